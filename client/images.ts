@@ -13,6 +13,8 @@ export interface Image extends Omit<ImageProgress, 'failure'> {
     /** What runs, or will run, for it; null: it had been done before. */
     command: { sandboxId: string; id: string } | null;
   }[];
+  /** What is asked of a fresh machine of it, when all steps are done; null: nothing. */
+  ready: { text: string; command: { sandboxId: string; id: string } } | null;
   settings: {
     env: Record<string, string>;
     workdir: string;
@@ -42,6 +44,10 @@ export interface BuildImage {
   contextDigest?: string;
   /** What `RUN --mount=type=secret` mounts, by id, in base64. */
   secrets?: Record<string, string>;
+  /** What `/bin/sh` runs, as root, in a fresh machine that reaches nobody, until it exits with 0; else the build fails. */
+  ready?: string;
+  /** How long it is asked again, 1 to 300. `@default` 120 */
+  readySeconds?: number;
   /** `@default` nothing can be reached */
   network?: Pick<Network, 'egress'>;
 }

@@ -81,8 +81,13 @@ export const LIMITS = {
     sentContextsBytes: 8_589_934_592,
     /** How long one is kept that no build uses. */
     sentContextHours: 24,
+    /** How long what was not sent to its end is kept, since its last 16 MiB began. */
+    halfSentMinutes: 30,
     /** A request with its Dockerfile, variables and context. */
     bodyBytes: 8_388_608,
+    /** Of what `ready` runs, and how long it is asked again. */
+    readyBytes: 4_096,
+    readySeconds: { min: 1, max: 300, default: 120 },
     /** Of one step. */
     timeoutSeconds: 1_800,
     outputBytes: 10_485_760,

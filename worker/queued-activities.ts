@@ -10,6 +10,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'awaitPower',
   'awaitRunning',
   'awaitTemplate',
+  'awaitTemplateEnd',
   'awaitWarm',
   'compareRecords',
   'destroyStrangers',

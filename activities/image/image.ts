@@ -1,11 +1,12 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { ImageFailure } from '../../model/image/image.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
-import { type ImageStepRef, stepCommandId, stepSnapshotId } from '../../model/image/image-saga.ts';
+import { type ImageStepPlace, type ImageStepRef, stepCommandId, stepSnapshotId } from '../../model/image/image-saga.ts';
+import { LONGEST_CHECK_SECONDS, READY_FILE, readyText } from '../../model/image/ready.ts';
 import { filesOf } from '../../model/image/sent-context.ts';
 import { hintOf } from '../../model/image/step-hint.ts';
 import { fromFile, stdinOf } from '../../model/image/step-input.ts';
-import type { StepProgram } from '../../model/image/step-program.ts';
+import { AS_ROOT, type StepProgram } from '../../model/image/step-program.ts';
 import { type Build, type BuildStep, buildOf } from '../../model/image/steps.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
@@ -42,19 +43,23 @@ export function createImageActivities({ store, reconciliation }: Deps) {
       await store.imageContexts.remove(imageId);
     },
 
+    /** Where a step is done. What is written down for it is begun by whoever finds it: so what it needs is there before. */
+    async imageStepPlace(ref: ImageStepRef): Promise<ImageStepPlace> {
+      const { record, build } = await stepOf(store, ref);
+      return placeOf(store, builderOf(record, build, ref));
+    },
+
     /** Writes down the command of a step, which is begun by whoever is told; the same step, the same command. */
     async beginImageStep(ref: ImageStepRef): Promise<CommandInput> {
       const { record, build, step } = await stepOf(store, ref);
-      const sandboxId = builderOf(record, build, ref);
-      const builder = await store.sandboxes.get(sandboxId);
-      const host = builder && hostOf(builder);
-      if (!host) throw new MayflyError('sandbox_ended', `The builder ${sandboxId} is not there any more.`);
-      const program = ref.part === 'pack' && step.copied ? step.copied.program : step.program;
+      const { sandboxId, ...host } = await placeOf(store, builderOf(record, build, ref));
+      const program = programOf(step, ref);
       const { cwd, user, env, files } = program;
       const isSent = files.length > 0 && record.request.context?.digest !== undefined;
       const argv = isSent ? fromFile(program) : program.argv;
       const stdin = isSent ? new Uint8Array() : await inputOf(store, ref.imageId, program);
-      const { timeoutSeconds, outputBytes: maxOutputBytes } = LIMITS.image;
+      const { outputBytes: maxOutputBytes } = LIMITS.image;
+      const timeoutSeconds = ref.part === 'ready' ? LONGEST_CHECK_SECONDS : LIMITS.image.timeoutSeconds;
       const spec = { argv, cwd, user, timeoutSeconds, maxOutputBytes };
       const whole = { ...spec, command: null, envNames: Object.keys(env), stdinOpen: false };
       const commandId = stepCommandId(ref);
@@ -72,8 +77,9 @@ export function createImageActivities({ store, reconciliation }: Deps) {
       const command = await store.commands.get(stepCommandId(ref));
       if (command?.outcome === 'exited' && command.exitCode === 0) return null;
       const { record, step } = await stepOf(store, ref);
+      const said = ref.part === 'ready' ? { line: null, text: readyText(record.request) } : step;
       const log = command ? await endOfLog(store.output, command) : null;
-      return failureOf(step, command, log, hintOf(log ?? '', record.request));
+      return failureOf(said, command, log, hintOf(log ?? '', record.request));
     },
 
     /** Takes the snapshot of a step, once; resolves when it is whole, and can be begun at. */
@@ -107,6 +113,12 @@ export function createImageActivities({ store, reconciliation }: Deps) {
       const like = made.find((each) => each.hostId === hostId && each.state === 'ready')?.name ?? null;
       return { snapshot: { id, sandboxId, source }, host: { hostId, installationId }, like };
     },
+
+    /** Whether a source is what that bake has made: its name may be another's since. */
+    async isBakedBy({ sourceId, bakeId }: { sourceId: string; bakeId: string }): Promise<boolean> {
+      const source = await store.bakedSources.get(sourceId);
+      return source?.bakeId === bakeId && source.state !== 'deleted' && source.state !== 'failed';
+    },
   };
 }
 
@@ -123,8 +135,21 @@ async function stepOf(
   return { record, build, step };
 }
 
-/** The sandbox in which a command of a step runs: of its own stage, or of the one that it copies from. */
+async function placeOf(store: Store, sandboxId: string): Promise<ImageStepPlace> {
+  const builder = await store.sandboxes.get(sandboxId);
+  const host = builder && hostOf(builder);
+  if (!host) throw new MayflyError('sandbox_ended', `The builder ${sandboxId} is not there any more.`);
+  return { sandboxId, ...host };
+}
+
+function programOf({ program, copied }: BuildStep, { part }: ImageStepRef): StepProgram {
+  if (part === 'ready') return { ...AS_ROOT, argv: [READY_FILE], stdin: '' };
+  return part === 'pack' && copied ? copied.program : program;
+}
+
+/** The sandbox in which a command of a step runs: of its own stage, or of the one that it copies from; or what is asked of the last. */
 function builderOf(record: ImageRecord, { stages, steps }: Build, { index, part }: ImageStepRef): string {
+  if (part === 'ready') return record.checkerId ?? '';
   const own = stages.findIndex(({ first, end }) => first <= index && index < end);
   const place = part === 'pack' ? steps[index]?.copied?.stage : own;
   return record.stages?.find((stage) => stage.place === place)?.builderId ?? record.builderId;
@@ -147,7 +172,7 @@ async function inputOf(store: Store, imageId: string, program: StepProgram): Pro
 }
 
 function failureOf(
-  { line, text }: BuildStep,
+  { line, text }: Pick<BuildStep, 'line' | 'text'>,
   command: CommandRecord | null,
   log: string | null,
   hint: string | null,

@@ -1,4 +1,8 @@
 import { heartbeat } from '@temporalio/activity';
+import { type ImageRecord, sandboxesOf } from '../../model/image/image-record.ts';
+import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
+import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
+import { playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
 import type { ForgetHostInput } from '../../model/sagas/forget-host.ts';
 import { type CommandRecord, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
@@ -8,6 +12,9 @@ import { ephemeralSnapshotWorkflowIdOf, snapshotWorkflowIdOf } from '../../model
 import { PRESENT_TEMPLATE_STATES } from '../../model/templates/template.ts';
 import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
+
+const CODE = 'host_forgotten' as const;
+const whyOf = (hostId: string) => `unproved: ${hostId} was forgotten`;
 
 /** What is on a host beside sandboxes, and waits for it, once that is given up. */
 export function createForgettingActivities({ store, reconciliation }: ReconcileDeps) {
@@ -24,20 +31,60 @@ export function createForgettingActivities({ store, reconciliation }: ReconcileD
     await store.audit.append(sandboxId, { eventId, kind: 'command.ended', actor, runId: null, hostId, at, detail });
   }
 
+  /** What works with sandboxes of a host waits for no other. */
+  async function isOn(hostId: string, sandboxIds: readonly string[]): Promise<boolean> {
+    const records = await Promise.all(sandboxIds.map((id) => store.sandboxes.get(id)));
+    return records.some((record) => record?.hostId === hostId);
+  }
+
+  async function endPlaybook({ id, sandboxId }: PlaybookRecord, { hostId, actor, at }: ForgetHostInput): Promise<void> {
+    const [state, failure] = ['failed' as const, { code: CODE, message: whyOf(hostId) }];
+    await reconciliation.terminate(playbookWorkflowIdOf(id), failure.message);
+    const said = { kind: 'playbook.ended', actor, runId: null, hostId, at } as const;
+    const detail = { playbookId: id, state, failure };
+    await store.audit.record(sandboxId, { eventId: `${id}/playbook.ended`, ...said, detail });
+    await store.playbooks.update(id, { state, failure, waitingFor: null, endedAt: at, updatedAt: at });
+  }
+
+  async function endImage(image: ImageRecord, { hostId, actor, at }: ForgetHostInput): Promise<void> {
+    const { id, done, snapshotId } = image;
+    const failure = { code: CODE, message: whyOf(hostId), line: null, exitCode: null, log: null };
+    await reconciliation.terminate(imageWorkflowIdOf(image), failure.message);
+    await store.imageContexts.remove(id);
+    const said = { kind: 'image.failed', actor, runId: null, hostId, at } as const;
+    const detail = { code: CODE, done, snapshotId };
+    await store.audit.record(id, { eventId: `${id}/forgotten`, ...said, detail });
+    await store.images.update(id, { state: 'failed', failure, waitingFor: null, updatedAt: at });
+  }
+
+  /** Before the sandboxes and snapshots that they wait for. */
+  async function endSagasOn(input: ForgetHostInput): Promise<void> {
+    const { hostId } = input;
+    for (const playbook of await store.playbooks.underWay()) {
+      heartbeat();
+      if (await isOn(hostId, [playbook.sandboxId, playbook.checkerId])) await endPlaybook(playbook, input);
+    }
+    for (const image of await store.images.underWay()) {
+      heartbeat();
+      if (await isOn(hostId, sandboxesOf(image))) await endImage(image, input);
+    }
+  }
+
   return {
     /**
-     * Commands that run there end `unknown`; snapshots, captures and sources that were made there have `failed`, and count in
+     * Playbooks and builds that are under way there have failed. Commands that run there end `unknown`; snapshots, captures and sources that were made there have `failed`, and count in
      * no quota; templates are gone. What waits for the host in Temporal ends.
      */
     async forgetThingsOn(input: ForgetHostInput): Promise<void> {
       const { hostId } = input;
-      const why = `unproved: ${hostId} was forgotten`;
-      const failure: SandboxFailure = { code: 'host_forgotten', step: 'forget', message: why };
+      const why = whyOf(hostId);
+      const failure: SandboxFailure = { code: CODE, step: 'forget', message: why };
       const isThere = (thing: { hostId: string }) => thing.hostId === hostId;
       const end = async (...workflowIds: string[]) => {
         heartbeat();
         for (const id of workflowIds) await reconciliation.terminate(id, why);
       };
+      await endSagasOn(input);
       for (const { commandId } of await store.activity.openCommands()) {
         const record = await store.commands.get(commandId);
         if (record && isThere(record) && record.state !== 'ended') await endCommand(record, input);

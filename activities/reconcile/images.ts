@@ -1,5 +1,5 @@
 import { heartbeat } from '@temporalio/activity';
-import type { ImageRecord } from '../../model/image/image-record.ts';
+import { type ImageRecord, sandboxesOf } from '../../model/image/image-record.ts';
 import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
@@ -16,9 +16,9 @@ const LOST = {
 /** Builds whose workflows are gone, or were never begun. */
 export function createImageReconcileActivities({ store, reconciliation }: ReconcileDeps) {
   /** @returns whether all of its sandboxes have ended; those that have not are told to */
-  async function haveEnded({ builderId, stages }: ImageRecord): Promise<boolean> {
+  async function haveEnded(image: ImageRecord): Promise<boolean> {
     let all = true;
-    for (const id of new Set([builderId, ...(stages ?? []).map((stage) => stage.builderId)])) {
+    for (const id of sandboxesOf(image)) {
       heartbeat();
       const record = await store.sandboxes.get(id);
       if (record === null || isFinal(record.state)) continue;
@@ -30,7 +30,13 @@ export function createImageReconcileActivities({ store, reconciliation }: Reconc
 
   /** Those that no build has used for long, and none uses that is under way. */
   async function forgetContexts(underWay: readonly ImageRecord[]): Promise<void> {
-    const before = new Date(Date.now() - LIMITS.image.sentContextHours * 3_600_000);
+    const { sentContextHours, halfSentMinutes } = LIMITS.image;
+    const halfBefore = new Date(Date.now() - halfSentMinutes * 60_000);
+    for (const { id } of await store.sentContexts.unused(halfBefore, true)) {
+      heartbeat();
+      await store.sentContexts.remove(id, halfBefore);
+    }
+    const before = new Date(Date.now() - sentContextHours * 3_600_000);
     for (const { id, project, digest } of await store.sentContexts.unused(before)) {
       heartbeat();
       const isUsed = underWay.some((image) => image.project === project && image.request.context?.digest === digest);

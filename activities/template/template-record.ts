@@ -4,10 +4,11 @@ import { Context } from '@temporalio/activity';
 import { MayflyError } from '../../model/errors.ts';
 import { ID_BYTES, sandboxIdFrom, snapshotIdFrom, sourceIdOf } from '../../model/ids.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
-import { PRESENT_TEMPLATE_STATES, type TemplateRecord } from '../../model/templates/template.ts';
+import { PRESENT_TEMPLATE_STATES, type TemplateRecord, type TemplateState } from '../../model/templates/template.ts';
 import type { TemplateIds, TemplateInput, TemplateWish } from '../../model/templates/template-saga.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import { until } from '../step/until.ts';
 
 type OfKey = Pick<TemplateInput, 'hostId' | 'templateKey'>;
 
@@ -93,6 +94,18 @@ export function createTemplateRecordActivities({
         heartbeat();
         await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
       }
+    },
+
+    /** Resolves when it is built, or is not to be: `gone` where nothing is known of it. */
+    async awaitTemplateEnd({
+      templateId,
+    }: {
+      templateId: string;
+    }): Promise<{ state: TemplateState; reason: string | null }> {
+      return until(async () => {
+        const { state, reason } = (await store.templates.get(templateId)) ?? { state: 'gone' as const, reason: null };
+        return state === 'building' || state === 'verifying' ? null : { state, reason };
+      });
     },
   };
 }

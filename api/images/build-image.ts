@@ -71,14 +71,15 @@ async function wished(
   const known = await builtBefore(deps.store, name, beginning);
   if (known) return { known };
   await refuseTaken(deps, name);
-  const input = inputOf(c, id, name, beginning, request.context?.digest !== undefined);
+  const input = inputOf(c, id, name, beginning, request);
   const builders = input.stages?.map(({ builder }) => builder.id) ?? [];
-  await admit(deps, [...builders, input.bakerId], beginning.origin.size);
+  const checkers = input.ready ? [input.ready.checker.id] : [];
+  await admit(deps, [...builders, ...checkers, input.bakerId], beginning.origin.size);
   return { record: recordOf(input, request, beginning), input };
 }
 
 function recordOf(input: ImageInput, request: ImageRequest, { build, content, contents }: Beginning): ImageRecord {
-  const { imageId: id, name, builder, stages = [], steps, cached = 0, snapshotId, actor } = input;
+  const { imageId: id, name, builder, stages = [], ready, steps, cached = 0, snapshotId, actor } = input;
   const { requestedAt: at } = builder;
   return {
     id,
@@ -91,6 +92,7 @@ function recordOf(input: ImageInput, request: ImageRequest, { build, content, co
     contents,
     builderId: builder.id,
     stages: stages.map(({ place, builder: { id: builderId }, first }) => ({ place, builderId, first })),
+    ...(ready && { checkerId: ready.checker.id }),
     steps,
     cached,
     done: cached,
@@ -133,7 +135,18 @@ interface Sent {
 
 /** @throws MayflyError invalid_request, body_too_large, context_not_found */
 async function sentBy(store: RequestDeps['store'], body: Request): Promise<Sent> {
-  const { dockerfile, args = {}, target, aliases = {}, network, context, contextDigest, secrets = {} } = body;
+  const {
+    dockerfile,
+    args = {},
+    target,
+    aliases = {},
+    network,
+    context,
+    contextDigest,
+    secrets = {},
+    ready,
+    readySeconds,
+  } = body;
   const archive = context === undefined ? null : Buffer.from(context, 'base64');
   const request = {
     dockerfile,
@@ -141,6 +154,9 @@ async function sentBy(store: RequestDeps['store'], body: Request): Promise<Sent>
     target: target ?? null,
     aliases,
     network: network ?? { egress: 'none' as const },
+    ...(ready !== undefined && {
+      ready: { command: ready, seconds: readySeconds ?? LIMITS.image.readySeconds.default },
+    }),
     context:
       contextDigest === undefined ? archive && describedContext(archive) : await contextSent(store, contextDigest),
     secrets: Object.entries(secrets).map(([id, text]) => ({ id, bytes: Buffer.from(text, 'base64').length })),

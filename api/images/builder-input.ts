@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
-import { operationIdFrom, sandboxIdFrom } from '../../model/ids.ts';
+import { operationIdFrom, sandboxIdFrom, snapshotIdFrom } from '../../model/ids.ts';
+import type { ImageRequest } from '../../model/image/image.ts';
 import type { ImageInput, ImageStageInput } from '../../model/image/image-saga.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { actorOf } from '../http/auth.ts';
@@ -12,15 +13,20 @@ import type { Beginning, StageBeginning } from './beginning.ts';
 /** More than a build may take: its own TTL ends one when nobody else does any more. Seconds. */
 const TTL_SECONDS = 18_000;
 
-/** All ids follow from that of the build. @param isSent its context is kept by itself */
-export function inputOf(c: Context<Env>, id: string, name: string, beginning: Beginning, isSent: boolean): ImageInput {
+/** All ids follow from that of the build. */
+export function inputOf(
+  c: Context<Env>,
+  id: string,
+  name: string,
+  beginning: Beginning,
+  { context, ready }: Pick<ImageRequest, 'context' | 'ready'>,
+): ImageInput {
+  const isSent = context?.digest !== undefined;
   const { build, snapshotId, origin } = beginning;
   const at = new Date().toISOString();
   const target = build.stages.length - 1;
-  const builderOf = (place: number, from: Origin) => {
-    const what = place === target ? 'builder' : `builder/${place}`;
+  const ownOf = (what: string, from: Origin, purpose: string) => {
     const sandboxId = furtherId(sandboxIdFrom, id, what);
-    const purpose = `builds the image ${name}`;
     const own = {
       id: sandboxId,
       origin: from,
@@ -31,15 +37,20 @@ export function inputOf(c: Context<Env>, id: string, name: string, beginning: Be
     } as const;
     return ownSandboxInput(c, own);
   };
+  const builderOf = (place: number, from: Origin) =>
+    ownOf(place === target ? 'builder' : `builder/${place}`, from, `builds the image ${name}`);
   const stages = beginning.stages.map((stage) =>
     stageInput(beginning, stage, builderOf(stage.place, stage.origin), isSent),
   );
   const left = stages.reduce((all, { first, end }) => all + end - first, 0);
   const steps = build.steps.length;
   const { builder, first } = stages.at(-1) ?? { builder: builderOf(target, origin), first: steps };
+  const alone = { ...origin, network: { egress: 'none' } as const };
+  const checker = ownOf('checker', alone, `asks whether the image ${name} is ready`);
   const further = {
     bakeId: furtherId(operationIdFrom, id, 'bake'),
     bakerId: furtherId(sandboxIdFrom, id, 'baker'),
+    ...(ready && { ready: { checker, templateId: furtherId(snapshotIdFrom, id, 'template') } }),
   };
   const cached = steps - left;
   return { imageId: id, name, builder, first, steps, snapshotId, stages, cached, ...further, actor: actorOf(c) };

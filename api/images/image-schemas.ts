@@ -87,10 +87,34 @@ export const buildImage = z
         description: 'What RUN --mount=type=secret mounts, by id, in base64; kept, sealed, until the build is over',
         example: undefined,
       }),
+    ready: z
+      .string()
+      .min(1)
+      .max(image.readyBytes)
+      .refine((text) => !text.includes('\0'), 'must have no NUL')
+      .optional()
+      .openapi({
+        description:
+          'What /bin/sh runs, as root and with ENV, in a fresh machine that reaches nobody, until it exits with 0: before that no source is made, and no template is saved. Else the build fails',
+        example: 'systemctl is-active mayfly-image',
+      }),
+    readySeconds: z
+      .int()
+      .min(image.readySeconds.min)
+      .max(image.readySeconds.max)
+      .optional()
+      .openapi({
+        description: `How long \`ready\` is asked again, ${image.readySeconds.default} unless said`,
+        example: undefined,
+      }),
     network: z
       .strictObject({ egress: z.enum(['none', 'internet']) })
       .optional()
       .openapi({ description: 'What its steps can reach; nothing, unless said' }),
+  })
+  .refine(({ ready, readySeconds }) => ready !== undefined || readySeconds === undefined, {
+    path: ['readySeconds'],
+    message: 'is how long `ready` is asked again',
   })
   .refine(({ context, contextDigest }) => context === undefined || contextDigest === undefined, {
     path: ['contextDigest'],
@@ -118,6 +142,15 @@ export const imageAnswer = z
           .openapi({ description: 'What runs, or will run, for it; null: it had been done before' }),
       }),
     ),
+    ready: z
+      .object({
+        text: z.string(),
+        command: z
+          .object({ sandboxId: z.string(), id: z.string() })
+          .openapi({ description: 'What runs, or will run, for it' }),
+      })
+      .nullable()
+      .openapi({ description: 'What is asked of a fresh machine of it, when all steps are done; null: nothing' }),
     cached: z.int().openapi({ description: 'So many steps had been done before' }),
     done: z.int(),
     snapshotId: snapshotId.nullable().openapi({ description: 'Of the last step that is done' }),

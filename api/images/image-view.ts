@@ -1,7 +1,9 @@
 import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
+import type { ImageRequest } from '../../model/image/image.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
 import { stepCommandId } from '../../model/image/image-saga.ts';
+import { readyText } from '../../model/image/ready.ts';
 import { type Build, buildOf } from '../../model/image/steps.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { imageAnswer } from './image-schemas.ts';
@@ -12,6 +14,7 @@ export function imageView({
   content: _content,
   contents: _contents,
   stages,
+  checkerId,
   begin: _begin,
   ...shown
 }: ImageRecord): z.infer<typeof imageAnswer> {
@@ -22,6 +25,7 @@ export function imageView({
   return {
     ...shown,
     steps: stepsOf(build, shown, stages),
+    ready: readyOf(request, shown, checkerId),
     settings: { env: { ...env }, workdir, user, labels: { ...labels }, ...lists },
     unusedArgs,
   };
@@ -40,6 +44,16 @@ function stepsOf(
     const command = isCached ? null : { sandboxId: done.builderId, id: stepCommandId({ imageId: id, index }) };
     return { line, text, command };
   });
+}
+
+function readyOf(
+  request: ImageRequest,
+  { id, steps }: Pick<ImageRecord, 'id' | 'steps'>,
+  sandboxId: string | undefined,
+) {
+  if (sandboxId === undefined) return null;
+  const command = stepCommandId({ imageId: id, index: steps - 1, part: 'ready' });
+  return { text: readyText(request), command: { sandboxId, id: command } };
 }
 
 /** @throws MayflyError image_not_found */

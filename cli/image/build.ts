@@ -2,7 +2,7 @@ import { type ArgsDef, defineCommand } from 'citty';
 import type { BuildImage, Image } from '../../client/images.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { waitSignal } from '../sandbox/follow.ts';
-import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -36,6 +36,12 @@ const ARGS = {
   },
   target: { type: 'string', valueHint: 'stage', description: 'Name or number of a stage, else the last' },
   network: { type: 'string', valueHint: 'none|internet', description: 'What its steps can reach', default: 'none' },
+  ready: {
+    type: 'string',
+    valueHint: 'command',
+    description: 'Has to exit with 0 in a fresh machine of it, before its template is saved',
+  },
+  'ready-seconds': { type: 'string', valueHint: 'n', description: 'How long that is asked again, else 120' },
   ...WAIT_OPTION,
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
@@ -57,6 +63,7 @@ export function buildCommand(io: Io) {
         network: { egress: egressOf(args.network) },
         ...(args.context !== undefined && (await contextOf(io, images, args.context))),
         ...(args.target !== undefined && { target: args.target }),
+        ...readyOf(args.ready, args['ready-seconds']),
       };
       const begun = await images.build(request, { signal: io.signal });
       const { signal } = waitSignal(io, waitSeconds(args.wait));
@@ -77,6 +84,15 @@ function codeOf({ state }: Image): number {
 function egressOf(text: string): 'none' | 'internet' {
   if (text === 'none' || text === 'internet') return text;
   throw usageError(`--network must be none or internet, not ${JSON.stringify(text)}`);
+}
+
+function readyOf(ready: string | undefined, seconds: string | undefined): Pick<BuildImage, 'ready' | 'readySeconds'> {
+  if (ready === undefined) {
+    if (seconds === undefined) return {};
+    throw usageError('--ready-seconds is how long --ready is asked again', 'Say what is asked with --ready.');
+  }
+  const { min, max } = LIMITS.image.readySeconds;
+  return { ready, ...(seconds !== undefined && { readySeconds: wholeNumber('ready-seconds', seconds, min, max) }) };
 }
 
 function pairs(option: 'build-arg' | 'alias', texts: readonly string[]): Record<string, string> {

@@ -36,11 +36,13 @@ export async function followBuild(io: Io, doors: Doors, begun: Image, signal: Ab
 }
 
 async function tell(io: Io, commands: Commands, image: Image, told: Set<string>, signal: AbortSignal): Promise<void> {
-  for (const [index, { line, text, command }] of image.steps.entries()) {
+  const { steps, ready } = image;
+  for (const [index, { line, text, command }] of [...steps, ...(ready ? [{ ...ready, line: null }] : [])].entries()) {
     if (!command || told.has(command.id)) continue;
     if (!(await hasBegun(commands, command, signal))) return;
     told.add(command.id);
-    io.note(`[${index + 1}/${image.steps.length}] ${line ? `line ${line}: ` : ''}${printable(text)}`);
+    const place = index < steps.length ? `[${index + 1}/${steps.length}] ` : '';
+    io.note(`${place}${line ? `line ${line}: ` : ''}${printable(text)}`);
     for await (const piece of commands.follow(command.sandboxId, command.id, { signal })) {
       if ('bytes' in piece) await io.write('stderr', piece.bytes);
     }

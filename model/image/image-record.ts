@@ -10,7 +10,14 @@ export interface ImageRecord extends ImageProgress {
   contents?: { source: string; content: string }[];
   /** Those stages of which something is done, or copied. `@default` one, in `builderId` */
   stages?: ImageStage[];
+  /** The sandbox in which {@link ImageRequest.ready} is asked. `@default` there is none */
+  checkerId?: string;
   steps: number;
   /** What its workflow is begun with, by the API or, where that died before it could, by the reconciler. `@default` of before it was kept: nobody begins it */
   begin?: ImageInput;
+}
+
+/** All that a build has for itself, but for what its bake has. */
+export function sandboxesOf({ builderId, stages = [], checkerId }: ImageRecord): string[] {
+  return [...new Set([builderId, ...stages.map((stage) => stage.builderId), ...(checkerId ? [checkerId] : [])])];
 }

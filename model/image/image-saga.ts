@@ -1,5 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
+import type { HostRef } from '../host.ts';
 import { commandIdFrom, ID_BYTES, snapshotIdFrom } from '../ids.ts';
 import type { SandboxInput } from '../sagas/messages.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
@@ -20,6 +21,8 @@ export interface ImageInput {
   snapshotId: string | null;
   /** In this order; none when all is done. `@default` one, of `builder`, `first` and `steps` */
   stages?: ImageStageInput[];
+  /** The sandbox in which it is asked whether the image is ready, and the id that its template shall have. `@default` nothing is asked */
+  ready?: { checker: SandboxInput; templateId: string };
   /** So many of all steps were done before. `@default` `first` */
   cached?: number;
   /** Of the source that is made: `opn-…`, and the sandbox that is cleaned. */
@@ -69,8 +72,13 @@ export interface ImageStepRef {
   imageId: string;
   /** From 0. */
   index: number;
-  /** What a COPY of another stage has that stage do first. `@default` the step itself */
-  part?: 'pack';
+  /** `pack`: what a COPY of another stage has that stage do first. `ready`: of the last, what is asked of what it comes to. `@default` the step itself */
+  part?: 'pack' | 'ready';
+}
+
+/** Where a step is done. */
+export interface ImageStepPlace extends HostRef {
+  sandboxId: string;
 }
 
 /** The same step, the same command. */

@@ -1,11 +1,12 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Actor, Network } from '../sandbox/sandbox.ts';
+import type { ReadyCheck } from './ready.ts';
 import type { SentContext } from './sent-context.ts';
 
 /**
  * queued → building → finishing → ready, or → failed, or → cancelled
  *
- * `building`: steps run in a sandbox. `finishing`: a source is made of what they came to. What has failed or was cancelled
+ * `building`: steps run in a sandbox. `finishing`: a source is made of what they came to, and its template, where it is asked whether it is ready. What has failed or was cancelled
  * has left nothing but the snapshots of the steps that were done, which the next build of the same begins at.
  */
 export const IMAGE_STATES = ['queued', 'building', 'finishing', 'ready', 'failed', 'cancelled'] as const;
@@ -20,6 +21,8 @@ export interface ImageRequest {
   network: Pick<Network, 'egress'>;
   /** Those that were given, and how long they are; what they say is kept apart, until the build is over. `@default` none */
   secrets?: { id: string; bytes: number }[];
+  /** What holds before a template of it is made. `@default` nothing is asked */
+  ready?: ReadyCheck;
   /** Null: there is none, and COPY has nothing to take from. Its bytes are kept apart, until the build is over. */
   context: SentContext | null;
 }

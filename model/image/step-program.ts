@@ -1,6 +1,7 @@
 import type { Placed } from '../dockerfile/context.ts';
 import { isPattern } from '../dockerfile/glob.ts';
 import type { CopyStep, Settings, Step, WorkdirStep } from '../dockerfile/plan.ts';
+import { READY_FILE, type ReadyCheck, readyFile } from './ready.ts';
 import { type GivenSecret, runProgram } from './run-program.ts';
 import { UNIT, unitOf } from './unit.ts';
 
@@ -62,11 +63,19 @@ done`;
 /** Where login shells look for what ENV has set. */
 const PROFILE = '/etc/profile.d/mayfly-image.sh';
 
-/** Standard input is the profile, as long as it is said, and then the unit. */
+const READY_FOLDER = READY_FILE.slice(0, READY_FILE.lastIndexOf('/'));
+
+/** Standard input is the profile and the check, as long as it is said, and then the unit. */
 const FINISH = `set -e
 umask 022
 mkdir -p /etc/profile.d
 head -c "$1" >${PROFILE}
+rm -f ${READY_FILE}
+if [ "$3" != 0 ]; then
+  mkdir -p ${READY_FOLDER}
+  head -c "$3" >${READY_FILE}
+  chmod 755 ${READY_FILE}
+fi
 unit=/etc/systemd/system/${UNIT}
 wanted=/etc/systemd/system/multi-user.target.wants
 if [ "$2" != as-it-is ]; then rm -f "$wanted/${UNIT}" "$unit"; fi
@@ -123,14 +132,19 @@ export function programOf(step: Step, placed: readonly Placed[], secrets: readon
 }
 
 /** The last step of each build: what ENV says is there for whoever logs in, and what is to run is run at each boot. */
-export function finishing(settings: Settings, plain: Settings['env']): StepProgram {
+export function finishing(settings: Settings, plain: Settings['env'], ready: ReadyCheck | null): StepProgram {
   const own = Object.entries(settings.env).filter(([name, value]) => plain[name] !== value);
   const lines = own.map(([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`);
   const profile = lines.join('');
   const unit = unitOf(settings);
-  const length = String(new TextEncoder().encode(profile).length);
-  const argv = ['/bin/sh', '-c', FINISH, 'sh', length, unit === null ? 'as-it-is' : unit === '' ? 'none' : 'ours'];
-  return { ...AS_ROOT, argv, stdin: profile + (unit ?? '') };
+  const check = ready === null ? '' : readyFile(ready, PROFILE);
+  const kind = unit === null ? 'as-it-is' : unit === '' ? 'none' : 'ours';
+  const argv = ['/bin/sh', '-c', FINISH, 'sh', lengthOf(profile), kind, lengthOf(check)];
+  return { ...AS_ROOT, argv, stdin: profile + check + (unit ?? '') };
+}
+
+function lengthOf(text: string): string {
+  return String(new TextEncoder().encode(text).length);
 }
 
 function making({ path, user }: WorkdirStep): string[] {
@@ -138,7 +152,7 @@ function making({ path, user }: WorkdirStep): string[] {
 }
 
 function writing({ inline, target, mode, owner }: CopyStep): StepProgram {
-  const files = inline.flatMap(({ name, content }) => [name, String(new TextEncoder().encode(content).length)]);
+  const files = inline.flatMap(({ name, content }) => [name, lengthOf(content)]);
   const argv = ['/bin/sh', '-c', WRITE_FILES, 'sh', target, mode ?? '644', ownerOf(owner), ...files];
   return { ...AS_ROOT, argv, stdin: inline.map(({ content }) => content).join('') };
 }

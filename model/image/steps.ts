@@ -7,6 +7,7 @@ import { readDockerfile } from '../dockerfile/read-dockerfile.ts';
 import { refusedAt } from '../dockerfile/refusal.ts';
 import type { ImageRequest } from './image.ts';
 import type { ImageRecord } from './image-record.ts';
+import type { ReadyCheck } from './ready.ts';
 import type { GivenSecret } from './run-program.ts';
 import { packing, placing } from './stage-copy.ts';
 import { joinedStages, type StageOrigin } from './stages.ts';
@@ -68,7 +69,7 @@ export function buildOf(request: ImageRequest, holding: Holding): Build {
       steps.push(made);
       ({ key } = made);
     }
-    if (stages.length === joined.length - 1) steps.push(lastStep(key, settings));
+    if (stages.length === joined.length - 1) steps.push(lastStep(key, settings, request.ready ?? null));
     ends.push(key);
     stages.push({ origin, first, end: steps.length });
   }
@@ -110,8 +111,8 @@ function madeOf(step: Step, parent: string, ends: readonly string[], { context, 
   return { ...said, key: stepKey(parent, step, placed, null), program, copied: null };
 }
 
-function lastStep(parent: string, settings: Settings): BuildStep {
-  const program = finishing(settings, NO_SETTINGS.env);
+function lastStep(parent: string, settings: Settings, ready: ReadyCheck | null): BuildStep {
+  const program = finishing(settings, NO_SETTINGS.env, ready);
   const key = bytesToHex(sha256(utf8ToBytes(JSON.stringify([parent, 'finish', program]))));
   return { line: null, text: 'finish', key, program, copied: null };
 }

@@ -65,7 +65,9 @@ export interface MakeTemplateInput extends Omit<TemplateInput, 'templateKey' | '
 }
 
 /** The template that there is then, whose id may be another; or why there is none. */
-export type MadeTemplate = { templateId: string } | { refused: Pick<SandboxFailure, 'code' | 'message'> };
+export type MadeTemplate =
+  | { templateId: string; templateKey: string }
+  | { refused: Pick<SandboxFailure, 'code' | 'message'> };
 
 export function templateRequestWorkflowIdOf(templateId: string): string {
   return `template-request/${templateId}`;

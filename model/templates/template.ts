@@ -1,4 +1,5 @@
 import type { HostRef } from '../host.ts';
+import { LONGEST_CHECK_SECONDS } from '../image/ready.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 
 /**
@@ -69,7 +70,7 @@ export interface TemplateTimes {
   longestRetryMs: number;
   /** How long after that failures are remembered, when nobody asks for a template. */
   rememberedMs: number;
-  /** The guest boots meanwhile, to its end. */
+  /** The guest boots meanwhile, to its end, and is asked whether its image is ready. */
   settleMs: number;
 }
 
@@ -82,7 +83,7 @@ export const DEFAULT_TEMPLATE_TIMES: TemplateTimes = {
   firstRetryMs: 30_000,
   longestRetryMs: 600_000,
   rememberedMs: 3_600_000,
-  settleMs: 200_000,
+  settleMs: 200_000 + LONGEST_CHECK_SECONDS * 1_000,
 };
 
 /** After so many another takes its place, as after {@link TemplateTimes.oldMs}. */

@@ -99,6 +99,7 @@ function imageSchema(): Schema<ImageDocument> {
     builderId: NAME,
     contents: { type: [strictPart({ source: NAME, content: NAME })], default: undefined },
     stages: { type: [strictPart({ place: NUMBER, builderId: NAME, first: NUMBER })], default: undefined },
+    checkerId: { type: String, default: undefined },
     steps: NUMBER,
     cached: NUMBER,
     done: NUMBER,

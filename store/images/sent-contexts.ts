@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Connection, Model } from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
 import type { SentContext } from '../../model/image/sent-context.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
 import { reaching } from '../mongo/failure.ts';
@@ -74,11 +75,11 @@ export class SentContexts {
     return _id;
   }
 
-  /** The n-th, from 0: one after the other. */
+  /** The n-th, from 0: one after the other. @throws MayflyError context_not_found when it was taken for one that nobody sends any more */
   async put(id: string, n: number, bytes: Uint8Array): Promise<void> {
     if (n % ANNOUNCED === 0) {
       const room = { pieces: n + ANNOUNCED, bytes: (n + ANNOUNCED) * PIECE_BYTES, usedAt: nowText() };
-      await reaching('keep a context', () => this.#archives.updateOne({ _id: id }, { $set: room }));
+      await this.#change(id, room, n);
     }
     const _id = `${id}/${n}`;
     const content = this.#pieceFields.sealed(_id, { bytes: Buffer.from(bytes) });
@@ -89,7 +90,23 @@ export class SentContexts {
     const pieces = Math.ceil(bytes / PIECE_BYTES);
     const sealed = this.#fields.sealed(id, { context });
     const whole = { ...sealed, bytes, pieces, isWhole: true, usedAt: nowText() };
-    await reaching('keep a context', () => this.#archives.updateOne({ _id: id }, { $set: whole }));
+    await this.#change(id, whole, pieces);
+  }
+
+  /** @param pieces so many were sent: those that came after it was forgotten go too */
+  async #change(id: string, fields: Partial<ArchiveDocument>, pieces: number): Promise<void> {
+    const { matchedCount } = await reaching('keep a context', () =>
+      this.#archives.updateOne({ _id: id }, { $set: fields }),
+    );
+    if (matchedCount > 0) return;
+    await this.#removePieces(id, pieces);
+    throw new MayflyError('context_not_found', 'It was sent too slowly, and is forgotten: send it again.');
+  }
+
+  async #removePieces(id: string, pieces: number): Promise<void> {
+    for (let n = 0; n < pieces; n++) {
+      await reaching('forget a piece of a context', () => this.#pieces.deleteOne({ _id: `${id}/${n}` }));
+    }
   }
 
   /** What it has, for who is about to use it: from now on it stays as long as one that was sent now. Null: it was not sent, or is forgotten. */
@@ -130,10 +147,12 @@ export class SentContexts {
     }
   }
 
-  /** Those that nobody has used, or sent a piece of, since then. */
-  async unused(before: Date): Promise<KeptArchive[]> {
+  /** Those that nobody has used since then, or sent a piece of. @param isHalf of those alone that were not sent to their end */
+  async unused(before: Date, isHalf = false): Promise<KeptArchive[]> {
     const found = await reaching('look for contexts that are not used', () =>
-      this.#archives.find({ usedAt: { $lt: before.toISOString() } }, { context: 0 }).lean<ArchiveDocument[]>(),
+      this.#archives
+        .find({ usedAt: { $lt: before.toISOString() }, ...(isHalf && { isWhole: false }) }, { context: 0 })
+        .lean<ArchiveDocument[]>(),
     );
     return found.map(({ _id, project, digest, bytes, usedAt }) => ({
       id: _id,
@@ -150,9 +169,7 @@ export class SentContexts {
     const found = await reaching('forget a context', () =>
       this.#archives.findOneAndUpdate({ _id: id, ...unused }, { $set: { isWhole: false } }).lean<ArchiveDocument>(),
     );
-    for (let n = 0; n < (found?.pieces ?? 0); n++) {
-      await reaching('forget a piece of a context', () => this.#pieces.deleteOne({ _id: `${id}/${n}` }));
-    }
+    await this.#removePieces(id, found?.pieces ?? 0);
     if (found) await reaching('forget a context', () => this.#archives.deleteOne({ _id: id }));
   }
 }

@@ -262,7 +262,7 @@ export class ImmediateSagas implements Sagas {
 
   async templateMade(templateId: string, signal: AbortSignal): Promise<MadeTemplate> {
     if (this.outcome === 'never') return aborted(signal);
-    if (this.outcome !== 'failed') return { templateId };
+    if (this.outcome !== 'failed') return { templateId, templateKey: 'a'.repeat(64) };
     return { refused: { code: 'template_unsupported', message: 'no' } };
   }
 

@@ -1,6 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -37,6 +40,7 @@ const image: Image = {
     { line: 2, text: 'RUN true', command: null },
     { line: null, text: 'finish', command: { sandboxId: 'sbx-0123456789abcdef', id: 'cmd-0123456789abcdef' } },
   ],
+  ready: null,
   cached: 1,
   done: 2,
   snapshotId: 'snp-0123456789abcdef',
@@ -82,6 +86,10 @@ it('asks for what is said, and tells what came of it', async () => {
     'x',
     '--secret',
     `id=token,src=${file}`,
+    '--ready',
+    'test -e /x',
+    '--ready-seconds',
+    '5',
   );
   expect(code).toBe(0);
   expect(JSON.parse(seen[0]?.body ?? '')).toEqual({
@@ -92,8 +100,24 @@ it('asks for what is said, and tells what came of it', async () => {
     secrets: { token: Buffer.from('FROM debian:12\nRUN true\n').toString('base64') },
     network: { egress: 'internet' },
     target: 'x',
+    ready: 'test -e /x',
+    readySeconds: 5,
   });
   for (const said of ['web', '2 of 2, 1 of them', '["serve"]', 'SPARE']) expect(out).toContain(said);
+});
+
+it('tells of what is asked, and refuses a time for what is not', async () => {
+  const ready = { text: 'ready: true', command: { sandboxId: 'sbx-0123456789abcdef', id: 'cmd-0123456789abcdef' } };
+  server.answers((request, response) => {
+    const event = `event: ended\ndata: ${JSON.stringify({ outcome: 'exited', exitCode: 0 })}\n\n`;
+    if (request.path.endsWith('/events')) response.writeHead(200, { 'content-type': 'text/event-stream' }).end(event);
+    else if (request.path.includes('/commands/')) answerJson(response, 200, { outcome: 'exited' });
+    else answerJson(response, request.method === 'POST' ? 202 : 200, { ...image, steps: [], ready });
+  });
+  const { code, err } = await runLine(server, ['image', 'build', '-f', file, '--name', 'web', '--ready', 'true']);
+  expect([code, err]).toEqual([0, expect.stringMatching(/^ready: true$/m)]);
+  const refused = await build(image, '--ready-seconds', '5');
+  expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('--ready')]);
 });
 
 it('sends a folder without what .dockerignore leaves out, and no device', async () => {
@@ -149,6 +173,26 @@ it('sends a large folder before it asks, unless it is there; one that is too lar
   expect((await asked(true)).map(({ method }) => method)).toEqual(['GET', 'POST']);
   await truncate(join(from, 'large'), 2_147_483_648);
   expect((await build(image, from)).err).toContain('more than 2147483648 bytes');
+});
+
+it('Ctrl-C while it is sent: 130, and nothing is asked for', async () => {
+  const from = join(folder, 'never-sent');
+  await mkdir(from);
+  await writeFile(join(from, 'large'), Buffer.alloc(20_000_000, 'x'));
+  const asked: string[] = [];
+  const controller = new AbortController();
+  const slow = createServer((request, response) => {
+    asked.push(`${request.method}`);
+    if (request.method === 'GET') answerJson(response, 404, { code: 'context_not_found' });
+    else controller.abort(); // and reads nothing
+  });
+  slow.listen(0, '127.0.0.1');
+  await once(slow, 'listening');
+  const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`;
+  const { code } = await runLine({ url }, ['image', 'build', '-f', file, '--name', 'web', from], { controller });
+  expect([code, asked]).toEqual([130, ['GET', 'PUT']]);
+  slow.closeAllConnections();
+  slow.close();
 });
 
 it('ends with 1 when it failed, and shows its log without escapes', async () => {

@@ -3,7 +3,7 @@ import { isImageOver } from '../../model/image/image.ts';
 import { ask, outcomeOf, WAIT } from './asking.ts';
 import { type Act, wish } from './stage.ts';
 
-/** Two stages, of which one takes a file of the other; each step has its effect once. What it makes goes with what bakes make. */
+/** Two stages, of which one takes a file of the other, and a question whether it is ready; each step has its effect once. What it makes goes with what bakes make. */
 export const BUILD_AN_IMAGE: Act = {
   prepare: async () => [],
   run: (stage, _ids, key) =>
@@ -17,7 +17,7 @@ export const BUILD_AN_IMAGE: Act = {
         'COPY --from=files /key /key',
         'RUN cat /key >>/effects',
       ].join('\n');
-      const { id } = await ask((o) => client.images.build({ name, dockerfile }, o), key);
+      const { id } = await ask((o) => client.images.build({ name, dockerfile, ready: 'test -s /effects' }, o), key);
       const { state, failure } = await ask(() => client.images.get(id));
       if (!isImageOver(state)) return 'creating';
       if (state !== 'ready') return failure?.code ?? state;

@@ -45,9 +45,8 @@ export class TestImages {
     const response = await this.door.call('POST', '/v1/images', body);
     const image = (await response.json()) as Image;
     expect({ status: response.status, image }).toMatchObject({ status: 202 });
-    for (const id of [image.builderId, ...image.steps.flatMap(({ command }) => command?.sandboxId ?? [])]) {
-      this.own(id);
-    }
+    const own = [...image.steps, ...(image.ready ? [image.ready] : [])];
+    for (const id of [image.builderId, ...own.flatMap(({ command }) => command?.sandboxId ?? [])]) this.own(id);
     return image;
   }
 

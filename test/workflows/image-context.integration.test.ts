@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { Image } from '../../client/images.ts';
+import { imageWorkflowIdOf, stepCommandId } from '../../model/image/image-saga.ts';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
 import { useImageCases } from '../support/image-cases.ts';
 
@@ -37,6 +38,7 @@ test('a context of more than a request holds is copied as a small one is, and is
   const copies = 'COPY --chmod=0644 large /srv/one\nCOPY --chmod=0755 dir <<here /srv/dir/\nhere\n';
   const image = await images.build(only + copies, { contextDigest });
   expect(image).toMatchObject({ state: 'ready', failure: null, cached: 0 });
+  await mayfly.keepHistory('image-sent-first', image.id, imageWorkflowIdOf(image));
   const clone = await mayfly.create(mayfly.input({ source: image.name }));
   const look =
     "cd /srv; sha256sum <one; sha256sum <dir/also; readlink dir/link; stat -c '%a %s' one small; ls /var/tmp dir";
@@ -46,6 +48,22 @@ test('a context of more than a request holds is copied as a small one is, and is
   await mayfly.destroy(clone.id);
   const context = Buffer.from(tarOf(entries.slice(0, 1))).toString('base64');
   expect(await images.build(only, { context })).toMatchObject({ state: 'ready', cached: 1 });
+});
+
+test('its step is not begun by anybody before what it takes is there', async ({ mayfly, images }) => {
+  const archive = tarOf([file('a', randomBytes(100_000))]);
+  await send(archive);
+  const { sentContexts } = mayfly.store;
+  const read = sentContexts.read.bind(sentContexts);
+  const begun: unknown[] = [];
+  vi.spyOn(sentContexts, 'read').mockImplementation(async function* (id, from, length) {
+    const [building] = await mayfly.store.images.latest('default', 1);
+    begun.push(building && (await mayfly.store.commands.get(stepCommandId({ imageId: building.id, index: 0 }))));
+    yield* read(id, from, length);
+  });
+  const image = await images.build('COPY a /a\n', { contextDigest: digestOf(archive) });
+  vi.restoreAllMocks();
+  expect([image.state, begun]).toEqual(['ready', [null]]);
 });
 
 test('what is not what it is called, cut off, or no archive of files leaves nothing', async ({ mayfly, images }) => {

@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { imageIdFrom, operationIdFrom, sandboxIdFrom } from '../../model/ids.ts';
 import { isImageOver } from '../../model/image/image.ts';
+import { stepCommandId } from '../../model/image/image-saga.ts';
+import { eventually } from '../support/eventually.ts';
 import { useImageCases } from '../support/image-cases.ts';
 
 /** Builds that nobody goes on with: the reconciler begins them, or says that they have failed, and nothing is left. */
@@ -57,4 +59,20 @@ test('one whose saga is lost in a step has failed, and nothing of it is left', a
   expect(await mayfly.residue()).toEqual([]);
   const again = await images.build(dockerfile.replace('sleep 1000', 'echo two'));
   expect(again).toMatchObject({ state: 'ready', cached: 1 });
+});
+
+test('its host is forgotten: it has failed at once, not when its time is over', async ({ mayfly, images }) => {
+  const begun = await images.begin('RUN sleep 1000');
+  await eventually(
+    () => mayfly.store.commands.get(stepCommandId({ imageId: begun.id, index: 0 })),
+    (command) => command?.state === 'running',
+  );
+  await mayfly.host?.stop();
+  const actor = { apiKeyId: 'test', agentId: null };
+  await all().sagas.forgetHost({ hostId: 'test', actor, at: new Date().toISOString() });
+  await all().sagas.hostForgotten('test', AbortSignal.timeout(60_000));
+  expect(await images.get(begun.id)).toMatchObject({ state: 'failed', failure: { code: 'host_forgotten' } });
+  await mayfly.startHost();
+  await reconcile();
+  await mayfly.until(begun.builderId, ({ proof }) => proof !== null && proof.unproved === undefined);
 });

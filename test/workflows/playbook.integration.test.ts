@@ -157,3 +157,22 @@ test('one whose saga is lost has failed, and nothing of it is left', async ({ ma
   const said = (await operations.told(id)).filter(({ kind }) => kind === 'playbook.ended');
   expect(said).toMatchObject([{ actor: RECONCILER, detail: { state: 'failed' } }]);
 });
+
+test('its host is forgotten: it has failed at once, not when its time is over', async ({ mayfly, playbooks }) => {
+  const input = mayfly.input({});
+  const { id, createdBy: actor } = await mayfly.create(input);
+  await ansibleThat('sleep 1000');
+  const begun = await playbooks.begin(id);
+  await playbooks.tried(begun);
+  await mayfly.host?.stop();
+  await all().sagas.forgetHost({ hostId: 'test', actor, at: new Date().toISOString() });
+  await all().sagas.hostForgotten('test', AbortSignal.timeout(60_000));
+  expect(await playbooks.get(begun.id)).toMatchObject({ state: 'failed', failure: { code: 'host_forgotten' } });
+  await mayfly.startHost();
+  const options = { workflowId: `reconcile-${begun.id}`, taskQueue: CONTROL_QUEUE, args: [{ graceMs: 100 }] };
+  await all().client.workflow.execute('reconcile', options);
+  await mayfly.until(begun.checkerId, ({ proof }) => proof !== null && proof.unproved === undefined);
+  // what a forgotten host has of snapshots is nobody's, and stays when it is back
+  const { snapshots } = all().machine().hypervisor;
+  for (const { snapshotId } of await snapshots.list()) await snapshots.remove(snapshotId);
+});

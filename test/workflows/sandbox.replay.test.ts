@@ -28,6 +28,7 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
   expect(names.sort()).toEqual([
     'asked-for-template.json',
     'bake-failed.json',
+    'baked-by-copy.json',
     'baked.json',
     'capture-deleted.json',
     'capture-failed.json',
@@ -53,6 +54,10 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'hibernated.json',
     'idle-after-use.json',
     'idle.json',
+    'image-cached.json',
+    'image-ready.json',
+    'image-sent-first.json',
+    'image-sent.json',
     'image-stages.json',
     'machine-crashed.json',
     'machine-end-misreported.json',

@@ -20,7 +20,7 @@ export async function makeTemplate({ templateId, ...wanted }: MakeTemplateInput)
       return { refused: { code: 'template_unsupported', message } };
     }
     await wantTemplate({ input: { ...wanted, templateKey }, wish: { templateId, installationId } });
-    return await awaitTemplate({ hostId, templateKey });
+    return { ...(await awaitTemplate({ hostId, templateKey })), templateKey };
   } catch (error) {
     const { code, message } = failureOf(error, 'lookAtTemplate');
     return { refused: { code, message } };

@@ -1,10 +1,11 @@
+import { READY_FILE } from '../../../model/image/ready.ts';
 import { STOPPED_TIMERS } from '../memory/renew-guest.ts';
 
 /**
  * Brings a guest that has booted without a network to the state that is saved as a template; run in it as root, before it is
  * frozen. Constant text without arguments.
  *
- * It waits until the boot is over, reads what a first login and a first command read, and takes from the guest what makes it
+ * It waits until the boot is over, and the image is ready where it says how that is asked; reads what a first login and a first command read, and takes from the guest what makes it
  * that machine. No connection has been made by then, not even to itself: the kernel draws the secrets of its TCP sequence
  * numbers, timestamps and ports with the first, once.
  */
@@ -13,6 +14,7 @@ PATH=/usr/sbin:/usr/bin:/sbin:/bin; export PATH; LC_ALL=C; export LC_ALL
 umask 022
 state=$(timeout 60 systemctl is-system-running --wait 2>/dev/null)
 case $state in running | degraded) ;; *) echo "its boot does not end: $state" >&2; exit 3 ;; esac
+[ ! -f ${READY_FILE} ] || ${READY_FILE} </dev/null >/dev/null || exit 7
 
 # as a login: sshd with its libraries, PAM, the shell; what comes after it
 /usr/sbin/sshd -i </dev/null >/dev/null 2>&1
@@ -52,7 +54,7 @@ find /var/lib/systemd/timers -xdev -name 'stamp-*' -newermt "@$(awk '$1 == "btim
 [ -z "$failed" ] || { printf 'could not be removed:%s\\n' "$failed" >&2; exit 1; }
 
 opened=$(awk '$1 == "Tcp:" && $6 ~ /^[0-9]+$/ { print $6 + $7 }' /proc/net/snmp)
-[ "$opened" = 0 ] || { echo "it has made $opened TCP connections" >&2; exit 5; }
+[ "$opened" = 0 ] || { echo "it has made $opened TCP connections, if only to itself" >&2; exit 5; }
 for nic in /sys/class/net/*; do
   [ "\${nic##*/}" = lo ] || [ "$(cat "$nic/carrier" 2>/dev/null || echo 0)" = 0 ] || { echo "\${nic##*/} has a cable" >&2; exit 6; }
 done

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
+import { LONGEST_CHECK_SECONDS } from '../../../model/image/ready.ts';
 import type { BootReason } from '../../../model/sandbox/boot.ts';
 import type { BaseDigests } from '../../disk/base-digest.ts';
 import type { CloneRequest } from '../../hypervisor.ts';
@@ -38,7 +39,7 @@ export type Choice = { template: HostTemplate; key: string } | { template: null;
 
 /** A guest that boots without a network is there within a minute, or hangs on something. Milliseconds. */
 const AGENT_MS = 60_000;
-const SETTLE_MS = 120_000;
+const SETTLE_MS = 120_000 + LONGEST_CHECK_SECONDS * 1_000;
 const LOOK_EVERY_MS = 200;
 const COMPLAINT_CHARACTERS = 300;
 

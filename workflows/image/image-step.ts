@@ -1,0 +1,57 @@
+import { executeChild, ParentClosePolicy, patched } from '@temporalio/workflow';
+import type { ImageStageInput, ImageStepPlace, ImageStepRef } from '../../model/image/image-saga.ts';
+import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
+import { control } from '../saga/control.ts';
+import { refusal } from '../saga/failure.ts';
+import { hostActivities } from '../saga/host-activities.ts';
+import type { ImageLife } from './image-life.ts';
+
+/** Gigabytes, from one guest into another. */
+const CARRYING = {
+  scheduleToStartTimeout: '30m',
+  startToCloseTimeout: '30m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 10 },
+} as const;
+
+/** What a COPY takes of another stage, from its sandbox into the one that copies; no worker but their host's sees it. */
+export async function copyFiles(life: ImageLife, index: number, stage: ImageStageInput, from: string): Promise<void> {
+  const { hostId, installationId = null } = await runStep(life, { imageId: life.input.imageId, index, part: 'pack' });
+  const summary = `step ${index + 1}: files of ${from}`;
+  const host = hostActivities({ hostId, installationId }, (name, execute) =>
+    life.step(name, () => execute({ ...CARRYING, summary })),
+  );
+  await host.carryImageFiles({ from, to: stage.builder.id });
+}
+
+/**
+ * The command ends with its sandbox, if the build does before it.
+ * @param isSent what it takes of the context is brought into its guest first
+ * @returns where it ran
+ * @throws ApplicationFailure image_step_failed
+ */
+export function runStep(life: ImageLife, ref: ImageStepRef, isSent = false): Promise<CommandInput> {
+  return life.step('runStep', async () => {
+    const isSentFirst = isSent && patched('image-sent-first');
+    if (isSentFirst) await sendFiles(ref, await control.imageStepPlace(ref));
+    const begun = await control.beginImageStep(ref);
+    if (isSent && !isSentFirst) await sendFiles(ref, begun);
+    await executeChild<(input: CommandInput) => Promise<void>>(COMMAND_WORKFLOW, {
+      workflowId: commandWorkflowIdOf(begun.commandId),
+      args: [begun],
+      cancellationType: 'ABANDON',
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+      staticSummary: `${ref.part ?? 'step'} ${ref.index + 1} of ${life.input.steps} in ${begun.sandboxId}`,
+    });
+    life.failure = await control.imageStepFailure(ref);
+    if (life.failure) throw refusal(life.failure.code, life.failure.message);
+    return begun;
+  });
+}
+
+async function sendFiles({ imageId, index }: ImageStepRef, to: ImageStepPlace): Promise<void> {
+  const { hostId, installationId = null, sandboxId } = to;
+  const summary = `step ${index + 1}: files of the context`;
+  const host = hostActivities({ hostId, installationId }, (_name, execute) => execute({ ...CARRYING, summary }));
+  await host.sendImageFiles({ imageId, index, to: sandboxId });
+}

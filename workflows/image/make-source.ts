@@ -1,0 +1,66 @@
+import { executeChild, ParentClosePolicy } from '@temporalio/workflow';
+import { sourceIdOf } from '../../model/ids.ts';
+import { BAKE_SOURCE_WORKFLOW, bakeWorkflowIdOf, DELETE_SOURCE_WORKFLOW } from '../../model/snapshots/baked-source.ts';
+import { control, controlUntilDone } from '../saga/control.ts';
+import { refusal } from '../saga/failure.ts';
+import { now } from '../saga/now.ts';
+import type { bakeSource } from '../source/bake-source.ts';
+import type { deleteSource } from '../source/delete-source.ts';
+import type { ImageLife } from './image-life.ts';
+
+/** Where the source of a build is. */
+export interface MadeSource {
+  sourceId: string;
+  hostId: string;
+  installationId: string | null;
+}
+
+/** What fails to be a source has left none. */
+export function makeSource(life: ImageLife, snapshotId: string): Promise<MadeSource> {
+  const { name, bakeId, bakerId: builderId, actor, timeouts, builder } = life.input;
+  return life.step('makeSource', async () => {
+    const { snapshot, host, like } = await control.imageSnapshot({ snapshotId });
+    const { hostId } = host;
+    const sourceId = sourceIdOf(hostId, name);
+    const baked = await executeChild<typeof bakeSource>(BAKE_SOURCE_WORKFLOW, {
+      workflowId: bakeWorkflowIdOf(hostId, name),
+      args: [
+        {
+          bakeId,
+          sourceId,
+          ...host,
+          name,
+          snapshot,
+          builderId,
+          ...(builder.size && { size: builder.size }),
+          ...(like != null && { like }),
+          actor,
+          requestedAt: now(),
+          ...(timeouts && { timeouts }),
+        },
+      ],
+      parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
+      staticSummary: `${name} of ${snapshotId} on ${hostId}`,
+    });
+    if (baked.state !== 'ready') {
+      const { code = 'bake_failed' as const, message = baked.state } = baked.failure ?? {};
+      throw refusal(code, message);
+    }
+    return { sourceId, ...host };
+  });
+}
+
+/** Takes back {@link makeSource}, unless another has the name by now. @throws when it must be asked again */
+export async function takeBackSource({ input }: ImageLife, source: MadeSource): Promise<void> {
+  const { name, bakeId, actor, timeouts } = input;
+  const { sourceId, hostId } = source;
+  if (!(await controlUntilDone.isBakedBy({ sourceId, bakeId }))) return;
+  const deleted = await executeChild<typeof deleteSource>(DELETE_SOURCE_WORKFLOW, {
+    workflowId: bakeWorkflowIdOf(hostId, name),
+    args: [{ ...source, name, actor, ...(timeouts && { timeouts }) }],
+    parentClosePolicy: ParentClosePolicy.ABANDON,
+    staticSummary: `${name} on ${hostId}, which is not ready`,
+  });
+  if (deleted.state !== 'deleted')
+    throw refusal(deleted.failure?.code ?? 'source_in_use', deleted.failure?.message ?? '');
+}

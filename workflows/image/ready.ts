@@ -1,0 +1,92 @@
+import { executeChild, getExternalWorkflowHandle, ParentClosePolicy, proxyActivities } from '@temporalio/workflow';
+import type { ControlActivities } from '../../activities/control.ts';
+import type { ImageInput } from '../../model/image/image-saga.ts';
+import { DEFAULT_PROJECT } from '../../model/project.ts';
+import {
+  MAKE_TEMPLATE_WORKFLOW,
+  REMOVE_TEMPLATE,
+  type TemplateRemoval,
+  templateRequestWorkflowIdOf,
+  templateWorkflowIdOf,
+} from '../../model/templates/template-saga.ts';
+import { refusal } from '../saga/failure.ts';
+import { saga, type Undo } from '../saga/saga.ts';
+import { TaskSandbox } from '../source/task-sandbox.ts';
+import type { makeTemplate } from '../template/make-template.ts';
+import { atSnapshot } from './at-snapshot.ts';
+import type { ImageLife } from './image-life.ts';
+import { runStep } from './image-step.ts';
+import { type MadeSource, makeSource, takeBackSource } from './make-source.ts';
+
+type Ready = NonNullable<ImageInput['ready']>;
+
+/** It waits for a quiet host, boots, and asks once more. */
+const { awaitTemplateEnd } = proxyActivities<ControlActivities>({
+  startToCloseTimeout: '1h',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 10 },
+});
+
+/** In a fresh machine, without a way out: as a template's is. @throws ApplicationFailure image_step_failed when it never holds */
+export function checkReady(life: ImageLife, { checker }: Ready, snapshotId: string): Promise<void> {
+  return saga(async (undo) => {
+    const sandbox = new TaskSandbox(await atSnapshot(checker, snapshotId), 'image_failed');
+    const destroy = () => life.retryUntilDone('destroyChecker', () => sandbox.destroy());
+    undo('startChecker', destroy);
+    await life.step('startChecker', () => sandbox.start());
+    const { imageId, steps } = life.input;
+    await runStep(life, { imageId, index: steps - 1, part: 'ready' });
+    await destroy();
+  });
+}
+
+/** A source with a template, where its host makes any; or neither. */
+export function makeReadySource(life: ImageLife, ready: Ready, snapshotId: string): Promise<void> {
+  return saga(async (undo) => {
+    const source = await makeSource(life, snapshotId); // which leaves nothing when it fails
+    undo('makeSource', () => life.retryUntilDone('deleteSource', () => takeBackSource(life, source)));
+    await life.recordChange({ waitingFor: 'its template' });
+    await life.step('makeTemplate', () => makeItsTemplate(life, ready, source, undo));
+  });
+}
+
+async function makeItsTemplate(
+  { input }: ImageLife,
+  { templateId: wanted }: Ready,
+  { hostId, installationId }: MadeSource,
+  undo: Undo,
+): Promise<void> {
+  const { name, actor, timeouts } = input;
+  const made = await executeChild<typeof makeTemplate>(MAKE_TEMPLATE_WORKFLOW, {
+    workflowId: templateRequestWorkflowIdOf(wanted),
+    args: [
+      {
+        templateId: wanted,
+        hostId,
+        installationId,
+        project: actor.project ?? DEFAULT_PROJECT,
+        source: name,
+        cpus: null,
+        memoryMib: null,
+        actor,
+        ...(timeouts && { timeouts }),
+      },
+    ],
+    parentClosePolicy: ParentClosePolicy.ABANDON,
+    staticSummary: `${name} on ${hostId}`,
+  });
+  if ('refused' in made) {
+    if (made.refused.code === 'template_unsupported') return;
+    throw refusal(made.refused.code, made.refused.message);
+  }
+  const { templateId, templateKey } = made;
+  undo('makeTemplate', () => removeTemplate({ hostId, templateKey }, templateId));
+  const { state, reason } = await awaitTemplateEnd({ templateId });
+  if (state !== 'ready') throw refusal('template_failed', reason ?? `It is ${state}.`);
+}
+
+/** It goes by itself too, with its source; told, it does so at once. */
+async function removeTemplate(of: { hostId: string; templateKey: string }, templateId: string): Promise<void> {
+  const workflow = getExternalWorkflowHandle(templateWorkflowIdOf(of));
+  await workflow.signal<[TemplateRemoval]>(REMOVE_TEMPLATE, { templateId }).catch(() => null);
+}
