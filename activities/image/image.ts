@@ -50,8 +50,8 @@ export function createImageActivities({ store, reconciliation }: Deps) {
       const host = builder && hostOf(builder);
       if (!host) throw new MayflyError('sandbox_ended', `The builder ${sandboxId} is not there any more.`);
       const program = ref.part === 'pack' && step.copied ? step.copied.program : step.program;
-      const { cwd, user, env, files } = program;
-      const isSent = files.length > 0 && record.request.context?.digest !== undefined;
+      const { cwd, user, env, files, isBrought = false } = program;
+      const isSent = isBrought || (files.length > 0 && record.request.context?.digest !== undefined);
       const argv = isSent ? fromFile(program) : program.argv;
       const stdin = isSent ? new Uint8Array() : await inputOf(store, ref.imageId, program);
       const { timeoutSeconds, outputBytes: maxOutputBytes } = LIMITS.image;

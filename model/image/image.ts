@@ -1,3 +1,4 @@
+import type { RootImage } from '../dockerfile/root-image.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { Actor, Network } from '../sandbox/sandbox.ts';
 import type { SentContext } from './sent-context.ts';
@@ -20,6 +21,8 @@ export interface ImageRequest {
   network: Pick<Network, 'egress'>;
   /** Those that were given, and how long they are; what they say is kept apart, until the build is over. `@default` none */
   secrets?: { id: string; bytes: number }[];
+  /** Root file systems of the context that it begins at. `@default` none */
+  roots?: RootImage[];
   /** Null: there is none, and COPY has nothing to take from. Its bytes are kept apart, until the build is over. */
   context: SentContext | null;
 }
