@@ -17,7 +17,7 @@ export interface CarryDeps {
   images: {
     store: Pick<Store, 'images' | 'sentContexts' | 'imageContexts'>;
     /** Where the program is that makes machines of root file systems. @throws MayflyError host_unavailable */
-    rootProgram(): string;
+    rootProgram: () => string;
   };
   guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
 }

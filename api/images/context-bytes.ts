@@ -23,10 +23,7 @@ export function contextWithin(archive: Uint8Array | null): ReadableContext {
 }
 
 /** One that was sent before. @throws MayflyError context_not_found */
-export async function contextSent(
-  { sentContexts }: RequestDeps['store'],
-  digest: string,
-): Promise<ReadableContext> {
+export async function contextSent({ sentContexts }: RequestDeps['store'], digest: string): Promise<ReadableContext> {
   const found = await sentContexts.use(digest);
   if (found) return { context: found.context, read: (from, length) => sentContexts.read(found.id, from, length) };
   throw new MayflyError('context_not_found', `There is no context ${digest}.`);

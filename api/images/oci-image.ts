@@ -64,7 +64,8 @@ class Layout {
       throw this.#refused(`its manifest has ${layers.length} layers, its configuration ${diffIds.length}`);
     }
     const found = layers.map((layer, n) => {
-      if (!LAYER.test(layer.mediaType)) throw this.#refused(`layers of ${JSON.stringify(layer.mediaType)} are not read`);
+      if (!LAYER.test(layer.mediaType))
+        throw this.#refused(`layers of ${JSON.stringify(layer.mediaType)} are not read`);
       return { entry: this.#blob(layer), diffId: diffIds[n] ?? '' };
     });
     return { layers: found, settings: imageSettings(about.config ?? {}, this.line) };

@@ -82,6 +82,9 @@ async function entriesOf(archive: ContextEntry, read: ReadContext, line: number)
     return new Map(entries.map((entry) => [entry.path, { ...entry, at: at + (entry.at ?? 0) }]));
   } catch (error) {
     if (!(error instanceof MayflyError) || error.code !== 'invalid_request') throw error;
-    throw refusedAt(line, `the OCI layout ${JSON.stringify(path)}: ${error.options.fields?.[0]?.problem ?? error.message}`);
+    throw refusedAt(
+      line,
+      `the OCI layout ${JSON.stringify(path)}: ${error.options.fields?.[0]?.problem ?? error.message}`,
+    );
   }
 }

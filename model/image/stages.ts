@@ -29,7 +29,8 @@ export function joinedStages({ stages }: BuildPlan): JoinedStage[] {
     const { from } = stage;
     // what begins at a root begins with a machine that was booted of it
     const isRoot = 'stage' in from && from.stage < 0;
-    const before = !isRoot && 'stage' in from && usersOf(stages, from.stage) === 1 ? ofMember(joined, from.stage) : undefined;
+    const before =
+      !isRoot && 'stage' in from && usersOf(stages, from.stage) === 1 ? ofMember(joined, from.stage) : undefined;
     if (before)
       joined = [...joined.filter((each) => each !== before), { ...before, members: [...before.members, stage] }];
     else joined.push({ origin: from, members: [stage] });

@@ -11,14 +11,17 @@ const run = promisify(execFile);
 
 /** What a sandbox's steps run, a login, and its sshd: of this machine, which is a Debian as its simulated sandboxes are. */
 const PROGRAMS = [
-  ...'bash sh cat chmod chown cut find getent grep head id ln ls mkdir mktemp mount mv readlink rm sed setpriv sha256sum'.split(' '),
+  ...'bash sh cat chmod chown cut find getent grep head id ln ls mkdir mktemp mount mv readlink rm sed setpriv sha256sum'.split(
+    ' ',
+  ),
   ...'sleep sort stat tac tail tar test true uname umount unshare wc xargs gzip env mkfifo tr'.split(' '),
 ].map((name) => `/usr/bin/${name}`);
 const SSHD = '/usr/sbin/sshd';
 
 /** The folders of a root that has one /usr, and who is there. */
 const FILES: Record<string, string> = {
-  'etc/passwd': 'root:x:0:0:root:/root:/bin/bash\nnode:x:1000:1000::/home/node:/bin/sh\nsshd:x:102:65534::/run/sshd:/bin/false\n',
+  'etc/passwd':
+    'root:x:0:0:root:/root:/bin/bash\nnode:x:1000:1000::/home/node:/bin/sh\nsshd:x:102:65534::/run/sshd:/bin/false\n',
   'etc/group': 'root:x:0:\nnode:x:1000:\nnogroup:x:65534:\n',
   'etc/nsswitch.conf': 'passwd: files\ngroup: files\nshadow: files\n',
   own: 'this root is its own\n',
@@ -36,7 +39,15 @@ export async function wholeRoot(): Promise<Buffer> {
     const paths = [...PROGRAMS, SSHD, ...(await librariesOf([...PROGRAMS, SSHD]))].map((path) => path.slice(1));
     const tree = ['--create', '--file=-', '--owner=0', '--group=0', '-C', folder, '.'];
     const options = { encoding: 'buffer', maxBuffer: 256 * 1_048_576 } as const;
-    await run('tar', ['--create', `--file=${folder}/usr.tar`, '--dereference', '--hard-dereference', '-C', '/', ...paths]);
+    await run('tar', [
+      '--create',
+      `--file=${folder}/usr.tar`,
+      '--dereference',
+      '--hard-dereference',
+      '-C',
+      '/',
+      ...paths,
+    ]);
     const usr = await readFile(join(folder, 'usr.tar'));
     await rm(join(folder, 'usr.tar'));
     const { stdout } = await run('tar', tree, options);
@@ -77,16 +88,27 @@ export function ociLayout(folder: string, { layers, config = {}, platform }: Lay
   const blobs = new Map<string, Buffer>();
   const blob = (mediaType: string, bytes: Buffer) => {
     blobs.set(sha256(bytes), bytes);
-    return { mediaType: `application/vnd.oci.image.${mediaType}`, digest: `sha256:${sha256(bytes)}`, size: bytes.length };
+    return {
+      mediaType: `application/vnd.oci.image.${mediaType}`,
+      digest: `sha256:${sha256(bytes)}`,
+      size: bytes.length,
+    };
   };
   const text = (value: object) => Buffer.from(JSON.stringify(value));
   const packed = layers.map((layer) => blob('layer.v1.tar+gzip', gzipSync(layer)));
   const diffIds = layers.map((layer) => `sha256:${sha256(layer)}`);
   const about = text({ os, architecture, config, rootfs: { type: 'layers', diff_ids: diffIds } });
   const manifest = text({ schemaVersion: 2, config: blob('config.v1+json', about), layers: packed });
-  const index = { schemaVersion: 2, manifests: [{ ...blob('manifest.v1+json', manifest), platform: { os, architecture } }] };
+  const index = {
+    schemaVersion: 2,
+    manifests: [{ ...blob('manifest.v1+json', manifest), platform: { os, architecture } }],
+  };
   const named = [...blobs].map(([digest, bytes]) => file(`${folder}/blobs/sha256/${digest}`, bytes));
-  return [file(`${folder}/oci-layout`, '{"imageLayoutVersion":"1.0.0"}'), ...named, file(`${folder}/index.json`, text(index))];
+  return [
+    file(`${folder}/oci-layout`, '{"imageLayoutVersion":"1.0.0"}'),
+    ...named,
+    file(`${folder}/index.json`, text(index)),
+  ];
 }
 
 /** The same as one archive. */

@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, expect } from 'vitest';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
+import { eventually } from '../support/eventually.ts';
 import { useImageCases } from '../support/image-cases.ts';
 import { file, ociArchive, ociLayout, wholeRoot } from '../support/root-trees.ts';
 
 /** FROM a root file system of the context, on process trees: with a /usr of their own they are not shown the host's. */
-const { test, door } = useImageCases();
+const { test, mayfly: all, door } = useImageCases();
 let root: Buffer;
 
 beforeAll(async () => {
@@ -22,7 +23,11 @@ async function send(entries: readonly TarEntry[]): Promise<{ contextDigest: stri
   return { contextDigest };
 }
 
-test('a root file system becomes a source, once, and further steps run in it', async ({ mayfly, operations, images }) => {
+test('a root file system becomes a source, once, also by workers that are started anew, and further steps run in it', async ({
+  mayfly,
+  operations,
+  images,
+}) => {
   const context = await send([file('root.tar.gz', gzipSync(root, { level: 1 })), file('more', 'more\n')]);
   const dockerfile = [
     'FROM debian:12',
@@ -30,17 +35,34 @@ test('a root file system becomes a source, once, and further steps run in it', a
     'COPY more /srv/',
   ].join('\n');
   const wish = { ...context, aliases: { 'debian:12': './root.tar.gz' } };
-  const first = await images.whole(dockerfile, wish);
+  const begun = await images.beginWhole(dockerfile, wish);
+  const sandboxId = begun.steps[0]?.command?.sandboxId ?? '';
+  await eventually(
+    async () => (await mayfly.store.commands.list({ sandboxId, limit: 1 })).items.length,
+    (commands) => commands === 1,
+  );
+  await all().startControl();
+  await mayfly.host?.stop();
+  await mayfly.startHost();
+  const first = await images.over(begun);
   expect(first).toMatchObject({ state: 'ready', failure: null, cached: 0, done: 4, source: 'golden-debian12' });
   const run = expect.stringContaining('RUN cat');
   const texts = first.steps.map(({ line, text }) => [line, text]);
-  expect(texts).toEqual([[1, 'FROM ./root.tar.gz'], [2, run], [3, 'COPY more /srv/'], [null, 'finish']]);
+  expect(texts).toEqual([
+    [1, 'FROM ./root.tar.gz'],
+    [2, run],
+    [3, 'COPY more /srv/'],
+    [null, 'finish'],
+  ]);
   for (const { command } of first.steps) {
     expect(await mayfly.record(command?.sandboxId ?? '')).toMatchObject({ state: 'destroyed', failure: null });
   }
   const clone = await mayfly.create(mayfly.input({ source: first.name }));
   expect(clone).toMatchObject({ state: 'running' });
-  const said = await operations.sh(clone.id, 'id -un; cat /own /seen /srv/more; ls -A / /var/tmp; grep sandbox /etc/passwd');
+  const said = await operations.sh(
+    clone.id,
+    'id -un; cat /own /seen /srv/more; ls -A / /var/tmp; grep sandbox /etc/passwd',
+  );
   expect(said).toContain('sandbox\nthis root is its own\nthis root is its own\nmore\n');
   expect(said).toContain('sandbox:x:1001:1001::/home/sandbox:/bin/bash');
   expect(said).not.toContain('mayfly-root');
@@ -53,7 +75,9 @@ test('an OCI layout, as folder and as archive: layers one over the other, and wh
   operations,
   images,
 }) => {
-  const second = Buffer.from(tarOf([file('.wh.own', ''), file('srv/second', 'second\n', 0o4755), file('etc/.wh.none', '')]));
+  const second = Buffer.from(
+    tarOf([file('.wh.own', ''), file('srv/second', 'second\n', 0o4755), file('etc/.wh.none', '')]),
+  );
   const config = { Env: ['GREETING=hi'], WorkingDir: '/srv', Cmd: ['sleep', '1'], Labels: { a: 'b' } };
   const layout = { layers: [root, second], config };
   const context = await send([...ociLayout('image', layout), file('image.tar', ociArchive(layout))]);
@@ -134,9 +158,15 @@ test('what can be seen before anything runs is refused with the line of FROM', a
     const body = { name: images.name(), dockerfile: `ARG x\nFROM ${from}\n`, context };
     const response = await door().call('POST', '/v1/images', body);
     const { code, detail } = (await response.json()) as { code: string; detail: string };
-    expect({ why, code, detail }).toEqual({ why, code: 'dockerfile_unsupported', detail: expect.stringContaining(why) });
+    expect({ why, code, detail }).toEqual({
+      why,
+      code: 'dockerfile_unsupported',
+      detail: expect.stringContaining(why),
+    });
     expect(detail).toContain('Line 2: ');
   }
   const body = { name: images.name(), dockerfile: 'FROM ./root.tar\n' };
-  expect(await (await door().call('POST', '/v1/images', body)).json()).toMatchObject({ code: 'dockerfile_unsupported' });
+  expect(await (await door().call('POST', '/v1/images', body)).json()).toMatchObject({
+    code: 'dockerfile_unsupported',
+  });
 });

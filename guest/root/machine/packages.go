@@ -51,8 +51,8 @@ func putPackages(tree string, say func(string, ...any)) error {
 		}
 		say("installing %s", strings.Join(names, " "))
 		if err := install(tree, names); err != nil {
-			return fmt.Errorf("what a machine needs does not fit this root file system, see above (it is of the release of "+
-				"the source that the machine is made of; another one can be named by an alias): %w", err)
+			return fmt.Errorf("this root file system is refused: packages that a machine needs do not fit it (%w), as dpkg says "+
+				"above; they are of the source that the machine is made of, and an alias can name one of the root's own release", err)
 		}
 	}
 	return nil

@@ -14,7 +14,8 @@ import { childOf, type ProcessTable, rootOf } from './processes.ts';
 
 /**
  * What a domain runs before its sshd, as process 1 of its own PID, mount and UTS namespaces. A constant: id, paths and
- * address are its arguments. A disk that has no /usr of its own is shown the host's. The guest agent is started again when it is killed, as systemd does in real machines.
+ * address are its arguments. A disk that has no /usr of its own is shown the host's. The guest agent is started again when it is
+ * killed, as systemd does in real machines.
  */
 export const BOOT_SCRIPT = `set -eu
 if [ ! -e "$1/usr/bin" ]; then
