@@ -144,6 +144,8 @@ export const LIMITS = {
     open: 20,
     /** To one port, a second; who comes after a pause may ask for as many at once. One more is refused with 429. */
     requestsPerSecond: 100,
+    /** From one address, for what is not open, or with a token that does not hold: each is looked for in the store. */
+    guessesPerSecond: 100,
     /** Of a request or an answer, with its first line: twice what Node takes, since cookies come to what tokens add. */
     headerBytes: 32_768,
     tokenSeconds: { min: 1, max: 86_400, default: 3_600 },

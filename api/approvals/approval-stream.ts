@@ -1,10 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { type SSEStreamingApi, streamSSE } from 'hono/streaming';
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { type App, type RequestDeps, serialised } from '../http/context.ts';
+import type { App, RequestDeps } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
 import { requireProject } from '../projects/require-project.ts';
+import { answerEvents, type EventSink } from '../streams/answer-events.ts';
 import { eventData, eventStream } from '../streams/event-stream.ts';
 import type { Streams } from '../streams/streams.ts';
 import { approvalView } from './approval-schemas.ts';
@@ -13,8 +13,6 @@ import { requireSeesAll } from './sees-approvals.ts';
 
 /** How often the store is asked for each listener: two reads by index. */
 const POLL_MS = 1_000;
-/** A comment this often, when nothing happens, keeps proxies from closing the connection. */
-const KEEP_ALIVE_MS = 15_000;
 /** API processes whose clocks differ by less miss nothing of one another. Milliseconds. */
 const CLOCKS_MS = 10_000;
 const CHANGES_PER_POLL = 1_000;
@@ -56,18 +54,9 @@ export function approvalStreamRoutes(app: App, streams: Streams): void {
     const { project = deps.store.viewer.project } = c.req.valid('query');
     requireSeesAll(c);
     await requireProject(deps, project);
-    const end = await streams.begin(c, 'approvals');
-    return serialised(
-      streamSSE(c, async (stream) => {
-        try {
-          await follow(deps, stream, { project, from: c.req.valid('header')['last-event-id'] ?? null });
-        } catch (error) {
-          // The status is sent already; ending the stream makes the client come again with Last-Event-ID.
-          deps.logger.warn({ err: error, project, requestId: c.get('requestId') }, 'an event stream broke');
-        } finally {
-          end();
-        }
-      }),
+    const from = c.req.valid('header')['last-event-id'] ?? null;
+    return answerEvents(c, { streams, kind: 'approvals', of: { project } }, (sink) =>
+      follow(deps, sink, { project, from }),
     );
   });
 }
@@ -75,20 +64,18 @@ export function approvalStreamRoutes(app: App, streams: Streams): void {
 /** @param from the id of the last event that was seen; null: none */
 async function follow(
   { store }: RequestDeps,
-  stream: SSEStreamingApi,
+  sink: EventSink,
   { project, from }: { project: string; from: string | null },
 ): Promise<void> {
   /** What was sent of each that changed lately. */
   const sent = new Map<string, { changedAt: string; data: string }>();
   let last = from ?? new Date().toISOString();
-  let silentSince = Date.now();
   const send = async (record: ApprovalRecord, changedAt: string) => {
     const data = JSON.stringify(approvalView(record));
     if (sent.get(record.id)?.data === data) return;
     sent.set(record.id, { changedAt, data });
     if (changedAt > last) last = changedAt;
-    silentSince = Date.now();
-    await stream.writeSSE({ id: last, event: 'approval', data });
+    await sink.send({ id: last, event: 'approval', data });
   };
   if (from === null) {
     const { items } = await store.approvals.list({
@@ -97,17 +84,13 @@ async function follow(
       limit: LIMITS.approvals.waiting,
     });
     for (const record of items.toReversed()) await send(record, record.askedAt);
-    await stream.write(': this is what waits\n\n');
+    await sink.comment('this is what waits');
   }
-  while (!stream.aborted) {
+  while (!sink.gone.aborted) {
     const changes = await store.approvals.changedSince(project, before(last, CLOCKS_MS), CHANGES_PER_POLL);
     for (const { record, changedAt } of changes) await send(record, changedAt);
     for (const [id, { changedAt }] of sent) if (changedAt < before(last, 2 * CLOCKS_MS)) sent.delete(id);
-    if (Date.now() - silentSince >= KEEP_ALIVE_MS) {
-      await stream.write(': still here\n\n');
-      silentSince = Date.now();
-    }
-    await stream.sleep(POLL_MS);
+    await sink.pause(POLL_MS);
   }
 }
 

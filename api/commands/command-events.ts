@@ -1,19 +1,16 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { type SSEStreamingApi, streamSSE } from 'hono/streaming';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { requires } from '../http/auth.ts';
-import { type App, type RequestDeps, serialised } from '../http/context.ts';
+import type { App, RequestDeps } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
 import { noQuery } from '../http/schemas.ts';
+import { answerEvents, type EventSink } from '../streams/answer-events.ts';
 import { eventStream } from '../streams/event-stream.ts';
 import type { Streams } from '../streams/streams.ts';
 import { CommandFollower } from './command-follower.ts';
 import { commandEvent, commandOutput, commandParams } from './command-schemas.ts';
 import { commandView } from './command-view.ts';
 import { requireCommand } from './commands.ts';
-
-/** A comment this often, when nothing happens, keeps proxies from closing the connection. Milliseconds. */
-const KEEP_ALIVE_MS = 15_000;
 
 const events = createRoute({
   method: 'get',
@@ -47,53 +44,21 @@ export function commandEventRoutes(app: App, streams: Streams): void {
   app.openapi(events, async (c) => {
     const record = await requireCommand(c.get('deps'), c.req.valid('param'));
     const [stdout = 0, stderr = 0] = (c.req.valid('header')['last-event-id'] || '0-0').split('-').map(Number);
-    const end = await streams.begin(c, 'commands');
-    return serialised(
-      streamSSE(c, async (stream) => {
-        try {
-          await follow(c.get('deps'), stream, record, { stdout, stderr });
-        } catch (error) {
-          // The status is sent already; ending the stream makes the client come again with Last-Event-ID.
-          c.get('deps').logger.warn(
-            { err: error, commandId: record.id, requestId: c.get('requestId') },
-            'an event stream broke',
-          );
-        } finally {
-          end();
-        }
-      }),
-    );
+    const what = { streams, kind: 'commands', of: { commandId: record.id } } as const;
+    return answerEvents(c, what, (sink) => follow(c.get('deps'), sink, record, { stdout, stderr }));
   });
 }
 
 async function follow(
   deps: RequestDeps,
-  stream: SSEStreamingApi,
+  sink: EventSink,
   record: CommandRecord,
   from: { stdout: number; stderr: number },
 ): Promise<void> {
-  const gone = new AbortController();
-  stream.onAbort(() => gone.abort());
-  let silent = false;
-  const keepAlive = setInterval(() => {
-    if (silent) void stream.write(': still here\n\n');
-    silent = true;
-  }, KEEP_ALIVE_MS);
-  try {
-    const follower = new CommandFollower(deps, record, from, gone.signal);
-    for await (const { place, ...data } of follower.pieces()) {
-      await stream.writeSSE({
-        id: `${place.stdout}-${place.stderr}`,
-        event: 'output',
-        data: JSON.stringify(data),
-      });
-      silent = false;
-    }
-    const ended = await requireCommand(deps, { id: record.sandboxId, commandId: record.id });
-    await stream.writeSSE({ event: 'ended', data: JSON.stringify(commandView(ended)) });
-  } catch (error) {
-    if (!gone.signal.aborted) throw error;
-  } finally {
-    clearInterval(keepAlive);
+  const follower = new CommandFollower(deps, record, from, sink.gone);
+  for await (const { place, ...data } of follower.pieces()) {
+    await sink.send({ id: `${place.stdout}-${place.stderr}`, event: 'output', data: JSON.stringify(data) });
   }
+  const ended = await requireCommand(deps, { id: record.sandboxId, commandId: record.id });
+  await sink.send({ event: 'ended', data: JSON.stringify(commandView(ended)) });
 }

@@ -7,6 +7,11 @@ const REMEMBERED = 10_000;
 export class Briefly<T> {
   readonly #known = new Map<string, { at: number; read: Promise<T | null> }>();
 
+  /** Whether it was there when it was read last, or is read now. */
+  remembers(name: string): boolean {
+    return this.#known.has(name);
+  }
+
   async of(name: string, readNow: () => Promise<T | null>): Promise<T | null> {
     const before = this.#known.get(name);
     if (before && performance.now() - before.at < KNOWN_FOR_MS) return before.read;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
+import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import { isAsleep } from '../../model/sandbox/sandbox.ts';
@@ -17,6 +18,7 @@ import { beginResume, resumed } from '../sandboxes/awake-sandbox.ts';
 import { type Asked, askedOf } from './asked.ts';
 import { type KnownPort, KnownPorts } from './known-ports.ts';
 import { nothingHere } from './refusal.ts';
+import { TokenBuckets } from './token-buckets.ts';
 import { Traffic } from './traffic.ts';
 import { type Visitor, visitorOf } from './visitor.ts';
 
@@ -43,17 +45,35 @@ export class Entrance {
   readonly traffic: Traffic;
   readonly #known: KnownPorts;
   readonly #said = new SaidConnections();
+  /** By address, of what made this process look in the store for nothing. */
+  readonly #guesses = new TokenBuckets(LIMITS.ports.guessesPerSecond);
 
   constructor(private readonly deps: IngressDeps) {
     this.#known = new KnownPorts(deps.store);
     this.traffic = new Traffic(this.#known);
   }
 
-  /** Which port is asked for; null: none that is open. */
+  /**
+   * Which port is asked for; null: none that is open.
+   * @throws MayflyError too_many_requests where its caller has asked for too many that are not, and it is not known already
+   */
   async portOf(incoming: IncomingMessage): Promise<Pick<Entry, 'asked' | 'known'> | null> {
     const asked = askedOf(incoming, this.deps.addresses);
-    const known = asked && (await this.#known.of(asked));
-    return asked && known ? { asked, known } : null;
+    if (!asked) return null;
+    if (this.#known.remembers(asked)) return this.#found(asked);
+    const from = addressOf(incoming);
+    if (!this.#guesses.take(from)) {
+      const why = `More than ${LIMITS.ports.guessesPerSecond} requests a second from ${from} are for ports that are not open.`;
+      throw new MayflyError('too_many_requests', why, { retryAfterSeconds: 1 });
+    }
+    const found = await this.#found(asked);
+    if (found) this.#guesses.giveBack(from);
+    return found;
+  }
+
+  async #found(asked: Asked): Promise<Pick<Entry, 'asked' | 'known'> | null> {
+    const known = await this.#known.of(asked);
+    return known && { asked, known };
   }
 
   /** @throws MayflyError not_found, too_many_requests */
@@ -64,10 +84,12 @@ export class Entrance {
     const { asked } = found;
     let { known } = found;
     let visitor = await visitorOf(incoming, asked, known, doors);
-    if (!visitor) {
+    const from = addressOf(incoming);
+    if (!visitor && this.#guesses.take(from)) {
       // It may have been opened anew a moment ago, with another secret.
       known = (await this.#known.readNow(asked)) ?? known;
       visitor = await visitorOf(incoming, asked, known, doors);
+      if (visitor) this.#guesses.giveBack(from);
     }
     if (!visitor) throw nothingHere();
     this.traffic.count(asked);
@@ -126,4 +148,9 @@ export class Entrance {
     }
     return usable(await requireSandbox(deps, sandboxId));
   }
+}
+
+/** Of a proxy, where one is in front. */
+function addressOf({ socket }: IncomingMessage): string {
+  return socket.remoteAddress ?? '';
 }

@@ -18,6 +18,11 @@ export class KnownPorts {
 
   constructor(private readonly store: Pick<Store, 'exposedPorts' | 'sandboxes' | 'apiKeys'>) {}
 
+  /** Whether it was open when it was asked for last. */
+  remembers(target: PortTarget): boolean {
+    return this.#ports.remembers(labelOf(target));
+  }
+
   /** Null: it is not open, or its sandbox has ended. */
   of(target: PortTarget): Promise<KnownPort | null> {
     return this.#ports.of(labelOf(target), () => this.readNow(target));

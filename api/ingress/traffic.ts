@@ -2,10 +2,10 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { labelOf, type PortTarget } from '../../model/ports/port-address.ts';
 import type { KnownPort, KnownPorts } from './known-ports.ts';
+import { TokenBuckets } from './token-buckets.ts';
 
 /** How often it is looked whether what goes through a port may go on: all is to be over in a second. Milliseconds. */
 const LOOK_MS = 400;
-const PER_MS = LIMITS.ports.requestsPerSecond / 1_000;
 
 /** One request, or one connection that it has become. */
 export interface Passing {
@@ -20,7 +20,7 @@ export interface Passing {
 /** What goes through the ports of all sandboxes by this process: how much, and for how long. */
 export class Traffic {
   readonly #passing = new Map<string, Set<Passing>>();
-  readonly #rooms = new Map<string, { left: number; at: number }>();
+  readonly #requests = new TokenBuckets(LIMITS.ports.requestsPerSecond);
   #look: NodeJS.Timeout | null = null;
 
   constructor(private readonly known: KnownPorts) {}
@@ -28,15 +28,10 @@ export class Traffic {
   /** @throws MayflyError too_many_requests */
   count(target: PortTarget): void {
     const name = labelOf(target);
-    const now = performance.now();
-    const most = LIMITS.ports.requestsPerSecond;
-    const before = this.#rooms.get(name) ?? { left: most, at: now };
-    const left = Math.min(most, before.left + (now - before.at) * PER_MS);
-    if (left < 1) {
-      const why = `More than ${most} requests a second are asked of ${name}.`;
+    if (!this.#requests.take(name)) {
+      const why = `More than ${LIMITS.ports.requestsPerSecond} requests a second are asked of ${name}.`;
       throw new MayflyError('too_many_requests', why, { retryAfterSeconds: 1 });
     }
-    this.#rooms.set(name, { left: left - 1, at: now });
     this.#begin();
   }
 
@@ -66,12 +61,9 @@ export class Traffic {
   }
 
   #lookAtAll(): void {
-    const now = performance.now();
-    for (const [name, { left, at }] of this.#rooms) {
-      if (left + (now - at) * PER_MS >= LIMITS.ports.requestsPerSecond) this.#rooms.delete(name);
-    }
+    this.#requests.forgetFull();
     for (const all of this.#passing.values()) void this.#lookAt(all);
-    if (this.#passing.size > 0 || this.#rooms.size > 0 || !this.#look) return;
+    if (this.#passing.size > 0 || this.#requests.size > 0 || !this.#look) return;
     clearInterval(this.#look);
     this.#look = null;
   }

@@ -1,13 +1,13 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { type SSEStreamingApi, streamSSE } from 'hono/streaming';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { requires } from '../http/auth.ts';
-import { type App, type RequestDeps, serialised } from '../http/context.ts';
+import type { App, RequestDeps } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
 import { actor, instant, noQuery } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
+import { answerEvents, type EventSink } from '../streams/answer-events.ts';
 import { eventData, eventStream } from '../streams/event-stream.ts';
 import type { Streams } from '../streams/streams.ts';
 
@@ -15,8 +15,6 @@ import type { Streams } from '../streams/streams.ts';
 const POLL_MS = 250;
 /** From so many on each is asked for less often: all of them take about a third of the embedded store's time. */
 const FEW = 32;
-/** A comment this often, when nothing happens, keeps proxies from closing the connection. */
-const KEEP_ALIVE_MS = 15_000;
 const ENTRIES_PER_POLL = 50;
 
 /** The `data` of an event `audit`. */
@@ -73,51 +71,32 @@ export function sandboxEventRoutes(app: App, streams: Streams): void {
     const { id } = c.req.valid('param');
     const last = c.req.valid('header')['last-event-id'];
     await requireSandbox(c.get('deps'), id);
-    const end = await streams.begin(c, 'sandboxes');
-    return serialised(
-      streamSSE(c, async (stream) => {
-        try {
-          const pauseMs = () => POLL_MS * Math.max(1, streams.count('sandboxes') / FEW);
-          await follow(c.get('deps'), stream, { id, from: last ? Number(last) : -1, pauseMs });
-        } catch (error) {
-          // The status is sent already; ending the stream makes the client come again with Last-Event-ID.
-          c.get('deps').logger.warn(
-            { err: error, sandboxId: id, requestId: c.get('requestId') },
-            'an event stream broke',
-          );
-        } finally {
-          end();
-        }
-      }),
+    const pauseMs = () => POLL_MS * Math.max(1, streams.count('sandboxes') / FEW);
+    return answerEvents(c, { streams, kind: 'sandboxes', of: { sandboxId: id } }, (sink) =>
+      follow(c.get('deps'), sink, { id, from: last ? Number(last) : -1, pauseMs }),
     );
   });
 }
 
 async function follow(
   { store }: RequestDeps,
-  stream: SSEStreamingApi,
+  sink: EventSink,
   { id, from, pauseMs }: { id: string; from: number; pauseMs: () => number },
 ): Promise<void> {
   let after = from;
   let seen = '';
-  let silentSince = Date.now();
-  while (!stream.aborted) {
+  while (!sink.gone.aborted) {
     // Read before the entries: when this says that it is over, the entries read next are all there are.
     const record = await requireSandbox({ store }, id);
     const entries = await store.audit.entries(id, { after, limit: ENTRIES_PER_POLL });
     for (const { seq, body } of entries) {
-      await stream.writeSSE({ id: String(seq), event: 'audit', data: body });
+      await sink.send({ id: String(seq), event: 'audit', data: body });
       after = seq;
     }
     const data = JSON.stringify(sandboxView(record));
-    if (data !== seen) await stream.writeSSE({ event: 'sandbox', data });
-    if (entries.length > 0 || data !== seen) silentSince = Date.now();
+    if (data !== seen) await sink.send({ event: 'sandbox', data });
     seen = data;
     if (isFinal(record.state) && entries.length === 0) return;
-    if (Date.now() - silentSince >= KEEP_ALIVE_MS) {
-      await stream.write(': still here\n\n');
-      silentSince = Date.now();
-    }
-    if (entries.length < ENTRIES_PER_POLL) await stream.sleep(pauseMs());
+    if (entries.length < ENTRIES_PER_POLL) await sink.pause(pauseMs());
   }
 }

@@ -8,10 +8,10 @@ const KINDS = {
   approvals: LIMITS.streams.ofApprovals,
   commands: LIMITS.streams.ofCommands,
 } as const;
-type Kind = keyof typeof KINDS;
+export type StreamKind = keyof typeof KINDS;
 
 interface Held {
-  kind: Kind;
+  kind: StreamKind;
   apiKeyId: string;
   project: string;
 }
@@ -25,7 +25,7 @@ export class Streams {
   readonly #open = new Set<Held>();
 
   /** How many of a kind are open. */
-  count(kind: Kind): number {
+  count(kind: StreamKind): number {
     return this.#of((one) => one.kind === kind).length;
   }
 
@@ -33,7 +33,7 @@ export class Streams {
    * @returns to be called when it is over
    * @throws MayflyError too_many_requests, project_quota_exceeded
    */
-  async begin(c: Context<Env>, kind: Kind): Promise<() => void> {
+  async begin(c: Context<Env>, kind: StreamKind): Promise<() => void> {
     const { id: apiKeyId, project } = c.get('apiKey');
     const { limit, isAlone } = await c.get('deps').store.streamShare();
     const ofProject = this.#of((one) => one.project === project);

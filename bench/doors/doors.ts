@@ -5,6 +5,7 @@ import { inTurn, WARM_UP } from '../measure/in-turn.ts';
 import { round, Samples, type Spread } from '../measure/measure.ts';
 import { cachedImage, imageStep } from './images.ts';
 import { portBesideFile } from './ports.ts';
+import { clientBesideHttpx, isPythonReady } from './python.ts';
 
 /** What each door is measured on. */
 export interface DoorsBench {
@@ -22,6 +23,8 @@ interface Row {
   bound: { times: number } | { moreMs: number };
   /** Times both in turn, with the names `ours` and `beside`. */
   measure: (bench: DoorsBench, samples: Samples) => Promise<void>;
+  /** Whether there is what is measured. `@default` there is */
+  isThere?: () => boolean;
 }
 
 export interface DoorFigures {
@@ -42,6 +45,12 @@ const BESIDE_FILES = { times: round(1 / 0.7) };
 /** A door is one row: another one is another function here. */
 const ROWS: Row[] = [
   { door: 'a call of the TypeScript client, beside fetch', bound: { times: 1.2 }, measure: clientBesideFetch },
+  {
+    door: 'a call of the Python client, beside httpx',
+    bound: { times: 1.2 },
+    measure: clientBesideHttpx,
+    isThere: isPythonReady,
+  },
   { door: 'run_command by MCP of 2025-11-25, beside the API', bound: { moreMs: 15 }, measure: mcpOf('2025-11-25') },
   { door: 'run_command by MCP of 2026-07-28, beside the API', bound: { moreMs: 15 }, measure: mcpOf('2026-07-28') },
   { door: 'an approved create, beside a plain one', bound: { times: 1.1 }, measure: approvedCreate },
@@ -64,7 +73,11 @@ const ROWS: Row[] = [
 /** Each door in turn, ratios first. */
 export async function measureDoors(bench: DoorsBench): Promise<DoorFigures[]> {
   const figures: DoorFigures[] = [];
-  for (const { door, bound, measure } of ROWS) {
+  for (const { door, bound, measure, isThere } of ROWS) {
+    if (isThere?.() === false) {
+      process.stderr.write(`left out: ${door}\n`);
+      continue;
+    }
     const samples = new Samples();
     await measure(bench, samples);
     const { ours, beside } = samples.spreads();

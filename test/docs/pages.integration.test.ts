@@ -23,6 +23,10 @@ const NOT_HERE: [RegExp, string][] = [
   [/--boot template|mayfly template make/, 'wakes real machines; worker/template.e2e'],
   [/mayfly (?:policy set|approval (?:show|approve|refuse))/, 'needs a file, and somebody who asks; cli/approval'],
   [/desktop-debian12|mayfly desktop /, 'needs an image with a screen; desktop/desktop.integration'],
+  [
+    /mayfly (?:sandbox create golden-agent|run lab|port open lab)/,
+    'JupyterLab comes from the internet; ports/web-editor',
+  ],
   [/mayfly playbook /, 'tries it with Ansible, which is no part of set-up; workflows/playbook.integration'],
   [/mayfly approval watch/, 'lives until Ctrl-C; cli/approval'],
   [/mayfly port forward /, 'lives until Ctrl-C; ports/forward.integration'],

@@ -45,6 +45,7 @@ beforeAll(async () => {
   expect(await pull.end(), pull.output).toBe(0);
   const wish = { source: IMAGE, memoryMib: 2_048, cpus: 2, ttlSeconds: 3_600 };
   ({ id } = await client.createSandbox(wish, { waitSeconds: 280 }));
+  await run(`mkdir -p ${PAGE_FOLDER}`);
   await client.files.write(id, `${PAGE_FOLDER}/index.html`, Buffer.from(PAGE));
   await client.files.write(id, '/home/sandbox/server.py', Buffer.from(SERVER));
   await run('setsid --fork python3 /home/sandbox/server.py >/dev/null 2>&1');

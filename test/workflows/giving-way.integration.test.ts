@@ -114,7 +114,7 @@ describe.concurrent('what a project may have', () => {
     expect(await made()).toBeLessThanOrEqual(2);
     const { create } = callsIn(door, pool, mayfly);
     const answers = await Promise.all([1, 2].map(() => create({ boot: 'cold' })));
-    expect(answers.map(({ status }) => status)).toEqual([201, 201]);
+    expect(answers).toMatchObject(Array(2).fill({ status: 201, told: { state: 'running' } }));
     expect(await made()).toBeLessThanOrEqual(4);
     await pool.end();
   });

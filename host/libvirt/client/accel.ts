@@ -1,14 +1,21 @@
-import { access, constants } from 'node:fs/promises';
+import { access, constants, readFile } from 'node:fs/promises';
+import { getuid } from 'node:process';
 import { ExecError, exec } from '../../os/exec.ts';
 
 /** QEMU's name of this machine's architecture. */
 const ARCHITECTURES: Partial<Record<NodeJS.Architecture, string>> = { x64: 'x86_64', arm64: 'aarch64' };
 
+/** On a machine that does much else it takes seconds. */
+const PROBE_MS = 30_000;
 const PROBE = [{ execute: 'qmp_capabilities' }, { execute: 'cont' }, { execute: 'query-status' }, { execute: 'quit' }];
+
+/** Who QEMU runs as under libvirt: on Debian and Ubuntu, and elsewhere. */
+const QEMU_USERS = ['libvirt-qemu', 'qemu'];
 
 /**
  * Whether KVM runs a guest here, found out by running one for a moment: the device file can be there and every use of
- * it fail, as in a container or a VM without nested virtualisation.
+ * it fail, as in a container or a VM without nested virtualisation. It is run as the user that libvirt's QEMUs are: what root
+ * alone may open is of no use to them.
  */
 export async function kvmUsable(): Promise<boolean> {
   const readable = await access('/dev/kvm', constants.R_OK | constants.W_OK).then(
@@ -19,18 +26,21 @@ export async function kvmUsable(): Promise<boolean> {
   const architecture = ARCHITECTURES[process.arch] ?? process.arch;
   const machine = architecture === 'aarch64' ? 'virt' : 'pc';
   const guest = ['-machine', `${machine},accel=kvm`, '-cpu', 'host', '-m', '16', '-nodefaults', '-no-user-config'];
+  const argv = [`qemu-system-${architecture}`, ...guest, '-display', 'none', '-S', '-qmp', 'stdio'];
+  const user = getuid?.() === 0 ? await qemuUser() : undefined;
+  const [program = '', ...rest] = user === undefined ? argv : ['runuser', '-u', user, '--', ...argv];
   try {
-    const { stdout } = await exec(
-      `qemu-system-${architecture}`,
-      [...guest, '-display', 'none', '-S', '-qmp', 'stdio'],
-      {
-        input: PROBE.map((command) => JSON.stringify(command)).join('\n'),
-        timeoutMs: 5_000,
-      },
-    );
+    const input = PROBE.map((command) => JSON.stringify(command)).join('\n');
+    const { stdout } = await exec(program, rest, { input, timeoutMs: PROBE_MS });
     return /"status": *"running"/.test(stdout);
   } catch (error) {
     if (error instanceof ExecError) return false;
     throw error;
   }
+}
+
+/** Undefined where there is none: then QEMU is not libvirt's to start. */
+async function qemuUser(): Promise<string | undefined> {
+  const accounts = (await readFile('/etc/passwd', 'utf8')).split('\n');
+  return QEMU_USERS.find((user) => accounts.some((line) => line.startsWith(`${user}:`)));
 }

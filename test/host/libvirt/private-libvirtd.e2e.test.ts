@@ -1,4 +1,6 @@
 // @module-tag full
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { exec } from '../../../host/os/exec.ts';
 import { tier } from '../../support/sweep.ts';
@@ -53,5 +55,20 @@ test('when all of it is killed its bridges go with the next start, or with the e
     await machine.host.open();
     expect(await machine.virsh.run(['net-list', '--name'])).toMatch(/^mayfly$/m);
     await killHolder(machine);
+  });
+});
+
+// A probe starts QEMU; libvirt makes a dozen of each define where it takes KVM to have gone, which it does as often as root may open /dev/kvm and QEMU's user may not.
+test('QEMU is probed once, not at each define', async () => {
+  await onMachineOfItsOwn(async ({ virsh, source, libvirtFolder }) => {
+    const folder = join(libvirtFolder, 'cache', 'qemu', 'capabilities');
+    const probes = async () =>
+      Promise.all((await readdir(folder)).map(async (name) => [name, (await stat(join(folder, name))).mtimeMs]));
+    const xml = await virsh.run(['dumpxml', `--domain=${source}`]);
+    await virsh.define('define', xml);
+    const before = await probes();
+    expect(before).not.toEqual([]);
+    await virsh.define('define', xml);
+    expect(await probes()).toEqual(before);
   });
 });

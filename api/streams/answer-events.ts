@@ -1,0 +1,56 @@
+import type { Context } from 'hono';
+import { type SSEMessage, streamSSE } from 'hono/streaming';
+import { type Env, serialised } from '../http/context.ts';
+import type { StreamKind, Streams } from './streams.ts';
+
+/** A comment this often, when nothing happens, keeps proxies from closing the connection. Milliseconds. */
+const KEEP_ALIVE_MS = 15_000;
+
+/** Server-sent events to one client. */
+export interface EventSink {
+  send(event: SSEMessage): Promise<void>;
+  /** @param text what clients pass over; one line */
+  comment(text: string): Promise<void>;
+  pause(ms: number): Promise<void>;
+  /** Aborted when the client has gone. */
+  gone: AbortSignal;
+}
+
+/**
+ * Answers with server-sent events, until all were sent or the client has gone. What fails then is logged: the status is sent
+ * already, and the end of the stream makes the client come again with `Last-Event-ID`.
+ * @throws MayflyError too_many_requests, project_quota_exceeded
+ */
+export async function answerEvents(
+  c: Context<Env>,
+  { streams, kind, of }: { streams: Streams; kind: StreamKind; of: Record<string, string> },
+  sendAll: (sink: EventSink) => Promise<void>,
+): Promise<never> {
+  const end = await streams.begin(c, kind);
+  const gone = new AbortController();
+  return serialised(
+    streamSSE(c, async (stream) => {
+      stream.onAbort(() => gone.abort());
+      let isSilent = false;
+      const comment = async (text: string) => void (await stream.write(`: ${text}\n\n`));
+      const keepAlive = setInterval(() => {
+        if (isSilent) void comment('still here');
+        isSilent = true;
+      }, KEEP_ALIVE_MS);
+      const send = async (event: SSEMessage) => {
+        isSilent = false;
+        await stream.writeSSE(event);
+      };
+      const pause = async (ms: number) => void (await stream.sleep(ms));
+      try {
+        await sendAll({ send, comment, pause, gone: gone.signal });
+      } catch (error) {
+        if (gone.signal.aborted) return;
+        c.get('deps').logger.warn({ err: error, ...of, requestId: c.get('requestId') }, 'an event stream broke');
+      } finally {
+        clearInterval(keepAlive);
+        end();
+      }
+    }),
+  );
+}
