@@ -166,6 +166,8 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       complete: store.sentContexts.complete.bind(store.sentContexts),
       use: (digest: string) => store.sentContexts.use(project, digest),
       remove: (id: string) => store.sentContexts.remove(id),
+      /** Of one that {@link use} has found. */
+      read: store.sentContexts.read.bind(store.sentContexts),
     },
     imageContexts: {
       keep: store.imageContexts.keep.bind(store.imageContexts),

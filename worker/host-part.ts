@@ -10,7 +10,7 @@ import { createHostWorkers } from './host.ts';
 import { HostBoot } from './machine/host-boot.ts';
 import { HostDescription } from './machine/host-description.ts';
 import { HostGuests } from './machine/host-guests.ts';
-import { type HostMachine, openHostMachine } from './machine/host-machine.ts';
+import { builtRootProgram, type HostMachine, openHostMachine } from './machine/host-machine.ts';
 import { MachineWatch } from './machine/machine-watch.ts';
 import { rebuildLedger } from './machine/rebuilt-ledger.ts';
 import { temporalClient } from './payloads/data-converter.ts';
@@ -75,7 +75,7 @@ export async function startHostPart({
     room,
     commandRuns,
     playbooks: { store, ansible: ansibleArchive },
-    images: { store },
+    images: { store, rootProgram: builtRootProgram },
   };
   const worker = runWorkers(await createHostWorkers({ ...options, guests: guests.guests, ...machine }));
   let letGo: Promise<void> | null = null;

@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { Context } from '@temporalio/activity';
 import type { Agent } from '../../commands/agent-commands.ts';
@@ -5,13 +6,19 @@ import type { StepContext } from '../../host/step-context.ts';
 import type { ContextEntry } from '../../model/dockerfile/context.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId } from '../../model/ids.ts';
+import type { ImageRecord } from '../../model/image/image-record.ts';
 import { CARRIED } from '../../model/image/stage-copy.ts';
 import { streamOf } from '../../model/image/step-input.ts';
+import { ROOT_PROGRAM } from '../../model/image/step-program.ts';
 import { buildOf } from '../../model/image/steps.ts';
 import type { Store } from '../../store/connect.ts';
 
 export interface CarryDeps {
-  images: { store: Pick<Store, 'images' | 'sentContexts'> };
+  images: {
+    store: Pick<Store, 'images' | 'sentContexts' | 'imageContexts'>;
+    /** Where the program is that makes machines of root file systems. @throws MayflyError host_unavailable */
+    rootProgram: () => string;
+  };
   guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
 }
 
@@ -29,7 +36,7 @@ export interface Carrying {
 }
 
 /** What stages of a build give each other. Not steps of a sandbox: they wait for no turn. */
-export function createCarryActivities({ guests, images: { store } }: CarryDeps) {
+export function createCarryActivities({ guests, images: { store, rootProgram } }: CarryDeps) {
   return {
     /**
      * Brings what a COPY takes of a context that is kept by itself into the sandbox of its step, as a stream.
@@ -39,14 +46,16 @@ export function createCarryActivities({ guests, images: { store } }: CarryDeps) 
       if (!isSandboxId(to)) throw new MayflyError('request_refused', 'Files are sent to a sandbox.');
       const record = await store.images.get(imageId);
       const step = record && buildOf(record.request, record).steps[index];
-      const digest = record?.request.context?.digest;
-      const kept = digest === undefined ? null : await store.sentContexts.use(record?.project ?? '', digest);
-      if (!step || !kept) throw new MayflyError('image_failed', `The context of ${imageId} is not there any more.`);
-      const bytesOf = ({ at = 0, size }: ContextEntry) => store.sentContexts.read(kept.id, at, size);
+      const bytesOf = record && (await contextReader(store, record));
+      if (!step || !bytesOf) throw new MayflyError('image_failed', `The context of ${imageId} is not there any more.`);
       await beating(`sending files of the context to ${to}`, async (context) => {
         const target = await guests.agent(to, context);
+        if (step.program.isBrought) {
+          const program = createReadStream(rootProgram());
+          await put(target, program, { at: ROOT_PROGRAM, mode: '0700' }, context.signal);
+        }
         const body = Readable.from(streamOf(step.program, bytesOf), { objectMode: false });
-        await put(target, body, {}, context.signal);
+        await put(target, body, AS_CARRIED, context.signal);
       });
     },
 
@@ -85,20 +94,45 @@ async function beating(doing: string, work: (context: StepContext) => Promise<vo
   }
 }
 
-const PATH = `/v1/files?path=${Buffer.from(CARRIED).toString('base64url')}`;
+const AS_CARRIED = { at: CARRIED, mode: '0600' };
+
+/** What reads a file of a context, of one that is kept by itself or with the build. Null: it is not there any more. */
+async function contextReader(
+  store: CarryDeps['images']['store'],
+  { id, project, request: { context } }: ImageRecord,
+): Promise<((entry: ContextEntry) => AsyncIterable<Uint8Array>) | null> {
+  if (context?.digest !== undefined) {
+    const kept = await store.sentContexts.use(project, context.digest);
+    return kept && (({ at = 0, size }) => store.sentContexts.read(kept.id, at, size));
+  }
+  const archive = (await store.imageContexts.get(id))?.archive;
+  return archive ? ({ at = 0, size }) => Readable.from([archive.subarray(at, at + size)]) : null;
+}
+
+function pathOf(at: string): string {
+  return `/v1/files?path=${Buffer.from(at).toString('base64url')}`;
+}
 
 async function carried(source: Agent, target: Agent, signal: AbortSignal): Promise<void> {
-  const read = await source.request({ method: 'GET', path: PATH, signal });
+  const read = await source.request({ method: 'GET', path: pathOf(CARRIED), signal });
   await refuseUnless(read.status, read.body, [200]);
   const length = read.headers['content-length'];
-  await put(target, read.body, length === undefined ? {} : { 'content-length': length }, signal);
+  await put(target, read.body, { ...AS_CARRIED, ...(length !== undefined && { length }) }, signal);
+}
+
+interface Putting {
+  at: string;
+  mode: string;
+  /** Of the content, where it is known. */
+  length?: string;
 }
 
 /** Over what is there; the guest has all of it, or nothing. */
-async function put(target: Agent, body: Readable, length: Record<string, string>, signal: AbortSignal): Promise<void> {
-  const headers = { 'content-type': 'application/octet-stream', ...length };
+async function put(target: Agent, body: Readable, file: Putting, signal: AbortSignal): Promise<void> {
+  const { at, mode, length } = file;
+  const headers = { 'content-type': 'application/octet-stream', ...(length && { 'content-length': length }) };
   try {
-    const path = `${PATH}&mode=0600&user=root`;
+    const path = `${pathOf(at)}&mode=${mode}&user=root`;
     const written = await target.request({ method: 'PUT', path, headers, body, signal });
     await refuseUnless(written.status, written.body, [200, 201]);
     written.body.resume();

@@ -54,8 +54,8 @@ export function createImageActivities({ store, reconciliation }: Deps) {
       const { record, build, step } = await stepOf(store, ref);
       const { sandboxId, ...host } = await placeOf(store, builderOf(record, build, ref));
       const program = programOf(step, ref);
-      const { cwd, user, env, files } = program;
-      const isSent = files.length > 0 && record.request.context?.digest !== undefined;
+      const { cwd, user, env, files, isBrought = false } = program;
+      const isSent = isBrought || (files.length > 0 && record.request.context?.digest !== undefined);
       const argv = isSent ? fromFile(program) : program.argv;
       const stdin = isSent ? new Uint8Array() : await inputOf(store, ref.imageId, program);
       const { outputBytes: maxOutputBytes } = LIMITS.image;

@@ -6,7 +6,6 @@ import { imageIdFrom } from '../../model/ids.ts';
 import type { ImageRequest } from '../../model/image/image.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
 import type { ImageInput } from '../../model/image/image-saga.ts';
-import { describedContext, type SentContext } from '../../model/image/sent-context.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { DEFAULT_PROJECT } from '../../model/project.ts';
 import type { KeptContext } from '../../store/images/image-contexts.ts';
@@ -17,8 +16,10 @@ import { admit } from '../resources/admission.ts';
 import { refuseForeignName, refuseTaken } from '../sources/source-baking.ts';
 import { type Beginning, beginningOf } from './beginning.ts';
 import { inputOf } from './builder-input.ts';
+import { contextSent, contextWithin } from './context-bytes.ts';
 import type { buildImage } from './image-schemas.ts';
 import { imageView } from './image-view.ts';
+import { rootsOf } from './roots.ts';
 
 type Request = z.output<typeof buildImage>;
 
@@ -120,13 +121,6 @@ async function builtBefore(
   return latest.find((image) => image.name === name && image.state === 'ready') ?? null;
 }
 
-/** @throws MayflyError context_not_found */
-async function contextSent({ sentContexts }: RequestDeps['store'], digest: string): Promise<SentContext> {
-  const found = await sentContexts.use(digest);
-  if (found) return found.context;
-  throw new MayflyError('context_not_found', `There is no context ${digest}.`);
-}
-
 /** What was asked for, and the bytes that are kept apart. */
 interface Sent {
   request: ImageRequest;
@@ -148,7 +142,8 @@ async function sentBy(store: RequestDeps['store'], body: Request): Promise<Sent>
     readySeconds,
   } = body;
   const archive = context === undefined ? null : Buffer.from(context, 'base64');
-  const request = {
+  const found = contextDigest === undefined ? contextWithin(archive) : await contextSent(store, contextDigest);
+  const plain: ImageRequest = {
     dockerfile,
     args,
     target: target ?? null,
@@ -157,10 +152,11 @@ async function sentBy(store: RequestDeps['store'], body: Request): Promise<Sent>
     ...(ready !== undefined && {
       ready: { command: ready, seconds: readySeconds ?? LIMITS.image.readySeconds.default },
     }),
-    context:
-      contextDigest === undefined ? archive && describedContext(archive) : await contextSent(store, contextDigest),
+    context: found.context,
     secrets: Object.entries(secrets).map(([id, text]) => ({ id, bytes: Buffer.from(text, 'base64').length })),
   };
-  const isKept = archive !== null || request.secrets.length > 0;
+  const roots = await rootsOf(plain, found.read);
+  const request = roots.length > 0 ? { ...plain, roots } : plain;
+  const isKept = archive !== null || Object.keys(secrets).length > 0;
   return { request, kept: isKept ? { archive, secrets } : null };
 }

@@ -74,7 +74,7 @@ function stageInput(
   const end = build.stages[place]?.end ?? first;
   const taking = build.steps
     .slice(first, end)
-    .flatMap(({ program }, at) => (program.files.length > 0 ? [first + at] : []));
-  const sent = isSent ? { sent: taking } : {};
+    .flatMap(({ program }, at) => (program.isBrought || (isSent && program.files.length > 0) ? [first + at] : []));
+  const sent = isSent || taking.length > 0 ? { sent: taking } : {};
   return { place, builder, first, end, parent, copies: copiesOf(stage), until, ...sent };
 }

@@ -25,6 +25,8 @@ export function stepKey(parent: string, step: Step, placed: readonly Placed[], f
       const mounts = secrets.map(({ id, target, mode, owner }) => [id, target, mode, owner]);
       return digest([parent, 'run', argv, stdin, variables, cwd, user, mounts]);
     }
+    case 'root':
+      return digest([parent, 'root', step.layers.map(({ entry, diffId }) => [entry.digest, diffId])]);
     case 'copy':
       return digest([parent, 'copy', ...copied(step, placed, fromKey)]);
   }

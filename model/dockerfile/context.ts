@@ -76,6 +76,18 @@ export class BuildContext {
     return [...found.values()];
   }
 
+  /**
+   * One file, or what is in a folder, below it; links followed.
+   * @throws MayflyError dockerfile_unsupported
+   */
+  at(path: string, line: number): ContextEntry | Placed[] {
+    const entry = this.#resolved(path, line);
+    if (entry !== 'root' && entry.type === 'file') return entry;
+    const folder = entry === 'root' ? '' : entry.path;
+    const start = folder === '' ? 0 : folder.length + 1;
+    return this.#below(folder, []).map((each) => ({ as: each.path.slice(start), entry: each }));
+  }
+
   /** With the folders that it is in, as far as they are there. */
   #take(entry: ContextEntry, all: ReadonlyMap<string, ContextEntry>): void {
     this.#entries.set(entry.path, entry);

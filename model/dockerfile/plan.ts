@@ -1,3 +1,5 @@
+import type { RootLayer } from './root-image.ts';
+
 /** What a Dockerfile comes to: stages of steps, with all that each needs; nothing of it is looked up again. */
 export interface BuildPlan {
   /** The target's, and those that it needs, in the order of the file. */
@@ -10,7 +12,7 @@ export interface BuildPlan {
 export type Origin = { source: string } | { stage: number };
 
 export interface Stage {
-  /** Its place in the file, from 0. */
+  /** Its place in the file, from 0; below 0: it stands in none, and makes the root that others begin at. */
   index: number;
   name: string | null;
   from: Origin;
@@ -81,7 +83,14 @@ export interface WorkdirStep extends Said {
   user: string;
 }
 
-export type Step = RunStep | CopyStep | WorkdirStep;
+/** Puts another root file system where that of the source was. */
+export interface RootStep extends Said {
+  kind: 'root';
+  /** One over the other. */
+  layers: readonly RootLayer[];
+}
+
+export type Step = RunStep | CopyStep | WorkdirStep | RootStep;
 
 export const NO_SETTINGS: Settings = {
   env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },

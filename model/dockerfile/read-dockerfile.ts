@@ -1,8 +1,10 @@
 import { LIMITS } from '../limits.ts';
 import { type Instruction, instructionsOf } from './instructions.ts';
 import { argValues } from './named-values.ts';
+import { cleaned } from './paths.ts';
 import { type BuildPlan, NO_SETTINGS, type Origin, type Settings, type Stage } from './plan.ts';
 import { refusedAt } from './refusal.ts';
+import { MACHINE_SOURCE, type RootImage } from './root-image.ts';
 import { StageReader } from './stage-reader.ts';
 import { expanded, splitWords, type Variables } from './words.ts';
 
@@ -13,6 +15,14 @@ export interface Wish {
   target: string | null;
   /** What a name behind FROM stands for: `debian:12` for `golden-debian12`. */
   aliases: Readonly<Record<string, string>>;
+  /** Root file systems of the context. `@default` none */
+  roots?: readonly RootImage[];
+}
+
+/** Where a FROM says that it begins at a root file system of the context. */
+export interface RootPath {
+  path: string;
+  line: number;
 }
 
 /**
@@ -23,11 +33,22 @@ export function readDockerfile(wish: Wish): BuildPlan {
   return new Reader(wish).plan();
 }
 
+/**
+ * The root file systems that a Dockerfile begins at, whether they are there or not.
+ * @throws MayflyError dockerfile_unsupported with the line
+ */
+export function rootPathsOf(wish: Wish): RootPath[] {
+  return new Reader(wish).rootPaths();
+}
+
 class Reader {
   readonly #stages: StageReader[] = [];
   readonly #names = new Map<string, number>();
   readonly #globalArgs: Record<string, string> = {};
   readonly #asked = new Set<string>();
+  readonly #rootPaths: RootPath[] = [];
+  /** They make roots; counted from -1 down. */
+  readonly #rootStages: Stage[] = [];
 
   constructor(private readonly wish: Wish) {}
 
@@ -38,14 +59,40 @@ class Reader {
     const { target, args } = this.wish;
     const wanted = target === null ? last : this.#stageOf(target);
     if (wanted === null) throw refusedAt(1, `there is no stage ${JSON.stringify(target)}`);
-    const stages = needed(
-      this.#stages.map(({ end }) => end),
-      wanted,
+    const stages = this.#withRoots(
+      needed(
+        this.#stages.map(({ end }) => end),
+        wanted,
+      ),
     );
     const steps = stages.flatMap((stage) => stage.steps);
     const beyond = steps[LIMITS.image.steps];
     if (beyond) throw refusedAt(beyond.line, `there are more than ${LIMITS.image.steps} steps`);
     return { stages, unusedArgs: Object.keys(args).filter((name) => !this.#asked.has(name)) };
+  }
+
+  rootPaths(): RootPath[] {
+    for (const instruction of instructionsOf(this.wish.dockerfile)) {
+      const isFirst = this.#stages.length === 0;
+      if (instruction.keyword === 'FROM') this.#from(instruction);
+      else if (isFirst) this.#readFirst(instruction);
+    }
+    return this.#rootPaths;
+  }
+
+  /** Each root before the first stage that begins at it. */
+  #withRoots(stages: readonly Stage[]): Stage[] {
+    const found = new Set<Stage>();
+    for (const stage of stages) {
+      const root = 'stage' in stage.from ? this.#rootStages[-1 - stage.from.stage] : undefined;
+      if (root && root.steps.length === 0) {
+        const [path] = this.#rootPaths.filter(({ line }) => line === root.line);
+        throw refusedAt(root.line, `${JSON.stringify(path?.path)} is not in the context`);
+      }
+      if (root) found.add(root);
+      found.add(stage);
+    }
+    return [...found];
   }
 
   #read(instruction: Instruction): void {
@@ -104,12 +151,36 @@ class Reader {
     const before = stage === undefined ? undefined : this.#stages[stage];
     if (stage !== undefined && before) return { from: { stage }, settings: before.end.settings };
     if (image === 'scratch') throw refusedAt(line, 'FROM scratch has neither a kernel nor a shell');
+    const meant = this.#meant(image);
+    if (meant.startsWith('./')) return this.#root(meant, line);
+    return { from: { source: this.#source(image, line) }, settings: NO_SETTINGS };
+  }
+
+  #meant(name: string): string {
     const { aliases } = this.wish;
-    const source = Object.hasOwn(aliases, image) ? aliases[image] : image;
-    if (source === undefined || !/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(source)) {
-      throw refusedAt(line, `${JSON.stringify(image)} is no source; an alias says which one is meant`);
-    }
-    return { from: { source }, settings: NO_SETTINGS };
+    return (Object.hasOwn(aliases, name) ? aliases[name] : undefined) ?? name;
+  }
+
+  #source(name: string, line: number): string {
+    const source = this.#meant(name);
+    if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(source)) return source;
+    const hint = 'an alias says which one is meant, and a root file system of the context begins with ./';
+    throw refusedAt(line, `${JSON.stringify(name)} is no source; ${hint}`);
+  }
+
+  /** One root is made once, whoever begins at it. */
+  #root(said: string, line: number): { from: Origin; settings: Settings } {
+    const path = cleaned(said);
+    const before = this.#rootPaths.findIndex((each) => each.path === path);
+    const image = this.wish.roots?.find((each) => each.path === path);
+    const settings = image?.settings ?? NO_SETTINGS;
+    if (before >= 0) return { from: { stage: -1 - before }, settings };
+    this.#rootPaths.push({ path, line });
+    const index = -this.#rootPaths.length;
+    const from = { source: this.#source(MACHINE_SOURCE, line) };
+    const step = image && ({ kind: 'root', line, text: `FROM ${said}`, layers: image.layers } as const);
+    this.#rootStages.push({ index, name: null, from, line, steps: step ? [step] : [], settings });
+    return { from: { stage: index }, settings };
   }
 
   #stageOf(name: string, before = this.#stages.length): number | null {

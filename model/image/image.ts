@@ -1,3 +1,4 @@
+import type { RootImage } from '../dockerfile/root-image.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { Actor, Network } from '../sandbox/sandbox.ts';
 import type { ReadyCheck } from './ready.ts';
@@ -23,6 +24,8 @@ export interface ImageRequest {
   secrets?: { id: string; bytes: number }[];
   /** What holds before a template of it is made. `@default` nothing is asked */
   ready?: ReadyCheck;
+  /** Root file systems of the context that it begins at. `@default` none */
+  roots?: RootImage[];
   /** Null: there is none, and COPY has nothing to take from. Its bytes are kept apart, until the build is over. */
   context: SentContext | null;
 }

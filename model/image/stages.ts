@@ -27,7 +27,10 @@ export function joinedStages({ stages }: BuildPlan): JoinedStage[] {
   let joined: Joining[] = [];
   for (const stage of stages) {
     const { from } = stage;
-    const before = 'stage' in from && usersOf(stages, from.stage) === 1 ? ofMember(joined, from.stage) : undefined;
+    // what begins at a root begins with a machine that was booted of it
+    const isRoot = 'stage' in from && from.stage < 0;
+    const before =
+      !isRoot && 'stage' in from && usersOf(stages, from.stage) === 1 ? ofMember(joined, from.stage) : undefined;
     if (before)
       joined = [...joined.filter((each) => each !== before), { ...before, members: [...before.members, stage] }];
     else joined.push({ origin: from, members: [stage] });

@@ -19,6 +19,8 @@ export interface StepProgram {
   user: string;
   /** Ids of those that standard input begins with. */
   secrets: readonly string[];
+  /** It is a program of the host's, which is brought into the guest, as the files are. `@default` the guest has it */
+  isBrought?: boolean;
 }
 
 const PLAIN = { files: [], inline: [], mode: null, secrets: [] };
@@ -59,6 +61,9 @@ while [ $# -gt 0 ]; do
   chmod -- "$mode" "$file"
   shift 2
 done`;
+
+/** Makes a machine of a root file system: guest/root. Where it is in a guest, until it has put another root there. */
+export const ROOT_PROGRAM = '/var/tmp/mayfly-image-root';
 
 /** Where login shells look for what ENV has set. */
 const PROFILE = '/etc/profile.d/mayfly-image.sh';
@@ -126,6 +131,11 @@ export function programOf(step: Step, placed: readonly Placed[], secrets: readon
     }
     case 'workdir':
       return { ...AS_ROOT, argv: making(step), stdin: '' };
+    case 'root': {
+      const files = step.layers.map(({ entry }, n) => ({ as: `${n}`, entry }));
+      const argv = [ROOT_PROGRAM, ...step.layers.map(({ diffId }) => diffId ?? '-')];
+      return { ...AS_ROOT, argv, stdin: '', files, isBrought: true };
+    }
     case 'copy':
       return placed.length === 0 ? writing(step) : copying(step, placed);
   }

@@ -1,5 +1,5 @@
 // @ts-check
-/** @module What runs inside guests: the agent of sandboxes and the gate of sources, built from guest. */
+/** @module What runs inside guests: the agent of sandboxes, the gate of sources and what makes machines of root file systems, built from guest. */
 import { dirname, join } from 'node:path';
 import { guestBinaries, guestCachePath, guestVersion, repository } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
@@ -28,7 +28,7 @@ export const guest = {
       async build(folder, scratch) {
         const project = join(repository, 'guest');
         const env = { GOTMPDIR: scratch, GOFLAGS: '', CGO_ENABLED: '0' };
-        for (const name of ['gate', 'agent']) {
+        for (const name of ['gate', 'root', 'agent']) {
           note(`building the ${name}`);
           // -buildvcs=false because a tarball of the sources has no history.
           const flags = ['-trimpath', '-buildvcs=false', '-ldflags', `-s -w -X main.version=${guestVersion()}`];

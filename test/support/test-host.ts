@@ -15,7 +15,7 @@ import { createHostWorkers } from '../../worker/host.ts';
 import { HostBoot } from '../../worker/machine/host-boot.ts';
 import { HostDescription } from '../../worker/machine/host-description.ts';
 import { HostGuests } from '../../worker/machine/host-guests.ts';
-import { type HostMachine, openHostMachine } from '../../worker/machine/host-machine.ts';
+import { builtRootProgram, type HostMachine, openHostMachine } from '../../worker/machine/host-machine.ts';
 import { MachineWatch } from '../../worker/machine/machine-watch.ts';
 import { rebuildLedger } from '../../worker/machine/rebuilt-ledger.ts';
 import { runWorkers } from '../../worker/running-worker.ts';
@@ -81,7 +81,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
       ...machine,
       room,
       commandRuns,
-      images: { store },
+      images: { store, rootProgram: builtRootProgram },
       playbooks: { store, ansible: ansibleOfTestHosts },
       shutdownGraceMs: SHUTDOWN_GRACE_MS,
       guests: memory ? new InMemoryGuests(memory) : guests.guests,

@@ -5,7 +5,7 @@
  * ```
  * <cache>/temporal/1.5.1/temporal
  * <cache>/store/<digest of store/embedded>/mayfly-store
- * <cache>/guest/<digest of guest>/{mayfly-agent,mayfly-gate}
+ * <cache>/guest/<digest of guest>/{mayfly-agent,mayfly-gate,mayfly-root}
  * <cache>/diff/<digest of diff>/mayfly-diff
  * <cache>/ansible/<digest of its script>/{ansible.tar.gz,version}
  * <cache>/images/<name>/<digest of its part of images and of the agent>/{disk.qcow2,vmlinux,initrd,image.json}
@@ -69,6 +69,7 @@ export const pulledImages = imageNames.slice(1);
  * @typedef {object} GuestBinaries Static programs for every Linux guest of this architecture.
  * @property {string} agent Path; runs in sandboxes.
  * @property {string} gate Path; runs on sources that are looked at.
+ * @property {string} root Path; runs in the sandbox of a build that begins at a root file system.
  * @property {string} version What the agent calls itself.
  */
 
@@ -184,8 +185,8 @@ export function storeBinary() {
  */
 export function guestBinaries() {
   const folder = guestCachePath();
-  const [agent, gate] = [ifThere(join(folder, 'mayfly-agent')), ifThere(join(folder, 'mayfly-gate'))];
-  return agent === null || gate === null ? null : { agent, gate, version: guestVersion() };
+  const [agent, gate, root] = ['agent', 'gate', 'root'].map((name) => ifThere(join(folder, `mayfly-${name}`)));
+  return agent && gate && root ? { agent, gate, root, version: guestVersion() } : null;
 }
 
 /**

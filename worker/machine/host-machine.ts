@@ -107,6 +107,14 @@ function observerOf({ hostId }: Config, { id: installationId, kind, hostUuid }: 
   return { hostId, installationId, kind, hostUuid };
 }
 
+/** @throws MayflyError host_unavailable */
+export function builtRootProgram(): string {
+  const path = guestBinaries()?.root;
+  if (path) return path;
+  const why = 'What makes machines of root file systems is not built on this host; run `npm run setup`.';
+  throw new MayflyError('host_unavailable', why);
+}
+
 async function builtGate(): Promise<Gate> {
   const path = guestBinaries()?.gate;
   if (path) return readGate(path);

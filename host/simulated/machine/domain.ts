@@ -14,11 +14,14 @@ import { childOf, type ProcessTable, rootOf } from './processes.ts';
 
 /**
  * What a domain runs before its sshd, as process 1 of its own PID, mount and UTS namespaces. A constant: id, paths and
- * address are its arguments. The guest agent is started again when it is killed, as systemd does in real machines.
+ * address are its arguments. A disk that has no /usr of its own is shown the host's. The guest agent is started again when it is
+ * killed, as systemd does in real machines.
  */
 export const BOOT_SCRIPT = `set -eu
-mount --bind -o ro /usr "$1/usr"
-if [ -d /etc/alternatives ]; then mount --bind -o ro /etc/alternatives "$1/etc/alternatives"; fi
+if [ ! -e "$1/usr/bin" ]; then
+  mount --bind -o ro /usr "$1/usr"
+  if [ -d /etc/alternatives ]; then mount --bind -o ro /etc/alternatives "$1/etc/alternatives"; fi
+fi
 mount --rbind /dev "$1/dev"
 mount -t proc proc "$1/proc"
 printf %s "$2" > /proc/sys/kernel/hostname

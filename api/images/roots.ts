@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import { BuildContext, type ContextEntry } from '../../model/dockerfile/context.ts';
+import { NO_SETTINGS } from '../../model/dockerfile/plan.ts';
+import { type RootPath, rootPathsOf } from '../../model/dockerfile/read-dockerfile.ts';
+import { refusedAt } from '../../model/dockerfile/refusal.ts';
+import type { RootImage } from '../../model/dockerfile/root-image.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { ImageRequest } from '../../model/image/image.ts';
+import { ContextReader } from '../../model/image/sent-context.ts';
+import { TarScanner } from '../../model/image/tar-scanner.ts';
+import { bytesOf, type ReadContext } from './context-bytes.ts';
+import { LAYOUT_NAMES, ociImage } from './oci-image.ts';
+
+const GZIP = [0x1f, 0x8b];
+const ZSTD = [0x28, 0xb5, 0x2f, 0xfd];
+
+/**
+ * The root file systems that a Dockerfile begins at: an archive of files, gzipped or not, or an OCI layout, as a folder or as an
+ * archive that is not compressed. Of a layout everything is read, and held against its digests; nothing is unpacked.
+ * @throws MayflyError dockerfile_unsupported with the line of FROM
+ */
+export async function rootsOf(request: ImageRequest, read: ReadContext): Promise<RootImage[]> {
+  const paths = rootPathsOf(request);
+  if (paths.length === 0) return [];
+  const [first] = paths;
+  const { context } = request;
+  if (!context) throw refusedAt(first?.line ?? 1, 'there is no context with a root file system');
+  const all = new BuildContext(context.entries, context.dockerignore);
+  const found: RootImage[] = [];
+  for (const path of paths) found.push(await rootOf(path, all, read));
+  return found;
+}
+
+async function rootOf({ path, line }: RootPath, context: BuildContext, read: ReadContext): Promise<RootImage> {
+  const there = context.at(path, line);
+  if (Array.isArray(there)) return { path, ...(await ociImage(filesOf(there), read, line)) };
+  const head = await bytesOf(read, there, 4);
+  if (ZSTD.every((byte, n) => head[n] === byte)) {
+    throw refusedAt(line, `${JSON.stringify(path)} is compressed with zstd: use gzip, or nothing`);
+  }
+  const isPlain = !GZIP.every((byte, n) => head[n] === byte);
+  if (isPlain && LAYOUT_NAMES.includes(await firstName(there, read))) {
+    return { path, ...(await ociImage(await entriesOf(there, read, line), read, line)) };
+  }
+  return { path, layers: [{ entry: there, diffId: null }], settings: NO_SETTINGS };
+}
+
+function filesOf(entries: readonly { as: string; entry: ContextEntry }[]): Map<string, ContextEntry> {
+  return new Map(entries.map(({ as, entry }) => [as, entry]));
+}
+
+/** What an archive begins with, as far as it is one; a root file system has no such names as a layout. */
+async function firstName({ at = 0, size }: ContextEntry, read: ReadContext): Promise<string> {
+  let name = '';
+  const scanner = new TarScanner({
+    entry: ({ path }) => {
+      name ||= path.split('/').find((part) => part !== '' && part !== '.') ?? '';
+    },
+    content: () => undefined,
+  });
+  try {
+    for await (const piece of read(at, size)) {
+      scanner.push(piece.subarray(0, 65_536));
+      return name;
+    }
+  } catch (error) {
+    if (!(error instanceof MayflyError)) throw error; // such as a device: of no layout
+  }
+  return name;
+}
+
+/** Of an archive in the context, by path, where they are in the context. */
+async function entriesOf(archive: ContextEntry, read: ReadContext, line: number): Promise<Map<string, ContextEntry>> {
+  const { at = 0, size, path } = archive;
+  const reader = new ContextReader(() => {
+    const hash = createHash('sha256');
+    return { update: (bytes) => hash.update(bytes), hex: () => hash.digest('hex') };
+  });
+  try {
+    for await (const piece of read(at, size)) reader.push(piece);
+    const { entries } = reader.end();
+    return new Map(entries.map((entry) => [entry.path, { ...entry, at: at + (entry.at ?? 0) }]));
+  } catch (error) {
+    if (!(error instanceof MayflyError) || error.code !== 'invalid_request') throw error;
+    throw refusedAt(
+      line,
+      `the OCI layout ${JSON.stringify(path)}: ${error.options.fields?.[0]?.problem ?? error.message}`,
+    );
+  }
+}

@@ -1,0 +1,92 @@
+package machine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// stays are the kernel's own file systems, and what runs; the new root has a folder for each.
+var stays = map[string]bool{"dev": true, "proc": true, "sys": true, "run": true, "lost+found": true}
+
+// state is where the agent keeps what its commands write, this one too.
+const state = "/var/lib/mayfly"
+
+// Swap puts place/new where the root is, name by name, and removes what was there. Whoever runs goes on with the files
+// that it has open.
+func Swap(place string) error {
+	if err := unmountOthers(); err != nil {
+		return err
+	}
+	if err := os.Mkdir(place+"/old", 0o700); err != nil {
+		return err
+	}
+	if err := keepState(place); err != nil {
+		return err
+	}
+	if err := moveAll("/", place+"/old", filepath.Base(place)); err != nil {
+		return err
+	}
+	if err := moveAll(place+"/new", "/", ""); err != nil {
+		return err
+	}
+	if err := os.Rename(place+"/old"+state, state); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	if err := os.RemoveAll(place); err != nil {
+		return err
+	}
+	syscall.Sync()
+	return nil
+}
+
+// keepState makes room for it: what an archive has there is not ours.
+func keepState(place string) error {
+	at := place + "/new" + state
+	info, err := os.Lstat(filepath.Dir(at))
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is no folder", filepath.Dir(state))
+	}
+	return os.RemoveAll(at)
+}
+
+func moveAll(from, to, except string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		if stays[name] || name == except {
+			continue
+		}
+		if err := os.Rename(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unmountOthers takes away what is mounted over the root's own folders: a simulated sandbox has its host's /usr there.
+func unmountOthers() error {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	for n := len(lines) - 1; n >= 0; n-- {
+		parts := strings.Fields(lines[n])
+		if len(parts) < 5 || parts[4] == "/" || stays[strings.SplitN(parts[4], "/", 3)[1]] {
+			continue
+		}
+		if err := syscall.Unmount(parts[4], syscall.MNT_DETACH); err != nil {
+			return fmt.Errorf("%s stays mounted: %w", parts[4], err)
+		}
+	}
+	return nil
+}
