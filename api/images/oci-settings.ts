@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { absolute } from '../../model/dockerfile/paths.ts';
+import { absolute } from '../../model/dockerfile/patterns/paths.ts';
 import { NO_SETTINGS, type Settings } from '../../model/dockerfile/plan.ts';
 import { refusedAt } from '../../model/dockerfile/refusal.ts';
 import { LIMITS } from '../../model/limits.ts';

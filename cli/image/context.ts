@@ -4,7 +4,7 @@ import { lstat, open, readdir, readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { BuildImage, Images } from '../../client/images.ts';
-import { ignoredBy } from '../../model/dockerfile/ignored.ts';
+import { ignoredBy } from '../../model/dockerfile/patterns/ignored.ts';
 import { END, headOf, paddingOf, type TarEntry } from '../../model/image/tar.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { usageError } from '../terminal/cli-error.ts';

@@ -1,6 +1,6 @@
-import { isPattern, matchesPath } from './glob.ts';
-import { ignoredBy } from './ignored.ts';
-import { cleaned } from './paths.ts';
+import { isPattern, matchesPath } from './patterns/glob.ts';
+import { ignoredBy } from './patterns/ignored.ts';
+import { cleaned } from './patterns/paths.ts';
 import type { CopyStep } from './plan.ts';
 import { refusedAt } from './refusal.ts';
 

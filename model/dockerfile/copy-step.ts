@@ -1,6 +1,6 @@
 import { textOf } from './heredocs.ts';
 import type { Instruction } from './instructions.ts';
-import { absolute } from './paths.ts';
+import { absolute } from './patterns/paths.ts';
 import type { CopyStep, Settings } from './plan.ts';
 import { refusedAt } from './refusal.ts';
 import { expanded, splitWords, type Variables } from './words.ts';

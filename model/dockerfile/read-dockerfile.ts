@@ -1,7 +1,7 @@
 import { LIMITS } from '../limits.ts';
 import { type Instruction, instructionsOf } from './instructions.ts';
 import { argValues } from './named-values.ts';
-import { cleaned } from './paths.ts';
+import { cleaned } from './patterns/paths.ts';
 import { type BuildPlan, NO_SETTINGS, type Origin, type Settings, type Stage } from './plan.ts';
 import { refusedAt } from './refusal.ts';
 import { MACHINE_SOURCE, type RootImage } from './root-image.ts';

@@ -1,6 +1,6 @@
 import { type Heredoc, textOf } from './heredocs.ts';
 import type { Instruction } from './instructions.ts';
-import { absolute } from './paths.ts';
+import { absolute } from './patterns/paths.ts';
 import type { RunStep, SecretMount, Settings } from './plan.ts';
 import { refusedAt } from './refusal.ts';
 import { expanded, type Variables } from './words.ts';

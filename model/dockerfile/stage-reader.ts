@@ -1,7 +1,7 @@
 import { copyStep } from './copy-step.ts';
 import type { Instruction } from './instructions.ts';
 import { argValues, namedValues } from './named-values.ts';
-import { absolute } from './paths.ts';
+import { absolute } from './patterns/paths.ts';
 import type { Settings, Stage, Step } from './plan.ts';
 import { refusedAt } from './refusal.ts';
 import { runStep } from './run-step.ts';

@@ -1,5 +1,5 @@
-import { isPattern } from '../dockerfile/glob.ts';
-import { cleaned } from '../dockerfile/paths.ts';
+import { isPattern } from '../dockerfile/patterns/glob.ts';
+import { cleaned } from '../dockerfile/patterns/paths.ts';
 import type { CopyStep } from '../dockerfile/plan.ts';
 import { AS_ROOT, FOLDER, MERGE, ownerOf, type StepProgram } from './step-program.ts';
 

@@ -1,5 +1,5 @@
 import type { Placed } from '../dockerfile/context.ts';
-import { isPattern } from '../dockerfile/glob.ts';
+import { isPattern } from '../dockerfile/patterns/glob.ts';
 import type { CopyStep, Settings, Step, WorkdirStep } from '../dockerfile/plan.ts';
 import { READY_FILE, type ReadyCheck, readyFile } from './ready.ts';
 import { type GivenSecret, runProgram } from './run-program.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { originKey, stepKey } from '../../../model/dockerfile/cache-key.ts';
 import { BuildContext, type ContextEntry } from '../../../model/dockerfile/context.ts';
-import { matchesName } from '../../../model/dockerfile/glob.ts';
+import { matchesName } from '../../../model/dockerfile/patterns/glob.ts';
 import { readDockerfile } from '../../../model/dockerfile/read-dockerfile.ts';
 
 // What a COPY takes of a context, and what of it is in the key of its step. Milliseconds.

@@ -1,4 +1,4 @@
-import { MayflyError } from '../errors.ts';
+import { MayflyError } from '../../errors.ts';
 import { matchesPath } from './glob.ts';
 import { cleaned } from './paths.ts';
 
