@@ -36,10 +36,17 @@ export async function answerAction(
       });
       return { response: c.json(size, 200), isKept: true };
     } catch (error) {
-      if (!isBegun) await freeRequest(deps.store, attempt);
+      if (isBegun) throw uncertain(error);
+      await freeRequest(deps.store, attempt);
       throw error;
     }
   });
+}
+
+/** What was begun is not to be tried again by itself, as what is not available is. */
+function uncertain(error: unknown): unknown {
+  if (!(error instanceof MayflyError && error.code === 'desktop_unavailable')) return error;
+  return new MayflyError('desktop_uncertain', error.message, { cause: error });
 }
 
 /** By a program of the guest, which hands it to others at once: some wait no longer than a second for what they paste. */

@@ -19,7 +19,7 @@ export const DESKTOP_ERRORS = {
   desktop_uncertain: {
     status: 409,
     retryable: false,
-    title: 'An earlier request with this key began it; whether it was done is not known',
+    title: 'It was begun, and whether it was done is not known',
     remedy: 'Look at a screenshot, and ask for what is missing with another Idempotency-Key.',
   },
 } as const satisfies ErrorEntries;
