@@ -49,9 +49,9 @@ test('a root file system without kernel, systemd, sshd and agent becomes a sourc
 
   const { id } = await client.createSandbox({ source: 'of-a-root' }, WAIT);
   const look =
-    'until test -e /run/started; do sleep 0.2; done; cat /own; . /srv/release; echo $VERSION_CODENAME; cat /run/started; test -d /lib/modules/$(uname -r) && sudo modprobe loop && id -un; hostname; systemctl is-active mayfly-agent ssh systemd-networkd';
+    'until test -e /run/started; do sleep 0.2; done; cat /own; . /srv/release; echo $VERSION_CODENAME; cat /run/started; test -d /lib/modules/$(uname -r) && sudo modprobe loop && id -un; hostname';
   const said = await client.commands.run(id, { command: look }, WAIT);
   const text = await new Response(await client.commands.output(id, said.id, 'stdout')).text();
-  expect(text).toBe(`its own\nbookworm\nstarted by root\nsandbox\n${id}\nactive\nactive\nactive\n`);
+  expect(text).toBe(`its own\nbookworm\nstarted by root\nsandbox\n${id}\n`);
   await client.destroySandbox(id, WAIT);
 }, 3_600_000);
