@@ -38,7 +38,7 @@ export async function ensureCloudImage(timeoutMs: number): Promise<string> {
 }
 
 /** The network namespace of a test run reaches no package archive; that of the process which made it may. */
-function outside(): string[] {
+export function outside(): string[] {
   const [, owner] = /^mayfly-test-[a-z]+-(\d+)$/.exec(process.env['MAYFLY_TEST_NETNS'] ?? '') ?? [];
   return owner === undefined ? [] : ['nsenter', `--net=/proc/${owner}/ns/net`, '--'];
 }

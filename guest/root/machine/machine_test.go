@@ -156,10 +156,3 @@ func TestFoldersThatAreLinks(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestVirtualMachinesAreRefused(t *testing.T) {
-	tree, err := within(t, map[string]string{seedReader: ""}, func() error { return nil })
-	if err != nil || RefuseIn(tree) == nil || RefuseIn(t.TempDir()) != nil {
-		t.Error(err, RefuseIn(tree))
-	}
-}

@@ -42,14 +42,6 @@ func hasNeither() error {
 	return nil
 }
 
-// RefuseIn says that a sandbox is a virtual machine: none was seen to boot from a root of a stranger's yet.
-func RefuseIn(sandbox string) error {
-	if exists(sandbox + seedReader) {
-		return errors.New("FROM a root file system is done on simulated hosts only, so far: on this host begin at a source")
-	}
-	return nil
-}
-
 // shellRuns tries it, in a tree.
 func shellRuns(tree string) error {
 	try := &exec.Cmd{Path: shell, Args: []string{shell, "-c", "exit 0"}, Dir: "/"}
