@@ -67,8 +67,10 @@ export function buildCommand(io: Io) {
       };
       const begun = await images.build(request, { signal: io.signal });
       const { signal } = waitSignal(io, waitSeconds(args.wait));
-      const image = await followBuild(io, { images, commands }, begun, signal);
-      if (io.signal.aborted && codeOf(image) === EXIT.waitedTooLong) await images.cancel(begun.id);
+      const followed = await followBuild(io, { images, commands }, begun, signal);
+      const isUndone = io.signal.aborted && codeOf(followed) === EXIT.waitedTooLong;
+      const image = isUndone ? await images.cancel(begun.id) : followed;
+      if (isUndone) io.note(`${begun.id} is undone: its sandboxes go. The next build knows the steps that were done.`);
       if (args.json) io.printJson(image);
       else for (const line of builtLines(io, image)) io.print(line);
       return io.signal.aborted ? EXIT.interrupted : codeOf(image);

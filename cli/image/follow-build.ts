@@ -20,6 +20,7 @@ const LOOK_EVERY_MS = 300;
 export async function followBuild(io: Io, doors: Doors, begun: Image, signal: AbortSignal): Promise<Image> {
   let image = begun;
   const told = new Set<string>();
+  if (isImageOver(image.state)) io.note(`${image.id} was the same and is over: nothing runs, and this is its log`);
   if (image.cached > 0) io.note(`${image.cached} of ${image.steps.length} steps were done before`);
   try {
     for (;;) {

@@ -195,6 +195,19 @@ it('Ctrl-C while it is sent: 130, and nothing is asked for', async () => {
   slow.close();
 });
 
+it('Ctrl-C while it is built: 130, it is cancelled, and that is said', async () => {
+  const controller = new AbortController();
+  const under = { ...image, state: 'building', steps: [] } as const;
+  server.answers((request, response) => {
+    if (request.method === 'GET') controller.abort();
+    answerJson(response, request.method === 'POST' ? 202 : 200, under);
+  });
+  const line = ['image', 'build', '-f', file, '--name', 'web'];
+  const { code, err } = await runLine(server, line, { controller });
+  expect([code, server.seen.at(-1)?.path]).toEqual([130, `/v1/images/${image.id}/cancel`]);
+  expect(err).toContain(`${image.id} is undone`);
+});
+
 it('ends with 1 when it failed, and shows its log without escapes', async () => {
   const { code, out } = await build({ ...image, state: 'failed', failure });
   expect(code).toBe(1);
