@@ -12,7 +12,8 @@ export const ACCESS_ERRORS = {
     status: 403,
     retryable: false,
     title: 'This key may not do that',
-    remedy: '`detail` says what is lacking: a scope, which another key has; an origin that may ask; or somebody else, who decides.',
+    remedy:
+      '`detail` says what is lacking: a scope, which another key has; an origin that may ask; or somebody else, who decides.',
   },
   project_not_found: {
     status: 404,

@@ -198,6 +198,11 @@ export function callsOf(store: Store): Calls {
     sentContexts,
   } = store;
   const { playbooks, playbookParts } = store;
+  const sent = async () => {
+    const id = await sentContexts.begin('default', 'b'.repeat(64));
+    await sentContexts.put(id, 0, Buffer.from('x'));
+    return id;
+  };
   const { retention, auditRetention, projects, admissions, templates, pools, poolMembers, poolShares } = store;
   return {
     sandboxes: {
@@ -448,10 +453,11 @@ export function callsOf(store: Store): Calls {
     sentContexts: {
       bytesOf: () => sentContexts.bytesOf('default'),
       begin: () => sentContexts.begin('default', 'a'.repeat(64)),
-      put: () => sentContexts.put('b'.repeat(32), 0, Buffer.from('x')),
-      complete: () => sentContexts.complete('b'.repeat(32), { bytes: 1, context: { entries: [], dockerignore: '' } }),
+      put: sent,
+      complete: async () =>
+        sentContexts.complete(await sent(), { bytes: 1, context: { entries: [], dockerignore: '' } }),
       use: () => sentContexts.use('default', 'a'.repeat(64)),
-      read: () => sentContexts.read('b'.repeat(32), 0, 1).next(),
+      read: async () => sentContexts.read(await sent(), 0, 1).next(),
       unused: () => sentContexts.unused(new Date(at)),
       remove: () => sentContexts.remove('b'.repeat(32)),
     },
