@@ -43,7 +43,7 @@ const putOne = createRoute({
   responses: {
     200: json('It was there', contextAnswer),
     201: json('It is there now', contextAnswer),
-    ...problems('body_too_large', 'context_differs', 'quota_exceeded'),
+    ...problems('body_too_large', 'context_differs', 'context_not_found', 'quota_exceeded'),
   },
 });
 
