@@ -27,6 +27,7 @@ const NOT_HERE: [RegExp, string][] = [
     /mayfly (?:sandbox create golden-agent|run lab|port open lab)/,
     'JupyterLab comes from the internet; ports/web-editor',
   ],
+  [/mayfly image build .* --ready /, 'asks systemd, which a simulated host has not; workflows/image-ready.integration'],
   [/mayfly playbook /, 'tries it with Ansible, which is no part of set-up; workflows/playbook.integration'],
   [/mayfly approval watch/, 'lives until Ctrl-C; cli/approval'],
   [/mayfly port forward /, 'lives until Ctrl-C; ports/forward.integration'],
