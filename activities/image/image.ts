@@ -6,7 +6,7 @@ import { LONGEST_CHECK_SECONDS, READY_FILE, readyText } from '../../model/image/
 import { filesOf } from '../../model/image/sent-context.ts';
 import { hintOf } from '../../model/image/step-hint.ts';
 import { fromFile, stdinOf } from '../../model/image/step-input.ts';
-import { AS_ROOT, type StepProgram } from '../../model/image/step-program.ts';
+import { AS_ROOT, isSentBefore, type StepProgram } from '../../model/image/step-program.ts';
 import { type Build, type BuildStep, buildOf } from '../../model/image/steps.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
@@ -54,8 +54,8 @@ export function createImageActivities({ store, reconciliation }: Deps) {
       const { record, build, step } = await stepOf(store, ref);
       const { sandboxId, ...host } = await placeOf(store, builderOf(record, build, ref));
       const program = programOf(step, ref);
-      const { cwd, user, env, files, isBrought = false } = program;
-      const isSent = isBrought || (files.length > 0 && record.request.context?.digest !== undefined);
+      const { cwd, user, env } = program;
+      const isSent = isSentBefore(program, record.request.context?.digest !== undefined);
       const argv = isSent ? fromFile(program) : program.argv;
       const stdin = isSent ? new Uint8Array() : await inputOf(store, ref.imageId, program);
       const { outputBytes: maxOutputBytes } = LIMITS.image;

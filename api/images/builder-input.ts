@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import { operationIdFrom, sandboxIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import type { ImageRequest } from '../../model/image/image.ts';
 import type { ImageInput, ImageStageInput } from '../../model/image/image-saga.ts';
+import { isSentBefore } from '../../model/image/step-program.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
@@ -74,7 +75,7 @@ function stageInput(
   const end = build.stages[place]?.end ?? first;
   const taking = build.steps
     .slice(first, end)
-    .flatMap(({ program }, at) => (program.isBrought || (isSent && program.files.length > 0) ? [first + at] : []));
+    .flatMap(({ program }, at) => (isSentBefore(program, isSent) ? [first + at] : []));
   const sent = isSent || taking.length > 0 ? { sent: taking } : {};
   return { place, builder, first, end, parent, copies: copiesOf(stage), until, ...sent };
 }

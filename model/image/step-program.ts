@@ -23,6 +23,11 @@ export interface StepProgram {
   isBrought?: boolean;
 }
 
+/** Whether what a step takes is brought into its guest before it is begun. @param isKeptApart its context is kept by itself */
+export function isSentBefore({ files, isBrought = false }: StepProgram, isKeptApart: boolean): boolean {
+  return isBrought || (isKeptApart && files.length > 0);
+}
+
 const PLAIN = { files: [], inline: [], mode: null, secrets: [] };
 /** Of what steps do besides what they run. */
 export const AS_ROOT = { ...PLAIN, env: {}, cwd: '/', user: 'root' };

@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { IngressDoor } from './ingress-door.ts';
+import { upgradeRequest } from './upgrade-request.ts';
 
 const VITE = resolve('node_modules/vite/bin/vite.js');
 
@@ -57,18 +58,8 @@ test('Vite without any setting: its page, its modules, and a change that comes b
   const socket = door.dial();
   let heard = '';
   socket.on('data', (chunk: Buffer) => (heard += chunk.toString('latin1')));
-  const upgrade = {
-    Host: host,
-    Origin: `http://${host}`,
-    Cookie: cookie,
-    Connection: 'Upgrade',
-    Upgrade: 'websocket',
-    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
-    'Sec-WebSocket-Version': '13',
-    'Sec-WebSocket-Protocol': 'vite-hmr',
-  };
-  const lines = Object.entries(upgrade).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.write(`GET /?token=${wsToken} HTTP/1.1\r\n${lines.join('')}\r\n`);
+  const upgrade = { Origin: `http://${host}`, Cookie: cookie, 'Sec-WebSocket-Protocol': 'vite-hmr' };
+  socket.write(upgradeRequest(host, `/?token=${wsToken}`, upgrade));
   await expect.poll(() => heard, { timeout: 20_000 }).toContain('{"type":"connected"}');
   await writeFile(join(folder, 'main.js'), 'export const n = 2;\nimport.meta.hot.accept();\n');
   await expect.poll(() => heard, { timeout: 20_000 }).toContain('"path":"/main.js"');

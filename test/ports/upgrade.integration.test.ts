@@ -6,10 +6,10 @@ import type { Duplex } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { IngressDoor } from './ingress-door.ts';
 import { usePrograms } from './programs.ts';
+import { upgradeRequest } from './upgrade-request.ts';
 
 /** RFC 6455 §1.3 */
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
-const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
 
 let door: IngressDoor;
 beforeAll(async () => {
@@ -45,19 +45,6 @@ async function echo(): Promise<Echo> {
   return { port: await programs.listen(server), seen, sockets };
 }
 
-function asked(host: string, path: string, more: Record<string, string> = {}): string {
-  const headers = {
-    Host: host,
-    Connection: 'Upgrade',
-    Upgrade: 'websocket',
-    'Sec-WebSocket-Key': KEY,
-    'Sec-WebSocket-Version': '13',
-    ...more,
-  };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
-}
-
 /** Sends a request, and what comes behind it; what was answered is complete when `until` is in it. */
 async function upgraded(request: string, until: string): Promise<{ socket: Socket; said: () => string }> {
   const socket = door.dial();
@@ -73,9 +60,9 @@ test('a WebSocket takes the token in a header, in the address and in the cookie,
   const token = await door.expose(port);
   const host = door.hostOf(port);
   const ways = [
-    asked(host, '/ws?a=b', { 'X-Mayfly-Token': token, Origin: `http://${host}` }),
-    asked(host, `/ws?mayfly-token=${token}&a=b`, { Origin: 'https://dashboard.example' }),
-    asked(host, '/ws?a=b', {
+    upgradeRequest(host, '/ws?a=b', { 'X-Mayfly-Token': token, Origin: `http://${host}` }),
+    upgradeRequest(host, `/ws?mayfly-token=${token}&a=b`, { Origin: 'https://dashboard.example' }),
+    upgradeRequest(host, '/ws?a=b', {
       Cookie: `c=d; __Host-mayfly-token=${token}`,
       Origin: `http://${host}`,
       'Sec-Fetch-Site': 'same-origin',
@@ -110,7 +97,8 @@ test('a page of another guest opens no WebSocket with the cookie of somebody who
     { ...cookie, 'Sec-Fetch-Site': 'same-site' },
     { ...cookie, 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'websocket' },
   ];
-  for (const headers of hostile) expect(await door.raw(asked(host, '/ws', headers))).toMatch(/^HTTP\/1\.1 404 /);
+  for (const headers of hostile)
+    expect(await door.raw(upgradeRequest(host, '/ws', headers))).toMatch(/^HTTP\/1\.1 404 /);
   const read = (more: Record<string, string>) => door.get(host, '/', { headers: { ...more, ...cookie } });
   expect(
     (await read({ 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' })).status,
@@ -128,7 +116,7 @@ test('a WebSocket ends when its token expires, when tokens are voided, when its 
   const host = door.hostOf(port);
   const path = `/v1/sandboxes/${door.ports.id}/ports/${port}`;
   const live = async (token: string) => {
-    const { socket } = await upgraded(asked(host, '/', { 'X-Mayfly-Token': token }), 'first');
+    const { socket } = await upgraded(upgradeRequest(host, '/', { 'X-Mayfly-Token': token }), 'first');
     return { socket, closed: once(socket, 'close').then(() => performance.now()) };
   };
   const brief = await live(await door.expose(port, {}, 2));
@@ -153,7 +141,7 @@ test('a WebSocket ends when its token expires, when tokens are voided, when its 
 test('who leaves leaves at the other end too, and what the program ends is ended', async () => {
   const { port, sockets } = await echo();
   const token = await door.expose(port);
-  const ask = () => upgraded(asked(door.hostOf(port), '/', { 'X-Mayfly-Token': token }), 'first');
+  const ask = () => upgraded(upgradeRequest(door.hostOf(port), '/', { 'X-Mayfly-Token': token }), 'first');
   const mine = await ask();
   const gone = new Promise((resolve) => sockets[0]?.once('close', resolve));
   mine.socket.resetAndDestroy();
@@ -169,18 +157,18 @@ test('an upgrade that the program refuses, or that is to another protocol, is an
   const token = await door.expose(port);
   const host = door.hostOf(port);
   const headers = { 'X-Mayfly-Token': token };
-  expect(await door.raw(asked(host, '/refused', headers))).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*no$/);
+  expect(await door.raw(upgradeRequest(host, '/refused', headers))).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*no$/);
   const h2c = {
     ...headers,
     Upgrade: 'h2c',
     Connection: 'Upgrade, HTTP2-Settings',
     'HTTP2-Settings': 'AAMAAABkAAQCAAAAAAIAAAAA',
   };
-  expect(await door.raw(asked(host, '/h2c', h2c))).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*plain/);
+  expect(await door.raw(upgradeRequest(host, '/h2c', h2c))).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*plain/);
   expect(seen.at(-1)?.headers).not.toHaveProperty('upgrade');
   expect(seen.at(-1)?.headers).not.toHaveProperty('http2-settings');
-  const smuggled = asked(host, '/h2c', { ...h2c, 'Content-Length': '30' });
+  const smuggled = upgradeRequest(host, '/h2c', { ...h2c, 'Content-Length': '30' });
   expect(await door.raw(`${smuggled}GET /admin HTTP/1.1\r\nHost: x\r\n\r\n`)).toMatch(/^HTTP\/1\.1 400 /);
-  expect(await door.raw(asked(host, '/', {}))).toMatch(/^HTTP\/1\.1 404 /);
+  expect(await door.raw(upgradeRequest(host, '/', {}))).toMatch(/^HTTP\/1\.1 404 /);
   expect(seen).toHaveLength(2);
 });

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { onPath } from '../../worker/config/artifacts.mjs';
 import { eventually } from '../support/eventually.ts';
 import { IngressDoor } from './ingress-door.ts';
+import { upgradeRequest } from './upgrade-request.ts';
 
 /**
  * Promise: docs/desktop.md: a web editor, Jupyter as it is installed, shows its page, saves a file and has a terminal by the URL
@@ -62,16 +63,7 @@ describe.skipIf(!isThere)('Jupyter without any setting', () => {
     const socket = door.dial();
     let heard = '';
     socket.on('data', (chunk: Buffer) => (heard += chunk.toString('latin1')));
-    const upgrade = {
-      host,
-      ...headers,
-      connection: 'Upgrade',
-      upgrade: 'websocket',
-      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
-      'sec-websocket-version': '13',
-    };
-    const lines = Object.entries(upgrade).map(([key, value]) => `${key}: ${value}\r\n`);
-    socket.write(`GET /terminals/websocket/${name} HTTP/1.1\r\n${lines.join('')}\r\n`);
+    socket.write(upgradeRequest(host, `/terminals/websocket/${name}`, headers));
     await eventually(
       async () => heard,
       (text) => text.includes('["stdout", '),
