@@ -87,6 +87,7 @@ describe.skipIf(!isThere)('a hostile page in a browser that is logged in elsewhe
     const argv = ['--headless=new', '--no-sandbox', '--disable-gpu', '--no-first-run', `--user-data-dir=${folder}`];
     browser = spawn('chromium', [...argv, `${originOf(victim)}/login?mayfly-token=${victim.token}`], {
       stdio: 'ignore',
+      env: { ...process.env, TMPDIR: folder, HOME: folder },
     });
 
     expect(await hostile.results).toMatchObject({ ...NOTHING, cookie: '', storage: 'own' });
