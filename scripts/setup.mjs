@@ -2,8 +2,10 @@
 /**
  * `npm run setup`: makes this machine ready to run Mayfly, and does nothing where it is ready.
  *
- *     node scripts/setup.mjs [--check] [--only node,debian,guest,diff,image,temporal,store,ansible,ansible-tools,desktop] [--json]
+ *     node scripts/setup.mjs [--check] [--only node,debian,guest,diff,image,temporal,store,ansible,ansible-tools,desktop,python-client]
+ *       [--also …] [--json]
  *
+ * `--also` names parts that are made beside the others, and that set-up is ready without: their tests say so.
  * Runs before there are any npm packages, so it uses none. Everything it builds goes to the cache that
  * `worker/config/artifacts.mjs` describes; see there for where to find it.
  *
@@ -21,6 +23,7 @@ import { nodePackages } from './setup/node-packages.mjs';
 import { SetupProblem } from './setup/problem.mjs';
 import { Progress } from './setup/progress.mjs';
 import { ansibleTools } from './setup/python/ansible-tools.mjs';
+import { pythonClient } from './setup/python/python-tools.mjs';
 import { store } from './setup/store.mjs';
 import { temporal } from './setup/temporal.mjs';
 
@@ -35,30 +38,37 @@ const lanes = [
   [nodePackages],
   [debianPackages, guest, diff, image, ansible, desktop],
   [ansibleTools],
+  [pythonClient],
   [temporal, store],
 ];
 const names = lanes.flat().map((part) => part.name);
 /** What Mayfly does without, until somebody asks for it. */
-const extras = [ansible.name, ansibleTools.name, desktop.name];
+const extras = [ansible.name, ansibleTools.name, pythonClient.name, desktop.name];
 
 /** Interrupting it is no failure: shells expect this code. */
 const interruptedCode = 130;
 
-/** @returns {{ check: boolean, json: boolean, only: Set<string> }} */
+/** @returns {{ check: boolean, json: boolean, only: Set<string>, also: Set<string> }} */
 function options() {
   try {
     const { values } = parseArgs({
-      options: { check: { type: 'boolean' }, json: { type: 'boolean' }, only: { type: 'string' } },
+      options: {
+        check: { type: 'boolean' },
+        json: { type: 'boolean' },
+        only: { type: 'string' },
+        also: { type: 'string', default: '' },
+      },
     });
+    const also = values.also.split(',').filter((name) => name !== '');
     const only = values.only === undefined ? names.filter((name) => !extras.includes(name)) : values.only.split(',');
-    const unknown = only.filter((name) => !names.includes(name));
+    const unknown = [...only, ...also].filter((name) => !names.includes(name));
     if (unknown.length > 0)
       throw new SetupProblem(`There is no part ${unknown.join(', ')}: --only takes ${names.join(', ')}.`);
-    return { check: values.check ?? false, json: values.json ?? false, only: new Set(only) };
+    return { check: values.check ?? false, json: values.json ?? false, only: new Set(only), also: new Set(also) };
   } catch (error) {
     if (error instanceof SetupProblem) throw error;
     throw new SetupProblem(
-      `${/** @type {Error} */ (error).message}. Usage: node scripts/setup.mjs [--check] [--only ${names.join(',')}] [--json]`,
+      `${/** @type {Error} */ (error).message}. Usage: node scripts/setup.mjs [--check] [--only ${names.join(',')}] [--also …] [--json]`,
     );
   }
 }
@@ -140,17 +150,19 @@ function report(parts, progress) {
 
 async function main() {
   const started = Date.now();
-  const { check, json, only } = options();
+  const { check, json, only, also } = options();
   checkNode();
   const progress = new Progress(json ? process.stderr : process.stdout);
-  const wanted = lanes.map((lane) => lane.filter((part) => only.has(part.name)));
+  const wanted = lanes.map((lane) => lane.filter(({ name }) => only.has(name) || also.has(name)));
 
   /** @type {Outcome[]} */
   let outcomes;
   if (check) {
     outcomes = report(wanted.flat(), progress);
   } else {
-    const blockers = new Set(wanted.flat().flatMap((part) => (part.look().ready ? [] : part.blockers())));
+    const blockers = new Set(
+      wanted.flat().flatMap((part) => (part.look().ready || also.has(part.name) ? [] : part.blockers())),
+    );
     if (blockers.size > 0) throw new SetupProblem([...blockers].join('\n'));
 
     const interruption = new AbortController();
@@ -168,7 +180,7 @@ async function main() {
     });
   }
 
-  const ok = outcomes.every(({ state }) => state === 'ready');
+  const ok = outcomes.every(({ name, state }) => state === 'ready' || also.has(name));
   const seconds = (Date.now() - started) / 1_000;
   const verdict = ok ? 'ready' : check ? 'not ready: run `npm run setup`' : 'not ready, see above';
   progress.line('setup', `${verdict} (${seconds.toFixed(1)} s)`);

@@ -92,6 +92,18 @@ async function aptGet(args, { signal, note }) {
   }
 }
 
+/**
+ * @param {readonly string[]} names
+ * @param {import('./part.mjs').Job} job
+ * @throws {SetupProblem}
+ */
+export async function installPackages(names, job) {
+  job.note('apt-get update');
+  await aptGet(['update'], job);
+  job.note(`apt-get install ${names.join(' ')}`);
+  await aptGet(['install', '--yes', '--no-install-recommends', ...names], job);
+}
+
 /** @type {import('./part.mjs').Part} */
 export const debianPackages = {
   name: 'debian',
@@ -102,11 +114,5 @@ export const debianPackages = {
       : { ready: false, detail: `not installed: ${list.join(' ')}` };
   },
   blockers,
-  async make(job) {
-    job.note('apt-get update');
-    await aptGet(['update'], job);
-    const list = missing();
-    job.note(`apt-get install ${list.join(' ')}`);
-    await aptGet(['install', '--yes', '--no-install-recommends', ...list], job);
-  },
+  make: (job) => installPackages(missing(), job),
 };

@@ -1,9 +1,5 @@
 // @ts-check
-/**
- * What the Python client is built and checked with. Not a part of set-up: only `npm run client:python` and its test need it.
- *
- * @module
- */
+/** @module What the Python client is built and checked with: `npm run client:python` and its tests need it, Mayfly does not. */
 import { join } from 'node:path';
 import { repository } from '../../../worker/config/artifacts.mjs';
 import { makeVenv, readyVenv } from './python-venv.mjs';
@@ -23,3 +19,14 @@ export async function pythonTools() {
   const { signal } = new AbortController();
   return readyVenv(wanted) ?? (await makeVenv(wanted, { signal, note: () => {} }));
 }
+
+/** @type {import('../part.mjs').Part} */
+export const pythonClient = {
+  name: 'python-client',
+  look: () =>
+    readyPythonTools() === null
+      ? { ready: false, detail: 'the Python client is neither built nor tested' }
+      : { ready: true, detail: 'what the Python client is built and tested with' },
+  blockers: () => [],
+  make: async (job) => void (await makeVenv(wanted, job)),
+};

@@ -1,10 +1,12 @@
 // @ts-check
 /** @module Virtual environments of Python in the cache, each of one list of requirements: for building and checking alone. */
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheDir, onPath } from '../../../worker/config/artifacts.mjs';
 import { buildOnce } from '../cache.mjs';
+import { installPackages } from '../debian-packages.mjs';
 import { SetupProblem } from '../problem.mjs';
 import { run } from '../run.mjs';
 
@@ -33,8 +35,7 @@ export function readyVenv(requirements) {
  * @throws {SetupProblem} where there is no Python that can make one
  */
 export async function makeVenv(requirements, { signal, note }) {
-  if (onPath('python3') === null)
-    throw new SetupProblem('python3 is missing: apt-get install python3 python3-venv (3.11 or newer).');
+  await havePython({ signal, note });
   const target = folderOf(requirements);
   await buildOnce({
     target,
@@ -49,4 +50,20 @@ export async function makeVenv(requirements, { signal, note }) {
     },
   });
   return join(target, 'bin', 'python');
+}
+
+/** Debian has ensurepip, which venv needs, in a package of its own. */
+const canMakeOne = () =>
+  spawnSync('python3', ['-c', 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))']).status === 0;
+
+/**
+ * @param {import('../part.mjs').Job} job
+ * @throws {SetupProblem}
+ */
+async function havePython(job) {
+  if (canMakeOne()) return;
+  const mayInstall = onPath('apt-get') !== null && process.getuid?.() === 0;
+  if (mayInstall) await installPackages(['python3', 'python3-venv'], job);
+  if (!canMakeOne())
+    throw new SetupProblem('No python3 of 3.11 or newer with venv is there: apt-get install python3 python3-venv.');
 }
