@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"mayfly/guest/gate/check/script"
 )
 
 // valueType is a pattern that the whole value must match, or a list of words.
@@ -57,9 +59,9 @@ func (t *Table) ValueRefusal(typeName, value string) string {
 	case "file":
 		return FileRefusal(value)
 	case "awkProgram":
-		return awkRefusal(value)
+		return script.AwkRefusal(value)
 	case "sedScript":
-		return sedRefusal(value)
+		return script.SedRefusal(value)
 	}
 	kind := t.Types[typeName]
 	if kind.pattern != nil && kind.pattern.MatchString(value) || slices.Contains(kind.words, value) {

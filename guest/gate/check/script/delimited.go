@@ -1,4 +1,6 @@
-package check
+package script
+
+import "strings"
 
 // endOfQuoted is where `quote` stands next without a backslash before it, or -1.
 func endOfQuoted(text string, from int, quote byte) int {
@@ -51,7 +53,7 @@ func endOfBracket(text string, open int) int {
 		if text[i] == ']' {
 			return i
 		}
-		if text[i] == '[' && i+1 < len(text) && oneOf(text[i+1:i+2], ":", ".", "=") {
+		if text[i] == '[' && i+1 < len(text) && strings.IndexByte(":.=", text[i+1]) >= 0 {
 			kind := text[i+1]
 			for i += 2; i+1 < len(text) && (text[i] != kind || text[i+1] != ']'); i++ {
 			}

@@ -1,4 +1,4 @@
-package check
+package script
 
 import (
 	"fmt"
@@ -100,7 +100,7 @@ func awkSlash(program string, i int, before []awkToken) (awkToken, int, string) 
 			return awkToken{}, 0, "what /= of awk is, is not the same for every awk; put a blank between them"
 		}
 		return awkToken{text: "/"}, i + 1, ""
-	case last.kind == awkOther && !oneOf(last.text, "++", "--", "$", ")"), oneOf(last.text, "print", "case", "return"):
+	case last.kind == awkOther && !slices.Contains([]string{"++", "--", "$", ")"}, last.text), slices.Contains([]string{"print", "case", "return"}, last.text):
 		end, sure := endOfRegexp(program, i+1, '/')
 		if !sure {
 			return awkToken{}, 0, "where a regular expression of awk ends is not the same for every awk; quote a / in brackets with a backslash"
@@ -121,7 +121,7 @@ func awkClosesCondition(tokens []awkToken) bool {
 			depth--
 		}
 		if depth == 0 {
-			return i > 0 && oneOf(tokens[i-1].text, "if", "while", "for", "switch")
+			return i > 0 && slices.Contains([]string{"if", "while", "for", "switch"}, tokens[i-1].text)
 		}
 	}
 	return true

@@ -1,4 +1,4 @@
-package check
+package script
 
 import "testing"
 
@@ -8,7 +8,7 @@ func TestSed(t *testing.T) {
 		`y/abc/def/`, `$!N;P;D`, `:a;N;$!ba;s/x/y/g`, `/a/{s/b/c/;p}`, `\,x,p`, `1{p;q}`, `=`, `l 5`, `1,+3p`, `s/[a-z]*/x/`,
 		`a w text`, `#n w x`, `s/a\/w/b/`, `/x/I,/y/Ip`, `s/a/e/;s/b/w/`, ``, ` ; ; p`, `0~3d`, `$=`, `s,/w,x,`,
 	} {
-		if reason := sedRefusal(script); reason != "" {
+		if reason := SedRefusal(script); reason != "" {
 			t.Errorf("%s is refused: %s", script, reason)
 		}
 	}
@@ -19,7 +19,7 @@ func TestSed(t *testing.T) {
 		`:a;w F`, `{p};w F`, `1,~4w F`, `/a/,/b/w F`, `0,/x/w F`, `s//b/w F`, `s/a/b/p;e`, `s/a/b/ w F`, "s/a/b/\nw F",
 		`l 5 w F`, `q5w F`, `s/a/\/w F`, `/[[:alpha:]/]/w F`, `z;e`, `F;r x`, "\\\nx", `!!w F`, `5,$!e`, `b;w F`,
 	} {
-		if reason := sedRefusal(script); reason == "" {
+		if reason := SedRefusal(script); reason == "" {
 			t.Errorf("%s is allowed", script)
 		}
 	}

@@ -1,4 +1,4 @@
-package check
+package script
 
 import (
 	"fmt"
@@ -15,7 +15,8 @@ type sedScript struct {
 	at   int
 }
 
-func sedRefusal(text string) string {
+// SedRefusal is why a script may not run; "" when it may.
+func SedRefusal(text string) string {
 	s := &sedScript{text: text}
 	for {
 		s.skip(" \t;")

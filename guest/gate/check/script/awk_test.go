@@ -1,4 +1,4 @@
-package check
+package script
 
 import "testing"
 
@@ -10,7 +10,7 @@ func TestAwk(t *testing.T) {
 		`{gsub(/x/, "y"); print}`, `$1 ~ /^a|b$/`, `{print substr($0, 1, 3) "|" ">"}`, `{print "a\"b > c"}`, `# > "x"`,
 		`{print length($0)}`, `{ print a || b }`, `BEGIN { printf("%d\n", 3) }`, `/[[:alpha:]]+/ {n++}`, `/a\/b/`,
 	} {
-		if reason := awkRefusal(program); reason != "" {
+		if reason := AwkRefusal(program); reason != "" {
 			t.Errorf("%s is refused: %s", program, reason)
 		}
 	}
@@ -24,7 +24,7 @@ func TestAwk(t *testing.T) {
 		`BEGIN { for (print "x" > "f"; 0; ) ; }`, `BEGIN { SYMTAB["x"] = 1 }`, `BEGIN{close("x")}`, "{print\\\n> \"f\"}",
 		`{ print length / 1 > "f" # / }`, `{ print $1, $2 > $3 }`, `BEGIN{print > "/dev/stderr"}`, `BEGIN { printf "x" | "cat 1>&2" }`,
 	} {
-		if reason := awkRefusal(program); reason == "" {
+		if reason := AwkRefusal(program); reason == "" {
 			t.Errorf("%s is allowed", program)
 		}
 	}

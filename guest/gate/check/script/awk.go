@@ -1,4 +1,5 @@
-package check
+// Package script decides what a program may be told to do in its own language: scripts of sed, programs of awk.
+package script
 
 import (
 	"fmt"
@@ -14,11 +15,11 @@ var awkFunctions = strings.Fields(`length substr index split sub gsub match spri
 var awkKeywords = strings.Fields(`BEGIN END BEGINFILE ENDFILE if else while for do in next nextfile exit break continue
 	delete print printf getline switch case default return`)
 
-// awkRefusal allows a program that computes and prints. What can start programs, or read and write files that are not
+// AwkRefusal allows a program that computes and prints. What can start programs, or read and write files that are not
 // its operands, is: system(), `|`, `|&`, `>` and `>>` behind print, getline with `<`, @include, @load, indirect calls,
 // and ARGV, which names files to read (with gawk /inet/tcp/... too). Functions of its own are left out too: nobody needs
 // them in one line, and what a name means stays plain.
-func awkRefusal(program string) string {
+func AwkRefusal(program string) string {
 	tokens, reason := awkTokens(program)
 	if reason != "" {
 		return reason
@@ -45,7 +46,7 @@ func awkRefusal(program string) string {
 
 func awkNameRefusal(tokens []awkToken, i int) string {
 	name := tokens[i].text
-	if oneOf(name, "system", "ARGV", "ARGC", "SYMTAB", "FUNCTAB", "function", "func") {
+	if slices.Contains([]string{"system", "ARGV", "ARGC", "SYMTAB", "FUNCTAB", "function", "func"}, name) {
 		return fmt.Sprintf("awk may not use %s", name)
 	}
 	called := i+1 < len(tokens) && tokens[i+1].text == "("
@@ -83,7 +84,7 @@ func awkPrintRefusal(tokens []awkToken) string {
 // awkGetlineRefusal: `getline` and `getline name` read on in the operands; with `<` they would read another file.
 func awkGetlineRefusal(tokens []awkToken) string {
 	for i, token := range tokens {
-		if oneOf(token.text, ")", ";", "}", "{") && i <= 1 {
+		if slices.Contains([]string{")", ";", "}", "{"}, token.text) && i <= 1 {
 			return ""
 		}
 		if i > 0 || token.kind != awkName {
