@@ -1,7 +1,7 @@
 import type { ImageFailure, ImageProgress } from '../model/image/image.ts';
 import type { Network } from '../model/sandbox/sandbox.ts';
 import { MayflyApiError } from './http/api-error.ts';
-import type { Page } from './http/options.ts';
+import type { Page, PageOptions } from './http/options.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 
 /** The build of an image as the API shows it. */
@@ -84,8 +84,8 @@ export class Images {
   }
 
   /** The latest, newest first. */
-  list(options: CallOptions = {}): Promise<Page<Image>> {
-    return this.#transport.json({ method: 'GET', path: '/v1/images' }, options);
+  list(options: CallOptions & Pick<PageOptions, 'limit'> = {}): Promise<Page<Image>> {
+    return this.#transport.json({ method: 'GET', path: '/v1/images', query: { limit: options.limit } }, options);
   }
 
   get(id: string, options: CallOptions = {}): Promise<Image> {

@@ -6,6 +6,13 @@ interface Issue {
   path: PropertyKey[];
   message: string;
   keys?: string[];
+  /** Of what may be one of several: what is wrong with it as each of them. */
+  errors?: Issue[][];
+}
+
+interface Field {
+  field: string;
+  problem: string;
 }
 
 /**
@@ -23,12 +30,29 @@ export const refuseInvalid: ValidationHook = (result) => {
   });
 };
 
-function fieldsOf(issue: Issue): { field: string; problem: string }[] {
+function fieldsOf(issue: Issue): Field[] {
   const at = issue.path.map(String);
   if (issue.code === 'unrecognized_keys' && issue.keys) {
     return issue.keys.map((key) => ({ field: shown([...at, key]), problem: 'is not a field of this request' }));
   }
+  if (issue.code === 'invalid_union' && issue.errors) return fieldsOfOneOf(issue, issue.errors);
   return [{ field: shown(at), problem: issue.message }];
+}
+
+/** Of what may be one of several objects: what is wrong with the one that is meant, or else which fields they have. */
+function fieldsOfOneOf({ path, message }: Issue, kinds: Issue[][]): Field[] {
+  const foreign = kinds.map((issues) => issues.flatMap(({ keys }) => keys ?? []));
+  const meant = kinds.filter((_, index) => foreign[index]?.length === 0);
+  if (meant.length === 1)
+    return meant.flat().flatMap((issue) => fieldsOf({ ...issue, path: [...path, ...issue.path] }));
+  const given = new Set(foreign.flat());
+  const unknown = [...given].filter((key) => foreign.every((keys) => keys.includes(key)));
+  const missing = kinds.flat().flatMap((issue) => issue.path.slice(0, 1).map(String));
+  const known = [...new Set([...missing, ...[...given].filter((key) => !unknown.includes(key))])].join(', ');
+  const at = path.map(String);
+  if (unknown.length > 0) return unknown.map((key) => ({ field: shown([...at, key]), problem: `is none of ${known}` }));
+  const problem = known === '' ? (kinds.flat()[0]?.message ?? message) : `must have exactly one of ${known}`;
+  return [{ field: shown(at), problem }];
 }
 
 /** Field names can be the caller's own text, so they are shown in a bounded, printable form. */
@@ -41,7 +65,7 @@ function partOf(target: string): string {
   return { json: 'body', param: 'path' }[target] ?? target;
 }
 
-function summary(fields: { field: string; problem: string }[]): string {
+function summary(fields: Field[]): string {
   const [first, ...others] = fields;
   const more = others.length > 0 ? ` and ${others.length} more` : '';
   return first ? `${first.field} ${first.problem}${more}` : 'see errors';

@@ -9,7 +9,6 @@ import { requireSandbox } from '../resources/require-sandbox.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
 const tags = ['storage'];
-const middleware = [requires('sandboxes:read')];
 const limitOf = z.number().nullable().openapi({ description: 'Bytes; null: no limit' });
 
 const sandboxUsage = z
@@ -44,7 +43,7 @@ const ofSandbox = createRoute({
   method: 'get',
   path: '/v1/sandboxes/{id}/usage',
   tags,
-  middleware,
+  middleware: [requires('sandboxes:read')],
   operationId: 'getSandboxUsage',
   summary: 'What a sandbox and its snapshots take of the disk of their host',
   request: { params: sandboxParams, query: noQuery },
@@ -55,9 +54,9 @@ const ofKey = createRoute({
   method: 'get',
   path: '/v1/usage',
   tags,
-  middleware,
   operationId: 'getUsage',
-  summary: 'What the sandboxes and snapshots of the key that asks take of disks',
+  summary: 'What the key that asks may do, and what its sandboxes and snapshots take of disks',
+  description: 'For every key, whatever its scopes: it is told of itself alone.',
   request: { query: noQuery },
   responses: { 200: json('What is stored', keyUsage), ...problems() },
 });

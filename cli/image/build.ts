@@ -1,5 +1,6 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { BuildImage, Image } from '../../client/images.ts';
+import { isImageOver } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { waitSignal } from '../sandbox/follow.ts';
 import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
@@ -7,10 +8,10 @@ import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { builtLines } from './build-text.ts';
 import { contextOf } from './context.ts';
 import { dockerfileOf } from './dockerfile.ts';
 import { followBuild } from './follow-build.ts';
-import { builtLines } from './image-text.ts';
 import { secretsOf } from './secrets.ts';
 
 const ARGS = {
@@ -66,11 +67,14 @@ export function buildCommand(io: Io) {
         ...readyOf(args.ready, args['ready-seconds']),
       };
       const begun = await images.build(request, { signal: io.signal });
+      if (isImageOver(begun.state)) io.note(`${begun.id} was the same and is over: nothing runs, and this is its log`);
       const { signal } = waitSignal(io, waitSeconds(args.wait));
       const followed = await followBuild(io, { images, commands }, begun, signal);
       const isUndone = io.signal.aborted && codeOf(followed) === EXIT.waitedTooLong;
       const image = isUndone ? await images.cancel(begun.id) : followed;
       if (isUndone) io.note(`${begun.id} is undone: its sandboxes go. The next build knows the steps that were done.`);
+      if (!io.signal.aborted && !isImageOver(image.state))
+        io.note(`${image.id} goes on: mayfly image show ${image.id} --follow`);
       if (args.json) io.printJson(image);
       else for (const line of builtLines(io, image)) io.print(line);
       return io.signal.aborted ? EXIT.interrupted : codeOf(image);
@@ -78,7 +82,8 @@ export function buildCommand(io: Io) {
   });
 }
 
-function codeOf({ state }: Image): number {
+/** Of a build that was waited for. */
+export function codeOf({ state }: Image): number {
   if (state === 'ready') return EXIT.ok;
   return state === 'failed' || state === 'cancelled' ? EXIT.failed : EXIT.waitedTooLong;
 }

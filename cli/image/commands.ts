@@ -1,13 +1,21 @@
 import { defineCommand } from 'citty';
 import type { Io } from '../terminal/io.ts';
 import { buildCommand } from './build.ts';
+import { buildsCommand, cancelCommand, showCommand } from './builds.ts';
 import { listCommand } from './list.ts';
 import { pullCommand } from './pull.ts';
 
-/** `mayfly image build|list|pull` */
+/** `mayfly image build|builds|show|cancel`, of Dockerfiles; `mayfly image list|pull`, of golden images */
 export function imageCommand(io: Io) {
   return defineCommand({
     meta: { name: 'image', description: 'Sources of Dockerfiles, and golden images that this machine can build' },
-    subCommands: { build: buildCommand(io), list: listCommand(io), pull: pullCommand(io) },
+    subCommands: {
+      build: buildCommand(io),
+      builds: buildsCommand(io),
+      show: showCommand(io),
+      cancel: cancelCommand(io),
+      list: listCommand(io),
+      pull: pullCommand(io),
+    },
   });
 }

@@ -15,20 +15,33 @@ const LOOK_EVERY_MS = 300;
 
 /**
  * Tells of each step when it begins, and what it writes, on standard error.
- * @returns the latest that was heard of the build, when the wait is over first
+ * @returns as {@link untilOver}
  */
 export async function followBuild(io: Io, doors: Doors, begun: Image, signal: AbortSignal): Promise<Image> {
-  let image = begun;
   const told = new Set<string>();
-  if (isImageOver(image.state)) io.note(`${image.id} was the same and is over: nothing runs, and this is its log`);
-  if (image.cached > 0) io.note(`${image.cached} of ${image.steps.length} steps were done before`);
+  if (begun.cached > 0) io.note(`${begun.cached} of ${begun.steps.length} steps were done before`);
+  return untilOver(io, doors.images, begun, signal, (image) => tell(io, doors.commands, image, told, signal));
+}
+
+/**
+ * @param look called with each state that is heard of
+ * @returns the latest that was heard of the build, when the wait is over first
+ */
+export async function untilOver(
+  io: Io,
+  images: Images,
+  begun: Image,
+  signal: AbortSignal,
+  look: (image: Image) => Promise<void> = async () => {},
+): Promise<Image> {
+  let image = begun;
   try {
     for (;;) {
-      await tell(io, doors.commands, image, told, signal);
+      await look(image);
       if (isImageOver(image.state)) return image;
       io.noteForNow(io.paint('dim', `  ${printable(image.waitingFor ?? image.state)} …`));
       await sleep(LOOK_EVERY_MS, undefined, { signal });
-      image = await doors.images.get(image.id, { signal });
+      image = await images.get(image.id, { signal });
     }
   } catch (error) {
     if (!signal.aborted) throw error;

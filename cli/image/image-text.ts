@@ -1,4 +1,3 @@
-import type { Image } from '../../client/images.ts';
 import type { GoldenImage } from '../../worker/config/artifacts.mjs';
 import { size } from '../snapshot/snapshot-text.ts';
 import type { Io } from '../terminal/io.ts';
@@ -31,27 +30,4 @@ function known(names: Record<string, string>, packages: Record<string, string>):
 /** `2.39.5` of Debian's `1:2.39.5-0+deb12u2`: without epoch and revision (deb-version(7)). */
 function upstream(version: string): string {
   return version.replace(/^\d+:/, '').replace(/-[^-]*$/, '');
-}
-
-/** A build as a person reads it; of one that failed, the end of what its step wrote. */
-export function builtLines(io: Io, image: Image): string[] {
-  const { id, name, state, cached, done, steps, snapshotId, settings, unusedArgs, failure } = image;
-  const program = [...(settings.entrypoint ?? []), ...(settings.cmd ?? [])];
-  const fields: [string, string | null][] = [
-    ['state', state],
-    ['source', state === 'ready' ? name : null],
-    ['steps', `${done} of ${steps.length}, ${cached} of them done before`],
-    ['snapshot', snapshotId],
-    ['program', program.length > 0 ? JSON.stringify(program) : null],
-    ['unused', unusedArgs.length > 0 ? `${unusedArgs.join(', ')}: no ARG asks for it` : null],
-    ['failure', failure?.message ?? null],
-  ];
-  const shown = fields.flatMap(([field, value]) => (value ? [`  ${field.padEnd(10)}${printable(value)}`] : []));
-  const log = failure?.log
-    ? failure.log
-        .trimEnd()
-        .split('\n')
-        .map((line) => `    ${printable(line)}`)
-    : [];
-  return [io.paint('bold', id), ...shown, ...log];
 }

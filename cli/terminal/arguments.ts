@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import type { ArgsDef } from 'citty';
-import { isCaptureId, isSandboxId, isSandboxName, isSnapshotId } from '../../model/ids.ts';
+import { isCaptureId, isImageId, isSandboxId, isSandboxName, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { usageError } from './cli-error.ts';
 import { seconds } from './quantities.ts';
@@ -104,4 +104,10 @@ export function templateId(text: string): string {
 export function captureId(text: string): string {
   if (isCaptureId(text)) return text;
   throw usageError(`${JSON.stringify(text)} is not a capture id`, 'List them with `mayfly capture list <source>`.');
+}
+
+/** @throws CliError when `text` is not the id of a build */
+export function imageId(text: string): string {
+  if (isImageId(text)) return text;
+  throw usageError(`${JSON.stringify(text)} is not the id of a build`, 'List them with `mayfly image builds`.');
 }

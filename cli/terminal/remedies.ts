@@ -25,7 +25,7 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   approval_stale: 'Ask again with another --idempotency-key; what is shown has its `digest`.',
   approval_not_found: 'List them with `mayfly approval list --all`.',
   context_not_found: 'Build again with `mayfly image build`, which sends it.',
-  image_not_found: 'Build it with `mayfly image build`, which names it.',
+  image_not_found: 'List builds with `mayfly image builds`.',
   playbook_not_written: 'Wait for it; of one that failed, `failure` says why.',
   playbook_not_found: 'Write one with `mayfly playbook`, which names it.',
   pool_not_found: 'List them with `mayfly pool list`.',

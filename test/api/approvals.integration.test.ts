@@ -492,3 +492,27 @@ test.each([
   const response = await door.call('PUT', '/v1/policies', { rules: [{ name: 'a', ...rule }] }, {}, admin);
   expect(response.status).toBe(422);
 });
+
+const CONDITIONS = 'egress, memoryMibOver, sandboxesOver, source, elevation, command';
+test.each([
+  [{ memoryMibover: 1 }, 'rules.1.when.memoryMibover', `is none of ${CONDITIONS}`],
+  [{ egress: 'internet', moon: 'full' }, 'rules.1.when.moon', 'is not a field of this request'],
+  [{}, 'rules.1.when', `must have exactly one of ${CONDITIONS}`],
+  [
+    { egress: 'internet', command: 'nc' },
+    'rules.1.when',
+    expect.stringMatching(/^must have exactly one of .*\begress\b/),
+  ],
+  [{ egress: 'intrnet' }, 'rules.1.when.egress', expect.stringContaining('"internet"')],
+  [{ command: 'a  b' }, 'rules.1.when.command', expect.stringContaining('1 to 8 words')],
+  ['internet', 'rules.1.when', expect.stringContaining('expected object')],
+  [{ '\u001b[2J': 1 }, 'rules.1.when.\ufffd[2J', `is none of ${CONDITIONS}`],
+])('what is wrong with %j is said, and where', async (when, field, problem) => {
+  const rules = [
+    { name: 'good', when: { egress: 'internet' }, effect: 'ask' },
+    { name: 'bad', when, effect: 'ask' },
+  ];
+  const refused = await problemOf(door.call('PUT', '/v1/policies', { rules }, {}, admin));
+  expect(refused).toMatchObject({ code: 'invalid_request', errors: [{ field, problem }] });
+  expect(refused.detail).toContain(field);
+});

@@ -40,6 +40,13 @@ it('shows what a sandbox stores, as it was measured, and what its key does', asy
   expect((await door.call('GET', '/v1/sandboxes/Nonsense/usage')).status).toBe(400);
 });
 
+it('tells every key of itself, also one that sees nothing else', async () => {
+  const only = await door.key('approvals:decide');
+  const answer = await jsonOf(door.call('GET', '/v1/usage', undefined, {}, only));
+  expect(answer).toMatchObject({ scopes: ['approvals:decide'], usedBytes: 0, sandboxes: 0, snapshots: 0 });
+  expect((await door.call('GET', '/v1/sandboxes', undefined, {}, only)).status).toBe(403);
+});
+
 it('limits a key: what is named changes, null lifts a limit, and nonsense is refused', async () => {
   const wish = { name: 'ci', scopes: ['sandboxes:read'], diskBytes: 100 * MIB };
   const made = await jsonOf<{ id: string }>(door.call('POST', '/v1/keys', wish));

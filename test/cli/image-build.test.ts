@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { BuildImage, Image } from '../../client/images.ts';
 import { tarEntries } from '../../model/image/tar-scanner.ts';
+import { failure, image } from '../client/image-record.ts';
 import { answerJson, StandIn } from '../client/stand-in.ts';
 import { runLine } from './run-line.ts';
 
@@ -27,39 +28,6 @@ afterAll(async () => {
   await server.stop();
   await rm(folder, { recursive: true });
 });
-
-const AT = '2026-11-24T12:00:00.000Z';
-const image: Image = {
-  id: 'img-0123456789abcdef',
-  project: 'default',
-  name: 'web',
-  state: 'ready',
-  source: 'golden-debian12',
-  builderId: 'sbx-0123456789abcdef',
-  steps: [
-    { line: 2, text: 'RUN true', command: null },
-    { line: null, text: 'finish', command: { sandboxId: 'sbx-0123456789abcdef', id: 'cmd-0123456789abcdef' } },
-  ],
-  ready: null,
-  cached: 1,
-  done: 2,
-  snapshotId: 'snp-0123456789abcdef',
-  settings: { env: {}, workdir: '/', user: 'root', labels: {}, exposed: [], cmd: ['serve'], entrypoint: null },
-  unusedArgs: ['SPARE'],
-  failure: null,
-  waitingFor: null,
-  createdBy: { apiKeyId: 'key', agentId: null },
-  createdAt: AT,
-  readyAt: AT,
-  updatedAt: AT,
-};
-const failure = {
-  code: 'image_step_failed',
-  message: 'line 2: RUN true: exit code 3',
-  line: 2,
-  exitCode: 3,
-  log: '\u001b[2Jwhy\n',
-};
 
 async function build(answer: Image, ...options: string[]) {
   server.answers((request, response) => {

@@ -149,6 +149,7 @@ code=$?; declare -p KEY > '${this.#variables}' 2>/dev/null; exit $code`;
       [/sandbox create|\/v1\/sandboxes"? -H(?!.*snapshotId)/, 'sbx', /sbx-[0-9a-z]{16}/],
       [/snapshot create|\/snapshots" /, 'snp', /snp-[0-9a-z]{16}/],
       [/capture create/, 'cap', /cap-[0-9a-z]{16}/],
+      [/image build/, 'img', /img-[0-9a-z]{16}/],
     ];
     for (const [command, kind, pattern] of makes) {
       const id = command.test(line) ? pattern.exec(stdout)?.[0] : undefined;
@@ -173,6 +174,7 @@ code=$?; declare -p KEY > '${this.#variables}' 2>/dev/null; exit $code`;
       ['sbx-…', id('sbx')],
       ['snp-…', id('snp')],
       ['cap-…', id('cap')],
+      ['img-…', id('img')],
       [/<id>|<sandbox>/g, id('sbx')],
       ['<snapshot>', id('snp')],
       ['<key id>', id('key')],

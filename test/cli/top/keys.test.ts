@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Row } from '../../../cli/top/rows/row.ts';
 import { press } from '../../../cli/top/screen/keys.ts';
 import { chosenRow, firstState, moved, type State, withRows } from '../../../cli/top/screen/state.ts';
-import type { Approval } from '../../../client/approvals.ts';
+import { APPROVAL } from './top-stand-in.ts';
 
 const rows = (...ids: string[]): Row[] => ids.map((id) => ({ id, sandboxId: id, cells: [id] }));
 const fresh = { ...firstState('http://api', ['sandboxes', 'sagas'], { columns: 80, rows: 10 }), mayChange: true };
@@ -40,19 +40,6 @@ describe('keys', () => {
     expect(chosenRow(typed(state, 'pageup', 'constructor'))?.id).toBe('a');
   });
 });
-
-const APPROVAL = {
-  id: 'apr-0123456789abcdef',
-  state: 'awaiting-approval',
-  action: 'command.run',
-  request: { command: 'ls\u001b[2J' },
-  digest: '0'.repeat(64),
-  rules: ['all'],
-  askedBy: { apiKeyId: 'k', agentId: null },
-  decidedBy: null,
-  reason: null,
-  usedAt: null,
-} as unknown as Approval;
 
 // Promise: who decides has all of it before him, and is asked; who may not is not. Costs nothing.
 it('an approval is decided where it is looked at, by who may', () => {

@@ -1,3 +1,4 @@
+import type { Approval } from '../../../client/approvals.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import { sandboxRecord } from '../../client/sandbox-record.ts';
 import { answerJson, StandIn } from '../../client/stand-in.ts';
@@ -10,6 +11,21 @@ const CREDENTIAL = {
   hostKey: `ssh-ed25519 ${'A'.repeat(68)}`,
   certificate: 'ssh-ed25519-cert-v01@openssh.com AAAA',
 };
+
+/** Waits, and would clear the screen. */
+export const APPROVAL = {
+  id: 'apr-0123456789abcdef',
+  state: 'awaiting-approval',
+  action: 'command.run',
+  request: { command: 'ls\u001b[2J' },
+  digest: '0'.repeat(64),
+  rules: ['all'],
+  askedAt: '2026-01-01T00:00:00.000Z',
+  askedBy: { apiKeyId: 'k', agentId: null },
+  decidedBy: null,
+  reason: null,
+  usedAt: null,
+} as unknown as Approval;
 
 /** Stands in for an API with so many sandboxes, of which one page after the other is read. */
 export class TopStandIn {
@@ -39,8 +55,9 @@ export class TopStandIn {
       if (this.isGone) response.destroy();
       else if (method === 'DELETE') this.#destroy(id ?? '', (record) => answerJson(response, 202, record));
       else if (pathname === '/v1/usage') answerJson(response, 200, { scopes: this.scopes });
-      else if (pathname === '/v1/pools') answerJson(response, 200, { items: this.pools, nextCursor: null });
       else if (pathname === '/v1/approvals') answerJson(response, 200, { items: this.approvals, nextCursor: null });
+      else if (!this.scopes.includes('sandboxes:read')) answerJson(response, 403, { code: 'forbidden' });
+      else if (pathname === '/v1/pools') answerJson(response, 200, { items: this.pools, nextCursor: null });
       else if (pathname.endsWith('/credentials')) answerJson(response, 201, CREDENTIAL);
       else if (pathname.endsWith('/events')) this.#events(id ?? '', (text) => response.write(text));
       else answerJson(response, 200, id === undefined ? this.#page(searchParams) : this.#one(id));

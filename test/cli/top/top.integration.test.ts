@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { FULL } from '../../support/sweep.ts';
 import { AFTER, expectRestored, kill, RUN, useTerminals } from './on-a-terminal.ts';
-import { manySandboxes } from './top-stand-in.ts';
+import { APPROVAL, manySandboxes } from './top-stand-in.ts';
 
 const { api, top } = useTerminals();
 const CRASH = `data:text/javascript,process.on('SIGUSR2',()=>{throw new Error('on purpose')})`;
@@ -117,6 +117,23 @@ it('destroys the one it asked about, wherever its line is by then; who may only 
     false,
     1,
   ]);
+});
+
+// Promise: who may decide is offered that, also by a key for nothing else. Costs 2 s.
+it('offers a key for approvals alone to decide, and nothing else (case 7)', async () => {
+  api().scopes = ['approvals:decide'];
+  api().approvals = [APPROVAL];
+  const terminal = top();
+  await terminal.shows('This key may not do that');
+  terminal.type('4');
+  await terminal.shows(`> ${APPROVAL.id}`);
+  terminal.type('\r');
+  await terminal.shows('a approve  r refuse');
+  terminal.type('a');
+  await terminal.shows(`Approve ${APPROVAL.id}? y or n`);
+  terminal.type('n');
+  await terminal.shows('is not decided');
+  expect([terminal.raw.includes('d destroy'), terminal.raw.includes('l log in')]).toEqual([false, false]);
 });
 
 // Promise: it fits any terminal. Costs 3 s.

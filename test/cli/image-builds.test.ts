@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Image } from '../../client/images.ts';
+import { failure, image } from '../client/image-record.ts';
+import { answerJson, StandIn } from '../client/stand-in.ts';
+import { askedBy, runLine } from './run-line.ts';
+
+// `mayfly image builds|show|cancel` against a stand-in for the API. A second.
+
+let server: StandIn;
+beforeAll(async () => {
+  server = await StandIn.start();
+});
+afterAll(() => server.stop());
+
+const PATH = `/v1/images/${image.id}`;
+const failed: Image = { ...image, state: 'failed', done: 1, failure: { ...failure, line: null } };
+const building: Image = { ...image, state: 'building', done: 1, readyAt: null };
+
+/** Answers the requests for the build with these, one after another, the last of them for good. */
+function answers(...states: Image[]): void {
+  const rest = [...states];
+  server.answers((request, response) => {
+    const event = `event: ended\ndata: ${JSON.stringify({ outcome: 'exited', exitCode: 0 })}\n\n`;
+    if (request.path.endsWith('/events')) response.writeHead(200, { 'content-type': 'text/event-stream' }).end(event);
+    else if (request.path.includes('/commands/')) answerJson(response, 200, { outcome: 'exited' });
+    else answerJson(response, 200, rest.length > 1 ? rest.shift() : rest[0]);
+  });
+}
+
+describe('mayfly image builds', () => {
+  it('lists the latest', async () => {
+    const { code, out, asked } = await askedBy(server, ['image', 'builds'], { items: [failed], nextCursor: null });
+    expect([code, asked]).toEqual([0, 'GET /v1/images?limit=200 ']);
+    expect(out).toMatch(/img-0123456789abcdef +web +failed +1\/2 +1 /);
+  });
+});
+
+describe('mayfly image show', () => {
+  it('tells of each step what became of it, and of one that failed why', async () => {
+    const { steps } = image;
+    const answer = { ...failed, steps: [...steps.slice(0, 1), { ...steps[1], line: 3, text: 'RUN \u001b[2Jfalse' }] };
+    const { code, out } = await askedBy(server, ['image', 'show', image.id], {
+      ...answer,
+      failure: { ...failure, line: 3 },
+    });
+    expect(code).toBe(0);
+    expect(out).toMatch(/^ {2}cached +line 2: RUN true$/m);
+    expect(out).toMatch(/^ {2}failed +line 3: RUN .*false$/m);
+    for (const said of [failure.message, 'why']) expect(out).toContain(said);
+    expect(out).not.toContain('\u001b');
+  });
+
+  it.each([
+    [building, 'running +finish'],
+    [{ ...building, state: 'queued' as const }, '- +finish'],
+    [failed, '- +finish'],
+    [image, 'done +finish'],
+  ])('a step in the state that it is in', async (answer, said) => {
+    const { out } = await askedBy(server, ['image', 'show', image.id], answer);
+    expect(out).toMatch(new RegExp(`^ {2}${said}$`, 'm'));
+  });
+
+  it('--follow: what the steps write, until it is over, and its exit code', async () => {
+    answers(building, failed);
+    const { code, out, err } = await runLine(server, ['image', 'show', image.id, '--follow', '--json']);
+    expect([code, JSON.parse(out)]).toEqual([1, failed]);
+    expect(err).toContain('[2/2] finish');
+  });
+
+  it('Ctrl-C while it is followed: 130, and the build goes on', async () => {
+    const controller = new AbortController();
+    server.answers((request, response) => {
+      if (request.path.includes('/commands/')) controller.abort();
+      answerJson(response, 200, building);
+    });
+    const { code } = await runLine(server, ['image', 'show', image.id, '--follow'], { controller });
+    expect([code, server.seen.filter(({ method }) => method !== 'GET')]).toEqual([130, []]);
+  });
+});
+
+describe('mayfly image cancel', () => {
+  it('waits until it is over', async () => {
+    answers(building, { ...image, state: 'cancelled' });
+    const { code, out, err } = await runLine(server, ['image', 'cancel', image.id]);
+    expect([code, out, err]).toEqual([0, expect.stringMatching(/state +cancelled/), '']);
+    expect(server.seen.map(({ method, path }) => `${method} ${path}`)).toEqual([`POST ${PATH}/cancel`, `GET ${PATH}`]);
+  });
+
+  it('says that it was over before', async () => {
+    answers(image);
+    const { code, err } = await runLine(server, ['image', 'cancel', image.id]);
+    expect([code, err]).toEqual([0, `${image.id} was over before\n`]);
+  });
+
+  it('ends with 124 when the wait is over first', async () => {
+    answers(building);
+    const { code } = await runLine(server, ['image', 'cancel', image.id, '--wait', '0']);
+    expect(code).toBe(124);
+  });
+});
+
+it.each(['show', 'cancel'])('%s asks nothing about what is no id, and names what lists them', async (word) => {
+  answers(image);
+  const { code, err } = await runLine(server, ['image', word, '../x']);
+  expect([code, server.seen]).toEqual([2, []]);
+  expect(err).toContain('mayfly image builds');
+});
