@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [--host simulated|libvirt] [--runs N] [--quick] [--creates] [--pools] [--doors] [--json]`: measures Mayfly in a network
+ * `npm run bench -- [--host simulated|libvirt] [--runs N] [--quick] [--creates] [--pools] [--doors] [--door WORDS]… [--json]`: measures Mayfly in a network
  * namespace and a folder of its own, both gone afterwards. Prints a table (with --json, the figures), keeps
  * the figures in bench/results/ and draws them beside the plain tools'.
  */
@@ -31,6 +31,7 @@ function readOptions(argv: string[]) {
         creates: { type: 'boolean', default: false },
         pools: { type: 'boolean', default: false },
         doors: { type: 'boolean', default: false },
+        door: { type: 'string', multiple: true, default: [] },
         json: { type: 'boolean', default: false },
       },
     }).values;
@@ -56,17 +57,20 @@ const DOORS_ALONE = {
 /** A machine under TCG takes half a minute to boot, a simulated one 100 ms: so many runs as give a median in minutes. */
 function extent(
   kind: 'libvirt' | 'simulated',
-  { quick, creates, runs, pools, doors }: ReturnType<typeof readOptions>,
+  { quick, creates, runs, pools, doors, door }: ReturnType<typeof readOptions>,
 ): BenchOptions {
   const lives = kind === 'simulated' ? 20 : 5;
   const size = quick ? { runs: 3, requests: 5, stored: 100 } : { runs: lives, requests: 50, stored: 10_000 };
   const many = kind === 'simulated' && !quick ? [1_000] : []; // of real machines, memory holds a few
   const warmUp = kind === 'simulated' && !quick ? { lives: 10, requests: 50 } : { lives: 0, requests: 5 };
   const burst = kind === 'simulated' ? (quick ? 10 : 50) : 0;
-  if (doors) return { ...DOORS_ALONE, doors: runs ? wholeNumber('runs', runs, 1, 1_000) : lives * 2 };
+  if (doors || door.length > 0) {
+    const each = runs ? wholeNumber('runs', runs, 1, 1_000) : lives * 2;
+    return { ...DOORS_ALONE, doors: { runs: each, words: door } };
+  }
   return {
     source: SOURCE,
-    doors: creates || pools ? 0 : quick ? 5 : lives * 2,
+    doors: { runs: creates || pools ? 0 : quick ? 5 : lives * 2, words: [] },
     burst: pools ? 0 : burst,
     pools: creates
       ? { claims: 0, alive: [], bursts: 0 }

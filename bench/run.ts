@@ -42,8 +42,8 @@ export interface BenchOptions {
   snapshots: { rounds: number; chain: number };
   /** Files sent and fetched, of each kind; 0 leaves out all that is done in a guest. */
   transfers: number;
-  /** Runs of each door beside what it stands on; 0 leaves them out. */
-  doors: number;
+  /** Runs of each door beside what it stands on; 0 leaves them out. Of those alone that have one of the words; none: of all. */
+  doors: { runs: number; words: readonly string[] };
   /** Null leaves it out. */
   idle: Omit<IdleOptions, 'source'> | null;
 }
@@ -85,9 +85,10 @@ export async function runBench(
   try {
     const client = new MayflyClient({ baseUrl: installation.apiUrl, apiKey: installation.adminKey });
     report.host = await hostOf(client);
-    if (options.doors > 0) {
+    const { doors } = options;
+    if (doors.runs > 0) {
       const { apiUrl, adminKey: apiKey } = installation;
-      const bench = { client, apiUrl, apiKey, source, runs: options.doors };
+      const bench = { client, apiUrl, apiKey, source, ...doors };
       await part('the doors, each beside what it stands on', async () => ({ doors: await measureDoors(bench) }));
     }
     await part(`${runs} lives as sagas`, async () => ({ saga: await measureSagas(client, source, lives) }));

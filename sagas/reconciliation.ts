@@ -12,7 +12,7 @@ import type { CaptureInput } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { TemplateInput, TemplateWish } from '../model/templates/template-saga.ts';
-import { deleteSnapshot, operate } from './operations.ts';
+import { deleteSnapshot, operate, operated } from './operations.ts';
 import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
 import { deleteSource } from './source/bakes.ts';
@@ -21,6 +21,7 @@ import { buildImage } from './source/images.ts';
 import { startSourceTask } from './source/source-tasks.ts';
 import { resumeTemplate, wantTemplate } from './source/templates.ts';
 import { isGone } from './temporal/failure.ts';
+import { waitFor } from './temporal/wait.ts';
 
 /** A run that is open, as Temporal's list shows it: that follows what happens by some seconds. */
 export interface OpenRun {
@@ -103,6 +104,11 @@ export class Reconciliation {
   /** Has a sandbox's own workflow begin an operation; the same id again joins the one that is there. */
   async operate(sandboxId: string, operation: Operation): Promise<void> {
     await operate(this.client, sandboxId, operation);
+  }
+
+  /** Resolves when the operation has ended, whether or not it failed. @throws the signal's reason when it fires first */
+  async operated(sandboxId: string, operationId: string, signal: AbortSignal): Promise<void> {
+    await waitFor(this.client, signal, () => operated(this.client, sandboxId, operationId));
   }
 
   /** Each of these joins the same, when that runs. */

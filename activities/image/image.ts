@@ -14,7 +14,7 @@ import { type CommandInput, type CommandRecord, requestedCommand } from '../../m
 import { hostOf } from '../../model/sandbox/sandbox.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
-import { until } from '../step/until.ts';
+import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 import { endOfLog } from './log-end.ts';
 
 interface ImageRemembrance {
@@ -86,20 +86,8 @@ export function createImageActivities({ store, reconciliation }: Deps) {
     async takeImageLayer(ref: ImageStepRef): Promise<{ snapshotId: string }> {
       const { record, build, step } = await stepOf(store, ref);
       const snapshotId = stepSnapshotId(ref);
-      if (!(await store.snapshots.get(snapshotId))) {
-        const { createdBy: actor } = record;
-        const name = snapshotId;
-        const wish = { kind: 'snapshot', operationId: snapshotId, name, snapshotKind: 'disk', actor } as const;
-        await reconciliation.operate(builderOf(record, build, ref), wish);
-      }
-      const snapshot = await until(async () => {
-        const found = await store.snapshots.get(snapshotId);
-        return found && found.state !== 'creating' ? found : null;
-      });
-      if (snapshot.state !== 'ready') {
-        const { code, message } = snapshot.failure ?? { code: 'snapshot_failed' as const, message: snapshot.state };
-        throw new MayflyError(code, message);
-      }
+      const wish = { operationId: snapshotId, actor: record.createdBy };
+      await takenSnapshot({ store, reconciliation }, builderOf(record, build, ref), wish);
       await store.imageLayers.put({ id: step.key, snapshotId, createdAt: new Date().toISOString() });
       return { snapshotId };
     },

@@ -10,7 +10,7 @@ import { type Actor, hostOf } from '../../model/sandbox/sandbox.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { endOfLog } from '../image/log-end.ts';
-import { until } from '../step/until.ts';
+import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 
 interface Deps {
   store: Store;
@@ -51,24 +51,9 @@ export function createPlaybookActivities({ store, reconciliation }: Deps) {
       snapshotId: string;
       actor: Actor;
     }): Promise<{ hostId: string }> {
-      if (!(await store.snapshots.get(snapshotId))) {
-        const wish = {
-          kind: 'snapshot',
-          operationId: snapshotId,
-          name: snapshotId,
-          snapshotKind: 'disk',
-          reason: 'diff',
-          actor,
-        } as const;
-        await reconciliation.operate(sandboxId, wish);
-      }
-      const snapshot = await until(async () => {
-        const found = await store.snapshots.get(snapshotId);
-        return found && found.state !== 'creating' ? found : null;
-      });
-      if (snapshot.state === 'ready') return { hostId: snapshot.hostId };
-      const { code, message } = snapshot.failure ?? { code: 'snapshot_failed' as const, message: snapshot.state };
-      throw new MayflyError(code, message);
+      const wish = { operationId: snapshotId, reason: 'diff', actor } as const;
+      const { hostId } = await takenSnapshot({ store, reconciliation }, sandboxId, wish);
+      return { hostId };
     },
 
     /** Writes down the command that tries a playbook, which is begun by whoever is told; the same playbook, the same command. */

@@ -1,7 +1,8 @@
 import { heartbeat } from '@temporalio/activity';
+import { isImageOver } from '../../model/image/image.ts';
 import { type ImageRecord, sandboxesOf } from '../../model/image/image-record.ts';
 import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
-import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
+import { isPlaybookOver, type PlaybookRecord } from '../../model/playbook/playbook.ts';
 import { playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
 import type { ForgetHostInput } from '../../model/sagas/forget-host.ts';
 import { type CommandRecord, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
@@ -22,10 +23,12 @@ export function createForgettingActivities({ store, reconciliation }: ReconcileD
     const { id, sandboxId } = record;
     const reason = `unproved: ${hostId} was forgotten while it ran`;
     await reconciliation.terminate(commandWorkflowIdOf(id), reason);
+    const isOver = (await store.commands.get(id))?.state === 'ended'; // it had ended just then
     const outcome = record.state === 'requested' ? 'not-started' : 'unknown';
-    await store.commands.update(id, { state: 'ended', outcome, reason, endedAt: at });
+    if (!isOver) await store.commands.update(id, { state: 'ended', outcome, reason, endedAt: at });
     await store.commandInputs.remove(id);
     await store.activity.closeCommand(sandboxId, id);
+    if (isOver) return;
     const detail = { commandId: id, outcome, reason };
     const eventId = `${id}/command.ended`;
     await store.audit.append(sandboxId, { eventId, kind: 'command.ended', actor, runId: null, hostId, at, detail });
@@ -40,6 +43,7 @@ export function createForgettingActivities({ store, reconciliation }: ReconcileD
   async function endPlaybook({ id, sandboxId }: PlaybookRecord, { hostId, actor, at }: ForgetHostInput): Promise<void> {
     const [state, failure] = ['failed' as const, { code: CODE, message: whyOf(hostId) }];
     await reconciliation.terminate(playbookWorkflowIdOf(id), failure.message);
+    if (isPlaybookOver((await store.playbooks.get(id))?.state ?? state)) return; // it had ended just then
     const said = { kind: 'playbook.ended', actor, runId: null, hostId, at } as const;
     const detail = { playbookId: id, state, failure };
     await store.audit.record(sandboxId, { eventId: `${id}/playbook.ended`, ...said, detail });
@@ -50,6 +54,7 @@ export function createForgettingActivities({ store, reconciliation }: ReconcileD
     const { id, done, snapshotId } = image;
     const failure = { code: CODE, message: whyOf(hostId), line: null, exitCode: null, log: null };
     await reconciliation.terminate(imageWorkflowIdOf(image), failure.message);
+    if (isImageOver((await store.images.get(id))?.state ?? 'failed')) return; // it had ended just then
     await store.imageContexts.remove(id);
     const said = { kind: 'image.failed', actor, runId: null, hostId, at } as const;
     const detail = { code: CODE, done, snapshotId };

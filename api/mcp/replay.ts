@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { McpEvent, McpEvents } from '../../store/mcp/mcp-events.ts';
-import { isAnswer, STAY_MS } from './stream-events.ts';
+import { isAnswer, KEPT_AFTER_MS, STAY_MS } from './stream-events.ts';
 
 /** How often the store is looked at for what another process sends. Milliseconds. */
-const LOOK_MS = 250;
+const LOOK_MS = KEPT_AFTER_MS + 50;
 /** A process that was not heard of for so long has not got the request any more. Milliseconds. */
 const GONE_MS = 5 * STAY_MS;
 /** Between comments that keep the connection of who waits. Milliseconds. */
@@ -22,7 +22,8 @@ export async function replayed(
   signal: AbortSignal,
 ): Promise<Response | null> {
   const [, streamId = '', place = ''] = EVENT_ID.exec(lastEventId) ?? [];
-  if (!streamId || !(await events.get(sessionId, streamId, 0))) return null;
+  const isThere = async () => streamId !== '' && (await events.get(sessionId, streamId, 0)) !== null;
+  if (!(await isThere()) && !(await sleep(LOOK_MS).then(isThere))) return null;
   const encoder = new TextEncoder();
   const rest = restOf(events, { sessionId, streamId, place: Number(place) }, signal);
   const body = new ReadableStream<Uint8Array>({

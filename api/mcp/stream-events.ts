@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type EventStore,
   isJSONRPCErrorResponse,
@@ -8,12 +9,18 @@ import {
   type RequestId,
 } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
-import type { McpEvents } from '../../store/mcp/mcp-events.ts';
+import type { McpEvent, McpEvents } from '../../store/mcp/mcp-events.ts';
 
 /** The stream of a session that belongs to no request (the SDK's name for it); nothing of it is sent twice. */
 const STANDALONE = '_GET_stream';
 /** How often a process says that it still has a request, and looks whether another was told to cancel it. Milliseconds. */
 export const STAY_MS = 3_000;
+
+/**
+ * What is sent is kept so much later, all of it in one write: a short call is not held up by the store. A client that lost its
+ * stream is told to come back later than that, after a second. Milliseconds.
+ */
+export const KEPT_AFTER_MS = 200;
 
 /** Messages that wait for a client to listen. */
 const HELD = 20;
@@ -36,6 +43,8 @@ export class StreamEvents implements EventStore {
   readonly #requestOf = new AsyncLocalStorage<RequestId | null>();
   readonly #timer: NodeJS.Timeout;
   readonly #held: JSONRPCMessage[] = [];
+  readonly #unkept: McpEvent[] = [];
+  #keeping: Promise<void> | null = null;
   #isListened = false;
 
   constructor(
@@ -70,7 +79,7 @@ export class StreamEvents implements EventStore {
     if (!('jsonrpc' in message)) return `${streamId}.0`;
     const place = stream.place++;
     // It leaves at once: who loses it before it is kept is told so by replay.ts, or waits there until it is.
-    void this.#append(streamId, place, message).then(() => isAnswer(message) && this.#end(stream));
+    void this.#keep(streamId, place, message).then(() => isAnswer(message) && this.#end(stream));
     return `${streamId}.${place}`;
   }
 
@@ -78,7 +87,7 @@ export class StreamEvents implements EventStore {
   async forget(requestId: RequestId): Promise<void> {
     const stream = this.#of(requestId);
     if (stream) this.#end(stream);
-    else await this.events.append(this.#cancelled(requestId)).catch((error: unknown) => this.#lost(error));
+    else await this.events.append([this.#cancelled(requestId)]).catch((error: unknown) => this.#lost(error));
   }
 
   /**
@@ -116,7 +125,7 @@ export class StreamEvents implements EventStore {
     });
     const stream = { requestId, streamId, place: 1, over, end };
     this.#streams.set(streamId, stream);
-    void this.#append(streamId, 0, requestId);
+    void this.#keep(streamId, 0, requestId);
     return stream;
   }
 
@@ -125,13 +134,16 @@ export class StreamEvents implements EventStore {
     stream.end();
   }
 
-  async #append(streamId: string, place: number, message: unknown): Promise<void> {
-    const at = new Date().toISOString();
-    try {
-      await this.events.append({ sessionId: this.sessionId, streamId, place, message, at });
-    } catch (error) {
-      this.#lost(error);
-    }
+  /** Resolves when it is kept, or never will be. */
+  #keep(streamId: string, place: number, message: unknown): Promise<void> {
+    this.#unkept.push({ sessionId: this.sessionId, streamId, place, message, at: new Date().toISOString() });
+    this.#keeping ??= sleep(KEPT_AFTER_MS).then(() => this.#keepAll());
+    return this.#keeping;
+  }
+
+  async #keepAll(): Promise<void> {
+    this.#keeping = null;
+    await this.events.append(this.#unkept.splice(0)).catch((error: unknown) => this.#lost(error));
   }
 
   async #stay(onCancelled: (requestId: RequestId) => void): Promise<void> {

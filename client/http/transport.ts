@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import { ApprovalNeededError, MayflyApiError, MayflyConnectionError } from './api-error.ts';
@@ -125,6 +125,7 @@ export class Transport {
 
   /** One JSON answer of a request that must not be sent twice. */
   async jsonOnce<T>(request: RequestShape, options: CallOptions = {}): Promise<T> {
+    await noticeEndedConnections();
     return parsed<T>((await this.#read(request, options.signal)).text);
   }
 
@@ -179,6 +180,15 @@ export class Transport {
       throw new MayflyConnectionError(this.baseUrl, error);
     }
   }
+}
+
+/**
+ * A whole turn of the event loop. While this process was busy the server may have ended a connection that was kept for later
+ * requests; what is sent on it then ends with EPIPE, and cannot be sent again.
+ */
+async function noticeEndedConnections(): Promise<void> {
+  await turn();
+  await turn();
 }
 
 /** Of a POST the API knows by its key which sandbox it was about. */

@@ -5,6 +5,7 @@ import { valueAt } from './value.ts';
 const PROGRAMS: readonly { names: string; flag: string; isJoined?: boolean }[] = [
   { names: 'mysql\\w*|mariadb[\\w-]*|mycli|7za?|7zr', flag: 'p', isJoined: true },
   { names: 'sshpass|mongo\\w*|docker|podman|helm|oras|nerdctl|az|cf|rabbitmqadmin', flag: 'p' },
+  { names: '(?:user|group)(?:add|mod)', flag: 'p' },
   { names: 'redis-cli|valkey-cli|https?', flag: 'a' },
   { names: 'ldap\\w+', flag: 'w' },
   { names: 'zip|unzip|sqlcmd|bcp|ipmitool', flag: 'P' },

@@ -1,3 +1,4 @@
+import { spansFed } from './fed-passwords.ts';
 import { spansByLooks } from './known-text.ts';
 import { spansAfterNames } from './named-text.ts';
 import { secretFrom, spansAfterFlags } from './program-flags.ts';
@@ -37,7 +38,13 @@ export function redactText(text: string): string {
 /** Where the secrets of a text stand; they may overlap. */
 export function secretSpans(text: string): Span[] {
   if (PLAIN.test(text)) return [];
-  return [...spansByLooks(text), ...spansAfterNames(text), ...spansAfterFlags(text), ...spansOfScanner(text)];
+  return [
+    ...spansByLooks(text),
+    ...spansAfterNames(text),
+    ...spansAfterFlags(text),
+    ...spansFed(text),
+    ...spansOfScanner(text),
+  ];
 }
 
 /** As {@link redact}, of the arguments of a program: one can be a secret because of the one before it. */

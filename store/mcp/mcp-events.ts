@@ -43,10 +43,12 @@ export class McpEvents {
     this.#model = connection.model<EventDocument>('McpEvent', schema, 'mcpEvents');
   }
 
-  async append({ sessionId, streamId, place, message, at }: McpEvent): Promise<void> {
-    const _id = nameOf(streamId, place);
-    const document = this.#fields.sealed(_id, { _id, sessionId, place, message, at });
-    await reaching('keep an event of MCP', () => this.#model.create(document));
+  async append(events: readonly McpEvent[]): Promise<void> {
+    const documents = events.map(({ sessionId, streamId, place, message, at }) => {
+      const _id = nameOf(streamId, place);
+      return this.#fields.sealed(_id, { _id, sessionId, place, message, at });
+    });
+    await reaching('keep events of MCP', () => this.#model.insertMany(documents));
   }
 
   /** Null: it was not sent yet, or is past, or is another session's. */

@@ -108,7 +108,7 @@ it('makes one machine of a request that comes twice, also at once, also at anoth
 it('says of a call that died with its process that it did', async () => {
   const streamId = randomUUID();
   const at = new Date(Date.now() - 60_000).toISOString();
-  await door.mayfly.store.mcpEvents.append({ sessionId: session.id, streamId, place: 0, message: 'died', at });
+  await door.mayfly.store.mcpEvents.append([{ sessionId: session.id, streamId, place: 0, message: 'died', at }]);
   const answer = await answerOf(await session.get({ 'last-event-id': `${streamId}.0` }));
   expect(answer).toMatchObject({ id: 'died', error: { message: expect.stringContaining('Send it again') } });
   expect((await session.get({ 'last-event-id': `${randomUUID()}.0` })).status).toBe(404);

@@ -359,7 +359,7 @@ export function callsOf(store: Store): Calls {
       prune: () => mcpSessions.prune(),
     },
     mcpEvents: {
-      append: () => mcpEvents.append({ sessionId: 's', streamId: 't', place: 0, message: 1, at: '2999' }),
+      append: () => mcpEvents.append([{ sessionId: 's', streamId: 't', place: 0, message: 1, at: '2999' }]),
       get: () => mcpEvents.get('s', 't', 0),
       stay: () => mcpEvents.stay('t', '2999'),
       prune: () => mcpEvents.prune(),

@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, expect } from 'vitest';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
+import { eventually } from '../support/eventually.ts';
 import { useImageCases } from '../support/image-cases.ts';
 import { file, ociArchive, ociLayout, wholeRoot } from '../support/root-trees.ts';
 
 /** FROM a root file system of the context, on process trees: with a /usr of their own they are not shown the host's. */
-const { test, door } = useImageCases();
+const { test, mayfly: all, door } = useImageCases();
 let root: Buffer;
 
 beforeAll(async () => {
@@ -22,7 +23,7 @@ async function send(entries: readonly TarEntry[]): Promise<{ contextDigest: stri
   return { contextDigest };
 }
 
-test('a root file system becomes a source, once, and further steps run in it', async ({
+test('a root file system becomes a source, once, also by workers that are started anew, and further steps run in it', async ({
   mayfly,
   operations,
   images,
@@ -34,7 +35,16 @@ test('a root file system becomes a source, once, and further steps run in it', a
     'COPY more /srv/',
   ].join('\n');
   const wish = { ...context, aliases: { 'debian:12': './root.tar.gz' } };
-  const first = await images.whole(dockerfile, wish);
+  const begun = await images.beginWhole(dockerfile, wish);
+  const sandboxId = begun.steps[0]?.command?.sandboxId ?? '';
+  await eventually(
+    async () => (await mayfly.store.commands.list({ sandboxId, limit: 1 })).items.length,
+    (commands) => commands === 1,
+  );
+  await all().startControl();
+  await mayfly.host?.stop();
+  await mayfly.startHost();
+  const first = await images.over(begun);
   expect(first).toMatchObject({ state: 'ready', failure: null, cached: 0, done: 4, source: 'golden-debian12' });
   const run = expect.stringContaining('RUN cat');
   const texts = first.steps.map(({ line, text }) => [line, text]);

@@ -15,20 +15,24 @@ export interface MadeSource {
   installationId: string | null;
 }
 
-/** What fails to be a source has left none. */
-export function makeSource(life: ImageLife, snapshotId: string): Promise<MadeSource> {
+/** @param before is told what will be made, before anything of it is */
+export function makeSource(
+  life: ImageLife,
+  snapshotId: string,
+  before: (source: MadeSource) => void = () => {},
+): Promise<MadeSource> {
   const { name, bakeId, bakerId: builderId, actor, timeouts, builder } = life.input;
   return life.step('makeSource', async () => {
     const { snapshot, host, like } = await control.imageSnapshot({ snapshotId });
     const { hostId } = host;
-    const sourceId = sourceIdOf(hostId, name);
+    const source = { sourceId: sourceIdOf(hostId, name), ...host };
+    before(source);
     const baked = await executeChild<typeof bakeSource>(BAKE_SOURCE_WORKFLOW, {
       workflowId: bakeWorkflowIdOf(hostId, name),
       args: [
         {
           bakeId,
-          sourceId,
-          ...host,
+          ...source,
           name,
           snapshot,
           builderId,
@@ -46,7 +50,7 @@ export function makeSource(life: ImageLife, snapshotId: string): Promise<MadeSou
       const { code = 'bake_failed' as const, message = baked.state } = baked.failure ?? {};
       throw refusal(code, message);
     }
-    return { sourceId, ...host };
+    return source;
   });
 }
 

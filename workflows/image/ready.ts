@@ -43,9 +43,11 @@ export function checkReady(life: ImageLife, { checker }: Ready, snapshotId: stri
 /** A source with a template, where its host makes any; or neither. */
 export function makeReadySource(life: ImageLife, ready: Ready, snapshotId: string): Promise<void> {
   return saga(async (undo) => {
-    const source = await makeSource(life, snapshotId); // which leaves nothing when it fails
-    undo('makeSource', () => life.retryUntilDone('deleteSource', () => takeBackSource(life, source)));
+    const source = await makeSource(life, snapshotId, (made) =>
+      undo('makeSource', () => life.retryUntilDone('deleteSource', () => takeBackSource(life, made))),
+    );
     await life.recordChange({ waitingFor: 'its template' });
+    // Where its key is not known yet, the template goes with the source.
     await life.step('makeTemplate', () => makeItsTemplate(life, ready, source, undo));
   });
 }

@@ -14,6 +14,9 @@ var stays = map[string]bool{"dev": true, "proc": true, "sys": true, "run": true,
 // state is where the agent keeps what its commands write, this one too.
 const state = "/var/lib/mayfly"
 
+// socket is where the agent listens, for the group of who logs in: that group's number is another one in the new root.
+const socket = "/run/mayfly/agent.sock"
+
 // Swap puts place/new where the root is, name by name, and removes what was there. Whoever runs goes on with the files
 // that it has open.
 func Swap(place string) error {
@@ -24,6 +27,10 @@ func Swap(place string) error {
 		return err
 	}
 	if err := keepState(place); err != nil {
+		return err
+	}
+	// Logins from before and after have different groups. Nobody else is in a sandbox of a build, and it boots next.
+	if err := os.Chmod(socket, 0o666); err != nil && !os.IsNotExist(err) {
 		return err
 	}
 	if err := moveAll("/", place+"/old", filepath.Base(place)); err != nil {

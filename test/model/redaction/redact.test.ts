@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { redact, redactArgv, redactText } from '../../../model/redaction/redact.ts';
 import { REDACTED } from '../../../model/redaction/span.ts';
+import { CHANGES, SECRETS } from '../../support/playbook-changes.ts';
 import { ownProcessorMs } from '../../support/processor-time.ts';
 
 /** In two parts, so that nobody's scanner takes this file for one that has secrets. */
@@ -36,6 +37,14 @@ describe('redaction', () => {
     ['redis-cli -h x -a hunter2 ping', 'hunter2'],
     ['unzip -P hunter2 a.zip', 'hunter2'],
     ['openssl rsa -passin pass:hunter2', 'hunter2'],
+    ["useradd -m ann; echo 'ann:hunter2' | chpasswd", 'hunter2'],
+    ['echo ann:hunter2|sudo chpasswd -c SHA512', 'hunter2'],
+    ['echo "ann:hunter 2" | chpasswd', 'hunter 2'],
+    ["printf 'a:changeme\\nann:hunter2\\n' | chpasswd", 'hunter2'],
+    ['echo "$user:hunter2" | /usr/sbin/chpasswd', 'hunter2'],
+    ['chpasswd <<EOF\na:changeme\nann:hunter 2\nEOF', 'hunter 2'],
+    ["chpasswd <<< 'ann:hun;t&er|2'", 'hun;t&er|2'],
+    ["usermod -p 'hunter2' ann", 'hunter2'],
     ['{"token":"changeme"}', 'changeme'],
     ['{\\"dbPassword\\": \\"change me\\"}', 'change me'],
     ['https://h/x?access_token=changeme&y=1', 'changeme'],
@@ -112,6 +121,10 @@ describe('redaction', () => {
     expect(redact([{ name: 'DB_PASSWORD', value: 'x' }])).toEqual([{ name: 'DB_PASSWORD', value: REDACTED }]);
   });
 
+  it.each(Object.entries(CHANGES))('hides the secrets of a command that a playbook tells of: %s', (_kind, command) => {
+    for (const secret of SECRETS) expect(redactText(command)).not.toMatch(secret);
+  });
+
   it('leaves what an audit trail is read for', () => {
     const plain = {
       apiKeyId: '0123456789ab',
@@ -153,6 +166,8 @@ describe('redaction', () => {
     '--token ',
     'mysql -p',
     'x.',
+    'chpasswd ',
+    'chpasswd a:',
   ];
   const quotes = [
     'password="',
@@ -160,6 +175,7 @@ describe('redaction', () => {
     "'",
     '\\',
     'key-',
+    "chpasswd 'a:",
     'https://a/hooks/',
     'https://',
     'eyJhbGciOiJIUzI1NiJ9.',

@@ -1,0 +1,37 @@
+import { Context } from '@temporalio/activity';
+import { MayflyError } from '../../model/errors.ts';
+import type { SnapshotOperation } from '../../model/sagas/messages.ts';
+import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import { until } from '../step/until.ts';
+
+interface Deps {
+  store: Store;
+  reconciliation: Pick<Reconciliation, 'operate' | 'operated'>;
+}
+
+/**
+ * Has a sandbox take a snapshot of its disks, once, in an activity.
+ * @param wish the operation's id is the snapshot's, and its name
+ * @returns it when it is whole
+ * @throws MayflyError why it is not
+ */
+export async function takenSnapshot(
+  { store, reconciliation }: Deps,
+  sandboxId: string,
+  wish: Pick<SnapshotOperation, 'operationId' | 'reason' | 'actor'>,
+): Promise<SnapshotRecord> {
+  const { operationId: id } = wish;
+  if (!(await store.snapshots.get(id))) {
+    await reconciliation.operate(sandboxId, { kind: 'snapshot', name: id, snapshotKind: 'disk', ...wish });
+  }
+  const over = reconciliation.operated(sandboxId, id, Context.current().cancellationSignal);
+  const snapshot = await until(async () => {
+    const found = await store.snapshots.get(id);
+    return found && found.state !== 'creating' ? found : null;
+  }, over);
+  if (snapshot.state === 'ready') return snapshot;
+  const { code, message } = snapshot.failure ?? { code: 'snapshot_failed' as const, message: snapshot.state };
+  throw new MayflyError(code, message);
+}
