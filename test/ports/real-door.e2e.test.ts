@@ -14,6 +14,7 @@ import { exec } from '../../host/os/exec.ts';
 import { macAddress } from '../../model/ids.ts';
 import { eventually } from '../support/eventually.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../support/served-on-libvirt.ts';
+import { upgradeRequest } from './upgrade-request.ts';
 
 /**
  * Promise: docs/ports.md on a real VM: a page, an event stream and a WebSocket come by the URL of an open port, and end with
@@ -149,15 +150,8 @@ test('a WebSocket goes both ways, and ends with the sandbox; then there is nothi
   const socket = connect({ port: Number(port), host: '127.0.0.1' });
   let heard = '';
   socket.on('data', (chunk: Buffer) => (heard += chunk.toString('latin1')));
-  const upgrade = {
-    ...headers,
-    Connection: 'Upgrade',
-    Upgrade: 'websocket',
-    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
-    'Sec-WebSocket-Version': '13',
-  };
-  const lines = Object.entries(upgrade).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.write(`GET / HTTP/1.1\r\n${lines.join('')}\r\n`);
+  const { host = '', ...token } = headers;
+  socket.write(upgradeRequest(host, '/', token));
   await expect.poll(() => heard, { timeout: 30_000 }).toMatch(/^HTTP\/1\.1 101 /);
   socket.write('there and back');
   await expect.poll(() => heard, { timeout: 30_000 }).toContain('there and back');

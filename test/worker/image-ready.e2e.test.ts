@@ -1,8 +1,7 @@
 // @module-tag full
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Image } from '../../client/images.ts';
-import { isImageOver } from '../../model/image/image.ts';
+import { builtImage } from '../support/built-image.ts';
 import { useServedOnLibvirt } from '../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };
@@ -13,20 +12,9 @@ CMD ["sh", "-c", "sleep 3; echo started >begun; exec sleep infinity"]
 `;
 const mayfly = useServedOnLibvirt({ MAYFLY_TEMPLATES: 'on' });
 
-/** @returns it when it is over, and says how long each state took to come */
 async function built(name: string, ready: string, readySeconds: number): Promise<Image> {
-  const { images } = mayfly().client;
-  const began = performance.now();
-  const { id } = await images.build({ name, dockerfile: DOCKERFILE, ready, readySeconds });
-  const times = new Map<string, string>();
-  for (; ; await sleep(50)) {
-    const image = await images.get(id);
-    const at = [image.state, image.done, image.waitingFor].filter((part) => part !== null).join(' ');
-    if (!times.has(at)) times.set(at, `${((performance.now() - began) / 1_000).toFixed(1)} s`);
-    if (!isImageOver(image.state)) continue;
-    process.stderr.write(`${name}: ${JSON.stringify([...times])}\n`);
-    return image;
-  }
+  const wish = { name, dockerfile: DOCKERFILE, ready, readySeconds };
+  return (await builtImage(mayfly().client.images, wish)).image;
 }
 
 // Promise: the template of an image that is asked whether it is ready has what CMD has begun, and so has all that wakes from it. Costs two or three minutes.

@@ -1,11 +1,10 @@
 // @module-tag full
 import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import type { BuildImage, Image } from '../../client/images.ts';
-import { isImageOver } from '../../model/image/image.ts';
+import type { Image } from '../../client/images.ts';
 import { tarOf } from '../../model/image/tar.ts';
+import { builtImage } from '../support/built-image.ts';
 import { debianRoot } from '../support/debian-root.ts';
 import { file } from '../support/root-trees.ts';
 import { useServedOnLibvirt } from '../support/served-on-libvirt.ts';
@@ -18,21 +17,9 @@ CMD ["sh", "-c", "echo started by $(id -un) >/run/started"]
 `;
 const mayfly = useServedOnLibvirt();
 
-async function built(name: string, wish: Partial<BuildImage>): Promise<Image> {
-  const { images } = mayfly().client;
-  const began = performance.now();
-  const aliases = { 'debian:12': './root.tar.gz' };
-  const { id } = await images.build({ name, dockerfile: DOCKERFILE, aliases, ...wish });
-  const times = new Map<string, string>();
-  for (const deadline = Date.now() + 1_200_000; Date.now() < deadline; await sleep(50)) {
-    const image = await images.get(id);
-    const at = `${image.state} ${image.done}`;
-    if (!times.has(at)) times.set(at, `${((performance.now() - began) / 1_000).toFixed(1)} s`);
-    if (!isImageOver(image.state)) continue;
-    process.stderr.write(`${name}: ${JSON.stringify([...times])}\n`);
-    return image;
-  }
-  throw new Error(`${name} is not over: ${JSON.stringify(await images.get(id))}`);
+async function built(name: string, contextDigest: string): Promise<Image> {
+  const wish = { name, dockerfile: DOCKERFILE, aliases: { 'debian:12': './root.tar.gz' }, contextDigest };
+  return (await builtImage(mayfly().client.images, wish)).image;
 }
 
 // Promise: a root of Debian packages that is no machine becomes one: it boots, a login is verified, its packages are whole. Costs minutes.
@@ -43,9 +30,9 @@ test('a root file system without kernel, systemd, sshd and agent becomes a sourc
   const contextDigest = createHash('sha256').update(context).digest('hex');
   const body = new Blob([Buffer.from(context)]).stream();
   await client.images.sendContext(contextDigest, body);
-  const image = await built('of-a-root', { contextDigest });
+  const image = await built('of-a-root', contextDigest);
   expect(image).toMatchObject({ state: 'ready', failure: null, cached: 0, done: 4 });
-  expect(await built('of-it-again', { contextDigest })).toMatchObject({ state: 'ready', cached: 4 });
+  expect(await built('of-it-again', contextDigest)).toMatchObject({ state: 'ready', cached: 4 });
 
   const { id } = await client.createSandbox({ source: 'of-a-root' }, WAIT);
   const look =

@@ -1,10 +1,8 @@
 // @module-tag full
 import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { Image } from '../../client/images.ts';
-import { isImageOver } from '../../model/image/image.ts';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
+import { builtImage } from '../support/built-image.ts';
 import { useServedOnLibvirt } from '../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };
@@ -32,22 +30,11 @@ const FILES: TarEntry[] = ['src/a', 'src/deep/b'].map((path) => {
 const CONTEXT = Buffer.from(tarOf(FILES)).toString('base64');
 const mayfly = useServedOnLibvirt();
 
-async function built(name: string, dockerfile = DOCKERFILE): Promise<{ image: Image; ms: number }> {
-  const { images } = mayfly().client;
-  const began = performance.now();
+function built(name: string, dockerfile = DOCKERFILE) {
   const secrets = { token: Buffer.from('t0ken').toString('base64') };
   const aliases = { 'debian:12': 'golden-debian12' };
-  const { id } = await images.build({ name, dockerfile, args: { WHO: 'you' }, aliases, context: CONTEXT, secrets });
-  const times = new Map<string, string>();
-  for (const deadline = Date.now() + 1_000_000; Date.now() < deadline; await sleep(50)) {
-    const image = await images.get(id);
-    const at = `${image.state} ${image.done}`;
-    if (!times.has(at)) times.set(at, `${((performance.now() - began) / 1_000).toFixed(1)} s`);
-    if (!isImageOver(image.state)) continue;
-    process.stderr.write(`${name}: ${JSON.stringify([...times])}\n`);
-    return { image, ms: performance.now() - began };
-  }
-  throw new Error(`${name} is not over: ${JSON.stringify(await images.get(id))}`);
+  const wish = { name, dockerfile, args: { WHO: 'you' }, aliases, context: CONTEXT, secrets };
+  return builtImage(mayfly().client.images, wish);
 }
 
 // Promise: a Dockerfile is built on a real VM, and what is cloned of it has what its steps made; built again, no step runs. Costs minutes.
