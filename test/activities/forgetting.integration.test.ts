@@ -62,9 +62,9 @@ test('a playbook and a build that end while their host is forgotten are not said
     if (workflowId.startsWith('image')) await store.images.update(image.id, { state: 'ready', readyAt: at });
   };
   const reconciliation = { terminate } as unknown as Parameters<typeof createForgettingActivities>[0]['reconciliation'];
-  const { forgetThingsOn } = createForgettingActivities({ store, reconciliation });
+  const activities = createForgettingActivities({ store, reconciliation });
   const context = { heartbeat: () => {} } as unknown as Context;
-  await asyncLocalStorage.run(context, () => forgetThingsOn({ hostId: HOST, actor, at }));
+  await asyncLocalStorage.run(context, () => activities.forgetThingsOn({ hostId: HOST, actor, at }));
   expect(await store.playbooks.get(playbook.id)).toMatchObject({ state: 'checked', failure: null });
   expect(await store.images.get(image.id)).toMatchObject({ state: 'ready', failure: null });
 });
