@@ -45,7 +45,9 @@ test('a token in the address is used once: the browser is sent on to the clean U
     'cache-control': 'no-store',
   });
   const [cookie = ''] = sent.headers['set-cookie'] ?? [];
-  expect(cookie).toMatch(/^__Host-mayfly-token=mfp_[^;]+; Path=\/; Max-Age=([1-9]|[1-5]\d|60); Secure; HttpOnly; SameSite=Lax$/);
+  expect(cookie).toMatch(
+    /^__Host-mayfly-token=mfp_[^;]+; Path=\/; Max-Age=([1-9]|[1-5]\d|60); Secure; HttpOnly; SameSite=Lax$/,
+  );
   const jar = { cookie: `app=1; ${cookie.split(';')[0]}` };
   const seen = JSON.parse((await door.get(host, '/a', { headers: jar })).text) as Seen;
   expect(seen.headers.cookie).toBe('app=1');
