@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { uncountedWhenRefused } from '../../api/resources/admission.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
@@ -6,19 +6,11 @@ import type { Claim } from '../../store/access/idempotency.ts';
 import type { Store } from '../../store/connect.ts';
 import { storeOf } from '../../store/project-store.ts';
 import { sandboxId } from '../store/support.ts';
-import { openStore } from '../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { useStore } from '../support/use-store.ts';
 
-let server: StoreServer;
 let store: Store;
-
-beforeAll(async () => {
-  server = await startStoreServer();
-  store = await openStore(server.uri);
-});
-afterAll(async () => {
-  await store?.close();
-  await server?.stop();
+useStore((opened) => {
+  store = opened;
 });
 
 const claim: Claim = { apiKeyId: 'a', key: 'once', bodyDigest: 'd', subjectId: sandboxId(1) };

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import { ID } from './sandbox-record.ts';
 
@@ -30,11 +30,11 @@ function streamOf(pieces: number): ReadableStream<Uint8Array> {
 /** Promise: what cannot be sent again is not sent on a connection that is known to be over. Costs 5 s. */
 test('an upload does not begin on a connection that was ended while the process was busy', async () => {
   const elsewhere = new Worker(ANSWERS, { eval: true, workerData: IDLE_MS });
+  onTestFinished(async () => void (await elsewhere.terminate()));
   const [port] = await once(elsewhere, 'message');
   const client = new MayflyClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'k' });
   await client.getSandbox(ID);
   for (let n = 0; n < 2; n++) await turn(); // undici uses a connection again a turn of the event loop later
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, IDLE_MS * 1.5);
   await expect(client.files.write(ID, '/tmp/small', streamOf(50))).resolves.toEqual({ ok: true });
-  await elsewhere.terminate();
 });

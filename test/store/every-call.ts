@@ -1,6 +1,4 @@
 import { APPROVAL_STATES, type ApprovalRecord } from '../../model/approvals/approval.ts';
-import type { ImageRecord } from '../../model/image/image-record.ts';
-import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
@@ -10,7 +8,7 @@ import { newCapture } from '../../model/snapshots/capture.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
 import type { Store } from '../../store/connect.ts';
 import { hostRecord } from '../support/host-record.ts';
-import { command, commandId, record, sandboxId, snapshot, snapshotId } from './support.ts';
+import { command, commandId, imageRecord, playbookRecord, record, sandboxId, snapshot, snapshotId } from './support.ts';
 
 type Parts = Omit<Store, 'ping' | 'close'>;
 /** A call of every method that there is: who adds one finds this file not to compile. */
@@ -119,33 +117,7 @@ const approval: ApprovalRecord = {
   usedAt: null,
   usedFor: null,
 };
-const image: ImageRecord = {
-  id: 'img-0000000000000001',
-  project: 'default',
-  name: 'web',
-  state: 'queued',
-  request: {
-    dockerfile: 'FROM golden',
-    args: {},
-    target: null,
-    aliases: {},
-    network: { egress: 'none' },
-    context: null,
-  },
-  source: 'golden',
-  content: 'c',
-  builderId: sandboxId(2),
-  steps: 1,
-  cached: 0,
-  done: 0,
-  snapshotId: null,
-  failure: null,
-  waitingFor: null,
-  createdBy: actor,
-  createdAt: at,
-  readyAt: null,
-  updatedAt: at,
-};
+const image = imageRecord();
 const exposedPort: ExposedPort = {
   sandboxId: sandboxId(1),
   port: 3_000,
@@ -158,23 +130,7 @@ const exposedPort: ExposedPort = {
   openedBy: { ...actor, project: 'default' },
   openedAt: at,
 };
-const playbook: PlaybookRecord = {
-  id: 'pbk-0123456789abcdef',
-  project: 'default',
-  sandboxId: sandboxId(1),
-  state: 'checking',
-  base: { source: 'golden-debian12', snapshotId: null },
-  checkerId: sandboxId(2),
-  written: null,
-  check: null,
-  unchecked: null,
-  failure: null,
-  waitingFor: null,
-  createdBy: actor,
-  createdAt: at,
-  endedAt: null,
-  updatedAt: at,
-};
+const playbook = playbookRecord();
 const slot = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
 const chunk = { bytes: Buffer.from('x'), marks: [] };
 const past = { id: sandboxId(2), endedAt: at };

@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { HostRecord } from '../../model/host.ts';
 import type { Store } from '../../store/connect.ts';
 import { openStore } from '../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { startStoreServer } from '../support/store-server.ts';
+import { useStore } from '../support/use-store.ts';
 import { sandboxId } from './support.ts';
 
-let server: StoreServer;
 let store: Store;
-
-beforeAll(async () => {
-  server = await startStoreServer();
-  store = await openStore(server.uri);
-});
-afterAll(async () => {
-  await store?.close();
-  await server?.stop();
+useStore((opened) => {
+  store = opened;
 });
 
 describe('API keys', () => {

@@ -1,3 +1,5 @@
+import type { ImageRecord } from '../../model/image/image-record.ts';
+import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
@@ -112,6 +114,63 @@ export function snapshot(n: number, changes: Partial<SnapshotRecord> = {}): Snap
     saved: null,
     failure: null,
     keptFor: null,
+    ...changes,
+  };
+}
+
+const at = '2026-01-01T00:00:00.000Z';
+const actor = { apiKeyId: '0123456789ab', agentId: null };
+
+/** A build that waits, in the second sandbox. */
+export function imageRecord(changes: Partial<ImageRecord> = {}): ImageRecord {
+  return {
+    id: 'img-0000000000000001',
+    project: 'default',
+    name: 'web',
+    state: 'queued',
+    request: {
+      dockerfile: 'FROM golden',
+      args: {},
+      target: null,
+      aliases: {},
+      network: { egress: 'none' },
+      context: null,
+    },
+    source: 'golden',
+    content: 'c',
+    builderId: sandboxId(2),
+    steps: 1,
+    cached: 0,
+    done: 0,
+    snapshotId: null,
+    failure: null,
+    waitingFor: null,
+    createdBy: actor,
+    createdAt: at,
+    readyAt: null,
+    updatedAt: at,
+    ...changes,
+  };
+}
+
+/** A playbook of the first sandbox that is tried in the second. */
+export function playbookRecord(changes: Partial<PlaybookRecord> = {}): PlaybookRecord {
+  return {
+    id: 'pbk-0123456789abcdef',
+    project: 'default',
+    sandboxId: sandboxId(1),
+    state: 'checking',
+    base: { source: 'golden-debian12', snapshotId: null },
+    checkerId: sandboxId(2),
+    written: null,
+    check: null,
+    unchecked: null,
+    failure: null,
+    waitingFor: null,
+    createdBy: actor,
+    createdAt: at,
+    endedAt: null,
+    updatedAt: at,
     ...changes,
   };
 }

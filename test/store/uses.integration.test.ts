@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Store } from '../../store/connect.ts';
-import { openStore } from '../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { useStore } from '../support/use-store.ts';
 import { sandboxId } from './support.ts';
 
-let server: StoreServer;
 let store: Store;
-
-beforeAll(async () => {
-  server = await startStoreServer();
-  store = await openStore(server.uri);
-});
-afterAll(async () => {
-  await store?.close();
-  await server?.stop();
+useStore((opened) => {
+  store = opened;
 });
 
 it('a sandbox that nobody used was never used', async () => {
