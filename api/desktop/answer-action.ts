@@ -10,7 +10,7 @@ import { beginAccess } from './desktop-access.ts';
 import { connected, DESKTOP_PORTS, type Place, type Screens } from './open-screen.ts';
 import { ByteReader, ProtocolError } from './rfb/byte-reader.ts';
 
-/** What images/root.desktop's `paste` says when programs can have a text, when one has given up on it, and when one has fetched it. */
+/** What images/root.desktop's `paste` says when programs can have a text, when none has fetched it for long, and when one has. */
 const SAID = { taken: 'taken\n', offered: 'offered\n', fetched: 'fetched\n' };
 
 /**
