@@ -83,9 +83,9 @@ export class Images {
     await this.#transport.jsonOnce(request, options.signal ? { signal: options.signal } : {});
   }
 
-  /** The latest, newest first. */
-  list(options: CallOptions & Pick<PageOptions, 'limit'> = {}): Promise<Page<Image>> {
-    return this.#transport.json({ method: 'GET', path: '/v1/images', query: { limit: options.limit } }, options);
+  /** Newest first. */
+  list({ limit, cursor, ...options }: PageOptions = {}): Promise<Page<Image>> {
+    return this.#transport.json({ method: 'GET', path: '/v1/images', query: { limit, cursor } }, options);
   }
 
   get(id: string, options: CallOptions = {}): Promise<Image> {

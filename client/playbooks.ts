@@ -1,7 +1,7 @@
 import type { CheckSummary, PlaybookRecord, WrittenSummary } from '../model/playbook/playbook.ts';
 import type { Network } from '../model/sandbox/sandbox.ts';
 import { MayflyConnectionError } from './http/api-error.ts';
-import type { Page } from './http/options.ts';
+import type { Page, PageOptions } from './http/options.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 
 /** A path, as Git quotes it, and why the playbook does not bring it about. */
@@ -38,9 +38,9 @@ export class Playbooks {
     return this.#transport.json({ method: 'POST', path, body: request }, options);
   }
 
-  /** The latest, newest first. */
-  list(options: CallOptions = {}): Promise<Page<Playbook>> {
-    return this.#transport.json({ method: 'GET', path: '/v1/playbooks' }, options);
+  /** Newest first. */
+  list({ limit, cursor, ...options }: PageOptions = {}): Promise<Page<Playbook>> {
+    return this.#transport.json({ method: 'GET', path: '/v1/playbooks', query: { limit, cursor } }, options);
   }
 
   get(id: string, options: CallOptions = {}): Promise<Playbook> {

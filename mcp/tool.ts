@@ -44,10 +44,10 @@ export function tool<Input extends z.ZodObject, Output extends z.ZodObject>(made
     ...(effect !== 'reads' && { destructiveHint: effect === 'destroys', idempotentHint: isIdempotent }),
     openWorldHint: isOpen,
   };
+  // An argument that counts for nothing would be taken for one that holds, such as how long a sandbox lives.
+  const inputSchema = compact(input.strict());
+  const config = { title, description, inputSchema, outputSchema: compact(output), annotations };
   return (server, caller, prefix) => {
-    // An argument that counts for nothing would be taken for one that holds, such as how long a sandbox lives.
-    const inputSchema = compact(input.strict());
-    const config = { title, description, inputSchema, outputSchema: compact(output), annotations };
     server.registerTool(
       prefix + name,
       config as never,

@@ -25,7 +25,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   bakedSources: [{ name: 1 }, { state: 1 }, { snapshotId: 1 }],
   templates: [{ state: 1 }],
   sentContexts: [{ project: 1, digest: 1 }, { usedAt: 1 }],
-  images: [{ project: 1, ...NEWEST_FIRST }, { state: 1 }],
+  images: [{ project: 1, ...NEWEST_FIRST }, { project: 1, name: 1, state: 1, ...NEWEST_FIRST }, { state: 1 }],
   playbooks: [{ project: 1, ...NEWEST_FIRST }, { state: 1 }],
   uses: [{ busy: 1 }],
   reconciled: [{ outcome: 1 }],

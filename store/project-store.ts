@@ -9,7 +9,7 @@ import type { StoredPart } from '../model/snapshots/storage.ts';
 import { PRESENT_TEMPLATE_STATES } from '../model/templates/template.ts';
 import type { ApiKey } from './access/api-keys.ts';
 import type { Store } from './connect.ts';
-import { cursorOf } from './mongo/page-cursor.ts';
+import { cursorOf, type PageQuery } from './mongo/page-cursor.ts';
 import type { SandboxPage, SandboxQuery } from './sandboxes/sandboxes.ts';
 import type { CapturePage } from './snapshots/captures.ts';
 import { storedParts } from './stored-parts.ts';
@@ -155,7 +155,9 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       remove: async (id: string) => void (own(await store.images.get(id)) && (await store.images.remove(id))),
       get: async (id: string) => own(await store.images.get(id)),
       /** Of the project whose key asks, also of operators. */
-      latest: (limit: number) => store.images.latest(project, limit),
+      list: (query: Omit<PageQuery, 'project'>) => store.images.list({ project, ...query }),
+      /** The last that made a source of that name. */
+      ready: (name: string) => store.images.ready(project, name),
     },
     /** A key of one has the project in it. */
     /** Of the project whose key asks. */
@@ -177,7 +179,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       create: store.playbooks.create.bind(store.playbooks),
       get: async (id: string) => own(await store.playbooks.get(id)),
       /** Of the project whose key asks, also of operators. */
-      latest: (limit: number) => store.playbooks.latest(project, limit),
+      list: (query: Omit<PageQuery, 'project'>) => store.playbooks.list({ project, ...query }),
     },
     /** Of a playbook that was found to be the caller's. */
     playbookParts: { get: store.playbookParts.get.bind(store.playbookParts) },

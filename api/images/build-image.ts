@@ -117,8 +117,7 @@ async function builtBefore(
   if (snapshotId === null) return null;
   const made = await bakedSources.named(name);
   if (!made.some((source) => source.state === 'ready' && source.snapshotId === snapshotId)) return null;
-  const latest = await images.latest(LIMITS.page.max);
-  return latest.find((image) => image.name === name && image.state === 'ready') ?? null;
+  return images.ready(name);
 }
 
 /** What was asked for, and the bytes that are kept apart. */

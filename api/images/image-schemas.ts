@@ -3,7 +3,7 @@ import { ID_PATTERNS, isImageId } from '../../model/ids.ts';
 import { IMAGE_STATES } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isBakedSourceName } from '../../model/snapshots/baked-source.ts';
-import { actor, instant, printable, snapshotId, wholeText } from '../http/schemas.ts';
+import { actor, cursor, instant, limit, printable, snapshotId } from '../http/schemas.ts';
 
 const { image } = LIMITS;
 
@@ -32,7 +32,7 @@ export const contextAnswer = z
   })
   .openapi('ImageContext');
 
-export const imagesQuery = z.strictObject({ limit: wholeText(1, LIMITS.page.max).optional() });
+export const imagesQuery = z.strictObject({ limit, cursor });
 
 const variableName = z
   .string()

@@ -39,10 +39,10 @@ const listAll = createRoute({
   path: ALL,
   tags,
   operationId: 'listImages',
-  summary: 'List the latest builds of the project, newest first',
+  summary: 'List the builds of the project, newest first',
   middleware: [requires('sandboxes:read')],
   request: { query: imagesQuery },
-  responses: { 200: json('The latest', pageOf(imageAnswer)), ...problems() },
+  responses: { 200: json('One page', pageOf(imageAnswer)), ...problems() },
 });
 
 const getOne = createRoute({
@@ -89,9 +89,9 @@ export function imageRoutes(app: App): void {
     return serialised(await answerBuild(c, c.get('deps'), c.req.valid('json'), key));
   });
   app.openapi(listAll, async (c) => {
-    const { limit = LIMITS.page.default } = c.req.valid('query');
-    const items = await c.get('deps').store.images.latest(limit);
-    return c.json({ items: items.map(imageView), nextCursor: null }, 200);
+    const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
+    const page = await c.get('deps').store.images.list({ limit, ...(cursor !== undefined && { cursor }) });
+    return c.json({ ...page, items: page.items.map(imageView) }, 200);
   });
   app.openapi(getOne, async (c) => c.json(imageView(await requireImage(c.get('deps'), c.req.valid('param').id)), 200));
   app.openapi(auditOfOne, async (c) => {

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isPlaybookId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { PLAYBOOK_STATES } from '../../model/playbook/playbook.ts';
-import { actor, instant, snapshotId, wholeText } from '../http/schemas.ts';
+import { actor, cursor, instant, limit, snapshotId } from '../http/schemas.ts';
 
 export const playbookParams = z.strictObject({
   id: z
@@ -11,7 +11,7 @@ export const playbookParams = z.strictObject({
     .openapi({ param: { name: 'id', in: 'path' }, pattern: ID_PATTERNS.playbook, example: 'pbk-0123456789abcdef' }),
 });
 
-export const playbooksQuery = z.strictObject({ limit: wholeText(1, LIMITS.page.max).optional() });
+export const playbooksQuery = z.strictObject({ limit, cursor });
 
 export const writePlaybook = z
   .strictObject({

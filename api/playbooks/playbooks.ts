@@ -46,10 +46,10 @@ const listAll = createRoute({
   path: ALL,
   tags,
   operationId: 'listPlaybooks',
-  summary: 'List the latest playbooks of the project, newest first',
+  summary: 'List the playbooks of the project, newest first',
   middleware: [requires('sandboxes:read')],
   request: { query: playbooksQuery },
-  responses: { 200: json('The latest', pageOf(playbookAnswer)), ...problems() },
+  responses: { 200: json('One page', pageOf(playbookAnswer)), ...problems() },
 });
 
 const getOne = createRoute({
@@ -101,9 +101,9 @@ export function playbookRoutes(app: App): void {
     return serialised(await answerWrite(c, c.get('deps'), c.req.valid('param').id, c.req.valid('json'), key));
   });
   app.openapi(listAll, async (c) => {
-    const { limit = LIMITS.page.default } = c.req.valid('query');
-    const items = await c.get('deps').store.playbooks.latest(limit);
-    return c.json({ items: items.map(playbookView), nextCursor: null }, 200);
+    const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
+    const page = await c.get('deps').store.playbooks.list({ limit, ...(cursor !== undefined && { cursor }) });
+    return c.json({ ...page, items: page.items.map(playbookView) }, 200);
   });
   app.openapi(getOne, async (c) =>
     c.json(playbookView(await requirePlaybook(c.get('deps'), c.req.valid('param').id)), 200),

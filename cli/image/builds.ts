@@ -24,10 +24,10 @@ function row({ id, name, state, done, steps, cached, createdAt }: Image): string
   return [id, name, state, `${done}/${steps.length}`, `${cached}`, createdAt];
 }
 
-/** `mayfly image builds`: the latest, newest first. */
+/** `mayfly image builds`: newest first. */
 export function buildsCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'builds', description: 'List the latest builds of Dockerfiles, newest first' },
+    meta: { name: 'builds', description: 'List the builds of Dockerfiles, newest first' },
     args: LIST_OPTION,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, LIST_OPTION);

@@ -9,7 +9,7 @@ import {
 import { isApprovalId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { cursorOf, positionOf } from '../mongo/page-cursor.ts';
+import { olderThan, type Page, pageOf } from '../mongo/page-cursor.ts';
 import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -32,11 +32,6 @@ export interface ApprovalQuery {
   state?: ApprovalState;
   limit: number;
   cursor?: string;
-}
-
-export interface ApprovalPage {
-  items: ApprovalRecord[];
-  nextCursor: string | null;
 }
 
 /** What one change writes. */
@@ -97,8 +92,8 @@ export class Approvals {
   }
 
   /** The newest first. */
-  async list({ project, state, limit, cursor }: ApprovalQuery): Promise<ApprovalPage> {
-    const filter = { project, ...(state && this.#inState(state)), ...(cursor !== undefined && after(cursor)) };
+  async list({ project, state, limit, cursor }: ApprovalQuery): Promise<Page<ApprovalRecord>> {
+    const filter = { project, ...(state && this.#inState(state)), ...olderThan(cursor, 'askedAt', isApprovalId) };
     const found = await reaching('list approvals', () =>
       this.#model
         .find(filter)
@@ -106,9 +101,8 @@ export class Approvals {
         .limit(limit + 1)
         .lean<ApprovalDocument[]>(),
     );
-    const items = found.slice(0, limit).map((each) => this.#record(each));
-    const last = items.at(-1);
-    return { items, nextCursor: found.length > limit && last ? cursorOf({ at: last.askedAt, id: last.id }) : null };
+    const records = found.map((each) => this.#record(each));
+    return pageOf(records, limit, ({ askedAt }) => askedAt);
   }
 
   /** Those of a project that were asked for, decided, used or given back, or have expired, since that time; the oldest change first. */
@@ -185,9 +179,4 @@ export class Approvals {
     const { _id: id, changedAt: _changedAt, ...record } = this.#fields.opened(document);
     return approvalAt({ id, ...record }, this.now());
   }
-}
-
-function after(cursor: string) {
-  const { at, id } = positionOf(cursor, isApprovalId);
-  return { askedAt: { $lte: at }, $or: [{ askedAt: { $lt: at } }, { _id: { $lt: id } }] };
 }

@@ -3,16 +3,10 @@ import { MayflyError } from '../../model/errors.ts';
 import { isCommandId } from '../../model/ids.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { cursorOf, positionOf } from '../mongo/page-cursor.ts';
+import { olderThan, type Page, pageOf } from '../mongo/page-cursor.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import { type CommandDocument, commandSchema, documentOf, recordOf } from './command-document.ts';
-
-export interface CommandPage {
-  items: CommandRecord[];
-  /** Give it back to {@link Commands.list} for the next page; null on the last. */
-  nextCursor: string | null;
-}
 
 /** Newest first within a sandbox; the id settles equal times. */
 const NEWEST_FIRST = { requestedAt: -1, _id: -1 } as const;
@@ -57,19 +51,18 @@ export class Commands {
    * One page of a sandbox's commands, newest first.
    * @throws MayflyError invalid_request when the cursor is not one of ours
    */
-  async list(query: { sandboxId: string; limit: number; cursor?: string }): Promise<CommandPage> {
-    const filter = { sandboxId: query.sandboxId, ...(query.cursor !== undefined && olderThan(query.cursor)) };
+  async list(query: { sandboxId: string; limit: number; cursor?: string }): Promise<Page<CommandRecord>> {
+    const { sandboxId, limit, cursor } = query;
+    const filter = { sandboxId, ...olderThan(cursor, 'requestedAt', isCommandId) };
     const found = await reaching('list commands', () =>
       this.#model
         .find(filter)
         .sort(NEWEST_FIRST)
-        .limit(query.limit + 1)
+        .limit(limit + 1)
         .lean<CommandDocument[]>(),
     );
-    const items = found.slice(0, query.limit).map((each) => this.#record(each));
-    const last = items.at(-1);
-    const nextCursor = found.length > query.limit && last ? cursorOf({ at: last.requestedAt, id: last.id }) : null;
-    return { items, nextCursor };
+    const records = found.map((each) => this.#record(each));
+    return pageOf(records, limit, ({ requestedAt }) => requestedAt);
   }
 
   /**
@@ -96,9 +89,4 @@ export class Commands {
 
 function checkId(id: string): void {
   if (typeof id !== 'string' || !isCommandId(id)) throw new MayflyError('invalid_id', 'That is not a command id.');
-}
-
-function olderThan(cursor: string): Record<string, unknown> {
-  const { at, id } = positionOf(cursor, isCommandId);
-  return { requestedAt: { $lte: at }, $or: [{ requestedAt: { $lt: at } }, { _id: { $lt: id } }] };
 }

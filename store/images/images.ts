@@ -4,6 +4,7 @@ import { isImageId } from '../../model/ids.ts';
 import { IMAGE_STATES, isImageOver } from '../../model/image/image.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
+import { olderThan, type Page, type PageQuery, pageOf } from '../mongo/page-cursor.ts';
 import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictPart, strictSchema } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -40,16 +41,30 @@ export class Images {
     return found && this.#record(found);
   }
 
-  /** The latest of a project. */
-  async latest(project: string, limit: number): Promise<ImageRecord[]> {
-    const found = await reaching('read the images of a project', () =>
+  /**
+   * One page of those of a project, newest first.
+   * @throws MayflyError invalid_request when the cursor is not one of ours
+   */
+  async list({ project, limit, cursor }: PageQuery): Promise<Page<ImageRecord>> {
+    const filter = { project: String(project), ...olderThan(cursor, 'createdAt', isImageId) };
+    const found = await reaching('list images', () =>
       this.#model
-        .find({ project: String(project) })
+        .find(filter)
         .sort({ createdAt: -1, _id: -1 })
-        .limit(limit)
+        .limit(limit + 1)
         .lean<ImageDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    const records = found.map((each) => this.#record(each));
+    return pageOf(records, limit, ({ createdAt }) => createdAt);
+  }
+
+  /** The last of a project that made a source of that name. */
+  async ready(project: string, name: string): Promise<ImageRecord | null> {
+    const filter = { project: String(project), name: String(name), state: 'ready' } as const;
+    const found = await reaching('read the last image of a name', () =>
+      this.#model.findOne(filter).sort({ createdAt: -1, _id: -1 }).lean<ImageDocument>(),
+    );
+    return found && this.#record(found);
   }
 
   /** Those of all projects that are not over. */
@@ -62,13 +77,18 @@ export class Images {
     return found.flat().map((each) => this.#record(each));
   }
 
-  /** Sets the given fields. @throws MayflyError image_not_found */
+  /**
+   * Sets the given fields of one that is not over: how it ended stays, whoever comes later.
+   * @throws MayflyError image_not_found
+   */
   async update(id: string, changes: Partial<Omit<ImageRecord, 'id'>>): Promise<void> {
     checkId(id);
+    const underWay = { _id: id, state: { $in: UNDER_WAY } };
     const { matchedCount } = await reaching('change an image', () =>
-      this.#model.updateOne({ _id: id }, { $set: this.#fields.sealed(id, changes) }, { runValidators: true }),
+      this.#model.updateOne(underWay, { $set: this.#fields.sealed(id, changes) }, { runValidators: true }),
     );
-    if (matchedCount === 0) throw new MayflyError('image_not_found', `There is no image ${id} in the store.`);
+    if (matchedCount > 0 || (await this.get(id))) return;
+    throw new MayflyError('image_not_found', `There is no image ${id} in the store.`);
   }
 
   /** Of one that was never begun. */

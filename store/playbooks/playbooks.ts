@@ -3,6 +3,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { isPlaybookId } from '../../model/ids.ts';
 import { isPlaybookOver, PLAYBOOK_STATES, type PlaybookRecord } from '../../model/playbook/playbook.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
+import { olderThan, type Page, type PageQuery, pageOf } from '../mongo/page-cursor.ts';
 import { actorPart, NAME, NULLABLE_TEXT, SEALED, strictSchema } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -39,16 +40,21 @@ export class Playbooks {
     return found && this.#record(found);
   }
 
-  /** The latest of a project. */
-  async latest(project: string, limit: number): Promise<PlaybookRecord[]> {
-    const found = await reaching('read the playbooks of a project', () =>
+  /**
+   * One page of those of a project, newest first.
+   * @throws MayflyError invalid_request when the cursor is not one of ours
+   */
+  async list({ project, limit, cursor }: PageQuery): Promise<Page<PlaybookRecord>> {
+    const filter = { project: String(project), ...olderThan(cursor, 'createdAt', isPlaybookId) };
+    const found = await reaching('list playbooks', () =>
       this.#model
-        .find({ project: String(project) })
+        .find(filter)
         .sort({ createdAt: -1, _id: -1 })
-        .limit(limit)
+        .limit(limit + 1)
         .lean<PlaybookDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    const records = found.map((each) => this.#record(each));
+    return pageOf(records, limit, ({ createdAt }) => createdAt);
   }
 
   /** Those of all projects that are not over. */
@@ -61,13 +67,18 @@ export class Playbooks {
     return found.flat().map((each) => this.#record(each));
   }
 
-  /** Sets the given fields. @throws MayflyError playbook_not_found */
+  /**
+   * Sets the given fields of one that is not over: how it ended stays, whoever comes later.
+   * @throws MayflyError playbook_not_found
+   */
   async update(id: string, changes: Partial<Omit<PlaybookRecord, 'id'>>): Promise<void> {
     checkId(id);
+    const underWay = { _id: id, state: { $in: UNDER_WAY } };
     const { matchedCount } = await reaching('change a playbook', () =>
-      this.#model.updateOne({ _id: id }, { $set: this.#fields.sealed(id, changes) }, { runValidators: true }),
+      this.#model.updateOne(underWay, { $set: this.#fields.sealed(id, changes) }, { runValidators: true }),
     );
-    if (matchedCount === 0) throw new MayflyError('playbook_not_found', `There is no playbook ${id} in the store.`);
+    if (matchedCount > 0 || (await this.get(id))) return;
+    throw new MayflyError('playbook_not_found', `There is no playbook ${id} in the store.`);
   }
 
   #record(document: PlaybookDocument): PlaybookRecord {

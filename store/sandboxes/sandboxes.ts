@@ -4,17 +4,13 @@ import { isSandboxId, isSandboxName } from '../../model/ids.ts';
 import type { SandboxRecord, SandboxState } from '../../model/sandbox/sandbox.ts';
 import { isFinal, isUnclaimed, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { cursorOf, positionOf } from '../mongo/page-cursor.ts';
+import { cursorOf, olderThan, type Page, pageOf } from '../mongo/page-cursor.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import type { SandboxDocument } from './sandbox-document.ts';
 import { documentOf, heldNameOf, livingDocumentOf, recordOf, sandboxSchema, setOf } from './sandbox-document.ts';
 
-export interface SandboxPage {
-  items: SandboxRecord[];
-  /** Give it back to {@link Sandboxes.list} for the next page; null on the last. */
-  nextCursor: string | null;
-}
+export type SandboxPage = Page<SandboxRecord>;
 
 export interface SandboxQuery {
   limit: number;
@@ -209,7 +205,7 @@ export class Sandboxes {
     const filter = {
       ...(project !== undefined && { project }),
       ...(state && { state }),
-      ...(cursor !== undefined && olderThan(cursor)),
+      ...olderThan(cursor, 'createdAt', isSandboxId),
     };
     // The living first: one that ends in between is then in both, and not in none.
     const homes = state ? [this.#homeOf(state)] : alive ? [this.#alive] : [this.#alive, this.#ended];
@@ -225,9 +221,8 @@ export class Sandboxes {
       for (const document of part) found.set(document._id, document);
     }
     const ordered = [...found.values()].sort(byAge);
-    const items = ordered.slice(0, limit).map((each) => recordOf(this.#fields.opened(each)));
-    const last = items.at(-1);
-    return { items, nextCursor: ordered.length > limit && last ? cursorOf({ at: last.createdAt, id: last.id }) : null };
+    const records = ordered.map((each) => recordOf(this.#fields.opened(each)));
+    return pageOf(records, limit, ({ createdAt }) => createdAt);
   }
 
   /** Every sandbox in one of `states`. Those that have ended are only read when their states are among them. */
@@ -317,9 +312,4 @@ function checkId(id: string): void {
 
 function isSameRequest(a: SandboxRecord, b: SandboxRecord): boolean {
   return a.createdAt === b.createdAt && a.createdBy.apiKeyId === b.createdBy.apiKeyId;
-}
-
-function olderThan(cursor: string): Record<string, unknown> {
-  const { at, id } = positionOf(cursor, isSandboxId);
-  return { createdAt: { $lte: at }, $or: [{ createdAt: { $lt: at } }, { _id: { $lt: id } }] };
 }

@@ -4,18 +4,14 @@ import { isCaptureId } from '../../model/ids.ts';
 import { DEFAULT_PROJECT } from '../../model/project.ts';
 import { CAPTURE_STATES, type CaptureRecord, type CaptureState } from '../../model/snapshots/capture.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { cursorOf, positionOf } from '../mongo/page-cursor.ts';
+import { olderThan, type Page, pageOf } from '../mongo/page-cursor.ts';
 import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 type CaptureDocument = Omit<CaptureRecord, 'id'> & { _id: string };
 
-export interface CapturePage {
-  items: CaptureRecord[];
-  /** Give it back to {@link Captures.list} for the next page; null on the last. */
-  nextCursor: string | null;
-}
+export type CapturePage = Page<CaptureRecord>;
 
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 
@@ -76,7 +72,7 @@ export class Captures {
    */
   async list(query: { source: string; limit: number; cursor?: string }): Promise<CapturePage> {
     const { source, limit, cursor } = query;
-    const filter = { source: String(source), ...(cursor !== undefined && olderThan(cursor)) };
+    const filter = { source: String(source), ...olderThan(cursor, 'createdAt', isCaptureId) };
     const found = await reaching('list captures', () =>
       this.#model
         .find(filter)
@@ -84,10 +80,8 @@ export class Captures {
         .limit(limit + 1)
         .lean<CaptureDocument[]>(),
     );
-    const items = found.slice(0, limit).map((each) => this.#record(each));
-    const last = items.at(-1);
-    const isMore = found.length > limit && last;
-    return { items, nextCursor: isMore ? cursorOf({ at: last.createdAt, id: last.id }) : null };
+    const records = found.map((each) => this.#record(each));
+    return pageOf(records, limit, ({ createdAt }) => createdAt);
   }
 
   /** All that are in one of these states. */
@@ -128,11 +122,6 @@ function recordOf({ _id, ...rest }: CaptureDocument): CaptureRecord {
 
 function checkId(id: string): void {
   if (typeof id !== 'string' || !isCaptureId(id)) throw new MayflyError('invalid_id', 'That is not a capture id.');
-}
-
-function olderThan(cursor: string): Record<string, unknown> {
-  const { at, id } = positionOf(cursor, isCaptureId);
-  return { createdAt: { $lte: at }, $or: [{ createdAt: { $lt: at } }, { _id: { $lt: id } }] };
 }
 
 function captureSchema(): Schema<CaptureDocument> {

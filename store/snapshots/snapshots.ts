@@ -5,17 +5,11 @@ import { DEFAULT_PROJECT } from '../../model/project.ts';
 import type { SnapshotReason, SnapshotRecord, SnapshotState } from '../../model/snapshots/snapshot.ts';
 import type { StoredPart } from '../../model/snapshots/storage.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { cursorOf, positionOf } from '../mongo/page-cursor.ts';
+import { olderThan, type Page, pageOf } from '../mongo/page-cursor.ts';
 import { NAME, strictSchema } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import { documentOf, recordOf, type SnapshotDocument, snapshotSchema } from './snapshot-document.ts';
-
-export interface SnapshotPage {
-  items: SnapshotRecord[];
-  /** Give it back to {@link Snapshots.list} for the next page; null on the last. */
-  nextCursor: string | null;
-}
 
 /** Whose a name is: `_id` is `<sandboxId>/<name>`, which no two snapshots can insert. */
 interface NameDocument {
@@ -100,10 +94,10 @@ export class Snapshots {
    * One page of a sandbox's snapshots, newest first, without those that are there for a comparison only.
    * @throws MayflyError invalid_request when the cursor is not one of ours
    */
-  async list(query: { sandboxId: string; limit: number; cursor?: string }): Promise<SnapshotPage> {
+  async list(query: { sandboxId: string; limit: number; cursor?: string }): Promise<Page<SnapshotRecord>> {
     const { sandboxId, limit, cursor } = query;
     if (!isSandboxId(sandboxId)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');
-    const filter = { sandboxId, reason: { $ne: PASSING }, ...(cursor !== undefined && olderThan(cursor)) };
+    const filter = { sandboxId, reason: { $ne: PASSING }, ...olderThan(cursor, 'createdAt', isSnapshotId) };
     const found = await reaching('list snapshots', () =>
       this.#model
         .find(filter)
@@ -111,12 +105,8 @@ export class Snapshots {
         .limit(limit + 1)
         .lean<SnapshotDocument[]>(),
     );
-    const items = found.slice(0, limit).map((each) => this.#record(each));
-    const last = items.at(-1);
-    return {
-      items,
-      nextCursor: found.length > limit && last ? cursorOf({ at: last.createdAt, id: last.id }) : null,
-    };
+    const records = found.map((each) => this.#record(each));
+    return pageOf(records, limit, ({ createdAt }) => createdAt);
   }
 
   /** All that are in one of these states. */
@@ -182,9 +172,4 @@ export class Snapshots {
 
 function checkId(id: string): void {
   if (typeof id !== 'string' || !isSnapshotId(id)) throw new MayflyError('invalid_id', 'That is not a snapshot id.');
-}
-
-function olderThan(cursor: string): Record<string, unknown> {
-  const { at, id } = positionOf(cursor, isSnapshotId);
-  return { createdAt: { $lte: at }, $or: [{ createdAt: { $lt: at } }, { _id: { $lt: id } }] };
 }

@@ -24,6 +24,8 @@ export interface Typed {
 /** curl does not fail when it is refused; as it is typed, it shows no status. */
 const CURL = `curl() { command curl -sS -w '%{stderr}HTTP %{http_code}\\n' "$@"; }`;
 
+const MAKES_SANDBOXES = /\b(create|fork|claim|run|restore)\b|POST|-d |--json /;
+
 /** A simulated installation, with a home, and a folder to work in. */
 export class Installation {
   readonly env: NodeJS.ProcessEnv;
@@ -106,7 +108,10 @@ export class PageWalk {
   async type(line: string): Promise<Typed> {
     const typed = await (line.startsWith('mayfly ') ? this.#inProcess(line) : this.#inShell(line));
     if (typed.code === 0) this.#remember(line, typed.stdout);
-    for (const [id] of typed.stdout.matchAll(/\bsbx-[0-9a-z]{16}\b/g)) this.#sandboxes.add(id);
+    // What only lists them shows those of other pages.
+    if (MAKES_SANDBOXES.test(line)) {
+      for (const [id] of typed.stdout.matchAll(/\bsbx-[0-9a-z]{16}\b/g)) this.#sandboxes.add(id);
+    }
     return typed;
   }
 

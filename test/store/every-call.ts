@@ -385,7 +385,8 @@ export function callsOf(store: Store): Calls {
     images: {
       create: () => images.create(image),
       get: () => images.get(image.id),
-      latest: () => images.latest('default', 5),
+      list: () => images.list({ project: 'default', limit: 5 }),
+      ready: () => images.ready('default', image.name),
       underWay: () => images.underWay(),
       update: () => images.update(image.id, { state: 'failed' }),
       remove: () => images.remove(image.id),
@@ -393,7 +394,7 @@ export function callsOf(store: Store): Calls {
     playbooks: {
       create: () => playbooks.create(playbook),
       get: () => playbooks.get(playbook.id),
-      latest: () => playbooks.latest('default', 5),
+      list: () => playbooks.list({ project: 'default', limit: 5 }),
       underWay: () => playbooks.underWay(),
       update: () => playbooks.update(playbook.id, { state: 'failed' }),
     },

@@ -57,7 +57,7 @@ test('its step is not begun by anybody before what it takes is there', async ({ 
   const read = sentContexts.read.bind(sentContexts);
   const begun: unknown[] = [];
   vi.spyOn(sentContexts, 'read').mockImplementation(async function* (id, from, length) {
-    const [building] = await mayfly.store.images.latest('default', 1);
+    const [building] = (await mayfly.store.images.list({ project: 'default', limit: 1 })).items;
     begun.push(building && (await mayfly.store.commands.get(stepCommandId({ imageId: building.id, index: 0 }))));
     yield* read(id, from, length);
   });

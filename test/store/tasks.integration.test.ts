@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { imageIdFrom, playbookIdFrom } from '../../model/ids.ts';
+import type { Store } from '../../store/connect.ts';
+import { useStore } from '../support/use-store.ts';
+import { imageRecord, playbookRecord } from './support.ts';
+
+/** Promise: how a build or a playbook ended stays, and each is on one page of the list of its project. Costs 2 s. */
+const idOf = (make: (bytes: Uint8Array) => string, n: number) => make(new Uint8Array(10).fill(n));
+const at = (n: number) => new Date(n).toISOString();
+const ended = { state: 'ready', readyAt: at(9), updatedAt: at(9) } as const;
+
+let store: Store;
+useStore((opened) => {
+  store = opened;
+});
+
+test('what comes when it is over changes nothing, and is no error; of one that there is not it is', async () => {
+  const image = imageRecord({ id: idOf(imageIdFrom, 1), state: 'finishing' });
+  const playbook = playbookRecord({ id: idOf(playbookIdFrom, 1), state: 'checking' });
+  await store.images.create(image);
+  await store.playbooks.create(playbook);
+  await store.images.update(image.id, ended);
+  await store.playbooks.update(playbook.id, { state: 'checked', endedAt: at(9) });
+  await store.images.update(image.id, { state: 'failed', waitingFor: 'nothing' });
+  await store.playbooks.update(playbook.id, { state: 'failed', endedAt: at(10) });
+  expect(await store.images.get(image.id)).toEqual({ ...image, ...ended });
+  expect(await store.playbooks.get(playbook.id)).toEqual({ ...playbook, state: 'checked', endedAt: at(9) });
+  await expect(store.images.update(idOf(imageIdFrom, 2), ended)).rejects.toMatchObject({ code: 'image_not_found' });
+  const none = store.playbooks.update(idOf(playbookIdFrom, 2), { state: 'failed' });
+  await expect(none).rejects.toMatchObject({ code: 'playbook_not_found' });
+});
+
+test('pages hold each once, the newest first, also of equal times, and no cursor of another list', async () => {
+  const project = 'pages';
+  for (const n of [11, 12, 13, 14, 15]) {
+    const createdAt = at(Math.min(n, 13));
+    await store.images.create(imageRecord({ id: idOf(imageIdFrom, n), project, createdAt }));
+    await store.playbooks.create(playbookRecord({ id: idOf(playbookIdFrom, n), project, createdAt }));
+  }
+  for (const [list, make, other] of [
+    [store.images, imageIdFrom, playbookIdFrom],
+    [store.playbooks, playbookIdFrom, imageIdFrom],
+  ] as const) {
+    const ids: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: { items: { id: string }[]; nextCursor: string | null } = await list.list({
+        project,
+        limit: 2,
+        ...(cursor !== null && { cursor }),
+      });
+      ids.push(...page.items.map(({ id }) => id));
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+    expect(ids).toEqual([15, 14, 13, 12, 11].map((n) => idOf(make, n)));
+    const foreign = Buffer.from(`${at(13)} ${idOf(other, 13)}`).toString('base64url');
+    await expect(list.list({ project, limit: 2, cursor: foreign })).rejects.toMatchObject({ code: 'invalid_request' });
+  }
+});
+
+test('the last image of a name is found behind many others, and none of another project or that failed', async () => {
+  const [project, name] = ['named', 'wanted'];
+  const wanted = imageRecord({ id: idOf(imageIdFrom, 21), project, name, state: 'ready', createdAt: at(1) });
+  await store.images.create(wanted);
+  const others = [{ name }, { project, name: 'other', state: 'ready' }, { project, name, state: 'failed' }] as const;
+  for (const [n, other] of others.entries()) {
+    await store.images.create(imageRecord({ id: idOf(imageIdFrom, 31 + n), createdAt: at(2), ...other }));
+  }
+  expect(await store.images.ready(project, name)).toEqual(wanted);
+  expect(await store.images.ready(project, 'none')).toBeNull();
+});
