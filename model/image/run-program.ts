@@ -4,16 +4,26 @@ import type { RunStep, SecretMount } from '../dockerfile/plan.ts';
 const PRIVATE = 'mount --make-rprivate / 2>/dev/null || :';
 const OWN_MOUNTS = ['unshare', '--mount', '--propagation', 'unchanged'];
 
+/** Process 1 of its namespace is root, so that nothing of a step can end it; the step runs below it, and not in its place (`exit`). */
+const BELOW = '"$@"; exit $?';
+
 /**
- * Process 1 of a PID namespace of its own: what it leaves behind is killed by the kernel when it ends, as Docker has it. It is
- * root, so that nothing of the step can end it; the step runs below it, as who it says, and not in its place (`exit`). What a login
- * would set is set, unless ENV has.
+ * A PID namespace of its own: what a step leaves behind is killed by the kernel when process 1 ends, as Docker has it. What a login
+ * would set is set, unless ENV has. What a shell can read is read by no program: on an emulated machine each that is started takes
+ * a tenth of a second.
  */
-const CONTAIN = `${PRIVATE}
-user=$1 own=$2
+const CONTAIN = `user=$1 own=$2
 shift 2
+propagation=unchanged
+while read -r _ _ _ _ place _; do
+  if [ "$place" = / ]; then propagation=private; fi
+done 2>/dev/null </proc/self/mountinfo
+entry=
+while read -r line; do
+  case $line in "$user":*) entry=$line; break ;; esac
+done 2>/dev/null </etc/passwd
 groups=--init-groups
-if ! entry=$(getent passwd "$user"); then
+if [ "$entry" = "" ] && ! entry=$(/usr/bin/getent passwd "$user"); then
   case $user in *[!0-9]*) echo "there is no user $user" >&2; exit 125 ;; esac
   entry=$user:x:$user:0::/:/bin/sh groups=--clear-groups
 fi
@@ -23,10 +33,9 @@ END
 for each in "HOME=$home" "USER=$name" "LOGNAME=$name" "SHELL=$shell"; do
   case " $own " in *" \${each%%=*} "*) ;; *) export "\${each?}" ;; esac
 done
-if [ "$uid" = 0 ]; then "$@"; else setpriv --reuid "$uid" --regid "$gid" "$groups" -- "$@"; fi
-exit $?`;
+if [ "$uid" != 0 ]; then set -- /usr/bin/setpriv --reuid "$uid" --regid "$gid" "$groups" -- "$@"; fi
+exec /usr/bin/unshare --mount --propagation "$propagation" --pid --fork --kill-child --mount-proc /bin/sh -c '${BELOW}' sh "$@"`;
 
-const NAMESPACES = [...OWN_MOUNTS, '--pid', '--fork', '--kill-child', '--mount-proc'];
 const OF_LOGIN = ['HOME', 'USER', 'LOGNAME', 'SHELL'];
 
 /**
@@ -94,7 +103,7 @@ export interface GivenSecret extends SecretMount {
 /** What a RUN comes to in the guest: the step and nothing else, and nothing of it that stays. */
 export function runProgram({ argv, env, user }: RunStep, secrets: readonly GivenSecret[]): string[] {
   const own = OF_LOGIN.filter((name) => Object.hasOwn(env, name)).join(' ');
-  const contained = [...NAMESPACES, '/bin/sh', '-c', CONTAIN, 'sh', user, own, ...argv];
+  const contained = ['/bin/sh', '-c', CONTAIN, 'sh', user, own, ...argv];
   if (secrets.length === 0) return contained;
   const mounts = secrets.flatMap(({ target, bytes, mode, owner }) => [target, String(bytes), mode, owner]);
   const isolated = [...OWN_MOUNTS, '/bin/sh', '-c', WITH_SECRETS, 'sh', String(secrets.length)];

@@ -191,7 +191,7 @@ test('a page is seen, clicked and read back, and typed into, twenty times of twe
     );
     expect(await read(TYPED)).toBe(wanted);
   }
-});
+}, 1_200_000);
 
 // Case 11.
 test('noVNC is on after ten quiet minutes, and shows the screen', async () => {
