@@ -10,8 +10,8 @@ import { beginAccess } from './desktop-access.ts';
 import { connected, DESKTOP_PORTS, type Place, type Screens } from './open-screen.ts';
 import { ByteReader, ProtocolError } from './rfb/byte-reader.ts';
 
-/** What images/root.desktop's `paste` says when programs can have a text, and when one has fetched it. */
-const SAID = { taken: 'taken\n', fetched: 'fetched\n' };
+/** What images/root.desktop's `paste` says when programs can have a text, when one has given up on it, and when one has fetched it. */
+const SAID = { taken: 'taken\n', offered: 'offered\n', fetched: 'fetched\n' };
 
 /**
  * POST …/desktop/actions: once, however often it is sent with the same Idempotency-Key.
@@ -58,7 +58,12 @@ function paste(deps: RequestDeps, place: Place, text: string, press: () => Promi
     const said = async (length: number) => (await reader.bytes(length)).toString('latin1');
     if ((await said(SAID.taken.length)) !== SAID.taken) throw new ProtocolError('it did not take a text to paste');
     await press();
-    if ((await said(SAID.fetched.length)) === SAID.fetched) return;
+    let last = await said(SAID.fetched.length);
+    if (last === SAID.offered) {
+      await press();
+      last = await said(SAID.fetched.length);
+    }
+    if (last === SAID.fetched) return;
     throw new ProtocolError('no program took what was pasted: the window that is typed into takes no text, or is busy');
   });
 }

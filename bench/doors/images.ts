@@ -47,10 +47,10 @@ export async function imageStep(bench: ImagesBench, samples: Samples): Promise<v
         await client.commands.run(id, { command: STEP, user: 'root' }, WAIT);
         return client.snapshots.take(id, {}, WAIT);
       };
-      const snapshot = await (nth === 0 ? byHand() : samples.time('beside', byHand)); // the first has a disk of its own to make
-      await client.snapshots.delete(snapshot.id, WAIT);
+      await (nth === 0 ? byHand() : samples.time('beside', byHand)); // the first has a disk of its own to make
     }
     await client.destroySandbox(id, WAIT);
+    await forgetSnapshots(client, id);
     await forget(client, [image]);
   }
 }
@@ -74,7 +74,12 @@ async function forget(client: MayflyClient, images: readonly Image[]): Promise<v
   for (const { name, builderId, cached, steps } of images) {
     await client.sources.delete(name, {}, WAIT);
     if (cached === steps.length) continue; // it has made no sandbox
-    const { items } = await client.snapshots.list(builderId);
-    for (const { id } of items) await client.snapshots.delete(id, WAIT);
+    await forgetSnapshots(client, builderId);
   }
+}
+
+/** The newest first: others refer to those below them. */
+async function forgetSnapshots(client: MayflyClient, sandboxId: string): Promise<void> {
+  const { items } = await client.snapshots.list(sandboxId);
+  for (const { id } of items) await client.snapshots.delete(id, WAIT);
 }

@@ -118,7 +118,7 @@ describe('an action', () => {
     expect(screen.told.slice(-3)).toEqual(['point 18,9 1', 'point 20,10 1', 'point 20,10 0']);
   });
 
-  it.each(['', 'no\n', 'nothing\n', 'taken\n', 'taken\nignored\n'])(
+  it.each(['', 'no\n', 'nothing\n', 'taken\n', 'taken\nignored\n', 'taken\noffered\nignored\n'])(
     'says that a guest did not take what is to be pasted: %j, and types nothing behind it',
     async (said) => {
       screen.taken = said;
@@ -127,6 +127,16 @@ describe('an action', () => {
       expect(screen.told).not.toContain('key 61 down');
     },
   );
+
+  it.each([
+    ['taken\nfetched\n', 1],
+    ['taken\noffered\nfetched\n', 2],
+  ])('pastes again what a program has given up on: %j', async (said, times) => {
+    screen.taken = said;
+    expect((await act({ action: 'type', text: 'řa' })).status).toBe(200);
+    const insert = screen.told.filter((line) => line === 'key ff63 down');
+    expect([insert.length, screen.told.at(-1)]).toEqual([times, 'key 61 up']);
+  });
 
   it('is done once with one key, and what is not certain is said', async () => {
     const key = { 'Idempotency-Key': 'one' };
