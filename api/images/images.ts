@@ -90,7 +90,7 @@ export function imageRoutes(app: App): void {
   });
   app.openapi(listAll, async (c) => {
     const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
-    const page = await c.get('deps').store.images.list({ limit, ...(cursor !== undefined && { cursor }) });
+    const page = await c.get('deps').store.images.list({ limit, cursor });
     return c.json({ ...page, items: page.items.map(imageView) }, 200);
   });
   app.openapi(getOne, async (c) => c.json(imageView(await requireImage(c.get('deps'), c.req.valid('param').id)), 200));

@@ -102,7 +102,7 @@ export function playbookRoutes(app: App): void {
   });
   app.openapi(listAll, async (c) => {
     const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
-    const page = await c.get('deps').store.playbooks.list({ limit, ...(cursor !== undefined && { cursor }) });
+    const page = await c.get('deps').store.playbooks.list({ limit, cursor });
     return c.json({ ...page, items: page.items.map(playbookView) }, 200);
   });
   app.openapi(getOne, async (c) =>

@@ -12,7 +12,7 @@ export interface PageQuery {
   project: string;
   limit: number;
   /** `@default` the first */
-  cursor?: string;
+  cursor?: string | undefined;
 }
 
 export interface Page<T> {

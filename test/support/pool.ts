@@ -95,7 +95,7 @@ export function callsIn(door: TestDoor, pool: Pick<TestPool, 'secret'>, mayfly: 
   const create = async (body: object = {}, headers: Record<string, string> = {}) => {
     const { source, memoryMib } = mayfly.input().spec;
     // Ten at once take more than a minute on a busy machine: each is told how it ended.
-    const waiting = { Prefer: 'wait=200', ...headers };
+    const waiting = { Prefer: `wait=${HANGS_AFTER_MS / 1_000}`, ...headers };
     const response = await call('POST', '/v1/sandboxes', { source, memoryMib, ...body }, waiting);
     const told = (await response.json()) as SandboxView & Partial<Problem>;
     if (response.ok) mayfly.own(told.id);
