@@ -157,7 +157,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       /** Of the project whose key asks, also of operators. */
       list: (query: Omit<PageQuery, 'project'>) => store.images.list({ project, ...query }),
       /** The last that made a source of that name. */
-      ready: (name: string) => store.images.ready(project, name),
+      ready: (name: string, snapshotId: string) => store.images.ready(project, name, snapshotId),
     },
     /** A key of one has the project in it. */
     /** Of the project whose key asks. */

@@ -28,20 +28,27 @@ export class GivingWay {
   constructor(private readonly deps: Deps) {}
 
   /**
-   * The first of these, unless they are claimed; returns when they are gone.
+   * The first of these, unless they are claimed; returns when they are gone. Those that end already are waited for first: on a
+   * busy machine an end takes its time, and nobody else is given up for that.
    * @returns whether it is worth another try: something is gone, or there are more of them
    */
   async haveEnd(members: readonly StoredMember[], count: number, why: GaveWay): Promise<boolean> {
-    const { store, reconciliation } = this.deps;
-    const named = members.slice(0, count).flatMap(({ pool, ...rest }) => (pool ? [{ ...rest, pool }] : []));
-    const ending = await reconciliation.giveWay(named, why);
+    const ending = members.filter(({ state }) => state === 'destroying').map(({ id }) => id);
+    if ((await this.#goneOf(ending)) > 0) return true;
+    const spare = members.filter(({ state }) => state !== 'destroying');
+    const named = spare.slice(0, count).flatMap(({ pool, ...rest }) => (pool ? [{ ...rest, pool }] : []));
+    const givenUp = await this.deps.reconciliation.giveWay(named, why);
+    return (await this.#goneOf(givenUp)) > 0 || spare.length > count;
+  }
+
+  /** How many of these are gone, as soon as all are, or when it is too late. */
+  #goneOf(ids: readonly string[]): Promise<number> {
     const tooLate = Date.now() + GONE_WITHIN_MS;
-    const gone = await until(async () => {
-      const records = await Promise.all(ending.map((id) => store.sandboxes.get(id)));
-      const ended = records.filter((record) => !record || isFinal(record.state)).length;
-      return ended === ending.length || Date.now() > tooLate ? ended : null;
+    return until(async () => {
+      const records = await Promise.all(ids.map((id) => this.deps.store.sandboxes.get(id)));
+      const gone = records.filter((record) => !record || isFinal(record.state)).length;
+      return gone === ids.length || Date.now() > tooLate ? gone : null;
     });
-    return gone > 0 || members.length > count;
   }
 }
 

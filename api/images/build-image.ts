@@ -117,7 +117,7 @@ async function builtBefore(
   if (snapshotId === null) return null;
   const made = await bakedSources.named(name);
   if (!made.some((source) => source.state === 'ready' && source.snapshotId === snapshotId)) return null;
-  return images.ready(name);
+  return images.ready(name, snapshotId);
 }
 
 /** What was asked for, and the bytes that are kept apart. */

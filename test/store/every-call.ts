@@ -386,7 +386,7 @@ export function callsOf(store: Store): Calls {
       create: () => images.create(image),
       get: () => images.get(image.id),
       list: () => images.list({ project: 'default', limit: 5 }),
-      ready: () => images.ready('default', image.name),
+      ready: () => images.ready('default', image.name, 'snp-0123456789abcdef'),
       underWay: () => images.underWay(),
       update: () => images.update(image.id, { state: 'failed' }),
       remove: () => images.remove(image.id),

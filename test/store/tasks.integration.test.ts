@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { imageIdFrom, playbookIdFrom } from '../../model/ids.ts';
+import { imageIdFrom, playbookIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import type { Store } from '../../store/connect.ts';
 import { useStore } from '../support/use-store.ts';
 import { imageRecord, playbookRecord } from './support.ts';
@@ -58,14 +58,16 @@ test('pages hold each once, the newest first, also of equal times, and no cursor
   }
 });
 
-test('the last image of a name is found behind many others, and none of another project or that failed', async () => {
+test('the image that came to a snapshot is found behind others of its name, and none of another project or that failed', async () => {
   const [project, name] = ['named', 'wanted'];
-  const wanted = imageRecord({ id: idOf(imageIdFrom, 21), project, name, state: 'ready', createdAt: at(1) });
+  const snapshotId = snapshotIdFrom(new Uint8Array(10).fill(21));
+  const is = { project, name, state: 'ready', snapshotId } as const;
+  const wanted = imageRecord({ id: idOf(imageIdFrom, 21), ...is, createdAt: at(1) });
   await store.images.create(wanted);
-  const others = [{ name }, { project, name: 'other', state: 'ready' }, { project, name, state: 'failed' }] as const;
+  const others = [{ project: 'default' }, { name: 'other' }, { state: 'failed' }, { snapshotId: null }] as const;
   for (const [n, other] of others.entries()) {
-    await store.images.create(imageRecord({ id: idOf(imageIdFrom, 31 + n), createdAt: at(2), ...other }));
+    await store.images.create(imageRecord({ id: idOf(imageIdFrom, 31 + n), createdAt: at(2), ...is, ...other }));
   }
-  expect(await store.images.ready(project, name)).toEqual(wanted);
-  expect(await store.images.ready(project, 'none')).toBeNull();
+  expect(await store.images.ready(project, name, snapshotId)).toEqual(wanted);
+  expect(await store.images.ready(project, 'none', snapshotId)).toBeNull();
 });

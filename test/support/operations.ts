@@ -10,6 +10,7 @@ import { workflowIdOf } from '../../model/sagas/queues.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { Actor, SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import { begunActivities } from './begun-activities.ts';
 import { TestDoor } from './door.ts';
 import { eventually } from './eventually.ts';
 import type { TestMayfly } from './mayfly.ts';
@@ -142,8 +143,10 @@ export class TestOperations {
   /** Resolves when a step of the sandbox is under way. Temporal notifies nobody, so this looks every 50 ms. */
   async beganStep(sandboxId: string, step: string): Promise<void> {
     const handle = this.mayfly.client.workflow.getHandle(workflowIdOf(sandboxId));
-    const pending = async () => (await handle.describe()).raw.pendingActivities?.map((one) => one.activityType?.name);
-    await eventually(pending, (names) => names?.includes(step) ?? false);
+    await eventually(
+      () => begunActivities(handle),
+      (begun) => begun.includes(step),
+    );
   }
 
   async onHost(): Promise<KeptSnapshot[]> {

@@ -21,6 +21,7 @@ import {
   templateWorkflowIdOf,
 } from '../../model/templates/template-saga.ts';
 import { wantTemplate } from '../../sagas/source/templates.ts';
+import { begunActivities } from './begun-activities.ts';
 import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { TEST_TIMEOUTS } from './test-timeouts.ts';
@@ -140,10 +141,12 @@ export class TestTemplates {
     return ids;
   }
 
-  /** Resolves when the workflow of that key is at a step of its host. */
+  /** Resolves when its host is at that step of the workflow of that key. */
   async at(input: TemplateInput, step: string): Promise<void> {
-    const pending = async () => (await this.#workflow(input).describe()).raw.pendingActivities ?? [];
-    await eventually(pending, (all) => all.some(({ activityType }) => activityType?.name === step));
+    await eventually(
+      () => begunActivities(this.#workflow(input)),
+      (begun) => begun.includes(step),
+    );
   }
 
   /** Resolves when it has waited for some time: its history has grown by looks. */

@@ -18,6 +18,8 @@ afterAll(() => door.close());
 const FOR_LONG = { retryMs: 600_000, longestRetryMs: 600_000 };
 /** Longer than a create waits for members to end. */
 const LATER = { retryMs: 25_000, longestRetryMs: 25_000 };
+/** Longer than it waits for those that it has had end. */
+const SLOW_MS = 16_000;
 /** Two of them leave no room on the host for a third, or for {@link OTHER_MIB}. */
 const LARGE_MIB = 45_000;
 const OTHER_MIB = 30_000;
@@ -33,34 +35,86 @@ async function statesOf(mayfly: MayflyCase, members: readonly { id: string }[]):
   return records.map(({ state, stopReason }) => stopReason ?? state).toSorted();
 }
 
-describe.concurrent('what a project may have', () => {
+// One after the other: side by side their members would wait for each other, and not for what is tested.
+describe('what a project may have', () => {
   const full: [string, Partial<ProjectLimits>][] = [
     ['sandboxes', { sandboxes: 3 }],
     ['memory', { memoryMib: 3 * 64 + 63 }],
     ['disks', { diskBytes: 3 * UNMEASURED_BYTES }],
   ];
   for (const [what, limits] of full) {
-    test(`of ${what} is full of members: one gives way to a create, and its pool makes no other at once`, async ({
-      mayfly,
-    }) => {
-      const pool = await limitedPool(mayfly, limits);
-      await pool.set({ min: 3, max: 3 }, FOR_LONG);
-      const members = await pool.warm(3);
-      const { create } = callsIn(door, pool, mayfly);
-      expect(await create({ memoryMib: 65 })).toMatchObject({ status: 201, told: { state: 'running' } });
-      expect(await statesOf(mayfly, members)).toEqual(['retired', 'warm', 'warm']);
-      const degraded = await pool.until(({ state }) => state === 'degraded');
-      expect(degraded.reason).toContain('quota_exceeded');
-      expect(Date.parse(degraded.retryAt ?? '')).toBeGreaterThan(Date.now());
-      expect(await pool.members()).toHaveLength(2);
-      expect(await create()).toMatchObject({ status: 201, told: { boot: { way: 'warm' } } });
-      if (what === 'sandboxes')
-        await mayfly.keepHistory('pool-gave-way', pool.name, `pool/${pool.project}/${pool.name}`);
-      await pool.end();
-    });
+    alone(
+      `of ${what} is full of members: one gives way to a create, and its pool makes no other at once`,
+      async ({ mayfly }) => {
+        const pool = await limitedPool(mayfly, limits);
+        await pool.set({ min: 3, max: 3 }, FOR_LONG);
+        const members = await pool.warm(3);
+        const { create } = callsIn(door, pool, mayfly);
+        expect(await create({ memoryMib: 65 })).toMatchObject({ status: 201, told: { state: 'running' } });
+        expect(await statesOf(mayfly, members)).toEqual(['retired', 'warm', 'warm']);
+        const degraded = await pool.until(({ state }) => state === 'degraded');
+        expect(degraded.reason).toContain('quota_exceeded');
+        expect(Date.parse(degraded.retryAt ?? '')).toBeGreaterThan(Date.now());
+        expect(await pool.members()).toHaveLength(2);
+        expect(await create()).toMatchObject({ status: 201, told: { boot: { way: 'warm' } } });
+        if (what === 'sandboxes')
+          await mayfly.keepHistory('pool-gave-way', pool.name, `pool/${pool.project}/${pool.name}`);
+        await pool.end();
+      },
+    );
   }
 
-  test('is made room in for each of several creates at once, and filled again when it is free', async ({ mayfly }) => {
+  alone(
+    'is claimed and given up at once: each member is one caller’s or gone, and all are served',
+    async ({ mayfly }) => {
+      const pool = await limitedPool(mayfly, { sandboxes: 6 });
+      await pool.set({ min: 6, max: 6 }, FOR_LONG);
+      const members = await pool.warm(6);
+      const { create } = callsIn(door, pool, mayfly);
+      const wishes = [{}, { boot: 'cold' }, {}, { boot: 'cold' }, {}, { boot: 'cold' }];
+      const answers = await Promise.all(wishes.map((wish) => create(wish)));
+      expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(201));
+      expect(new Set(answers.map(({ told }) => told.id)).size).toBe(6);
+      for (const { id } of members) {
+        const { state, stopReason, pool: membership } = await mayfly.record(id);
+        const isSomebodys = answers.some(({ told }) => told.id === id);
+        expect(membership?.claimedBy !== null).toBe(isSomebodys);
+        expect([state, stopReason]).toEqual(isSomebodys ? ['running', null] : ['destroyed', 'retired']);
+      }
+      await pool.end();
+    },
+  );
+
+  alone('loses no member to what it may not have anyway', async ({ mayfly }) => {
+    const pool = await limitedPool(mayfly, { memoryMib: 192 });
+    await pool.set({ min: 3, max: 3 }, FOR_LONG);
+    const members = await pool.warm(3);
+    const { create } = callsIn(door, pool, mayfly);
+    expect((await create({ memoryMib: 193 })).told.code).toBe('quota_exceeded');
+    await mayfly.store.projects.change(pool.project, { limits: { createsPerMinute: 3 } });
+    expect((await create({ boot: 'cold' })).told.code).toBe('project_quota_exceeded');
+    expect(await statesOf(mayfly, members)).toEqual(['warm', 'warm', 'warm']);
+    await pool.end();
+  });
+
+  alone('of creates within a minute is half its callers’', async ({ mayfly }) => {
+    const pool = await limitedPool(mayfly, { createsPerMinute: 4 });
+    await pool.set({ min: 4, max: 4 }, FOR_LONG);
+    await pool.until(({ reason }) => reason?.includes('project_quota_exceeded') ?? false);
+    const made = async () => (await mayfly.store.admissions.useOf(pool.project)).createsLastMinute;
+    expect(await made()).toBeLessThanOrEqual(2);
+    const { create } = callsIn(door, pool, mayfly);
+    const answers = await Promise.all([1, 2].map(() => create({ boot: 'cold' })));
+    expect(answers).toMatchObject(Array(2).fill({ status: 201, told: { state: 'running' } }));
+    expect(await made()).toBeLessThanOrEqual(4);
+    await pool.end();
+  });
+});
+
+describe.concurrent('what a project may have, when members', () => {
+  test('end for several creates at once, has room for each, and is filled again when it is free', async ({
+    mayfly,
+  }) => {
     const pool = await limitedPool(mayfly, { sandboxes: 3 });
     await pool.set({ min: 3, max: 3 }, LATER);
     await pool.warm(3);
@@ -74,48 +128,16 @@ describe.concurrent('what a project may have', () => {
     await pool.end();
   });
 
-  test('is claimed and given up at once: each member is one caller’s or gone, and all are served', async ({
-    mayfly,
-  }) => {
-    const pool = await limitedPool(mayfly, { sandboxes: 6 });
-    await pool.set({ min: 6, max: 6 }, FOR_LONG);
-    const members = await pool.warm(6);
-    const { create } = callsIn(door, pool, mayfly);
-    const wishes = [{}, { boot: 'cold' }, {}, { boot: 'cold' }, {}, { boot: 'cold' }];
-    const answers = await Promise.all(wishes.map((wish) => create(wish)));
-    expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(201));
-    expect(new Set(answers.map(({ told }) => told.id)).size).toBe(6);
-    for (const { id } of members) {
-      const { state, stopReason, pool: membership } = await mayfly.record(id);
-      const isSomebodys = answers.some(({ told }) => told.id === id);
-      expect(membership?.claimedBy !== null).toBe(isSomebodys);
-      expect([state, stopReason]).toEqual(isSomebodys ? ['running', null] : ['destroyed', 'retired']);
-    }
-    await pool.end();
-  });
-
-  test('loses no member to what it may not have anyway', async ({ mayfly }) => {
-    const pool = await limitedPool(mayfly, { memoryMib: 192 });
+  test('are slow to end, costs no other its life', async ({ mayfly }) => {
+    const pool = await limitedPool(mayfly, { diskBytes: 3 * UNMEASURED_BYTES });
     await pool.set({ min: 3, max: 3 }, FOR_LONG);
     const members = await pool.warm(3);
+    for (const { id } of members) mayfly.arm(`removeDomain.before=1*delay(${SLOW_MS})`, id);
     const { create } = callsIn(door, pool, mayfly);
-    expect((await create({ memoryMib: 193 })).told.code).toBe('quota_exceeded');
-    await mayfly.store.projects.change(pool.project, { limits: { createsPerMinute: 3 } });
-    expect((await create({ boot: 'cold' })).told.code).toBe('project_quota_exceeded');
-    expect(await statesOf(mayfly, members)).toEqual(['warm', 'warm', 'warm']);
-    await pool.end();
-  });
-
-  test('of creates within a minute is half its callers’', async ({ mayfly }) => {
-    const pool = await limitedPool(mayfly, { createsPerMinute: 4 });
-    await pool.set({ min: 4, max: 4 }, FOR_LONG);
-    await pool.until(({ reason }) => reason?.includes('project_quota_exceeded') ?? false);
-    const made = async () => (await mayfly.store.admissions.useOf(pool.project)).createsLastMinute;
-    expect(await made()).toBeLessThanOrEqual(2);
-    const { create } = callsIn(door, pool, mayfly);
-    const answers = await Promise.all([1, 2].map(() => create({ boot: 'cold' })));
-    expect(answers).toMatchObject(Array(2).fill({ status: 201, told: { state: 'running' } }));
-    expect(await made()).toBeLessThanOrEqual(4);
+    expect(await create()).toMatchObject({ status: 201, told: { boot: { way: 'warm' } } });
+    expect(await create({ boot: 'cold' })).toMatchObject({ status: 201, told: { state: 'running' } });
+    expect(await statesOf(mayfly, members)).toEqual(['retired', 'running', 'warm']);
+    mayfly.disarm();
     await pool.end();
   });
 });
