@@ -20,7 +20,7 @@ import { stripVTControlCharacters } from 'node:util';
  *   | { event: 'at', file: string, what: string, boundMs?: number | undefined }
  *   | { event: 'ended', file: string, tests: { name: string, outcome: Outcome, seconds: number, why: string }[], errors: string[] }
  *   | { event: 'over', errors: string[] }
- * )} TestEvent `at`: the test or hook that begins, `boundMs` the test's own time-out. `errors` of a file are those that no failed test shows.
+ * )} TestEvent `at`: the test or hook that begins, or that a hook has ended, `boundMs` the test's own time-out, or the longest of its file. `errors` of a file are those that no failed test shows.
  */
 
 const descriptor = Number(process.env['MAYFLY_TEST_EVENTS']);
@@ -53,6 +53,17 @@ export default class EventReporter {
     const module = entity.type === 'module' ? entity : entity.module;
     const of = entity.type === 'module' ? '' : ` of ${entity.fullName}`;
     tell({ event: 'at', file: module.relativeModuleId, what: `${name}${of}` });
+  }
+
+  /**
+   * Vitest may keep the news that a test has begun until the next news (its throttle leaves off when a timer fires in its 100th
+   * millisecond): a first test that is long and silent has its time all the same.
+   * @param {import('vitest/node').ReportedHookContext} hook
+   */
+  onHookEnd({ name, entity }) {
+    if (name !== 'beforeAll' || entity.type !== 'module') return;
+    const longest = Math.max(0, ...[...entity.children.allTests()].map(({ options }) => options.timeout ?? 0));
+    tell({ event: 'at', file: entity.relativeModuleId, what: 'its first test', boundMs: longest });
   }
 
   /** @param {import('vitest/node').TestModule} module */

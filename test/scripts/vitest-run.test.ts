@@ -50,6 +50,18 @@ test('a file that hangs is named, ended and counted once; one that never began i
   expect(made.tally.reasons[0]).toMatch(/^hangs\.test\.mjs: hung or died in .*: nothing happened for 3 s$/);
 });
 
+// Costs 8 s.
+test('a long test has its time also when nobody hears that it has begun', FULL, async () => {
+  const blocks = `import { beforeAll, test } from 'vitest';
+    beforeAll(() => new Promise((resolve) => setTimeout(resolve, 200)));
+    test('blocks', async () => {
+      await new Promise(setImmediate);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5_000);
+    }, 60_000);`;
+  const { tally } = await run({ blocks }, 3_000);
+  expect(tally).toMatchObject({ passed: 1, failed: 0 });
+});
+
 test('a vitest that dies is a failure of the file that it was in', FULL, async () => {
   const dies = `import { test } from 'vitest'; test('kills', async () => {
     process.kill(process.ppid, 'SIGKILL'); await new Promise((resolve) => setTimeout(resolve, 60_000)); });`;
