@@ -156,7 +156,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       get: async (id: string) => own(await store.images.get(id)),
       /** Of the project whose key asks, also of operators. */
       list: (query: Omit<PageQuery, 'project'>) => store.images.list({ project, ...query }),
-      /** The last that made a source of that name. */
+      /** The last that made a source of that name of that snapshot. */
       ready: (name: string, snapshotId: string) => store.images.ready(project, name, snapshotId),
     },
     /** A key of one has the project in it. */

@@ -7,7 +7,7 @@ import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import { until } from '../step/until.ts';
 
 /** Members are gone by then, or their host does not answer. Milliseconds. */
-const GONE_WITHIN_MS = 15_000;
+export const GONE_WITHIN_MS = 15_000;
 
 interface Deps {
   store: Store;
@@ -29,16 +29,23 @@ export class GivingWay {
 
   /**
    * The first of these, unless they are claimed; returns when they are gone. Those that end already are waited for first: on a
-   * busy machine an end takes its time, and nobody else is given up for that.
+   * busy machine an end takes its time, and nobody else is given up for that. One whose end does not hold, since its host is off,
+   * comes last instead.
    * @returns whether it is worth another try: something is gone, or there are more of them
    */
   async haveEnd(members: readonly StoredMember[], count: number, why: GaveWay): Promise<boolean> {
-    const ending = members.filter(({ state }) => state === 'destroying').map(({ id }) => id);
+    const ending = await this.#ending(members);
     if ((await this.#goneOf(ending)) > 0) return true;
-    const spare = members.filter(({ state }) => state !== 'destroying');
+    const spare = members.filter(({ id }) => !ending.includes(id));
     const named = spare.slice(0, count).flatMap(({ pool, ...rest }) => (pool ? [{ ...rest, pool }] : []));
     const givenUp = await this.deps.reconciliation.giveWay(named, why);
     return (await this.#goneOf(givenUp)) > 0 || spare.length > count;
+  }
+
+  async #ending(members: readonly StoredMember[]): Promise<string[]> {
+    const destroying = members.filter(({ state }) => state === 'destroying');
+    const records = await Promise.all(destroying.map(({ id }) => this.deps.store.sandboxes.get(id)));
+    return records.flatMap((record) => (record?.waitingFor === null ? [record.id] : []));
   }
 
   /** How many of these are gone, as soon as all are, or when it is too late. */

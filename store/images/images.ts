@@ -60,8 +60,12 @@ export class Images {
 
   /** The last of a project that made a source of that name of that snapshot. */
   async ready(project: string, name: string, snapshotId: string): Promise<ImageRecord | null> {
-    const made = { name: String(name), snapshotId: String(snapshotId), state: 'ready' } as const;
-    const filter = { project: String(project), ...made };
+    const filter = {
+      project: String(project),
+      name: String(name),
+      snapshotId: String(snapshotId),
+      state: 'ready' as const,
+    };
     const found = await reaching('read the last image of a name', () =>
       this.#model.findOne(filter).sort({ createdAt: -1, _id: -1 }).lean<ImageDocument>(),
     );

@@ -10,10 +10,9 @@ import { workflowIdOf } from '../../model/sagas/queues.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { Actor, SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import { begunActivities } from './begun-activities.ts';
 import { TestDoor } from './door.ts';
-import { eventually } from './eventually.ts';
 import type { TestMayfly } from './mayfly.ts';
+import { stepBegun } from './step-begun.ts';
 import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
 
 const actor = { apiKeyId: 'test', agentId: null };
@@ -142,11 +141,7 @@ export class TestOperations {
 
   /** Resolves when a step of the sandbox is under way. Temporal notifies nobody, so this looks every 50 ms. */
   async beganStep(sandboxId: string, step: string): Promise<void> {
-    const handle = this.mayfly.client.workflow.getHandle(workflowIdOf(sandboxId));
-    await eventually(
-      () => begunActivities(handle),
-      (begun) => begun.includes(step),
-    );
+    await stepBegun(this.mayfly.client.workflow.getHandle(workflowIdOf(sandboxId)), step);
   }
 
   async onHost(): Promise<KeptSnapshot[]> {

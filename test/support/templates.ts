@@ -21,9 +21,9 @@ import {
   templateWorkflowIdOf,
 } from '../../model/templates/template-saga.ts';
 import { wantTemplate } from '../../sagas/source/templates.ts';
-import { begunActivities } from './begun-activities.ts';
 import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
+import { stepBegun } from './step-begun.ts';
 import { TEST_TIMEOUTS } from './test-timeouts.ts';
 
 /** Nothing comes by itself that a test does not ask for. */
@@ -143,10 +143,7 @@ export class TestTemplates {
 
   /** Resolves when its host is at that step of the workflow of that key. */
   async at(input: TemplateInput, step: string): Promise<void> {
-    await eventually(
-      () => begunActivities(this.#workflow(input)),
-      (begun) => begun.includes(step),
-    );
+    await stepBegun(this.#workflow(input), step);
   }
 
   /** Resolves when it has waited for some time: its history has grown by looks. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { GONE_WITHIN_MS } from '../../activities/pool/giving-way.ts';
 import type { ProjectLimits } from '../../model/project-limits.ts';
 import { UNMEASURED_BYTES } from '../../model/snapshots/storage.ts';
 import { TestDoor } from '../support/door.ts';
@@ -19,7 +20,7 @@ const FOR_LONG = { retryMs: 600_000, longestRetryMs: 600_000 };
 /** Longer than a create waits for members to end. */
 const LATER = { retryMs: 25_000, longestRetryMs: 25_000 };
 /** Longer than it waits for those that it has had end. */
-const SLOW_MS = 16_000;
+const SLOW_MS = GONE_WITHIN_MS + 1_000;
 /** Two of them leave no room on the host for a third, or for {@link OTHER_MIB}. */
 const LARGE_MIB = 45_000;
 const OTHER_MIB = 30_000;
@@ -94,6 +95,22 @@ describe('what a project may have', () => {
     await mayfly.store.projects.change(pool.project, { limits: { createsPerMinute: 3 } });
     expect((await create({ boot: 'cold' })).told.code).toBe('project_quota_exceeded');
     expect(await statesOf(mayfly, members)).toEqual(['warm', 'warm', 'warm']);
+    await pool.end();
+  });
+
+  alone('of disks is full of members, and one cannot end: another gives way', async ({ mayfly }) => {
+    const pool = await limitedPool(mayfly, { diskBytes: 3 * UNMEASURED_BYTES });
+    await pool.set({ min: 3, max: 3 }, FOR_LONG);
+    const [stuck, ...others] = await pool.warm(3);
+    mayfly.arm('removeDomain.before=error', stuck?.id ?? '');
+    const { create } = callsIn(door, pool, mayfly);
+    const input = { ...mayfly.input(), id: stuck?.id ?? '', begin: 'destroy' as const };
+    await mayfly.sagas.destroy(input, { actor: input.createdBy });
+    await mayfly.until(input.id, ({ waitingFor }) => waitingFor !== null);
+    expect(await create({ boot: 'cold' })).toMatchObject({ status: 201, told: { state: 'running' } });
+    expect(await statesOf(mayfly, others)).toEqual(['retired', 'warm']);
+    expect(await mayfly.record(input.id)).toMatchObject({ state: 'destroying' });
+    mayfly.disarm();
     await pool.end();
   });
 
