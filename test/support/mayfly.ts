@@ -68,7 +68,7 @@ export class TestMayfly {
     /** The API's. */
     readonly requestKey: RequestKey,
   ) {
-    this.sagas = new TemporalSagas(client, { signer: requestKey.signer({ process: 'api' }) });
+    this.sagas = this.#sagasOf(client);
   }
 
   static async start(env: NodeJS.ProcessEnv = {}, kind: TestHostKind = 'simulated'): Promise<TestMayfly> {
@@ -163,9 +163,14 @@ export class TestMayfly {
       (failure) => failure === null,
     );
     this.client = temporalClient({ connection, dataConverter, namespace });
-    this.sagas = new TemporalSagas(this.client, { signer: this.requestKey.signer({ process: 'api' }) });
+    this.sagas = this.#sagasOf(this.client);
     await this.startControl();
     await this.startHost();
+  }
+
+  /** The API's, but that a busy machine has its time: a hundred calls at once may take longer than a call has. */
+  #sagasOf(client: Client): TemporalSagas {
+    return new TemporalSagas(client, { signer: this.requestKey.signer({ process: 'api' }), callMs: HANGS_AFTER_MS });
   }
 
   /** Starts the host worker, as after a boot whose id is in that file; after {@link HostPart.stop} it can be started again on the same machine. */
