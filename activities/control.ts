@@ -25,6 +25,7 @@ import { StorageAdmission } from './snapshot/storage-admission.ts';
 import { createBakedSourceActivities } from './source/baked-source.ts';
 import { createCaptureRecordActivities } from './source/capture-record.ts';
 import { createSourceRecordActivities } from './source/source-record.ts';
+import { createTaskCommandActivities } from './source/task-command.ts';
 import { createTemplateRecordActivities } from './template/template-record.ts';
 
 export interface ControlDeps {
@@ -47,6 +48,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createBakedSourceActivities(deps),
     ...createSnapshotRecordActivities(deps),
     ...createCaptureRecordActivities(deps),
+    ...createTaskCommandActivities(deps),
     ...createTemplateRecordActivities(deps),
     ...createImageActivities(deps),
     ...createPlaybookActivities(deps),

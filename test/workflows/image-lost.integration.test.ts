@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
+import { createImageActivities } from '../../activities/image/image.ts';
 import { imageIdFrom, operationIdFrom, sandboxIdFrom } from '../../model/ids.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import { stepCommandId } from '../../model/image/image-saga.ts';
+import { Reconciliation } from '../../sagas/reconciliation.ts';
 import { eventually } from '../support/eventually.ts';
 import { useImageCases } from '../support/image-cases.ts';
+import { stepBegun } from '../support/step-begun.ts';
 
 /** Builds that nobody goes on with: the reconciler begins them, or says that they have failed, and nothing is left. */
 const { test, mayfly: all } = useImageCases();
@@ -75,4 +78,35 @@ test('its host is forgotten: it has failed at once, not when its time is over', 
   await mayfly.startHost();
   await reconcile();
   await mayfly.until(begun.builderId, ({ proof }) => proof !== null && proof.unproved === undefined);
+});
+
+// As when the control worker dies between writing a step down and its run. Costs 10 s.
+test('a step that the reconciler begins before its build does is run once, and the build goes on', async ({
+  mayfly,
+  images,
+}) => {
+  const { failpoints, client, store } = all();
+  const { workflow } = client;
+  onTestFinished(() => failpoints.arm(undefined));
+  const unanswered = 'runCommand.before=error(guest_unreachable)';
+  failpoints.arm(`awaitRunning.after=error(store_unavailable);${unanswered}`);
+  const begun = await images.begin('RUN test ! -e /once && touch /once');
+  await mayfly.until(begun.builderId, ({ state }) => state === 'running');
+  const { beginImageStep } = createImageActivities({ store, reconciliation: new Reconciliation(client) });
+  const { commandId } = await beginImageStep({ imageId: begun.id, index: 0 });
+  await eventually(
+    async () => {
+      await reconcile();
+      return workflow
+        .getHandle(`command/${commandId}`)
+        .describe()
+        .catch(() => null);
+    },
+    (command) => command !== null,
+  );
+  failpoints.arm(unanswered);
+  await stepBegun(workflow.getHandle(`image/${begun.name}`), 'awaitCommandEnd');
+  failpoints.arm(undefined);
+  expect(await images.over(begun)).toMatchObject({ state: 'ready', failure: null });
+  await all().keepHistory('image-joined-step', begun.name, `image/${begun.name}`);
 });

@@ -1,9 +1,10 @@
-import { executeChild, ParentClosePolicy, patched } from '@temporalio/workflow';
+import { patched } from '@temporalio/workflow';
 import type { ImageStageInput, ImageStepPlace, ImageStepRef } from '../../model/image/image-saga.ts';
-import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
+import type { CommandInput } from '../../model/sandbox/command.ts';
 import { control } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { hostActivities } from '../saga/host-activities.ts';
+import { runTaskCommand } from '../source/task-command.ts';
 import type { ImageLife } from './image-life.ts';
 
 /** Gigabytes, from one guest into another. */
@@ -36,13 +37,8 @@ export function runStep(life: ImageLife, ref: ImageStepRef, isSent = false): Pro
     if (isSentFirst) await sendFiles(ref, await control.imageStepPlace(ref));
     const begun = await control.beginImageStep(ref);
     if (isSent && !isSentFirst) await sendFiles(ref, begun);
-    await executeChild<(input: CommandInput) => Promise<void>>(COMMAND_WORKFLOW, {
-      workflowId: commandWorkflowIdOf(begun.commandId),
-      args: [begun],
-      cancellationType: 'ABANDON',
-      parentClosePolicy: ParentClosePolicy.ABANDON,
-      staticSummary: `${ref.part ?? 'step'} ${ref.index + 1} of ${life.input.steps} in ${begun.sandboxId}`,
-    });
+    const what = `${ref.part ?? 'step'} ${ref.index + 1} of ${life.input.steps}`;
+    await runTaskCommand(begun, `${what} in ${begun.sandboxId}`);
     life.failure = await control.imageStepFailure(ref);
     if (life.failure) throw refusal(life.failure.code, life.failure.message);
     return begun;

@@ -1,20 +1,12 @@
-import {
-  CancellationScope,
-  defineSignal,
-  executeChild,
-  isCancellation,
-  ParentClosePolicy,
-  patched,
-  setHandler,
-} from '@temporalio/workflow';
+import { CancellationScope, defineSignal, isCancellation, patched, setHandler } from '@temporalio/workflow';
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import { CANCEL_PLAYBOOK, type PlaybookInput } from '../../model/playbook/playbook-saga.ts';
-import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { control } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { saga } from '../saga/saga.ts';
+import { runTaskCommand } from '../source/task-command.ts';
 import { taskSteps } from '../source/task-life.ts';
 import { TaskSandbox } from '../source/task-sandbox.ts';
 import { PassingSnapshots } from './passing-snapshots.ts';
@@ -122,15 +114,7 @@ async function check(
     return unchecked('Ansible is not on its host: `npm run setup -- --only ansible` makes it there');
   }
   const begun = await life.step('runAnsible', () => control.beginPlaybookCheck({ playbookId, checkerId, actor }));
-  await life.step('runAnsible', () =>
-    executeChild<(input: CommandInput) => Promise<void>>(COMMAND_WORKFLOW, {
-      workflowId: commandWorkflowIdOf(begun.commandId),
-      args: [begun],
-      cancellationType: 'ABANDON',
-      parentClosePolicy: ParentClosePolicy.ABANDON,
-      staticSummary: `${playbookId} in ${checkerId}`,
-    }),
-  );
+  await life.step('runAnsible', () => runTaskCommand(begun, `${playbookId} in ${checkerId}`));
   const { runs, why } = await control.playbookRuns({ playbookId });
   if (why !== null) return unchecked(why);
   const applied = await snapshots.take('applied', checkerId);
