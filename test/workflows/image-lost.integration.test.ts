@@ -92,8 +92,8 @@ test('a step that the reconciler begins before its build does is run once, and t
   failpoints.arm(`awaitRunning.after=error(store_unavailable);${unanswered}`);
   const begun = await images.begin('RUN test ! -e /once && touch /once');
   await mayfly.until(begun.builderId, ({ state }) => state === 'running');
-  const { beginImageStep } = createImageActivities({ store, reconciliation: new Reconciliation(client) });
-  const { commandId } = await beginImageStep({ imageId: begun.id, index: 0 });
+  const activities = createImageActivities({ store, reconciliation: new Reconciliation(client) });
+  const { commandId } = await activities.beginImageStep({ imageId: begun.id, index: 0 });
   await eventually(
     async () => {
       await reconcile();
