@@ -55,6 +55,7 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'idle-after-use.json',
     'idle.json',
     'image-cached.json',
+    'image-joined-step.json',
     'image-ready.json',
     'image-sent-first.json',
     'image-sent.json',
