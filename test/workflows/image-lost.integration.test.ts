@@ -64,22 +64,6 @@ test('one whose saga is lost in a step has failed, and nothing of it is left', a
   expect(again).toMatchObject({ state: 'ready', cached: 1 });
 });
 
-test('its host is forgotten: it has failed at once, not when its time is over', async ({ mayfly, images }) => {
-  const begun = await images.begin('RUN sleep 1000');
-  await eventually(
-    () => mayfly.store.commands.get(stepCommandId({ imageId: begun.id, index: 0 })),
-    (command) => command?.state === 'running',
-  );
-  await mayfly.host?.stop();
-  const actor = { apiKeyId: 'test', agentId: null };
-  await all().sagas.forgetHost({ hostId: 'test', actor, at: new Date().toISOString() });
-  await all().sagas.hostForgotten('test', AbortSignal.timeout(60_000));
-  expect(await images.get(begun.id)).toMatchObject({ state: 'failed', failure: { code: 'host_forgotten' } });
-  await mayfly.startHost();
-  await reconcile();
-  await mayfly.until(begun.builderId, ({ proof }) => proof !== null && proof.unproved === undefined);
-});
-
 // As when the control worker dies between writing a step down and its run. Costs 10 s.
 test('a step that the reconciler begins before its build does is run once, and the build goes on', async ({
   mayfly,
@@ -109,4 +93,20 @@ test('a step that the reconciler begins before its build does is run once, and t
   failpoints.arm(undefined);
   expect(await images.over(begun)).toMatchObject({ state: 'ready', failure: null });
   await all().keepHistory('image-joined-step', begun.name, `image/${begun.name}`);
+});
+
+test('its host is forgotten: it has failed at once, not when its time is over', async ({ mayfly, images }) => {
+  const begun = await images.begin('RUN sleep 1000');
+  await eventually(
+    () => mayfly.store.commands.get(stepCommandId({ imageId: begun.id, index: 0 })),
+    (command) => command?.state === 'running',
+  );
+  await mayfly.host?.stop();
+  const actor = { apiKeyId: 'test', agentId: null };
+  await all().sagas.forgetHost({ hostId: 'test', actor, at: new Date().toISOString() });
+  await all().sagas.hostForgotten('test', AbortSignal.timeout(60_000));
+  expect(await images.get(begun.id)).toMatchObject({ state: 'failed', failure: { code: 'host_forgotten' } });
+  await mayfly.startHost();
+  await reconcile();
+  await mayfly.until(begun.builderId, ({ proof }) => proof !== null && proof.unproved === undefined);
 });
