@@ -4,6 +4,7 @@ import { createImageActivities } from '../../activities/image/image.ts';
 import { imageIdFrom, operationIdFrom, sandboxIdFrom } from '../../model/ids.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import { stepCommandId } from '../../model/image/image-saga.ts';
+import { commandWorkflowIdOf } from '../../model/sandbox/command.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
 import { eventually } from '../support/eventually.ts';
 import { useImageCases } from '../support/image-cases.ts';
@@ -70,26 +71,23 @@ test('a step that the reconciler begins before its build does is run once, and t
   images,
 }) => {
   const { failpoints, client, store } = all();
-  const { workflow } = client;
   onTestFinished(() => failpoints.arm(undefined));
   const unanswered = 'runCommand.before=error(guest_unreachable)';
   failpoints.arm(`awaitRunning.after=error(store_unavailable);${unanswered}`);
   const begun = await images.begin('RUN test ! -e /once && touch /once');
   await mayfly.until(begun.builderId, ({ state }) => state === 'running');
-  const activities = createImageActivities({ store, reconciliation: new Reconciliation(client) });
+  const reconciliation = new Reconciliation(client);
+  const activities = createImageActivities({ store, reconciliation });
   const { commandId } = await activities.beginImageStep({ imageId: begun.id, index: 0 });
   await eventually(
     async () => {
       await reconcile();
-      return workflow
-        .getHandle(`command/${commandId}`)
-        .describe()
-        .catch(() => null);
+      return reconciliation.isOpen(commandWorkflowIdOf(commandId));
     },
-    (command) => command !== null,
+    (isOpen) => isOpen,
   );
   failpoints.arm(unanswered);
-  await stepBegun(workflow.getHandle(`image/${begun.name}`), 'awaitCommandEnd');
+  await stepBegun(client.workflow.getHandle(`image/${begun.name}`), 'awaitCommandEnd');
   failpoints.arm(undefined);
   expect(await images.over(begun)).toMatchObject({ state: 'ready', failure: null });
   await all().keepHistory('image-joined-step', begun.name, `image/${begun.name}`);
