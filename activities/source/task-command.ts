@@ -13,5 +13,3 @@ export function createTaskCommandActivities({ store }: { store: Pick<Store, 'com
     },
   };
 }
-
-export type TaskCommandActivities = ReturnType<typeof createTaskCommandActivities>;
