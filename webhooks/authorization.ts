@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto';
+import { firstMatch, hmacOf, isEqual } from './digest.ts';
+import { decode } from './encoding.ts';
+import { type Header, headersNamed, type SignedRequest } from './signed-request.ts';
+import { refused, type Verdict, verdictOf } from './verdict.ts';
+
+const HEADER = 'authorization';
+
+/** Of this process. What is compared are HMACs with it: of one length, and equal only where the texts are. */
+const COMPARING = randomBytes(32);
+
+/**
+ * `Bearer <secret>` (RFC 6750 §2.1).
+ * @param secrets null where one cannot be used
+ */
+export function verifyBearer(secrets: readonly (string | null)[], request: SignedRequest): Verdict {
+  return verify(secrets, request, /^bearer +([^ ]+)$/i, (token) => token);
+}
+
+/**
+ * `Basic <base64 of user:password>` in UTF-8 (RFC 7617 §2).
+ * @param secrets null where one cannot be used
+ */
+export function verifyBasic(secrets: readonly (string | null)[], request: SignedRequest): Verdict {
+  return verify(secrets, request, /^basic +([^ ]+)$/i, (text) => decode(text, 'base64'));
+}
+
+export function signBearer(secret: string): Header[] {
+  return [[HEADER, `Bearer ${secret}`]];
+}
+
+export function signBasic(secret: string): Header[] {
+  return [[HEADER, `Basic ${Buffer.from(secret).toString('base64')}`]];
+}
+
+function verify(
+  secrets: readonly (string | null)[],
+  request: SignedRequest,
+  pattern: RegExp,
+  read: (credentials: string) => Uint8Array | string | null,
+): Verdict {
+  const given = headersNamed(request, HEADER).flatMap((value) => {
+    const credentials = pattern.exec(value)?.[1];
+    return credentials === undefined ? [] : (read(credentials) ?? []);
+  });
+  if (given.length === 0) return refused('the authorization is missing, too long, or of another scheme');
+  const expected = secrets.map((secret) => (secret === null ? null : fingerprint(secret)));
+  return verdictOf(firstMatch(given.map(fingerprint), expected, isEqual), null, null);
+}
+
+function fingerprint(text: Uint8Array | string): Buffer {
+  return hmacOf('sha256', COMPARING, text);
+}

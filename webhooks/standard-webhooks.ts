@@ -1,0 +1,101 @@
+import { sign, verify } from 'node:crypto';
+import { type Delivery, isDeliveryId } from './delivery.ts';
+import { firstMatch, hmacOf, isEqual } from './digest.ts';
+import { decode } from './encoding.ts';
+import {
+  type Header,
+  headersNamed,
+  MAX_PASSES,
+  MAX_SIGNATURES,
+  onlyHeader,
+  type SignedRequest,
+} from './signed-request.ts';
+import { type StandardKey, standardKey } from './standard-key.ts';
+import { readTimestamp, secondsOf } from './timestamp.ts';
+import { refused, type Verdict, verdictOf } from './verdict.ts';
+
+/** HMAC-SHA256, Ed25519. */
+type Version = StandardKey['version'];
+const SIGNATURE_BYTES: Readonly<Record<Version, number>> = { v1: 32, v1a: 64 };
+
+/** Those of the specification, and those of Svix, from which it came. */
+const PREFIXES = ['webhook-', 'svix-'] as const;
+
+interface Signature {
+  version: Version;
+  bytes: Buffer;
+}
+
+/** A signature of another version than its key's does not count: nothing signed for one passes for the other. */
+type Check = (signature: Signature) => boolean;
+
+/**
+ * Standard Webhooks 1.0.0, v1 and v1a.
+ * @param secrets null where one cannot be used
+ */
+export function verifyStandardWebhook(secrets: readonly (string | null)[], request: SignedRequest): Verdict {
+  const prefix = PREFIXES.find((one) => headersNamed(request, `${one}signature`).length > 0);
+  if (prefix === undefined) return refused('the signature is missing, or too long');
+  const id = onlyHeader(request, `${prefix}id`);
+  if (id === null || !isDeliveryId(id)) return refused('the id is missing, there are two, or it is none');
+  const timestamp = readTimestamp(onlyHeader(request, `${prefix}timestamp`), request.now);
+  if ('why' in timestamp) return refused(timestamp.why);
+  const signatures = signaturesIn(headersNamed(request, `${prefix}signature`));
+  const before = signedBefore(id, timestamp.seconds);
+  const checks = secrets.map((secret) => (secret === null ? null : checkOf(standardKey(secret), before, request.body)));
+  const secretIndex = firstMatch(signatures, checks, (signature, check: Check) => check(signature));
+  return verdictOf(secretIndex, id, timestamp.seconds);
+}
+
+/**
+ * Signed with each of the secrets: with `whsec_` as v1, with `whsk_` as v1a.
+ * @throws RangeError when the id is none
+ * @throws TypeError when a secret is none, or a public key
+ */
+export function signStandardWebhook(secrets: readonly string[], { id, body, now }: Delivery): Header[] {
+  if (!isDeliveryId(id)) throw new RangeError(`not an id of a delivery: ${JSON.stringify(id)}`);
+  const timestamp = secondsOf(now);
+  const before = signedBefore(id, timestamp);
+  return [
+    ['webhook-id', id],
+    ['webhook-timestamp', String(timestamp)],
+    ['webhook-signature', secrets.map((secret) => signatureOf(standardKey(secret), before, body)).join(' ')],
+  ];
+}
+
+/** Those of versions we know and of their length, in order; of v1a, each of which reads the body, the first few. */
+function signaturesIn(values: readonly string[]): Signature[] {
+  const signatures = values
+    .flatMap((value) => value.split(' '))
+    .flatMap((text) => readSignature(text) ?? [])
+    .slice(0, MAX_SIGNATURES);
+  const passes = signatures.filter(({ version }) => version === 'v1a').slice(0, MAX_PASSES);
+  return signatures.filter((signature) => signature.version === 'v1' || passes.includes(signature));
+}
+
+function readSignature(text: string): Signature | null {
+  const comma = text.indexOf(',');
+  const version = text.slice(0, comma);
+  if (version !== 'v1' && version !== 'v1a') return null;
+  const bytes = decode(text.slice(comma + 1), 'base64');
+  return bytes?.length === SIGNATURE_BYTES[version] ? { version, bytes } : null;
+}
+
+function checkOf(key: StandardKey, before: string, body: Uint8Array): Check {
+  if (key.version === 'v1') {
+    const expected = hmacOf('sha256', key.secret, before, body);
+    return ({ version, bytes }) => version === 'v1' && isEqual(bytes, expected);
+  }
+  const signed = Buffer.concat([Buffer.from(before), body]);
+  return ({ version, bytes }) => version === 'v1a' && verify(null, signed, key.publicKey, bytes);
+}
+
+function signatureOf(key: StandardKey, before: string, body: Uint8Array): string {
+  if (key.version === 'v1') return `v1,${hmacOf('sha256', key.secret, before, body).toString('base64')}`;
+  if (key.privateKey === null) throw new TypeError('A public key signs nothing.');
+  return `v1a,${sign(null, Buffer.concat([Buffer.from(before), body]), key.privateKey).toString('base64')}`;
+}
+
+function signedBefore(id: string, timestamp: number): string {
+  return `${id}.${timestamp}.`;
+}

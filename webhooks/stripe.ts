@@ -1,0 +1,49 @@
+import type { Delivery } from './delivery.ts';
+import { firstMatch, hmacOf, isEqual } from './digest.ts';
+import { decode } from './encoding.ts';
+import { type Header, headersNamed, MAX_PASSES, MAX_SIGNATURES, type SignedRequest } from './signed-request.ts';
+import { readTimestamp, secondsOf } from './timestamp.ts';
+import { refused, type Verdict, verdictOf } from './verdict.ts';
+
+const HEADER = 'stripe-signature';
+
+/**
+ * `t=<seconds>,v1=<hex>,v1=<hex>` ("Verify webhook signatures manually" of Stripe's documentation): HMAC-SHA256 of
+ * `<t>.<body>` with the text of the secret, `whsec_` and all. The delivery's id is in the body alone.
+ * @param secrets null where one cannot be used
+ */
+export function verifyStripe(secrets: readonly (string | null)[], request: SignedRequest): Verdict {
+  let verdict = refused('the signature is missing, or too long');
+  for (const value of headersNamed(request, HEADER).slice(0, MAX_PASSES)) {
+    verdict = verifyHeader(value, secrets, request);
+    if (verdict.verified) return verdict;
+  }
+  return verdict;
+}
+
+/** Signed with each of the secrets. */
+export function signStripe(secrets: readonly string[], { body, now }: Delivery): Header[] {
+  const timestamp = secondsOf(now);
+  const signatures = secrets.map((secret) => `v1=${digestOf(secret, timestamp, body).toString('hex')}`);
+  return [[HEADER, [`t=${timestamp}`, ...signatures].join()]];
+}
+
+function verifyHeader(value: string, secrets: readonly (string | null)[], { body, now }: SignedRequest): Verdict {
+  const items = value.split(',');
+  const [time, ...moreTimes] = behind('t=', items);
+  const timestamp = readTimestamp(moreTimes.length === 0 ? (time ?? null) : null, now);
+  if ('why' in timestamp) return refused(timestamp.why);
+  const signatures = behind('v1=', items)
+    .slice(0, MAX_SIGNATURES)
+    .flatMap((text) => decode(text, 'hex') ?? []);
+  const digests = secrets.map((secret) => (secret === null ? null : digestOf(secret, timestamp.seconds, body)));
+  return verdictOf(firstMatch(signatures, digests, isEqual), null, timestamp.seconds);
+}
+
+function behind(prefix: string, items: readonly string[]): string[] {
+  return items.filter((item) => item.startsWith(prefix)).map((item) => item.slice(prefix.length));
+}
+
+function digestOf(secret: string, timestamp: number, body: Uint8Array): Buffer {
+  return hmacOf('sha256', secret, `${timestamp}.`, body);
+}
