@@ -4,6 +4,8 @@ import type { Reconciliation } from '../sagas/reconciliation.ts';
 import type { Store } from '../store/connect.ts';
 import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
+import { createAttemptActivities } from './function/attempt.ts';
+import { createDispatchActivities } from './function/dispatch.ts';
 import { createImageActivities } from './image/image.ts';
 import { createPlaybookActivities } from './playbook/playbook.ts';
 import { createGivingWayActivities, GivingWay } from './pool/giving-way.ts';
@@ -50,6 +52,8 @@ export function createControlActivities(given: ControlDeps) {
     ...createCaptureRecordActivities(deps),
     ...createTaskCommandActivities(deps),
     ...createTemplateRecordActivities(deps),
+    ...createDispatchActivities(deps),
+    ...createAttemptActivities(deps),
     ...createImageActivities(deps),
     ...createPlaybookActivities(deps),
     ...createSandboxReconcileActivities(deps),

@@ -4,6 +4,7 @@ import type { Hypervisor } from '../host/hypervisor.ts';
 import type { Ledger } from '../host/ledger.ts';
 import type { Credentials } from '../host/ssh/credentials.ts';
 import { createTrustActivities, type TrustDeps } from './access/trust.ts';
+import { createRunHostActivities, type RunHostDeps } from './function/on-host.ts';
 import { type CarryDeps, createCarryActivities } from './image/carry.ts';
 import { createPlaybookHostActivities, type PlaybookDeps } from './playbook/on-host.ts';
 import { createGreetingActivities } from './pool/greeting.ts';
@@ -34,6 +35,7 @@ export interface HostDeps extends SourceDeps, TrustDeps, SshDeps, ProofDeps {
   commandRuns: CommandRuns;
   playbooks: PlaybookDeps['playbooks'];
   images: CarryDeps['images'];
+  functions: RunHostDeps['functions'];
 }
 
 /** Every activity of one host's queue. */
@@ -62,6 +64,7 @@ export function createHostActivities(deps: HostDeps) {
     ...createCarryActivities(deps),
     ...createGreetingActivities(deps),
     ...createPlaybookHostActivities(deps),
+    ...createRunHostActivities(deps),
   };
 }
 

@@ -18,6 +18,7 @@ const OPERATION_ID = /^opn-[0-9a-hjkmnp-tv-z]{16}$/;
 const APPROVAL_ID = /^apr-[0-9a-hjkmnp-tv-z]{16}$/;
 const IMAGE_ID = /^img-[0-9a-hjkmnp-tv-z]{16}$/;
 const PLAYBOOK_ID = /^pbk-[0-9a-hjkmnp-tv-z]{16}$/;
+const RUN_ID = /^run-[0-9a-hjkmnp-tv-z]{16}$/;
 const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
 /** Those of before request keys have 16 characters. */
 const INSTALLATION_ID = /^ins-(?:[0-9a-hjkmnp-tv-z]{16}|[0-9a-hjkmnp-tv-z]{24})$/;
@@ -32,11 +33,12 @@ export const ID_PATTERNS = {
   approval: APPROVAL_ID.source,
   image: IMAGE_ID.source,
   playbook: PLAYBOOK_ID.source,
+  run: RUN_ID.source,
   host: HOST_ID.source,
 } as const;
 
 /** What every id of ours begins with: no name may, or it could be taken for one. */
-const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'img', 'pbk', 'apr', 'ins'];
+const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'img', 'pbk', 'run', 'apr', 'ins'];
 const SANDBOX_NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LIKE_AN_ID = new RegExp(`^(?:${ID_PREFIXES.join('|')})-`);
 
@@ -85,6 +87,11 @@ export function imageIdFrom(random: Uint8Array): string {
 /** As {@link sandboxIdFrom}, for a playbook. */
 export function playbookIdFrom(random: Uint8Array): string {
   return `pbk-${crockford(random)}`;
+}
+
+/** As {@link sandboxIdFrom}, for a run of a function. */
+export function runIdFrom(random: Uint8Array): string {
+  return `run-${crockford(random)}`;
 }
 
 /**
@@ -144,9 +151,9 @@ export function isApprovalId(text: string): boolean {
   return APPROVAL_ID.test(text);
 }
 
-/** Whether an audit chain can be about it: a sandbox, a source that is looked at, an approval, or the build of an image. */
+/** Whether an audit chain can be about it: a sandbox, a source that is looked at, an approval, the build of an image, or a run. */
 export function isAuditSubject(text: string): boolean {
-  return isSandboxId(text) || isSourceId(text) || isApprovalId(text) || isImageId(text);
+  return isSandboxId(text) || isSourceId(text) || isApprovalId(text) || isImageId(text) || isRunId(text);
 }
 
 export function isCommandId(text: string): boolean {
@@ -167,6 +174,10 @@ export function isImageId(text: string): boolean {
 
 export function isPlaybookId(text: string): boolean {
   return PLAYBOOK_ID.test(text);
+}
+
+export function isRunId(text: string): boolean {
+  return RUN_ID.test(text);
 }
 
 export function isOperationId(text: string): boolean {

@@ -112,6 +112,48 @@ export const LIMITS = {
     timeoutSeconds: 3_600,
     outputBytes: 1_048_576,
   },
+  functions: {
+    /** Of one project. */
+    count: 1_000,
+    /** Of one function; older ones that are not active go. */
+    versions: 100,
+    /** Of its files, as a tar archive in the request. */
+    filesBytes: 16_777_216,
+    /** A deployment with its files in base64, and what else it says. */
+    deployBytes: 25_165_824,
+    /** The schema of its input, as JSON. */
+    schemaBytes: 65_536,
+    /** Of one event. `@default` 3 MiB */
+    eventBytes: { min: 1, max: 26_214_400, default: 3_145_728 },
+    /** An event that is kept in its run's own document; a larger one has parts of its own. */
+    inlineEventBytes: 65_536,
+    timeoutSeconds: { min: 1, max: 2_592_000, default: 600 },
+    maxEventAgeSeconds: { min: 60, max: 1_209_600, default: 21_600 },
+    delaySeconds: { min: 0, max: 31_536_000 },
+    maxAttempts: { min: 1, max: 100, default: 1 },
+    backoffSeconds: { min: 0, max: 86_400 },
+    /** Of one key, or of all runs. `@default` what a function has that names none */
+    concurrency: { rules: 2, limit: { min: 1, max: 1_000, default: 100 } },
+    /** Of the value of a key, as JSON. */
+    keyBytes: 256,
+    /** That fail before the process is started, for another reason than room, until a run is given up. */
+    failedStarts: 5,
+    envBytes: 131_072,
+    resultBytes: { min: 0, max: 10_485_760, default: 10_485_760 },
+    artifactBytes: { min: 0, max: 1_073_741_824, default: 1_073_741_824 },
+    /** Files of one run. */
+    artifacts: 1_000,
+    /** Patterns, and characters of one. */
+    globs: { max: 32, maxLength: 256 },
+    logBytes: { min: 0, max: 10_485_760, default: 10_485_760 },
+    retentionDays: { min: 7, max: 3_650, default: 30 },
+    /** How long the same CloudEvent is the same run, and the same Idempotency-Key. */
+    dedupeHours: { event: 168, key: 24 },
+    /** Of one request. */
+    batch: 1_000,
+    /** Runs that wait, of one function. */
+    queued: 1_000_000,
+  },
   /** Members of one pool. */
   poolMembers: { min: 0, max: 100 },
   /** Sandboxes made from a snapshot by one request. */

@@ -1,4 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { RunInput } from '../model/functions/run-saga.ts';
 import type { ImageInput } from '../model/image/image-saga.ts';
 import type { GaveWay, PoolInput } from '../model/pools/pool.ts';
 import type { HostForgotten, Operation, SandboxInput, StopRequest } from '../model/sagas/messages.ts';
@@ -12,6 +13,7 @@ import type { CaptureInput } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { TemplateInput, TemplateWish } from '../model/templates/template-saga.ts';
+import { ensureDispatcher, startRun } from './functions.ts';
 import { deleteSnapshot, operate, operated } from './operations.ts';
 import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
@@ -142,6 +144,16 @@ export class Reconciliation {
   /** Has a build begin that was stored; the same again joins it, and another of its name keeps it waiting. */
   async buildImage(input: ImageInput): Promise<void> {
     await buildImage(this.client, input);
+  }
+
+  /** Begins an admitted run, or goes on with it, unless it runs. */
+  async startRun(input: RunInput): Promise<void> {
+    await startRun(this.client, input);
+  }
+
+  /** Has the queue of a function looked at, unless somebody does. */
+  async ensureDispatcher(of: { project: string; name: string }): Promise<void> {
+    await ensureDispatcher(this.client, of);
   }
 
   /** Has a member of a pool end, unless it is claimed. @returns whether it does, or has no saga */

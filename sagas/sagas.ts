@@ -163,6 +163,10 @@ export interface Sagas {
   writePlaybook(input: PlaybookInput): Promise<void>;
   /** Resolves when Temporal has the wish. */
   cancelPlaybook(playbookId: string, actor: Actor): Promise<void>;
+  /** Has the queue of a function looked at. Resolves when Temporal has the wish. */
+  wakeDispatcher(of: { project: string; name: string }): Promise<void>;
+  /** Resolves when Temporal has the wish, or the run is not under way. */
+  cancelRun(runId: string, actor: Actor): Promise<void>;
   /** @throws MayflyError temporal_unavailable */
   reachable(): Promise<void>;
 }

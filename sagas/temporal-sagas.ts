@@ -29,6 +29,7 @@ import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { SourcePowerEnd, SourcePowerInput } from '../model/snapshots/source-power.ts';
 import type { MadeTemplate, MakeTemplateInput, TemplateInput } from '../model/templates/template-saga.ts';
 import { changeTrust, signKey, trusted } from './certificates.ts';
+import { cancelRun, wakeDispatcher } from './functions.ts';
 import { forgetHost, hostForgotten } from './hosts.ts';
 import { deleteSnapshot, operate, operated, releaseEphemeral, snapshotDeleted, startEphemeral } from './operations.ts';
 import { cancelPlaybook, writePlaybook } from './playbooks.ts';
@@ -270,6 +271,14 @@ export class TemporalSagas implements Sagas {
 
   async cancelPlaybook(playbookId: string, actor: Actor): Promise<void> {
     await this.#call(() => cancelPlaybook(this.#client, playbookId, actor));
+  }
+
+  async wakeDispatcher(of: { project: string; name: string }): Promise<void> {
+    await this.#call(() => wakeDispatcher(this.#client, of));
+  }
+
+  async cancelRun(runId: string, actor: Actor): Promise<void> {
+    await this.#call(() => cancelRun(this.#client, runId, actor));
   }
 
   async setPool(input: PoolInput): Promise<void> {

@@ -15,6 +15,12 @@ import { ChainKey } from './audit/audit-chain.ts';
 import { StoredCommandInputs } from './commands/command-inputs.ts';
 import { Commands } from './commands/commands.ts';
 import { Output } from './commands/output.ts';
+import { FunctionFiles } from './functions/function-files.ts';
+import { FunctionVersions } from './functions/function-versions.ts';
+import { Functions } from './functions/functions.ts';
+import { RunContents } from './functions/run-contents.ts';
+import { RunQueue } from './functions/run-queue.ts';
+import { Runs } from './functions/runs.ts';
 import { ImageContexts } from './images/image-contexts.ts';
 import { ImageLayers } from './images/image-layers.ts';
 import { Images } from './images/images.ts';
@@ -80,6 +86,12 @@ export interface Store {
   sentContexts: SentContexts;
   playbooks: Playbooks;
   playbookParts: PlaybookParts;
+  functions: Functions;
+  functionVersions: FunctionVersions;
+  functionFiles: FunctionFiles;
+  runs: Runs;
+  runQueue: RunQueue;
+  runContents: RunContents;
   certificates: Certificates;
   activity: Activities;
   reconciled: ReconciledThings;
@@ -157,6 +169,12 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     sentContexts: new SentContexts(connection, sealing),
     playbooks: new Playbooks(connection, sealing),
     playbookParts: new PlaybookParts(connection, sealing),
+    functions: new Functions(connection),
+    functionVersions: new FunctionVersions(connection, sealing),
+    functionFiles: new FunctionFiles(connection, sealing),
+    runs: new Runs(connection, sealing),
+    runQueue: new RunQueue(connection, sealing),
+    runContents: new RunContents(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),

@@ -27,6 +27,17 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   sentContexts: [{ project: 1, digest: 1 }, { usedAt: 1 }],
   images: [{ project: 1, ...NEWEST_FIRST }, { project: 1, name: 1, state: 1, ...NEWEST_FIRST }, { state: 1 }],
   playbooks: [{ project: 1, ...NEWEST_FIRST }, { state: 1 }],
+  functionVersions: [{ files: 1 }],
+  runs: [
+    { project: 1, acceptedAt: -1, _id: -1 },
+    { project: 1, function: 1, acceptedAt: -1, _id: -1 },
+    { project: 1, state: 1, acceptedAt: -1, _id: -1 },
+    { project: 1, outcome: 1, acceptedAt: -1, _id: -1 },
+    { admitted: 1 },
+    { queued: 1 },
+    { wakeAt: 1 },
+    { removeAfter: 1 },
+  ],
   uses: [{ busy: 1 }],
   reconciled: [{ outcome: 1 }],
   idempotency: [{ expiresAt: 1 }],
@@ -48,7 +59,10 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
  * Fields that no two documents have alike. Those without one do not count: on MongoDB by `sparse`, on the embedded store
  * because SQLite takes what is missing for different each time.
  */
-export const UNIQUE: Readonly<Record<string, string>> = { sandboxes: 'heldName' };
+export const UNIQUE: Readonly<Record<string, readonly string[]>> = {
+  sandboxes: ['heldName'],
+  runs: ['slot0', 'slot1'],
+};
 
 /** Makes those that are missing. One at a time: FerretDB ends the connection when several of a command are there already. */
 export async function ensureIndexes(connection: Connection): Promise<void> {
@@ -57,8 +71,11 @@ export async function ensureIndexes(connection: Connection): Promise<void> {
       await reaching(`index ${collection}`, () => connection.collection(collection).createIndex(index));
     }
   }
-  for (const [collection, field] of Object.entries(UNIQUE)) {
-    const options = { unique: true, sparse: true };
-    await reaching(`index ${collection}`, () => connection.collection(collection).createIndex({ [field]: 1 }, options));
+  const options = { unique: true, sparse: true };
+  for (const [collection, fields] of Object.entries(UNIQUE)) {
+    for (const field of fields) {
+      const index = { [field]: 1 } as const;
+      await reaching(`index ${collection}`, () => connection.collection(collection).createIndex(index, options));
+    }
   }
 }

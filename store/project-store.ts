@@ -1,4 +1,5 @@
 import { MayflyError } from '../model/errors.ts';
+import type { FunctionVersion } from '../model/functions/function.ts';
 import type { HostRecord, KnownHost } from '../model/host.ts';
 import { isShared, type PoolRecord, shareOf } from '../model/pools/pool.ts';
 import { mayUseSource, NO_PROJECT, ownerOfSource, type Project } from '../model/project.ts';
@@ -9,6 +10,8 @@ import type { StoredPart } from '../model/snapshots/storage.ts';
 import { PRESENT_TEMPLATE_STATES } from '../model/templates/template.ts';
 import type { ApiKey } from './access/api-keys.ts';
 import type { Store } from './connect.ts';
+import { removeFunction, removeVersion } from './functions/function-removal.ts';
+import type { RunQuery } from './functions/runs.ts';
 import { cursorOf, type PageQuery } from './mongo/page-cursor.ts';
 import type { SandboxPage, SandboxQuery } from './sandboxes/sandboxes.ts';
 import type { CapturePage } from './snapshots/captures.ts';
@@ -183,6 +186,41 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     /** Of a playbook that was found to be the caller's. */
     playbookParts: { get: store.playbookParts.get.bind(store.playbookParts) },
+    functions: {
+      get: (name: string) => store.functions.get({ project, name }),
+      list: () => store.functions.list(project),
+      create: store.functions.create.bind(store.functions),
+      change: (name: string, ...changes: Rest<typeof store.functions.change>) =>
+        store.functions.change({ project, name }, ...changes),
+      remove: (name: string) => removeFunction(store, { project, name }),
+    },
+    functionVersions: {
+      get: (name: string, version: number) => store.functionVersions.get({ project, name }, version),
+      list: (name: string) => store.functionVersions.list({ project, name }),
+      create: store.functionVersions.create.bind(store.functionVersions),
+      remove: (version: FunctionVersion) => removeVersion(store, version),
+    },
+    functionFiles: { put: (digest: string, bytes: Uint8Array) => store.functionFiles.put(project, digest, bytes) },
+    runs: {
+      accept: store.runs.accept.bind(store.runs),
+      get: async (id: string) => own(await store.runs.get(id)),
+      /** Of the project whose key asks, also of operators. */
+      list: (query: Omit<RunQuery, 'project'>) => store.runs.list({ project, ...query }),
+      change: store.runs.change.bind(store.runs),
+      end: store.runs.end.bind(store.runs),
+      /** Whether one of a function has not ended, or something of it may be left. */
+      areOpen: async (name: string) => {
+        if ((await store.runs.admitted({ project, function: name })).length > 0) return true;
+        if (await store.runQueue.next({ project, name }, '')) return true;
+        return (await store.runs.list({ project, function: name, state: 'delayed', limit: 1 })).items.length > 0;
+      },
+    },
+    /** Of a run that was found to be the caller's. */
+    runContents: {
+      put: store.runContents.put.bind(store.runContents),
+      get: store.runContents.get.bind(store.runContents),
+      read: store.runContents.read.bind(store.runContents),
+    },
     imageLayers: { get: (key: string) => store.imageLayers.get(key) },
     bakedSources: {
       get: async (id: string) => own(await bakedSources.get(id)),
@@ -222,6 +260,9 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     storedParts: async (): Promise<StoredPart[]> => (await storedParts(store)).filter(isOwn),
   };
 }
+
+/** What a function is given after its first. */
+type Rest<F extends (...given: never[]) => unknown> = Parameters<F> extends [unknown, ...infer R] ? R : never;
 
 export type ProjectStore = ReturnType<typeof storeOf>;
 

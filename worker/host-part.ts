@@ -76,6 +76,7 @@ export async function startHostPart({
     commandRuns,
     playbooks: { store, ansible: ansibleArchive },
     images: { store, rootProgram: builtRootProgram },
+    functions: { store },
   };
   const worker = runWorkers(await createHostWorkers({ ...options, guests: guests.guests, ...machine }));
   let letGo: Promise<void> | null = null;

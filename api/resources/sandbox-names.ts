@@ -75,7 +75,12 @@ async function requireOwn(c: Context<Env>, id: string): Promise<void> {
 function refuseBuilder({ id, builds }: SandboxRecord, { method, path }: { method: string; path: string }): void {
   const isChange = method === 'POST' || method === 'PUT' || (method === 'DELETE' && isFilePath(path));
   if (!builds || !isChange) return;
-  const what = { image: 'an image is built', source: 'a source is built', playbook: 'a playbook is tried' }[builds];
+  const what = {
+    image: 'an image is built',
+    source: 'a source is built',
+    playbook: 'a playbook is tried',
+    run: 'a function runs',
+  }[builds];
   throw new MayflyError('sandbox_not_running', `${id} is where ${what}: nothing else is done there.`);
 }
 

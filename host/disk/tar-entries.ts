@@ -36,8 +36,8 @@ const TYPES: Record<string, FileType> = {
 };
 const XATTR = 'SCHILY.xattr.';
 
-/** Takes the content of a file, piece by piece. */
-export type Sink = (piece: Buffer) => void;
+/** Takes the content of a file, piece by piece; the next comes when it has taken one. */
+export type Sink = (piece: Buffer) => void | Promise<void>;
 
 /**
  * The files of an archive in the PAX format, as GNU tar and mayfly-diff write it.
@@ -67,7 +67,7 @@ export async function* tarEntries(
     const hash = sinkOf ? null : createHash('sha256');
     const sink = sinkOf?.(entry);
     for await (const piece of reader.pieces(entry.size)) {
-      sink?.(piece);
+      await sink?.(piece);
       hash?.update(piece);
     }
     await reader.pad(entry.size);

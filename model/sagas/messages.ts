@@ -49,7 +49,7 @@ export interface SandboxInput {
    */
   template?: 'builder' | 'probe';
   /** What a build makes of it: callers look at it, and run nothing there. `@default` it is its caller's */
-  builds?: 'image' | 'source' | 'playbook';
+  builds?: 'image' | 'source' | 'playbook' | 'run';
   /** It is made for a pool, and nobody's before it is claimed. `@default` it is made for its caller */
   pool?: Membership;
   /** Why it is made anew though there is a pool of such; absent: there is none, or it was not asked. */

@@ -169,7 +169,7 @@ export interface SandboxRecord {
   /** How it came to its machine; null, or absent in older records: it has not yet, or nobody knows. */
   boot?: Boot | null;
   /** What it was made for by Mayfly itself; absent: for its caller. */
-  builds?: 'image' | 'source' | 'playbook';
+  builds?: 'image' | 'source' | 'playbook' | 'run';
   /** Of a pool's member, also when it was claimed; absent in what was made for its caller. */
   pool?: Membership;
   /** Every host that was ever asked to take it, also those that refused: its proof looks at each. Absent in older records. */

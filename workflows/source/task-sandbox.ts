@@ -34,10 +34,14 @@ const { stateOf } = proxyActivities<ControlActivities>(UNTIL_DONE);
 export class TaskSandbox {
   #child: Sandbox | null = null;
 
-  /** @param otherwise the code of a failure that has none of its own */
+  /**
+   * @param otherwise the code of a failure that has none of its own
+   * @param mayBeThere it is joined where it was begun before. `@default` that is a failure
+   */
   constructor(
     private readonly input: SandboxInput,
     private readonly otherwise: ErrorCode,
+    private readonly mayBeThere = false,
   ) {}
 
   /**
@@ -46,7 +50,7 @@ export class TaskSandbox {
    */
   async start(): Promise<void> {
     const { id: sandboxId, template } = this.input;
-    this.#child = await this.#begin(this.input);
+    this.#child = await (this.mayBeThere ? this.#beginOrJoin() : this.#begin(this.input));
     const wait = { sandboxId, otherwise: this.otherwise, isOffline: template === 'builder' };
     const failure = await awaitRunning.executeWithOptions({ ...WAIT, summary: readable(sandboxId) }, [wait]);
     if (failure) throw refusal(failure.code, failure.message);
@@ -62,6 +66,16 @@ export class TaskSandbox {
     const other = await this.#beginUnlessThere();
     if (other) await this.#end(other);
     throw new Error(`${sandboxId} was ${state}, and has been told once more to end`);
+  }
+
+  /** @returns null where one runs */
+  async #beginOrJoin(): Promise<Sandbox | null> {
+    try {
+      return await this.#begin(this.input);
+    } catch (error) {
+      if (error instanceof WorkflowExecutionAlreadyStartedError) return null;
+      throw error;
+    }
   }
 
   /** @returns null where one runs, which has been told to end */

@@ -1,0 +1,296 @@
+import { createHash } from 'node:crypto';
+import { MayflyError } from '../../model/errors.ts';
+import { type AttemptEnd, endOfAttempt } from '../../model/functions/command-end.ts';
+import type { FunctionSpec } from '../../model/functions/function.ts';
+import { FILES_FOLDER, runEnvironment } from '../../model/functions/guest-layout.ts';
+import { isForWantOfRoom, nextStep } from '../../model/functions/next-step.ts';
+import { type Attempt, lastAttempt, RUN_STATES, type RunOutcome, type RunRecord, UNDER_WAY } from '../../model/functions/run.ts';
+import type { BegunAttempt, NextOfRun, RunInput } from '../../model/functions/run-saga.ts';
+import type { HostRef } from '../../model/host.ts';
+import { commandIdFrom, ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
+import { mayUseSource } from '../../model/project.ts';
+import type { Size } from '../../model/project-limits.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import { type CommandInput, requestedCommand } from '../../model/sandbox/command.ts';
+import { hostOf, isFinal, type SandboxSpec } from '../../model/sandbox/sandbox.ts';
+import { sizeOfSource } from '../../model/source-size.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+
+interface Deps {
+  store: Store;
+  reconciliation: Reconciliation;
+}
+
+/** Its own TTL ends the sandbox of an attempt when nobody else does any more: as late as there is. Seconds. */
+const TTL_SECONDS = 2_592_000;
+const PENDING = { outcome: null, endedAt: null, exitCode: null, signal: null, failure: null, startedAt: null } as const;
+
+/** What a run asks of the store. What runs is read from its version each time. */
+export function createAttemptActivities({ store, reconciliation }: Deps) {
+  async function mustGet(runId: string): Promise<RunRecord> {
+    const run = await store.runs.get(runId);
+    if (run) return run;
+    throw new MayflyError('run_not_found', `There is no run ${runId}.`);
+  }
+
+  /** @throws MayflyError function_gone */
+  async function specOf(run: RunRecord): Promise<FunctionSpec> {
+    const { project, function: name, version: number } = run;
+    const version = await store.functionVersions.get({ project, name }, number);
+    if (version?.digest === run.versionDigest) return version.spec;
+    throw new MayflyError('function_gone', `Version ${number} of ${name} is not there any more.`);
+  }
+
+  /** The size of its sandbox, which the quotas of its project let begin. */
+  async function admitted(run: RunRecord, spec: FunctionSpec, sandboxId: string): Promise<Place> {
+    const projects = await store.projects.known();
+    const project = projects.get(run.project);
+    if (!project || project.deletedAt !== null) {
+      throw new MayflyError('project_not_found', `There is no project ${run.project}.`);
+    }
+    const place = await placeOf(store, run.project, spec);
+    if (!mayUseSource(project, place.source, (id) => projects.has(id))) {
+      throw new MayflyError('source_not_found', `The project ${run.project} may not use ${JSON.stringify(place.source)}.`);
+    }
+    await store.admissions.admit(project, [{ sandboxId, ...place.size }], (id) => reconciliation.isSandboxOpen(id));
+    return place;
+  }
+
+  async function changeLast(run: RunRecord, changes: Partial<Attempt>): Promise<Attempt[]> {
+    return run.attempts.map((each, n) => (n === run.attempts.length - 1 ? { ...each, ...changes } : each));
+  }
+
+  return {
+    /**
+     * What the next attempt is, or the one that is under way: of a run whose workflow was lost. Null: nothing of it is left to do.
+     * @throws MayflyError why it can't be begun, which is written down by {@link endAttempt}
+     */
+    async beginAttempt({ runId }: Pick<RunInput, 'runId'>): Promise<BegunAttempt | null> {
+      const run = await mustGet(runId);
+      const last = lastAttempt(run);
+      if (last && last.cleanup === 'pending') return begunOf(run, last, store);
+      if (!UNDER_WAY.some((state) => state === run.state)) return null;
+      const n = run.attempts.filter(({ outcome }) => outcome !== 'not-started').length + 1;
+      const tries = run.tries + 1;
+      const [sandboxId, commandId] = idsOf(runId, tries);
+      const begunAt = new Date().toISOString();
+      const attempt: Attempt = { n, sandboxId, commandId, begunAt, cleanup: 'pending', ...PENDING };
+      const attempts = [...run.attempts.slice(0, n - 1), attempt];
+      const changes = { tries, attempts, state: 'preparing', waitingFor: null, updatedAt: begunAt } as const;
+      await store.runs.change(runId, UNDER_WAY, changes);
+      return begunOf({ ...run, ...changes }, attempt, store);
+    },
+
+    /** What its sandbox is begun with. @throws MayflyError why there is to be none */
+    async attemptSandbox({ runId }: Pick<RunInput, 'runId'>): Promise<{ spec: SandboxSpec; size: Size }> {
+      const run = await mustGet(runId);
+      const attempt = lastAttempt(run);
+      if (!attempt) throw new MayflyError('internal', `${runId} has no attempt.`);
+      const present = await store.sandboxes.get(attempt.sandboxId);
+      if (present?.size) return { spec: present.spec, size: present.size };
+      const spec = await specOf(run);
+      const { source, size } = await admitted(run, spec, attempt.sandboxId);
+      return { spec: sandboxSpecOf(run, spec, source), size };
+    },
+
+    /** Writes down its command, which is begun by whoever is told. @returns null: it is not to be started any more */
+    async beginRunCommand({ runId }: Pick<RunInput, 'runId'>): Promise<CommandInput | null> {
+      const run = await mustGet(runId);
+      const attempt = lastAttempt(run);
+      const sandbox = attempt && (await store.sandboxes.get(attempt.sandboxId));
+      const host = sandbox && hostOf(sandbox);
+      if (!host) throw new MayflyError('sandbox_ended', `The sandbox of ${runId} is not there any more.`);
+      const { commandId, sandboxId, n } = attempt;
+      const input = { commandId, sandboxId, ...host };
+      const present = await store.commands.get(commandId);
+      if (present && present.state !== 'requested') return input;
+      if (!present && (run.cancelledBy !== null || isExpired(run))) return null;
+      const spec = await specOf(run);
+      const deadline = new Date(Date.now() + spec.timeoutSeconds * 1_000).toISOString();
+      const env = runEnvironment(spec.env, { runId, attempt: n, deadline });
+      const stdin = (await store.runs.eventOf(runId)) ?? (await store.runContents.get(runId, 'event'));
+      if (!stdin) throw new MayflyError('internal', `The event of ${runId} is not there any more.`);
+      const record = requestedCommand(commandId, { id: sandboxId, ...host }, commandOf(spec, env), run.createdBy);
+      await Promise.all([
+        store.commands.create(record),
+        store.commandInputs.keep(commandId, { env, stdin }),
+        store.activity.openCommand(sandboxId, commandId),
+      ]);
+      const at = new Date().toISOString();
+      await store.runs.change(runId, UNDER_WAY, { state: 'running', startedAt: run.startedAt ?? at, updatedAt: at });
+      return input;
+    },
+
+    /** How its process ended. */
+    async commandEnd({ runId }: Pick<RunInput, 'runId'>): Promise<AttemptEnd> {
+      const attempt = lastAttempt(await mustGet(runId));
+      const command = attempt && (await store.commands.get(attempt.commandId));
+      if (!command) throw new MayflyError('internal', `The command of ${runId} is not there any more.`);
+      const end = endOfAttempt(command);
+      if (end.outcome !== 'not-started') {
+        await store.runs.change(runId, UNDER_WAY, { state: 'collecting', updatedAt: new Date().toISOString() });
+      }
+      return end;
+    },
+
+    /**
+     * Writes down how an attempt ended, and with it the run, unless something comes after it.
+     * @param fetched what was fetched of it
+     */
+    async endAttempt({ runId, end, fetched, event }: AttemptEnded): Promise<void> {
+      const run = await mustGet(runId);
+      if (lastAttempt(run)?.outcome) return;
+      const at = new Date().toISOString();
+      const isFailedStart = end.outcome === 'not-started' && !isForWantOfRoom(end);
+      const attempts = await changeLast(run, { ...end, endedAt: at });
+      const failedStarts = run.failedStarts + (isFailedStart ? 1 : 0);
+      const changes = { attempts, failedStarts, updatedAt: at, ...fetched };
+      const spec = await specOf(run).catch(unlessGone);
+      const next = spec ? nextStep({ ...run, ...changes }, spec, Date.now()) : ({ step: 'end' } as const);
+      if (next.step !== 'end') {
+        await store.runs.change(runId, UNDER_WAY, changes);
+        return;
+      }
+      const { exitCode, signal, failure } = end;
+      const outcome = outcomeOf({ ...run, ...changes }, end);
+      const ended = { ...changes, exitCode, signal, failure, outcome, endedAt: at };
+      await store.audit.record(runId, { ...event, detail: { ...event.detail, outcome, exitCode, signal } });
+      await store.runs.end(runId, UNDER_WAY, ended, spec?.retentionDays ?? 30);
+    },
+
+    /** Says whether a run waits for its host. */
+    async showRun({ runId, isWaiting }: { runId: string; isWaiting: boolean }): Promise<void> {
+      await store.runs.change(runId, RUN_STATES, { waitingFor: isWaiting ? 'host' : null });
+    },
+
+    /** Where its sandbox is. */
+    async attemptHost({ runId }: Pick<RunInput, 'runId'>): Promise<HostRef> {
+      const attempt = lastAttempt(await mustGet(runId));
+      const sandbox = attempt && (await store.sandboxes.get(attempt.sandboxId));
+      const host = sandbox && hostOf(sandbox);
+      if (host) return host;
+      throw new MayflyError('sandbox_ended', `The sandbox of ${runId} is not there any more.`);
+    },
+
+    /** Has the run go on from what is proved of its sandbox, which has ended. */
+    async leaveAttempt({ runId, event }: { runId: string; event: AuditEvent }): Promise<NextOfRun> {
+      const run = await mustGet(runId);
+      const attempt = lastAttempt(run);
+      if (!attempt) return { step: 'end' };
+      const sandbox = await store.sandboxes.get(attempt.sandboxId);
+      if (sandbox ? !isFinal(sandbox.state) : await reconciliation.isSandboxOpen(attempt.sandboxId)) {
+        await reconciliation.end(attempt.sandboxId);
+        throw new Error(`${attempt.sandboxId} has not ended`);
+      }
+      const cleanup = sandbox?.proof?.unproved === undefined ? 'proved' : 'unproved';
+      const at = new Date().toISOString();
+      const changes = { attempts: await changeLast(run, { cleanup }), cleanup, updatedAt: at } as const;
+      if (run.state === 'ended') {
+        await store.audit.record(runId, { ...event, detail: { ...event.detail, cleanup } });
+        await store.runs.free(runId, changes);
+        return { step: 'end' };
+      }
+      const spec = await specOf(run).catch(unlessGone);
+      const next = spec ? nextStep(run, spec, Date.now()) : ({ step: 'end' } as const);
+      if (next.step === 'retry') {
+        await store.runs.change(runId, UNDER_WAY, { ...changes, cleanup: 'pending', waitingFor: 'retry' });
+        return next;
+      }
+      const fullUntil = new Date(Date.now() + (next.step === 'requeue' ? next.pauseMs : 0)).toISOString();
+      await store.functions.change({ project: run.project, name: run.function }, { fullUntil });
+      await store.runs.requeue(run, { ...changes, cleanup: 'none', waitingFor: 'capacity' });
+      return { step: 'requeue' };
+    },
+  };
+}
+
+export type AttemptActivities = ReturnType<typeof createAttemptActivities>;
+
+export interface AttemptEnded {
+  runId: string;
+  end: AttemptEnd;
+  fetched: Partial<Pick<RunRecord, 'result' | 'artifacts'>>;
+  event: AuditEvent;
+}
+
+interface Place {
+  source: string;
+  size: Size;
+}
+
+/** @throws MayflyError snapshot_not_found */
+async function placeOf(store: Store, project: string, spec: FunctionSpec): Promise<Place> {
+  const { snapshotId, cpus, memoryMib } = spec;
+  const hosts = await store.hosts.list();
+  if (snapshotId === null) {
+    const source = spec.source ?? '';
+    return { source, size: sizeOfSource(source, hosts, { cpus, memoryMib }) };
+  }
+  const snapshot = await store.snapshots.get(snapshotId);
+  if (snapshot?.project !== project) {
+    throw new MayflyError('snapshot_not_found', `There is no snapshot ${snapshotId} any more.`);
+  }
+  const saved = snapshot.kind === 'full' ? snapshot.size : undefined;
+  const wished = { cpus: cpus ?? saved?.cpus, memoryMib: memoryMib ?? saved?.memoryMib };
+  return { source: snapshot.source, size: sizeOfSource(snapshot.source, hosts, wished) };
+}
+
+function sandboxSpecOf(run: RunRecord, spec: FunctionSpec, source: string): SandboxSpec {
+  return {
+    source,
+    snapshotId: spec.snapshotId,
+    captureId: null,
+    cpus: spec.cpus,
+    memoryMib: spec.memoryMib,
+    ttlSeconds: TTL_SECONDS,
+    idleSeconds: null,
+    autoResume: false,
+    metadata: { purpose: `runs ${run.function}`, run: run.id },
+    agentId: null,
+    network: spec.network,
+  };
+}
+
+function commandOf(spec: FunctionSpec, env: Record<string, string>) {
+  return {
+    command: spec.command,
+    argv: spec.argv,
+    envNames: Object.keys(env),
+    cwd: FILES_FOLDER,
+    user: spec.user,
+    timeoutSeconds: spec.timeoutSeconds,
+    maxOutputBytes: spec.logBytes,
+    stdinOpen: false,
+  };
+}
+
+/** @param tries how many sandboxes were begun for the run, this among them */
+function idsOf(runId: string, tries: number): [sandboxId: string, commandId: string] {
+  const bytes = (what: string) =>
+    createHash('sha256').update(`${runId}/${tries}/${what}`).digest().subarray(0, ID_BYTES);
+  return [sandboxIdFrom(bytes('sandbox')), commandIdFrom(bytes('command'))];
+}
+
+async function begunOf({ id: runId }: RunRecord, attempt: Attempt, store: Store): Promise<BegunAttempt> {
+  const { n, sandboxId, commandId, outcome, begunAt } = attempt;
+  const [sandbox, command] = await Promise.all([store.sandboxes.get(sandboxId), store.commands.get(commandId)]);
+  const isStarted = command !== null && command.state !== 'requested';
+  return { runId, n, sandboxId, commandId, begunAt, isPresent: sandbox !== null, isStarted, hasEnded: outcome !== null };
+}
+
+function isExpired({ expiresAt }: RunRecord): boolean {
+  return Date.parse(expiresAt) <= Date.now();
+}
+
+/** Of a run with which nothing comes after this attempt. */
+function outcomeOf(run: RunRecord, { outcome }: AttemptEnd): RunOutcome {
+  if (outcome !== 'not-started') return outcome ?? 'unknown';
+  if (run.cancelledBy !== null) return 'cancelled';
+  return isExpired(run) ? 'expired' : 'not-started';
+}
+
+function unlessGone(error: unknown): null {
+  if (error instanceof MayflyError && error.code === 'function_gone') return null;
+  throw error;
+}

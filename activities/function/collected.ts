@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto';
+import { type Sink, type TarEntry, tarEntries } from '../../host/disk/tar-entries.ts';
+import type { StepContext } from '../../host/step-context.ts';
+import { matchesPath } from '../../model/dockerfile/patterns/glob.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { FunctionSpec } from '../../model/functions/function.ts';
+import { ARTIFACTS_FOLDER, DEFAULT_RESULT_TYPE, RESULT_FILE } from '../../model/functions/guest-layout.ts';
+import type { RunArtifact, RunResult } from '../../model/functions/run.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { Store } from '../../store/connect.ts';
+import type { GuestRequests } from './guest-requests.ts';
+
+/** Files, folders and links of the folder of artifacts that are looked at, whether they are fetched or not. */
+const MOST_ENTRIES = 20_000;
+/** RFC 9110 §8.3.1, without parameters that are quoted. */
+const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:; ?[\w-]+=[\w.-]+){0,4}$/;
+const TYPE_BYTES = 512;
+
+type Contents = Pick<Store, 'runContents'>['runContents'];
+
+/**
+ * The result of a run. What comes within the limit is kept, whatever is wrong with it.
+ * @param isPartial its process did not succeed: then nothing is wrong
+ * @throws MayflyError result_too_large, result_invalid; `partial` is kept before
+ */
+export async function collectedResult(
+  guest: GuestRequests,
+  { runContents, runId }: { runContents: Contents; runId: string },
+  { result: { maxBytes } }: Pick<FunctionSpec, 'result'>,
+  isPartial: boolean,
+): Promise<{ result: RunResult | null; problem: MayflyError | null }> {
+  const found = await guest.look(RESULT_FILE);
+  if (!found) return { result: null, problem: null };
+  if (found.type !== 'file') return { result: null, problem: invalid(`it is no regular file but a ${found.type}`) };
+  const bytes = await guest.read(RESULT_FILE, maxBytes);
+  const { contentType, problem: ofType } = await typeOf(guest);
+  const tooLarge = found.size > maxBytes ? new MayflyError('result_too_large', largeText(found.size, maxBytes)) : null;
+  const problem = tooLarge ?? ofType ?? notJson(contentType, bytes);
+  await runContents.put(runId, 'result', bytes);
+  const partial = isPartial || problem !== null;
+  return { result: { contentType, bytes: bytes.length, digest: sha256(bytes), partial }, problem };
+}
+
+async function typeOf(guest: GuestRequests): Promise<{ contentType: string; problem: MayflyError | null }> {
+  const found = await guest.look(`${RESULT_FILE}.type`);
+  if (!found) return { contentType: DEFAULT_RESULT_TYPE, problem: null };
+  const text = found.type === 'file' ? (await guest.read(`${RESULT_FILE}.type`, TYPE_BYTES)).toString('latin1').trim() : '';
+  if (MEDIA_TYPE.test(text)) return { contentType: text, problem: null };
+  return { contentType: 'application/octet-stream', problem: invalid('$MAYFLY_RESULT.type names no media type') };
+}
+
+function notJson(contentType: string, bytes: Uint8Array): MayflyError | null {
+  if (!/^application\/(?:[\w.-]+\+)?json(?:;|$)/i.test(contentType)) return null;
+  try {
+    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return null;
+  } catch (cause) {
+    return new MayflyError('result_invalid', 'The result is announced as JSON, and does not parse.', { cause });
+  }
+}
+
+function invalid(why: string): MayflyError {
+  return new MayflyError('result_invalid', `The result is not one: ${why}.`);
+}
+
+function largeText(bytes: number, limit: number): string {
+  return `The result has ${bytes} bytes, ${limit} at most are taken.`;
+}
+
+/**
+ * The artifacts of a run: regular files below their folder, nothing that is a link. Those that came before one that is too
+ * large, or one too many, are kept.
+ */
+export async function collectedArtifacts(
+  guest: GuestRequests,
+  { runContents, runId }: { runContents: Contents; runId: string },
+  { artifacts: { globs, maxBytes } }: Pick<FunctionSpec, 'artifacts'>,
+  { alive }: Pick<StepContext, 'alive'>,
+): Promise<{ artifacts: RunArtifact[]; problem: MayflyError | null }> {
+  const artifacts: RunArtifact[] = [];
+  const found = globs.length === 0 ? null : await guest.look(ARTIFACTS_FOLDER);
+  if (!found) return { artifacts, problem: null };
+  if (found.type !== 'directory') return { artifacts, problem: invalid('$MAYFLY_ARTIFACTS is no folder any more') };
+  const patterns = globs.map((glob) => glob.split('/'));
+  const fetching = new Fetching(runContents, runId, maxBytes);
+  const sinkOf = (entry: TarEntry): Sink | null => fetching.take(entry, patterns);
+  try {
+    for await (const entry of tarEntries(await guest.tar(ARTIFACTS_FOLDER), sinkOf)) {
+      const artifact = await fetching.taken(entry);
+      if (artifact) artifacts.push(artifact);
+      if (artifacts.length % 50 === 1) alive(`${artifacts.length} artifacts`);
+    }
+    return { artifacts, problem: null };
+  } catch (error) {
+    if (error instanceof MayflyError && error.code.startsWith('result_')) return { artifacts, problem: error };
+    throw error;
+  }
+}
+
+/** One archive, as it comes. */
+class Fetching {
+  #entries = 0;
+  #left: number;
+  #n = 0;
+  #hash = createHash('sha256');
+  #writer: ReturnType<Contents['writer']> | null = null;
+
+  constructor(
+    private readonly contents: Contents,
+    private readonly runId: string,
+    private readonly maxBytes: number,
+  ) {
+    this.#left = maxBytes;
+  }
+
+  /** @throws MayflyError result_too_large, result_invalid */
+  take(entry: TarEntry, patterns: readonly string[][]): Sink | null {
+    const skipped: Sink = () => undefined;
+    if (++this.#entries > MOST_ENTRIES) {
+      throw new MayflyError('result_too_large', `$MAYFLY_ARTIFACTS has more than ${MOST_ENTRIES} entries.`);
+    }
+    this.#writer = null;
+    const parts = entry.path.split('/').slice(1);
+    if (entry.type !== 'file' || entry.sameAs !== null || !patterns.some((one) => matchesPath(one, parts))) return skipped;
+    if (this.#n >= LIMITS.functions.artifacts) {
+      throw new MayflyError('result_too_large', `There are more than ${LIMITS.functions.artifacts} artifacts.`);
+    }
+    if (entry.size > this.#left) {
+      throw new MayflyError('result_too_large', `The artifacts have more than ${this.maxBytes} bytes.`);
+    }
+    nameOf(entry);
+    this.#left -= entry.size;
+    this.#hash = createHash('sha256');
+    const writer = this.contents.writer(this.runId, `artifact/${this.#n}`);
+    this.#writer = writer;
+    return (piece) => {
+      this.#hash.update(piece);
+      return writer.write(Buffer.from(piece));
+    };
+  }
+
+  async taken(entry: TarEntry): Promise<RunArtifact | null> {
+    if (!this.#writer) return null;
+    await this.#writer.end();
+    this.#n += 1;
+    return { path: nameOf(entry), bytes: entry.size, digest: this.#hash.digest('hex') };
+  }
+}
+
+/** @throws MayflyError result_invalid */
+function nameOf({ path }: TarEntry): string {
+  const bytes = Buffer.from(path, 'latin1').subarray(1);
+  try {
+    const name = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    if (!/[\p{Cc}\p{Cf}]/u.test(name)) return name;
+  } catch {
+    // said below
+  }
+  throw new MayflyError('result_invalid', 'An artifact has a name with control characters, or one that is not UTF-8.');
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

@@ -1,0 +1,71 @@
+import type { Readable } from 'node:stream';
+import type { AgentSession } from '../../host/guest/agent-session.ts';
+import { MayflyError } from '../../model/errors.ts';
+
+type Agent = Pick<AgentSession, 'request'>;
+
+/** What is at a path of a guest; a symbolic link is itself. */
+export interface Found {
+  type: string;
+  size: number;
+}
+
+/** What is asked of a guest whose answers are not trusted to be brief, or sensible. */
+export class GuestRequests {
+  constructor(
+    private readonly agent: Agent,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** Unpacks an archive into a folder, which is made. @param user whose it is; null: the login user's @throws MayflyError guest_failed, guest_disk_full */
+  async putTar(folder: string, archive: Uint8Array, user: string | null): Promise<void> {
+    const owner = user === null ? '' : `&user=${encodeURIComponent(user)}`;
+    const path = `/v1/tar?path=${encoded(folder)}&parents=true${owner}`;
+    const headers = { 'content-type': 'application/x-tar' };
+    const answer = await this.agent.request({ method: 'PUT', path, headers, body: archive, signal: this.signal });
+    answer.body.resume();
+    if (answer.status < 300) return;
+    if (answer.status === 507) throw new MayflyError('guest_disk_full', 'The guest has no room for its event and files.');
+    const why = answer.status === 400 && user !== null ? `: it may have no user ${JSON.stringify(user)}` : '';
+    throw new MayflyError('guest_failed', `The guest answered ${answer.status} to its event and files${why}.`);
+  }
+
+  /** Null: there is nothing. */
+  async look(path: string): Promise<Found | null> {
+    const asked = { method: 'HEAD', path: `/v1/files?path=${encoded(path)}`, signal: this.signal } as const;
+    const { status, headers, body } = await this.agent.request(asked);
+    body.resume();
+    if (status === 404) return null;
+    if (status !== 200) throw new MayflyError('guest_failed', `The guest answered ${status} to a look at ${path}.`);
+    return { type: String(headers['x-mayfly-type'] ?? 'unknown'), size: Number(headers['content-length'] ?? 0) };
+  }
+
+  /** The first bytes of a file. */
+  async read(path: string, maxBytes: number): Promise<Buffer> {
+    const body = await this.#stream(`/v1/files?path=${encoded(path)}`);
+    const pieces: Buffer[] = [];
+    let left = maxBytes;
+    for await (const piece of body as AsyncIterable<Buffer>) {
+      pieces.push(piece.subarray(0, left));
+      left -= piece.length;
+      if (left <= 0) break; // which destroys it
+    }
+    return Buffer.concat(pieces);
+  }
+
+  /** A folder as an archive, to be read to its end or destroyed. */
+  tar(folder: string): Promise<Readable> {
+    return this.#stream(`/v1/tar?path=${encoded(folder)}`);
+  }
+
+  async #stream(path: string): Promise<Readable> {
+    const { status, body } = await this.agent.request({ method: 'GET', path, signal: this.signal });
+    if (status === 200) return body;
+    body.destroy();
+    throw new MayflyError('guest_failed', `The guest answered ${status} when its result was fetched.`);
+  }
+}
+
+function encoded(path: string): string {
+  return Buffer.from(path).toString('base64url');
+}

@@ -1,0 +1,94 @@
+import type { AgentSession } from '../../host/guest/agent-session.ts';
+import type { StepContext } from '../../host/step-context.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { FunctionSpec } from '../../model/functions/function.ts';
+import { FILES_FOLDER, GUEST_FOLDER } from '../../model/functions/guest-layout.ts';
+import type { RunArtifact, RunFailure, RunRecord, RunResult } from '../../model/functions/run.ts';
+import { isRunId, isSandboxId } from '../../model/ids.ts';
+import { type TarEntry, tarOf } from '../../model/image/tar.ts';
+import type { Store } from '../../store/connect.ts';
+import { stepContext } from '../step/step-context.ts';
+import type { StepTarget } from '../step/steps.ts';
+import { collectedArtifacts, collectedResult } from './collected.ts';
+import { GuestRequests } from './guest-requests.ts';
+
+export interface RunHostDeps {
+  guests: { agent(sandboxId: string, context: StepContext): Promise<Pick<AgentSession, 'request'>> };
+  functions: { store: Pick<Store, 'runs' | 'runContents' | 'functionVersions' | 'functionFiles'> };
+}
+
+export interface RunTarget extends StepTarget {
+  runId: string;
+}
+
+export interface CollectInput extends RunTarget {
+  /** Its process did not succeed. */
+  isPartial: boolean;
+}
+
+export interface Collected {
+  result: RunResult | null;
+  artifacts: RunArtifact[];
+  /** Why it is not what the function was to write. */
+  failure: RunFailure | null;
+}
+
+/** What is done for a run where its sandbox is. What goes in and comes out goes through no payload. */
+export function createRunHostActivities({ guests, functions: { store } }: RunHostDeps) {
+  async function known({ runId, sandboxId }: RunTarget): Promise<{ run: RunRecord; spec: FunctionSpec }> {
+    if (!isRunId(runId) || !isSandboxId(sandboxId)) throw new MayflyError('invalid_id', 'That is no run, or no sandbox.');
+    const run = await store.runs.get(runId);
+    if (!run?.attempts.some((attempt) => attempt.sandboxId === sandboxId)) {
+      throw new MayflyError('run_not_found', `${sandboxId} is not of the run ${runId}.`);
+    }
+    const version = await store.functionVersions.get({ project: run.project, name: run.function }, run.version);
+    if (version?.digest === run.versionDigest) return { run, spec: version.spec };
+    throw new MayflyError('function_gone', `Version ${run.version} of ${run.function} is not there any more.`);
+  }
+
+  async function guestOf({ sandboxId }: RunTarget, context: StepContext): Promise<GuestRequests> {
+    return new GuestRequests(await guests.agent(sandboxId, context), context.signal);
+  }
+
+  return {
+    /** Puts the event and the function's files into its sandbox, in place of what an earlier attempt has put there. */
+    async placeRunFiles(target: RunTarget): Promise<void> {
+      const { run, spec } = await known(target);
+      const context = stepContext();
+      const event = (await store.runs.eventOf(run.id)) ?? (await store.runContents.get(run.id, 'event'));
+      if (!event) throw new MayflyError('function_gone', `The event of ${run.id} is not there any more.`);
+      const guest = await guestOf(target, context);
+      await guest.putTar(GUEST_FOLDER, tarOf(layoutOf(event)), spec.user);
+      if (spec.filesDigest === null) return;
+      const files = await store.functionFiles.get(run.project, spec.filesDigest);
+      if (!files) throw new MayflyError('function_gone', `The files of ${run.function} are not there any more.`);
+      context.alive('putting its files into the guest');
+      await guest.putTar(FILES_FOLDER, files, spec.user);
+    },
+
+    /** Fetches what a process that has ended has left. */
+    async collectRun(target: CollectInput): Promise<Collected> {
+      const { run, spec } = await known(target);
+      const context = stepContext();
+      const guest = await guestOf(target, context);
+      const place = { runContents: store.runContents, runId: run.id };
+      const { result, problem } = await collectedResult(guest, place, spec, target.isPartial);
+      const fetched = await collectedArtifacts(guest, place, spec, context);
+      const wrong = problem ?? fetched.problem;
+      const failure = wrong && { code: wrong.code, message: wrong.message };
+      return { result, artifacts: fetched.artifacts, failure };
+    },
+  };
+}
+
+export type RunHostActivities = ReturnType<typeof createRunHostActivities>;
+
+function layoutOf(event: Uint8Array): TarEntry[] {
+  const folder = (path: string): TarEntry => ({ path, type: 'directory', mode: 0o755, bytes: new Uint8Array(), link: null });
+  return [
+    folder('files'),
+    folder('out'),
+    folder('out/artifacts'),
+    { path: 'event.json', type: 'file', mode: 0o644, bytes: event, link: null },
+  ];
+}

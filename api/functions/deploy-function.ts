@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto';
+import { runsOf } from '../../model/approvals/command-pattern.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { FunctionRecord, FunctionSpec, FunctionVersion } from '../../model/functions/function.ts';
+import { tarEntries } from '../../model/image/tar-scanner.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import { canonicalJson } from '../../store/audit/canonical-json.ts';
+import { refuseUnlessAllowed } from '../approvals/permission.ts';
+import type { RequestDeps } from '../http/context.ts';
+import { placeableOrigin } from '../resources/placement.ts';
+import type { DeployRequest } from './function-schemas.ts';
+
+export interface Deployed {
+  function: FunctionRecord;
+  version: FunctionVersion;
+  /** Nothing of that content was there. */
+  isNew: boolean;
+}
+
+/**
+ * Deploys a function: the same content again is the version that is there.
+ * @throws MayflyError what placing refuses with, retry_needs_idempotent, functions_full, function_draining, policy_denied
+ */
+export async function deployFunction(
+  deps: RequestDeps,
+  actor: OwnedActor,
+  name: string,
+  request: DeployRequest,
+): Promise<Deployed> {
+  const { store } = deps;
+  const files = request.files ? Buffer.from(request.files.tar, 'base64') : null;
+  const spec = await specOf(deps, actor.project, request, files);
+  const present = await store.functions.get(name);
+  if (present?.state === 'draining') throw new MayflyError('function_draining', `${name} is being deleted.`);
+  if (!present && (await store.functions.list()).length >= LIMITS.functions.count) {
+    throw new MayflyError('functions_full', `${actor.project} has ${LIMITS.functions.count} functions.`);
+  }
+  if (files && spec.filesDigest !== null) await store.functionFiles.put(spec.filesDigest, files);
+  const { version, isNew } = await ensureVersion(deps, actor, name, spec);
+  const record = await activated(deps, actor, name, version.version);
+  await removeOld(deps, name, record.activeVersion);
+  return { function: record, version, isNew };
+}
+
+/** Has events accepted for a version from now on. @throws MayflyError function_draining */
+export async function activated(
+  { store }: RequestDeps,
+  createdBy: OwnedActor,
+  name: string,
+  activeVersion: number,
+): Promise<FunctionRecord> {
+  const at = new Date().toISOString();
+  const { project } = createdBy;
+  const fresh = { project, name, state: 'active', activeVersion, fullUntil: null, createdBy } as const;
+  await store.functions.create({ ...fresh, createdAt: at, updatedAt: at });
+  for (const state of ['active', 'paused'] as const) {
+    if (await store.functions.change(name, { activeVersion, updatedAt: at }, { state })) break;
+  }
+  const found = await store.functions.get(name);
+  if (found?.activeVersion === activeVersion && found.state !== 'draining') return found;
+  throw new MayflyError('function_draining', `${name} is being deleted, or deployed by somebody else.`);
+}
+
+async function specOf(
+  deps: RequestDeps,
+  project: string,
+  request: DeployRequest,
+  files: Buffer | null,
+): Promise<FunctionSpec> {
+  const { retry, idempotent, input, cpus, memoryMib, command, argv, user, ...rest } = request;
+  if (retry.maxAttempts > 1 && !idempotent) {
+    throw new MayflyError('retry_needs_idempotent', `retry.maxAttempts is ${retry.maxAttempts}, and idempotent is false.`, {
+      fields: [{ field: 'retry.maxAttempts', problem: 'needs `idempotent: true` to be more than 1' }],
+    });
+  }
+  const { source, snapshotId, network, size } = await placeableOrigin(deps.store, request);
+  const facts = { egress: network.egress, memoryMib: size.memoryMib, runs: runsOf(request) };
+  await refuseUnlessAllowed(deps, project, facts, 'have somebody deploy it whom the policy lets');
+  if (files) refuseUnlessTar(files);
+  const { files: _files, source: _source, snapshotId: _snapshot, network: _network, ...plain } = rest;
+  return {
+    ...plain,
+    source: snapshotId === null ? source : null,
+    snapshotId,
+    filesDigest: files && createHash('sha256').update(files).digest('hex'),
+    command: command ?? null,
+    argv: argv ?? null,
+    user: user ?? null,
+    input: { schema: input.schema ?? null, maxBytes: input.maxBytes },
+    retry: { ...retry, exitCodes: retry.exitCodes ?? null },
+    idempotent,
+    concurrency: concurrencyOf(request),
+    network: { egress: network.egress },
+    cpus: cpus ?? null,
+    memoryMib: memoryMib ?? null,
+  };
+}
+
+/** One that names no rule has one: nothing is without a bound. */
+function concurrencyOf({ concurrency }: DeployRequest): FunctionSpec['concurrency'] {
+  if (concurrency.length === 0) {
+    return [{ limit: LIMITS.functions.concurrency.limit.default, key: null, onFull: 'queue' }];
+  }
+  return concurrency.map(({ key = null, ...rule }) => ({ ...rule, key }));
+}
+
+/** @throws MayflyError invalid_request */
+function refuseUnlessTar(files: Uint8Array): void {
+  try {
+    tarEntries(files);
+  } catch (cause) {
+    const problem = cause instanceof MayflyError ? cause.message : 'is no tar archive';
+    const fields = [{ field: 'files.tar', problem }];
+    throw new MayflyError('invalid_request', 'The files of the function are not taken.', { cause, fields });
+  }
+}
+
+async function ensureVersion(
+  { store }: RequestDeps,
+  createdBy: OwnedActor,
+  name: string,
+  spec: FunctionSpec,
+): Promise<{ version: FunctionVersion; isNew: boolean }> {
+  const digest = createHash('sha256').update(canonicalJson(spec)).digest('hex');
+  for (;;) {
+    const known = await store.functionVersions.list(name);
+    const same = known.find((each) => each.digest === digest);
+    if (same) return { version: same, isNew: false };
+    const version: FunctionVersion = {
+      project: createdBy.project,
+      function: name,
+      version: (known[0]?.version ?? 0) + 1,
+      digest,
+      spec,
+      createdBy,
+      createdAt: new Date().toISOString(),
+    };
+    if (await store.functionVersions.create(version)) return { version, isNew: true };
+  }
+}
+
+/** The oldest that are not active: of their runs that wait none is started. */
+async function removeOld({ store }: RequestDeps, name: string, active: number): Promise<void> {
+  const known = await store.functionVersions.list(name);
+  for (const old of known.slice(LIMITS.functions.versions)) {
+    if (old.version !== active) await store.functionVersions.remove(old);
+  }
+}

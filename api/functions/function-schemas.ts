@@ -1,0 +1,169 @@
+import { z } from '@hono/zod-openapi';
+import {
+  FUNCTION_NAME_PATTERN,
+  FUNCTION_STATES,
+  isFunctionName,
+  ON_FULL,
+  RETRIED_OUTCOMES,
+} from '../../model/functions/function.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { actor, instant, printable, SOURCE_NAME_PATTERN, snapshotId, whole, wholeText } from '../http/schemas.ts';
+
+const { functions: limits, command, cpus, memoryMib } = LIMITS;
+
+export const functionName = z.string().refine(isFunctionName, 'is not the name of a function').openapi({
+  pattern: FUNCTION_NAME_PATTERN,
+  example: 'summarise',
+});
+export const functionParams = z.strictObject({ name: functionName.openapi({ param: { name: 'name', in: 'path' } }) });
+export const versionParams = functionParams.extend({
+  version: wholeText(1, 9_999_999).openapi({ param: { name: 'version', in: 'path' } }),
+});
+export const deleteQuery = z.strictObject({
+  drain: z.enum(['true', 'false']).optional().openapi({ description: 'Delete it when its runs have ended' }),
+});
+
+const seconds = (limit: { min: number; max: number }) => whole(limit, 'seconds');
+const bytes = (limit: { min: number; max: number }) => whole(limit, 'bytes');
+const pointer = z
+  .string()
+  .max(1_024)
+  .regex(/^(?:\/(?:[^~/]|~[01])*)*$/u, 'is no JSON Pointer')
+  .openapi({ description: 'A JSON Pointer (RFC 6901) into the data of an event', example: '/customer/id' });
+const variable = z.string().max(command.maxVariableBytes);
+
+const concurrency = z.strictObject({
+  limit: whole(limits.concurrency.limit, 'runs'),
+  key: pointer.optional(),
+  onFull: z.enum(ON_FULL).default('queue'),
+});
+
+const backoff = z.strictObject({
+  initialSeconds: z.number().min(0).max(limits.backoffSeconds.max).default(1),
+  factor: z.number().min(1).max(10).default(2),
+  maxSeconds: z.number().min(0).max(limits.backoffSeconds.max).default(300),
+  jitter: z.boolean().default(true),
+});
+
+const retry = z.strictObject({
+  maxAttempts: whole(limits.maxAttempts, 'attempts').default(limits.maxAttempts.default),
+  on: z
+    .array(z.enum(RETRIED_OUTCOMES))
+    .max(RETRIED_OUTCOMES.length)
+    .default([...RETRIED_OUTCOMES]),
+  exitCodes: z.array(z.int().min(1).max(255)).max(255).optional(),
+  backoff: backoff.prefault({}),
+});
+
+export const deployFunction = z
+  .strictObject({
+    source: printable(LIMITS.sourceName.maxLength)
+      .refine((name) => /^[A-Za-z0-9]/.test(name), 'must begin with a letter or a digit')
+      .optional()
+      .openapi({ pattern: SOURCE_NAME_PATTERN }),
+    snapshotId: snapshotId.optional(),
+    files: z
+      .strictObject({ tar: z.base64().max(Math.ceil(limits.filesBytes / 3) * 4) })
+      .optional()
+      .openapi({ description: `A tar archive, ${limits.filesBytes} bytes at most: its process begins among these files` }),
+    command: z.string().min(1).max(command.maxLength).optional(),
+    argv: z.array(z.string().max(command.maxLength)).min(1).max(command.maxArguments).optional(),
+    user: printable(32).optional(),
+    env: z
+      .record(z.string().regex(/^(?!MAYFLY_)[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable of a caller'), variable)
+      .refine((env) => Object.keys(env).length <= command.maxVariables, `has more than ${command.maxVariables} variables`)
+      .refine((env) => JSON.stringify(env).length <= limits.envBytes, `has more than ${limits.envBytes} bytes`)
+      .default({}),
+    input: z
+      .strictObject({
+        schema: z.unknown().optional().openapi({ description: 'JSON Schema 2020-12 of the data of its events' }),
+        maxBytes: bytes(limits.eventBytes).default(limits.eventBytes.default),
+      })
+      .prefault({}),
+    timeoutSeconds: seconds(limits.timeoutSeconds).default(limits.timeoutSeconds.default),
+    maxEventAgeSeconds: seconds(limits.maxEventAgeSeconds).default(limits.maxEventAgeSeconds.default),
+    retry: retry.prefault({}),
+    idempotent: z.boolean().default(false),
+    concurrency: z
+      .array(concurrency)
+      .max(limits.concurrency.rules)
+      .default([]),
+    priority: z.int().min(0).max(9).default(0),
+    network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
+    cpus: whole(cpus, 'CPUs').optional(),
+    memoryMib: whole(memoryMib, 'MiB').optional(),
+    result: z.strictObject({ maxBytes: bytes(limits.resultBytes).default(limits.resultBytes.default) }).prefault({}),
+    artifacts: z
+      .strictObject({
+        globs: z.array(z.string().min(1).max(limits.globs.maxLength)).max(limits.globs.max).default(['**']),
+        maxBytes: bytes(limits.artifactBytes).default(limits.artifactBytes.default),
+      })
+      .prefault({}),
+    logBytes: bytes(limits.logBytes).default(limits.logBytes.default),
+    retentionDays: whole(limits.retentionDays, 'days').default(limits.retentionDays.default),
+  })
+  .refine(({ source, snapshotId: of }) => (source === undefined) !== (of === undefined), {
+    path: ['source'],
+    message: 'must be set, or `snapshotId`, and not both',
+  })
+  .refine(({ command: text, argv }) => (text === undefined) !== (argv === undefined), {
+    path: ['command'],
+    message: 'must be set, or `argv`, and not both',
+  })
+  .openapi('DeployFunction');
+export type DeployRequest = z.output<typeof deployFunction>;
+
+const specAnswer = z.object({
+  source: z.string().nullable(),
+  snapshotId: z.string().nullable(),
+  filesDigest: z.string().nullable().openapi({ description: 'SHA-256 of its files, hex' }),
+  command: z.string().nullable(),
+  argv: z.array(z.string()).nullable(),
+  user: z.string().nullable(),
+  envNames: z.array(z.string()).openapi({ description: 'What is in them is not told' }),
+  input: z.object({ schema: z.unknown(), maxBytes: z.int() }),
+  timeoutSeconds: z.int(),
+  maxEventAgeSeconds: z.int(),
+  retry: z.object({
+    maxAttempts: z.int(),
+    on: z.array(z.enum(RETRIED_OUTCOMES)),
+    exitCodes: z.array(z.int()).nullable(),
+    backoff: z.object({ initialSeconds: z.number(), factor: z.number(), maxSeconds: z.number(), jitter: z.boolean() }),
+  }),
+  idempotent: z.boolean(),
+  concurrency: z.array(z.object({ limit: z.int(), key: z.string().nullable(), onFull: z.enum(ON_FULL) })),
+  priority: z.int(),
+  network: z.object({ egress: z.enum(['none', 'internet']) }),
+  cpus: z.int().nullable(),
+  memoryMib: z.int().nullable(),
+  result: z.object({ maxBytes: z.int() }),
+  artifacts: z.object({ globs: z.array(z.string()), maxBytes: z.int() }),
+  logBytes: z.int(),
+  retentionDays: z.int(),
+});
+
+export const versionAnswer = z
+  .object({
+    function: z.string(),
+    version: z.int(),
+    digest: z.string().openapi({ description: 'SHA-256 of all that it says: the same content is the same version' }),
+    isActive: z.boolean(),
+    spec: specAnswer,
+    createdBy: actor,
+    createdAt: instant,
+  })
+  .openapi('FunctionVersion');
+
+export const functionAnswer = z
+  .object({
+    project: z.string(),
+    name: z.string(),
+    state: z.enum(FUNCTION_STATES).openapi({
+      description: '`paused`: events are accepted, and none is started. `draining`: it goes when its runs have ended',
+    }),
+    activeVersion: z.int(),
+    createdBy: actor,
+    createdAt: instant,
+    updatedAt: instant,
+  })
+  .openapi('Function');

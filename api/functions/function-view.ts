@@ -1,0 +1,34 @@
+import type { z } from '@hono/zod-openapi';
+import { MayflyError } from '../../model/errors.ts';
+import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
+import type { RequestDeps } from '../http/context.ts';
+import type { functionAnswer, versionAnswer } from './function-schemas.ts';
+
+export function functionView({ fullUntil: _room, ...shown }: FunctionRecord): z.infer<typeof functionAnswer> {
+  return shown;
+}
+
+export function versionView(
+  { project: _project, spec: { env, ...spec }, ...shown }: FunctionVersion,
+  { activeVersion }: Pick<FunctionRecord, 'activeVersion'>,
+): z.infer<typeof versionAnswer> {
+  return { ...shown, isActive: shown.version === activeVersion, spec: { ...spec, envNames: Object.keys(env) } };
+}
+
+/** @throws MayflyError function_not_found */
+export async function requireFunction({ store }: Pick<RequestDeps, 'store'>, name: string): Promise<FunctionRecord> {
+  const found = await store.functions.get(name);
+  if (found) return found;
+  throw new MayflyError('function_not_found', `There is no function ${name}.`);
+}
+
+/** @throws MayflyError function_version_not_found */
+export async function requireVersion(
+  { store }: Pick<RequestDeps, 'store'>,
+  name: string,
+  version: number,
+): Promise<FunctionVersion> {
+  const found = await store.functionVersions.get(name, version);
+  if (found) return found;
+  throw new MayflyError('function_version_not_found', `${name} has no version ${version}.`);
+}

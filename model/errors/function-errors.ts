@@ -1,0 +1,125 @@
+import type { ErrorEntries } from './entry.ts';
+
+/** Of functions, their events and their runs. */
+export const FUNCTION_ERRORS = {
+  function_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such function',
+    remedy: 'List them with GET /v1/functions; deploy one with PUT /v1/functions/{name}.',
+  },
+  function_version_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'The function has no such version',
+    remedy: 'List its versions with GET /v1/functions/{name}/versions.',
+  },
+  function_in_use: {
+    status: 409,
+    retryable: true,
+    title: 'Runs of the function have not ended',
+    remedy: 'Wait for them, cancel them, or delete it with ?drain=true: then it accepts no more, and goes when they have ended.',
+  },
+  function_draining: {
+    status: 409,
+    retryable: false,
+    title: 'The function is being deleted',
+    remedy: 'It accepts no events and no versions. Deploy it again when it is gone.',
+  },
+  functions_full: {
+    status: 409,
+    retryable: false,
+    title: 'The project has as many functions as it may have',
+    remedy: 'Delete some that are not needed.',
+  },
+  retry_needs_idempotent: {
+    status: 422,
+    retryable: false,
+    title: 'Retries are refused for a function that does not say that it is idempotent',
+    remedy: 'Say `idempotent: true` if its process may be started again for the same event, or leave `retry.maxAttempts` at 1. What never began is begun again in any case.',
+  },
+  event_conflict: {
+    status: 409,
+    retryable: false,
+    title: 'Another event came under that id',
+    remedy: 'An event is known by its source and id. Send the same again to be told of its run, or give another one another id.',
+  },
+  event_too_large: {
+    status: 413,
+    retryable: false,
+    title: 'The event is larger than the function takes',
+    remedy: 'Send a reference to the data instead, or raise `input.maxBytes` of the function (25 MiB at most).',
+  },
+  key_too_large: {
+    status: 422,
+    retryable: false,
+    title: 'The value that a concurrency key points to is too large',
+    remedy: 'Point it at something small, such as an id: 256 bytes of JSON at most.',
+  },
+  queue_full: {
+    status: 429,
+    retryable: true,
+    title: 'As many runs of the function wait as may wait',
+    remedy: 'Send it again later, or raise its concurrency.',
+  },
+  run_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such run',
+    remedy: 'List them with GET /v1/runs. Those that ended long ago are removed.',
+  },
+  run_not_ended: {
+    status: 409,
+    retryable: true,
+    title: 'The run has not ended',
+    remedy: 'Read it (GET /v1/runs/{id}) until its state is `ended`.',
+  },
+  run_without_result: {
+    status: 404,
+    retryable: false,
+    title: 'The run has no such result',
+    remedy: 'Its process wrote none, or none could be fetched: see `outcome`, `result` and `artifacts` of the run.',
+  },
+  run_failed: {
+    status: 502,
+    retryable: false,
+    title: 'The function did not succeed',
+    remedy: 'See `outcome` and `failure` of the run, and what it printed (GET /v1/runs/{id}/output).',
+  },
+  run_timed_out: {
+    status: 504,
+    retryable: false,
+    title: 'The function did not end within its time',
+    remedy: 'Raise its `timeoutSeconds`, or see what it waited for (GET /v1/runs/{id}/output).',
+  },
+  function_gone: {
+    status: 409,
+    retryable: false,
+    title: 'What the run was accepted for is not there any more',
+    remedy: 'Its function was deleted, or its version is too old. Deploy it, and send the event again.',
+  },
+  result_too_large: {
+    status: 422,
+    retryable: false,
+    title: 'The result, or the artifacts, are larger than the function may write',
+    remedy: 'Write less, or raise `result.maxBytes` or `artifacts.maxBytes`. What came within the limit is kept.',
+  },
+  result_invalid: {
+    status: 422,
+    retryable: false,
+    title: 'What the process wrote as its result is not one',
+    remedy: 'Write a regular file to $MAYFLY_RESULT: JSON, or whatever $MAYFLY_RESULT.type names.',
+  },
+  result_lost: {
+    status: 500,
+    retryable: false,
+    title: 'The result could not be fetched',
+    remedy: 'Its machine ended before. The process did exit with 0: look at what it has done before you send the event again.',
+  },
+  run_interrupted: {
+    status: 500,
+    retryable: false,
+    title: 'Nobody can tell how the process ended',
+    remedy: 'It was started, and its machine ended. Look at what it has done before you send the event again.',
+  },
+} as const satisfies ErrorEntries;

@@ -1,0 +1,35 @@
+import type { CommandRecord } from '../sandbox/command.ts';
+import type { Attempt } from './run.ts';
+
+/** How an attempt ended, as its process did. */
+export type AttemptEnd = Pick<Attempt, 'outcome' | 'exitCode' | 'signal' | 'startedAt' | 'failure'>;
+
+/** What the end of a command says of the attempt that it was. */
+export function endOfAttempt(command: CommandRecord): AttemptEnd {
+  const { outcome, exitCode, signal, startedAt, failure, reason } = command;
+  const plain = { exitCode, signal, startedAt, failure: null };
+  switch (outcome) {
+    case 'exited':
+      return exitCode === 0 ? { ...plain, outcome: 'succeeded' } : failed(plain, `it ended with exit code ${exitCode}`);
+    case 'signaled':
+      return failed(plain, `it was ended by ${signal}`);
+    case 'timed-out': {
+      const message = `it did not end within ${command.spec.timeoutSeconds} s`;
+      return { ...plain, outcome: 'timed-out', failure: { code: 'run_timed_out', message } };
+    }
+    case 'cancelled':
+      return { ...plain, outcome: 'cancelled' };
+    case 'not-started':
+      return { ...plain, outcome: 'not-started', failure: failure ?? { code: 'internal', message: reason ?? '' } };
+    default:
+      return {
+        ...plain,
+        outcome: 'unknown',
+        failure: { code: 'run_interrupted', message: reason ?? 'its machine ended' },
+      };
+  }
+}
+
+function failed(plain: Omit<AttemptEnd, 'outcome'>, message: string): AttemptEnd {
+  return { ...plain, outcome: 'failed', failure: { code: 'run_failed', message } };
+}

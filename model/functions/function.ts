@@ -1,0 +1,97 @@
+import type { Actor, Egress } from '../sandbox/sandbox.ts';
+
+/** What becomes of a run that finds its concurrency used up: it waits, or it ends as `skipped`. */
+export const ON_FULL = ['queue', 'skip'] as const;
+export type OnFull = (typeof ON_FULL)[number];
+
+/** How many runs of a function are under way at once, in all, or with the same value at `key` in the data of their events. */
+export interface ConcurrencyRule {
+  limit: number;
+  /** JSON Pointer (RFC 6901) into the data of an event; null: all runs count together. */
+  key: string | null;
+  onFull: OnFull;
+}
+
+/** Outcomes after which another attempt may be made. */
+export const RETRIED_OUTCOMES = ['failed', 'timed-out', 'unknown'] as const;
+export type RetriedOutcome = (typeof RETRIED_OUTCOMES)[number];
+
+/** When another attempt is made of what was started: only of a function that says that it is idempotent. */
+export interface RetryPolicy {
+  /** The first among them. */
+  maxAttempts: number;
+  on: RetriedOutcome[];
+  /** Only after these; null: after any. */
+  exitCodes: number[] | null;
+  backoff: { initialSeconds: number; factor: number; maxSeconds: number; jitter: boolean };
+}
+
+/** What to run; defaults filled in at the door. One of `source` and `snapshotId` is set, and one of `command` and `argv`. */
+export interface FunctionSpec {
+  source: string | null;
+  snapshotId: string | null;
+  /** SHA-256 of its files, a tar archive; null: it has none. Hex. */
+  filesDigest: string | null;
+  /** Run by the user's login shell exactly as written. */
+  command: string | null;
+  argv: string[] | null;
+  /** A user of the guest; null: the login user. */
+  user: string | null;
+  env: Record<string, string>;
+  /** `schema`: JSON Schema 2020-12 of the data; null: anything. */
+  input: { schema: unknown; maxBytes: number };
+  timeoutSeconds: number;
+  /** A run that was not started by then is not started any more. */
+  maxEventAgeSeconds: number;
+  retry: RetryPolicy;
+  /** Whether its process may be started again for the same event. */
+  idempotent: boolean;
+  concurrency: ConcurrencyRule[];
+  /** 0 … 9: a run is ahead of those that were accepted up to so many minutes before it, within its key. */
+  priority: number;
+  network: { egress: Egress };
+  cpus: number | null;
+  memoryMib: number | null;
+  result: { maxBytes: number };
+  artifacts: { globs: string[]; maxBytes: number };
+  /** Of each stream. */
+  logBytes: number;
+  retentionDays: number;
+}
+
+/** `paused`: events are accepted, and none is started. `draining`: none is accepted, and it goes when its runs have ended. */
+export const FUNCTION_STATES = ['active', 'paused', 'draining'] as const;
+export type FunctionState = (typeof FUNCTION_STATES)[number];
+
+export interface FunctionRecord {
+  project: string;
+  name: string;
+  state: FunctionState;
+  /** The version that events are accepted for. */
+  activeVersion: number;
+  /** Until then none of its runs is admitted: there was no room. ISO 8601; null: they are. */
+  fullUntil: string | null;
+  createdBy: Actor;
+  createdAt: string;
+  updatedAt: string;
+}
+
+/** What was deployed; nothing of it changes any more. */
+export interface FunctionVersion {
+  project: string;
+  function: string;
+  /** 1, 2, 3 … */
+  version: number;
+  /** SHA-256 of `spec` in canonical JSON: the same content is the same version. Hex. */
+  digest: string;
+  spec: FunctionSpec;
+  createdBy: Actor;
+  createdAt: string;
+}
+
+const FUNCTION_NAME = /^[a-z][a-z0-9-]{0,62}$/;
+export const FUNCTION_NAME_PATTERN = FUNCTION_NAME.source;
+
+export function isFunctionName(text: string): boolean {
+  return FUNCTION_NAME.test(text);
+}

@@ -1,0 +1,85 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { utf8ToBytes } from '@noble/hashes/utils.js';
+import type { ErrorCode } from '../errors.ts';
+import { LIMITS } from '../limits.ts';
+import type { FunctionSpec, RetryPolicy } from './function.ts';
+import { type Attempt, lastAttempt, type RunRecord } from './run.ts';
+
+/** What comes after an attempt: nothing more, another place in the queue, or another attempt, its slots kept. */
+export type NextStep = { step: 'end' } | { step: 'requeue'; pauseMs: number } | { step: 'retry'; pauseMs: number };
+
+/** Exit code of who asks to be tried again: EX_TEMPFAIL of sysexits.h. */
+export const EX_TEMPFAIL = 75;
+
+/** Why a sandbox was not made which may be made later: there is no room. */
+const NO_ROOM: ReadonlySet<ErrorCode> = new Set([
+  'capacity_exhausted',
+  'host_disk_full',
+  'host_unavailable',
+  'no_host',
+  'project_quota_exceeded',
+  'quota_exceeded',
+] as const);
+
+/** Why a process was not started that would not be started later either. */
+const FOR_EVER: ReadonlySet<ErrorCode> = new Set([
+  'command_refused',
+  'exceeds_hosts',
+  'forbidden',
+  'function_gone',
+  'invalid_request',
+  'program_not_executable',
+  'program_not_found',
+  'project_not_found',
+  'snapshot_not_found',
+  'source_not_found',
+] as const);
+
+/** Between two looks for room: it grows, since whoever looks costs the hosts something. Milliseconds. */
+const ROOM = { firstMs: 1_000, mostMs: 30_000 };
+/** Before a sandbox is tried for once more. Milliseconds. */
+const START = { firstMs: 500, mostMs: 30_000 };
+
+/** @param run as it is when its last attempt has ended */
+export function nextStep(run: RunRecord, spec: Pick<FunctionSpec, 'retry' | 'idempotent'>, now: number): NextStep {
+  const attempt = lastAttempt(run);
+  if (!attempt?.outcome || run.cancelledBy !== null) return { step: 'end' };
+  if (attempt.outcome === 'not-started') return afterNoStart(run, attempt, now);
+  if (!spec.idempotent || run.attempts.length >= spec.retry.maxAttempts || !isRetried(attempt, spec.retry)) {
+    return { step: 'end' };
+  }
+  return { step: 'retry', pauseMs: pauseOf(run, spec.retry.backoff) };
+}
+
+function afterNoStart(run: RunRecord, { failure }: Attempt, now: number): NextStep {
+  if (Date.parse(run.expiresAt) <= now) return { step: 'end' };
+  if (failure && NO_ROOM.has(failure.code)) return { step: 'requeue', pauseMs: doubled(ROOM, run.tries) };
+  if (failure && FOR_EVER.has(failure.code)) return { step: 'end' };
+  if (run.failedStarts >= LIMITS.functions.failedStarts) return { step: 'end' };
+  return { step: 'retry', pauseMs: doubled(START, run.failedStarts) };
+}
+
+/** Whether an attempt that never began failed for want of room. */
+export function isForWantOfRoom({ outcome, failure }: Pick<Attempt, 'outcome' | 'failure'>): boolean {
+  return outcome === 'not-started' && failure !== null && NO_ROOM.has(failure.code);
+}
+
+function isRetried({ outcome, exitCode }: Attempt, { on, exitCodes }: RetryPolicy): boolean {
+  if (outcome === 'failed' && exitCode === EX_TEMPFAIL) return true;
+  if (!on.some((each) => each === outcome)) return false;
+  return outcome !== 'failed' || exitCodes === null || (exitCode !== null && exitCodes.includes(exitCode));
+}
+
+function pauseOf(
+  { id, attempts }: Pick<RunRecord, 'id' | 'attempts'>,
+  { initialSeconds, factor, maxSeconds, jitter }: RetryPolicy['backoff'],
+): number {
+  const whole = Math.min(maxSeconds, initialSeconds * factor ** (attempts.length - 1)) * 1_000;
+  if (!jitter) return Math.round(whole);
+  const [byte = 0] = sha256(utf8ToBytes(`${id}/${attempts.length}`));
+  return Math.round((whole * (128 + byte / 2)) / 256); // half of it to all of it, the same whoever asks
+}
+
+function doubled({ firstMs, mostMs }: typeof ROOM, times: number): number {
+  return Math.min(mostMs, firstMs * 2 ** Math.min(16, Math.max(0, times - 1)));
+}

@@ -1,0 +1,54 @@
+import type { Actor } from '../sandbox/sandbox.ts';
+import type { Timeouts } from '../sandbox/timeouts.ts';
+
+/** The workflow of one admitted run; its id is {@link runWorkflowIdOf}. */
+export const RUN_WORKFLOW = 'run';
+/** Ids only: the event, and what runs, are in the store. */
+export interface RunInput {
+  runId: string;
+  project: string;
+  function: string;
+  actor: Actor;
+  /** `@default` DEFAULT_TIMEOUTS */
+  timeouts?: Partial<Timeouts>;
+}
+
+/** Signal with an {@link Actor}: it is undone, or its process ended; what has ended is as it ended. */
+export const CANCEL_RUN = 'cancelRun';
+
+export function runWorkflowIdOf(runId: string): string {
+  return `run/${runId}`;
+}
+
+/** An attempt as its workflow goes on with it. */
+export interface BegunAttempt {
+  runId: string;
+  n: number;
+  sandboxId: string;
+  commandId: string;
+  begunAt: string;
+  /** Its sandbox has a record. */
+  isPresent: boolean;
+  /** Its process was started. */
+  isStarted: boolean;
+  /** How it ended is written down. */
+  hasEnded: boolean;
+}
+
+/** What a run does when its sandbox is gone. */
+export type NextOfRun = { step: 'end' } | { step: 'requeue' } | { step: 'retry'; pauseMs: number };
+
+/** The workflow that admits the runs of one function; its id is {@link dispatcherWorkflowIdOf}. It ends when none is queued. */
+export const DISPATCHER_WORKFLOW = 'dispatcher';
+export interface DispatcherInput {
+  project: string;
+  name: string;
+  /** The key that was admitted last: the one after it is next. `@default` from the first */
+  after?: string;
+}
+/** Signal, no arguments: something was queued, or has ended. */
+export const LOOK = 'look';
+
+export function dispatcherWorkflowIdOf({ project, name }: Pick<DispatcherInput, 'project' | 'name'>): string {
+  return `function/${project}/${name}`;
+}

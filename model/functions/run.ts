@@ -1,0 +1,147 @@
+import type { ErrorCode } from '../errors.ts';
+import type { Actor } from '../sandbox/sandbox.ts';
+
+/**
+ * delayed → queued → preparing → running → collecting → ended
+ *
+ * `preparing`: it is admitted, and its sandbox is made. `running`: its process was started, or may have been. `collecting`: that
+ * has ended, and its result is fetched. `ended`: `outcome` says how, and is never written again.
+ */
+export const RUN_STATES = ['delayed', 'queued', 'preparing', 'running', 'collecting', 'ended'] as const;
+export type RunState = (typeof RUN_STATES)[number];
+
+/** Those of a run that was admitted and has not ended. */
+export const UNDER_WAY = ['preparing', 'running', 'collecting'] as const satisfies readonly RunState[];
+
+/**
+ * `expired`: not started within its event's greatest age. `skipped`: not started, since others of its key were under way.
+ * `not-started`: it never began, `failure` says why. `unknown`: it was started, and nobody can find out how it ended.
+ */
+export const RUN_OUTCOMES = [
+  'succeeded',
+  'failed',
+  'timed-out',
+  'cancelled',
+  'expired',
+  'skipped',
+  'not-started',
+  'unknown',
+] as const;
+export type RunOutcome = (typeof RUN_OUTCOMES)[number];
+
+/**
+ * What is known of its machines: `none`: it never had one. `pending`: something of one may be left. `proved`: nothing is left.
+ * `unproved`: a host was forgotten, and nobody can look there.
+ */
+export const CLEANUPS = ['none', 'pending', 'proved', 'unproved'] as const;
+export type Cleanup = (typeof CLEANUPS)[number];
+
+/** Why a run is no further. */
+export const WAITS = ['concurrency', 'capacity', 'paused', 'retry', 'host'] as const;
+export type Wait = (typeof WAITS)[number];
+
+export interface RunFailure {
+  code: ErrorCode;
+  message: string;
+}
+
+/** One sandbox, and at most one started process. */
+export interface Attempt {
+  /** 1, 2, 3 … */
+  n: number;
+  sandboxId: string;
+  commandId: string;
+  begunAt: string;
+  /** When its process was started, by the guest's clock. */
+  startedAt: string | null;
+  endedAt: string | null;
+  outcome: RunOutcome | null;
+  exitCode: number | null;
+  signal: string | null;
+  failure: RunFailure | null;
+  cleanup: Cleanup;
+}
+
+/** Which event it is, of the context attributes of CloudEvents. */
+export interface EventIdentity {
+  id: string;
+  source: string;
+  type: string;
+  /** RFC 3339; null: its producer gave none. */
+  time: string | null;
+}
+
+/** The result as it was fetched; its bytes are kept apart. */
+export interface RunResult {
+  contentType: string;
+  bytes: number;
+  /** SHA-256, hex. */
+  digest: string;
+  /** It is not the result, but what was there of one when the process did not succeed. */
+  partial: boolean;
+}
+
+export interface RunArtifact {
+  /** Below the folder of artifacts. */
+  path: string;
+  bytes: number;
+  /** SHA-256, hex. */
+  digest: string;
+}
+
+/**
+ * One event for one version of a function. Inserted by the API; from its admission on written by its workflow alone. Before
+ * that whoever changes it compares and sets its state.
+ */
+export interface RunRecord {
+  id: string;
+  project: string;
+  function: string;
+  version: number;
+  /** Of the version, which another of that number would not have. */
+  versionDigest: string;
+  state: RunState;
+  cleanup: Cleanup;
+  waitingFor: Wait | null;
+  outcome: RunOutcome | null;
+  exitCode: number | null;
+  signal: string | null;
+  failure: RunFailure | null;
+  event: EventIdentity;
+  eventBytes: number;
+  /** SHA-256 of what was sent, hex: the same event with another is a conflict. */
+  eventDigest: string;
+  /** The values of the keys of its concurrency rules, as they are compared; null: the rule has none. */
+  keys: (string | null)[];
+  priority: number;
+  /** Another event with the same is the same, hex. */
+  dedupe: string;
+  dedupeUntil: string;
+  acceptedAt: string;
+  /** Not before; null: at once. */
+  dueAt: string | null;
+  /** When it expires unless its process is started. */
+  expiresAt: string;
+  admittedAt: string | null;
+  startedAt: string | null;
+  endedAt: string | null;
+  updatedAt: string;
+  attempts: Attempt[];
+  /** Sandboxes that were begun for it: each has an id of its own. */
+  tries: number;
+  /** Of those, how many ended before its process was started, for another reason than room. */
+  failedStarts: number;
+  result: RunResult | null;
+  artifacts: RunArtifact[];
+  cancelledBy: Actor | null;
+  createdBy: Actor & { project: string };
+}
+
+export function lastAttempt({ attempts }: Pick<RunRecord, 'attempts'>): Attempt | null {
+  return attempts.at(-1) ?? null;
+}
+
+/** Whether nothing more happens to it by itself, though somebody should look: it has not done what it was for. */
+export function isDeadLetter({ outcome }: Pick<RunRecord, 'outcome'>): boolean {
+  return outcome !== null && outcome !== 'succeeded' && outcome !== 'cancelled' && outcome !== 'skipped';
+}

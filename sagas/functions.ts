@@ -1,0 +1,71 @@
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import {
+  CANCEL_RUN,
+  DISPATCHER_WORKFLOW,
+  type DispatcherInput,
+  dispatcherWorkflowIdOf,
+  LOOK,
+  RUN_WORKFLOW,
+  type RunInput,
+  runWorkflowIdOf,
+} from '../model/functions/run-saga.ts';
+import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
+import { readable } from '../model/sagas/readable.ts';
+import type { Actor } from '../model/sandbox/sandbox.ts';
+import { isGone } from './temporal/failure.ts';
+
+type FunctionRef = Pick<DispatcherInput, 'project' | 'name'>;
+
+/** Has the dispatcher of a function look at its queue; begins one unless one runs. */
+export async function wakeDispatcher(client: Client, { project, name }: FunctionRef): Promise<void> {
+  await client.workflow.signalWithStart<(input: DispatcherInput) => Promise<void>, []>(DISPATCHER_WORKFLOW, {
+    ...dispatcherOptions({ project, name }),
+    signal: LOOK,
+    signalArgs: [],
+  });
+}
+
+/** Begins the dispatcher of a function, unless one runs: that looks by itself. */
+export async function ensureDispatcher(client: Client, { project, name }: FunctionRef): Promise<void> {
+  await client.workflow.start<(input: DispatcherInput) => Promise<void>>(DISPATCHER_WORKFLOW, {
+    ...dispatcherOptions({ project, name }),
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
+}
+
+function dispatcherOptions({ project, name }: FunctionRef) {
+  return {
+    workflowId: dispatcherWorkflowIdOf({ project, name }),
+    taskQueue: CONTROL_QUEUE,
+    args: [{ project, name }] as [DispatcherInput],
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
+    staticSummary: readable(`admits runs of ${name}`),
+  };
+}
+
+/** Begins an admitted run, or goes on with it. @returns false: it runs */
+export async function startRun(client: Client, input: RunInput): Promise<boolean> {
+  try {
+    await client.workflow.start<(input: RunInput) => Promise<void>>(RUN_WORKFLOW, {
+      workflowId: runWorkflowIdOf(input.runId),
+      taskQueue: CONTROL_QUEUE,
+      args: [input],
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      staticSummary: readable(`${input.function} of ${input.project}`),
+      staticDetails: `Asked for by API key ${input.actor.apiKeyId}`,
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
+  }
+}
+
+/** Returns when Temporal has the wish, or nothing runs that could be cancelled. */
+export async function cancelRun(client: Client, runId: string, actor: Actor): Promise<void> {
+  try {
+    await client.workflow.getHandle(runWorkflowIdOf(runId)).signal<[Actor]>(CANCEL_RUN, actor);
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
+}

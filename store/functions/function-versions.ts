@@ -1,0 +1,92 @@
+import type { Connection, Model } from 'mongoose';
+import type { FunctionVersion } from '../../model/functions/function.ts';
+import { isDuplicateKey, reaching } from '../mongo/failure.ts';
+import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictSchema } from '../mongo/schema.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
+import type { FunctionRef } from './functions.ts';
+
+type VersionDocument = FunctionVersion & {
+  /** `<project>/<function>/<version, seven digits>` */
+  _id: string;
+  /** `<project>/<digest>`; null: it has no files. */
+  files: string | null;
+};
+
+/** What was deployed of each function; nothing of a version changes. */
+export class FunctionVersions {
+  readonly #model: Model<VersionDocument>;
+  readonly #fields: SealedFields;
+
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('functionVersions');
+    const schema = strictSchema<VersionDocument>({
+      _id: NAME,
+      project: NAME,
+      function: NAME,
+      version: NUMBER,
+      digest: NAME,
+      files: NULLABLE_TEXT,
+      spec: SEALED,
+      createdBy: { type: actorPart(), required: true },
+      createdAt: NAME,
+    });
+    this.#model = connection.model<VersionDocument>('FunctionVersion', schema, 'functionVersions');
+  }
+
+  /** @returns false: there is one of that number */
+  async create(version: FunctionVersion): Promise<boolean> {
+    const { project, function: name, spec } = version;
+    const _id = idOf({ project, name }, version.version);
+    const files = spec.filesDigest === null ? null : filesOf(project, spec.filesDigest);
+    try {
+      const document = { ...this.#fields.sealed(_id, version), _id, files };
+      await reaching('record a version', () => this.#model.create(document));
+      return true;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  }
+
+  async get(ref: FunctionRef, version: number): Promise<FunctionVersion | null> {
+    const _id = idOf(ref, version);
+    const found = await reaching('read a version', () => this.#model.findById(_id).lean<VersionDocument>());
+    return found && this.#record(found);
+  }
+
+  /** The newest first. */
+  async list(ref: FunctionRef): Promise<FunctionVersion[]> {
+    const found = await reaching('list versions', () =>
+      this.#model.find(versionsOf(ref)).sort({ _id: -1 }).lean<VersionDocument[]>(),
+    );
+    return found.map((each) => this.#record(each));
+  }
+
+  /** Whether any version of the project has these files. */
+  async haveFiles(project: string, digest: string): Promise<boolean> {
+    const files = filesOf(project, digest);
+    return (await reaching('look for files', () => this.#model.findOne({ files }, { _id: 1 }).lean())) !== null;
+  }
+
+  async remove(ref: FunctionRef, version: number): Promise<void> {
+    await reaching('remove a version', () => this.#model.deleteOne({ _id: idOf(ref, version) }));
+  }
+
+  #record(document: VersionDocument): FunctionVersion {
+    const { _id, files, ...version } = this.#fields.opened(document);
+    return version;
+  }
+}
+
+function idOf({ project, name }: FunctionRef, version: number): string {
+  return `${project}/${name}/${String(version).padStart(7, '0')}`;
+}
+
+function filesOf(project: string, digest: string): string {
+  return `${project}/${digest}`;
+}
+
+function versionsOf({ project, name }: FunctionRef): { _id: { $gt: string; $lt: string } } {
+  return { _id: { $gt: `${project}/${name}/`, $lt: `${project}/${name}0` } }; // the character after the slash
+}

@@ -1,0 +1,86 @@
+import type { Schema } from 'mongoose';
+import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, type RunRecord } from '../../model/functions/run.ts';
+import type { StoredBytes } from '../mongo/bytes.ts';
+import { actorPart, NAME, NULLABLE_NUMBER, NULLABLE_TEXT, NUMBER, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
+
+/** Where a run stands in the queue of its function: see run-queue.ts. */
+export interface QueueFields {
+  /** Only while it is queued. */
+  queued?: string;
+  /** Only before its admission: when something is to be done with it, whatever becomes of others. ISO 8601. */
+  wakeAt?: string;
+  /** From its admission until nothing of it is left. */
+  admitted?: 'yes';
+  /** The slots that it holds, of its concurrency rules in their order, as long as it is admitted. */
+  slot0?: string;
+  slot1?: string;
+}
+
+export type RunDocument = Omit<RunRecord, 'id'> &
+  QueueFields & {
+    _id: string;
+    /** The event in the JSON format of CloudEvents; null: it is large, and kept by itself. */
+    eventJson: StoredBytes | null;
+    /** When it may be removed; set with its end. ISO 8601. */
+    removeAfter?: string;
+  };
+
+export function runSchema(): Schema<RunDocument> {
+  return strictSchema<RunDocument>({
+    _id: NAME,
+    project: NAME,
+    function: NAME,
+    version: NUMBER,
+    versionDigest: NAME,
+    state: { type: String, required: true, enum: RUN_STATES },
+    cleanup: { type: String, required: true, enum: CLEANUPS },
+    waitingFor: NULLABLE_TEXT,
+    outcome: { type: String, default: null, enum: [...RUN_OUTCOMES, null] },
+    exitCode: NULLABLE_NUMBER,
+    signal: NULLABLE_TEXT,
+    failure: SEALED,
+    event: SEALED,
+    eventBytes: NUMBER,
+    eventDigest: NAME,
+    eventJson: SEALED,
+    keys: SEALED,
+    priority: NUMBER,
+    dedupe: NAME,
+    dedupeUntil: NAME,
+    acceptedAt: NAME,
+    dueAt: NULLABLE_TEXT,
+    expiresAt: NAME,
+    admittedAt: NULLABLE_TEXT,
+    startedAt: NULLABLE_TEXT,
+    endedAt: NULLABLE_TEXT,
+    updatedAt: NAME,
+    attempts: SEALED,
+    tries: NUMBER,
+    failedStarts: NUMBER,
+    result: SEALED,
+    artifacts: SEALED,
+    cancelledBy: { type: actorPart(), default: null },
+    createdBy: { type: actorPart(), required: true },
+    queued: TEXT,
+    wakeAt: TEXT,
+    admitted: TEXT,
+    slot0: TEXT,
+    slot1: TEXT,
+    removeAfter: TEXT,
+  });
+}
+
+/** @param document opened */
+export function recordOf({
+  _id,
+  eventJson: _event,
+  queued: _queued,
+  wakeAt: _wakeAt,
+  admitted: _admitted,
+  slot0: _slot0,
+  slot1: _slot1,
+  removeAfter: _removeAfter,
+  ...rest
+}: RunDocument): RunRecord {
+  return { id: _id, ...rest };
+}

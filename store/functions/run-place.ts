@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+import type { RunRecord } from '../../model/functions/run.ts';
+import type { FunctionRef } from './functions.ts';
+import type { QueueFields } from './run-document.ts';
+
+/** So much earlier than it was accepted a run counts for each step of its priority: so those that wait long are not overtaken for ever. Milliseconds. */
+const PRIORITY_MS = 60_000;
+/** Of a key, as it is compared: two keys of a function with the same are one. Hex digits. */
+const KEY_LENGTH = 24;
+export const NO_KEY = '-';
+
+/** Where a run stands before its admission. */
+export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'wakeAt'> {
+  const { id, state, acceptedAt, priority, dueAt, expiresAt } = run;
+  if (state === 'delayed') return { wakeAt: dueAt ?? acceptedAt };
+  if (state !== 'queued') return {};
+  const rank = new Date(Date.parse(acceptedAt) - priority * PRIORITY_MS).toISOString();
+  const n = run.keys.findIndex((key) => key !== null);
+  const ref = { project: run.project, name: run.function };
+  return { queued: `${prefixOf(ref)}/${keyOf(run, n)}/${rank}/${id}`, wakeAt: expiresAt };
+}
+
+export function prefixOf({ project, name }: FunctionRef): string {
+  return `${project}/${name}`;
+}
+
+export function keyOf({ keys }: Pick<RunRecord, 'keys'>, rule: number): string {
+  const key = keys[rule] ?? null;
+  return key === null ? NO_KEY : createHash('sha256').update(key).digest('hex').slice(0, KEY_LENGTH);
+}

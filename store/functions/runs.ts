@@ -1,0 +1,177 @@
+import type { Connection, Model } from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
+import type { Cleanup, RunOutcome, RunRecord, RunState } from '../../model/functions/run.ts';
+import { isRunId } from '../../model/ids.ts';
+import { bytesOf } from '../mongo/bytes.ts';
+import { DUPLICATE_KEY, reaching, refusalsOf } from '../mongo/failure.ts';
+import { GroupCommit } from '../mongo/group-commit.ts';
+import { olderThan, type Page, type PageQuery, pageOf } from '../mongo/page-cursor.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
+import { type RunDocument, recordOf, runSchema } from './run-document.ts';
+import { placeOf } from './run-place.ts';
+
+export interface RunQuery extends PageQuery {
+  function?: string | undefined;
+  state?: RunState | undefined;
+  outcome?: RunOutcome | undefined;
+}
+
+export type RunChanges = Partial<Omit<RunRecord, 'id' | 'project' | 'function' | 'dedupe'>>;
+
+/** Frees its slots: nothing of it is left, or nobody can look. */
+const FREED = { admitted: 1, slot0: 1, slot1: 1 } as const;
+/** Nobody admits it any more. */
+const UNQUEUED = { queued: 1, wakeAt: 1 } as const;
+const DAY_MS = 86_400_000;
+
+/** The runs of functions, one document each, `_id` = run id, which is made of what makes two events the same. */
+export class Runs {
+  readonly #connection: Connection;
+  readonly #model: Model<RunDocument>;
+  readonly #fields: SealedFields;
+  readonly #accepted = new GroupCommit((documents: RunDocument[]) => this.#insertAll(documents));
+
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#connection = connection;
+    this.#fields = sealing.of('runs');
+    this.#model = connection.model<RunDocument>('Run', runSchema(), 'runs');
+  }
+
+  /**
+   * Writes one down, with its event unless that is kept by itself.
+   * @returns false: there is one of that id
+   */
+  accept({ id, ...rest }: RunRecord, eventJson: Uint8Array | null): Promise<boolean> {
+    checkId(id);
+    const fields = { ...rest, eventJson: eventJson && Buffer.from(eventJson), ...placeOf({ id, ...rest }) };
+    return this.#accepted.add({ ...this.#fields.sealed(id, fields), _id: id });
+  }
+
+  /** @throws MayflyError invalid_id */
+  async get(id: string): Promise<RunRecord | null> {
+    checkId(id);
+    const found = await this.#find(id);
+    return found && this.#record(found);
+  }
+
+  /** The event as it is kept in its document; null: it is not there. */
+  async eventOf(id: string): Promise<Uint8Array | null> {
+    checkId(id);
+    const found = await this.#find(id);
+    const kept = found && this.#fields.opened(found).eventJson;
+    return kept ? bytesOf(kept) : null;
+  }
+
+  /**
+   * One page of those of a project, newest first.
+   * @throws MayflyError invalid_request when the cursor is not one of ours
+   */
+  async list({ limit, cursor, ...of }: RunQuery): Promise<Page<RunRecord>> {
+    const named = Object.entries(of).filter(([, value]) => value !== undefined);
+    const filter = { ...Object.fromEntries(named), ...olderThan(cursor, 'acceptedAt', isRunId) };
+    const found = await reaching('list runs', () =>
+      this.#model
+        .find(filter)
+        .sort({ acceptedAt: -1, _id: -1 })
+        .limit(limit + 1)
+        .lean<RunDocument[]>(),
+    );
+    const records = found.map((each) => this.#record(each));
+    return pageOf(records, limit, ({ acceptedAt }) => acceptedAt);
+  }
+
+  /** Those that were admitted, of which something may be left. @param of all functions, unless one is named */
+  async admitted(of: { project: string; function: string } | null = null): Promise<RunRecord[]> {
+    const found = await reaching('read the runs under way', () =>
+      this.#model.find({ admitted: 'yes', ...of }).lean<RunDocument[]>(),
+    );
+    return found.map((each) => this.#record(each));
+  }
+
+  /** Sets the given fields of one that is in one of these states. @returns false: it is not */
+  async change(id: string, states: readonly RunState[], changes: RunChanges): Promise<boolean> {
+    checkId(id);
+    return this.#update({ _id: id, state: { $in: [...states] } }, { $set: this.#fields.sealed(id, changes) });
+  }
+
+  /**
+   * Writes how one ended; who comes later changes nothing of it.
+   * @param states those in which it may be
+   * @returns false: it had ended, or is in another state
+   */
+  async end(
+    id: string,
+    states: readonly Exclude<RunState, 'ended'>[],
+    changes: RunChanges & { outcome: RunOutcome; endedAt: string },
+    retentionDays: number,
+  ): Promise<boolean> {
+    checkId(id);
+    const removeAfter = new Date(Date.parse(changes.endedAt) + retentionDays * DAY_MS).toISOString();
+    const set = { ...this.#fields.sealed(id, changes), state: 'ended', waitingFor: null, removeAfter };
+    return this.#update({ _id: id, state: { $in: [...states] } }, { $set: set, $unset: UNQUEUED });
+  }
+
+  /** Gives its slots back. */
+  async free(id: string, changes: RunChanges & { cleanup: Cleanup }): Promise<void> {
+    checkId(id);
+    await this.#update({ _id: id }, { $set: this.#fields.sealed(id, changes), $unset: FREED });
+  }
+
+  /** Puts an admitted one back into the queue, in its place; its slots are free. @returns false: it is not under way any more */
+  async requeue(record: RunRecord, changes: RunChanges): Promise<boolean> {
+    const { id } = record;
+    const queued = { ...record, ...changes, state: 'queued' } as const;
+    const set = { ...this.#fields.sealed(id, changes), state: 'queued', ...placeOf(queued) };
+    return this.#update({ _id: id, state: record.state, admitted: 'yes' }, { $set: set, $unset: FREED });
+  }
+
+  /** Those that ended long ago. @param before ISO 8601 */
+  async past(before: string, limit: number): Promise<string[]> {
+    const found = await reaching('look for runs of the past', () =>
+      this.#model.find({ removeAfter: { $lt: before } }, { _id: 1 }).limit(limit).lean<{ _id: string }[]>(),
+    );
+    return found.map(({ _id }) => _id);
+  }
+
+  async remove(id: string): Promise<void> {
+    checkId(id);
+    await reaching('remove a run', () => this.#model.deleteOne({ _id: id, state: 'ended' }));
+  }
+
+  #find(id: string): Promise<RunDocument | null> {
+    return reaching('read a run', () => this.#model.findById(id).lean<RunDocument>());
+  }
+
+  async #update(filter: Record<string, unknown>, update: Record<string, unknown>): Promise<boolean> {
+    const { matchedCount } = await reaching('change a run', () =>
+      this.#model.updateOne(filter, update, { runValidators: true }),
+    );
+    return matchedCount > 0;
+  }
+
+  async #insertAll(documents: RunDocument[]): Promise<boolean[]> {
+    try {
+      const runs = this.#connection.collection<RunDocument>('runs');
+      await reaching('accept runs', () => runs.insertMany(documents as never[], { ordered: false }));
+      return documents.map(() => true);
+    } catch (error) {
+      const refusals = refusalsOf(error);
+      if (refusals === null) throw error;
+      return documents.map((document, n) => {
+        const refusal = refusals.get(n);
+        if (!refusal) return true;
+        if (refusal.code === DUPLICATE_KEY) return false;
+        throw new MayflyError('store_unavailable', `The store refused ${document._id}: ${refusal.errmsg ?? ''}`);
+      });
+    }
+  }
+
+  #record(document: RunDocument): RunRecord {
+    return recordOf(this.#fields.opened(document));
+  }
+}
+
+function checkId(id: string): void {
+  if (typeof id !== 'string' || !isRunId(id)) throw new MayflyError('invalid_id', 'That is not a run id.');
+}

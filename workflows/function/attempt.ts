@@ -1,0 +1,129 @@
+import { CancellationScope, getExternalWorkflowHandle, isCancellation } from '@temporalio/workflow';
+import type { AttemptEnd } from '../../model/functions/command-end.ts';
+import type { RunFailure, RunRecord } from '../../model/functions/run.ts';
+import type { BegunAttempt } from '../../model/functions/run-saga.ts';
+import type { SandboxInput } from '../../model/sagas/messages.ts';
+import { CANCEL_COMMAND, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { control } from '../saga/control.ts';
+import { failureOf } from '../saga/failure.ts';
+import { runTaskCommand } from '../source/task-command.ts';
+import { taskSteps } from '../source/task-life.ts';
+import { TaskSandbox } from '../source/task-sandbox.ts';
+import type { RunLife } from './run-life.ts';
+
+/** Gigabytes, out of an emulated guest. */
+const STEP = {
+  scheduleToStartTimeout: '2m',
+  startToCloseTimeout: '30m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 10 },
+} as const;
+
+/** How an attempt ended, and what was fetched of it. */
+export interface Ended {
+  end: AttemptEnd;
+  fetched: Partial<Pick<RunRecord, 'result' | 'artifacts'>>;
+}
+
+/** The sandbox of an attempt as it is made, or as whoever goes on with a lost run finds it; or why there is to be none. */
+export async function attemptSandbox(
+  life: RunLife,
+  begun: BegunAttempt,
+): Promise<{ machine: TaskSandbox } | { machine: null; refusal: RunFailure }> {
+  try {
+    return { machine: await sandboxOf(life, begun) };
+  } catch (error) {
+    const { code, message } = failureOf(error, 'attemptSandbox');
+    return { machine: null, refusal: { code, message } };
+  }
+}
+
+async function sandboxOf(life: RunLife, { runId, sandboxId, begunAt, isPresent }: BegunAttempt): Promise<TaskSandbox> {
+  const { spec, size } = await control.attemptSandbox({ runId });
+  const { actor, timeouts } = life.input;
+  const input: SandboxInput = {
+    id: sandboxId,
+    spec,
+    size,
+    createdBy: actor,
+    requestedAt: begunAt,
+    begin: isPresent ? 'takeOver' : 'create',
+    builds: 'run',
+    hostIds: [],
+    ...(timeouts && { timeouts }),
+  };
+  return new TaskSandbox(input, 'internal', true);
+}
+
+/**
+ * One attempt of a run, of which nothing is undone here:
+ *
+ *   its sandbox runs → event and files are in it → its process is started, once → it has ended → what it left is fetched
+ *
+ * A cancel undoes it until its process is started, and then has that ended; what has ended is fetched all the same.
+ */
+export async function attempt(life: RunLife, begun: BegunAttempt, machine: TaskSandbox): Promise<Ended> {
+  const { runId } = begun;
+  let hasStarted = begun.isStarted;
+  try {
+    const command = await life.undoable(() => prepared(life, begun, machine));
+    if (!command) return neverBegan(null);
+    hasStarted = true;
+    return await CancellationScope.nonCancellable(() => followed(life, begun, command));
+  } catch (error) {
+    if (isCancellation(error) && !hasStarted) return { end: { ...NOTHING, outcome: 'cancelled' }, fetched: {} };
+    const { code, step, message } = failureOf(error, life.failedStep);
+    const failure = { code, message: `${step}: ${message}` };
+    return hasStarted ? { end: { ...NOTHING, outcome: 'unknown', failure }, fetched: {} } : neverBegan(failure);
+  }
+}
+
+/** @param failure null: it is not wanted any more */
+export function neverBegan(failure: RunFailure | null): Ended {
+  return { end: { ...NOTHING, outcome: 'not-started', failure }, fetched: {} };
+}
+
+const NOTHING = { exitCode: null, signal: null, startedAt: null, failure: null };
+
+async function prepared(life: RunLife, begun: BegunAttempt, machine: TaskSandbox): Promise<CommandInput | null> {
+  const { runId, sandboxId, isStarted } = begun;
+  await life.step('startSandbox', () => machine.start());
+  const host = await control.attemptHost({ runId });
+  const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: runId });
+  if (!isStarted) await step.placeRunFiles({ runId, sandboxId, generation: life.generation });
+  return life.step('beginCommand', () => control.beginRunCommand({ runId }));
+}
+
+/** From here on something may have been done that can't be undone: only the guest tells what. */
+async function followed(life: RunLife, begun: BegunAttempt, command: CommandInput): Promise<Ended> {
+  const { runId, sandboxId } = begun;
+  let isOver = false;
+  const run = life.step('runCommand', async () => {
+    await runTaskCommand(command, `${runId} in ${sandboxId}`);
+    isOver = true;
+  });
+  const tell = (actor: Actor) =>
+    getExternalWorkflowHandle(commandWorkflowIdOf(command.commandId)).signal<[Actor]>(CANCEL_COMMAND, actor);
+  await Promise.all([run.finally(() => (isOver = true)), life.passOnCancel(tell, () => isOver)]);
+  const end = await control.commandEnd({ runId });
+  if (end.outcome === 'not-started' || end.outcome === 'unknown') return { end, fetched: {} };
+  return collected(life, begun, end, command);
+}
+
+/** What a process that succeeded has not left as it should is its failure; of another it is kept as far as there is something. */
+async function collected(life: RunLife, { runId, sandboxId }: BegunAttempt, end: AttemptEnd, host: CommandInput): Promise<Ended> {
+  const isPartial = end.outcome !== 'succeeded';
+  const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: runId });
+  try {
+    const target = { runId, sandboxId, generation: life.generation, isPartial };
+    const { result, artifacts, failure } = await step.collectRun(target);
+    const fetched = { result, artifacts };
+    if (isPartial || !failure) return { end, fetched };
+    return { end: { ...end, outcome: 'failed', failure }, fetched };
+  } catch (error) {
+    if (isPartial) return { end, fetched: {} };
+    const { message } = failureOf(error, 'collectRun');
+    return { end: { ...end, outcome: 'failed', failure: { code: 'result_lost', message } }, fetched: {} };
+  }
+}
