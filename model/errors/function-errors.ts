@@ -38,6 +38,12 @@ export const FUNCTION_ERRORS = {
     title: 'Retries are refused for a function that does not say that it is idempotent',
     remedy: 'Say `idempotent: true` if its process may be started again for the same event, or leave `retry.maxAttempts` at 1. What never began is begun again in any case.',
   },
+  invalid_event: {
+    status: 400,
+    retryable: false,
+    title: 'The event is not a CloudEvent',
+    remedy: 'See `errors`: each names an attribute of CloudEvents 1.0, or a member of its JSON.',
+  },
   event_conflict: {
     status: 409,
     retryable: false,

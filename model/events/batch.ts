@@ -1,0 +1,33 @@
+import { MayflyError } from '../errors.ts';
+import { invalidEvent, type ReceivedEvent } from './cloud-event.ts';
+import { jsonItems } from './json-items.ts';
+import { readJson } from './json-text.ts';
+import { readStructured } from './structured-mode.ts';
+
+/** Of a batch, one event, or why it is none: invalid_event. */
+export type BatchItem = { event: ReceivedEvent } | { problem: MayflyError };
+
+const MOST_EVENTS = 1_000;
+
+/**
+ * The events of a batch in the JSON batch format (§4), in their order; there may be none. One that is not valid does not spoil
+ * the others.
+ * @throws MayflyError invalid_json; invalid_event: the batch is no array, or has more than `mostEvents`
+ */
+export function readBatch(body: Uint8Array, mostEvents = MOST_EVENTS): BatchItem[] {
+  const { bytes, value } = readJson(body);
+  if (!Array.isArray(value)) throw invalidEvent([{ field: 'batch', problem: 'is no JSON array' }]);
+  if (value.length > mostEvents) {
+    throw invalidEvent([{ field: 'batch', problem: `has more than ${mostEvents} events` }]);
+  }
+  return jsonItems(bytes).map((item, index) => readItem(item, value[index]));
+}
+
+function readItem(bytes: Uint8Array, value: unknown): BatchItem {
+  try {
+    return { event: readStructured({ bytes, value }) };
+  } catch (error) {
+    if (error instanceof MayflyError) return { problem: error };
+    throw error;
+  }
+}

@@ -1,0 +1,72 @@
+import { readAttributes } from './attributes.ts';
+import { encodeBase64 } from './base64.ts';
+import { type EventAttributes, type EventProblem, invalidEvent, type ReceivedEvent } from './cloud-event.ts';
+import { decodeHeaderValue } from './header-value.ts';
+import { readJson, utf8Text, withoutByteOrderMark } from './json-text.ts';
+import { isJson, isUtf8, parseMediaType } from './media-type.ts';
+
+/** Of a header that has an attribute. */
+export const EVENT_HEADER = 'ce-';
+
+/**
+ * The attributes that headers have (HTTP protocol binding §3.1); values of extensions are strings.
+ * @param headers those that begin with `ce-`, names in lower case
+ * @throws MayflyError invalid_event
+ */
+export function headerAttributes(
+  headers: readonly (readonly [string, string])[],
+  contentType: string | undefined,
+): EventAttributes {
+  const given = headers.map(
+    ([header, value]) => [header.slice(EVENT_HEADER.length), decodeHeaderValue(value)] as const,
+  );
+  const problems = given.flatMap(([name, value], at): EventProblem[] => {
+    const field = name;
+    if (name === 'datacontenttype') return [{ field, problem: 'is no header: Content-Type says it' }];
+    if (given.findIndex(([other]) => other === name) < at) return [{ field, problem: 'is there twice' }];
+    return value === undefined ? [{ field, problem: 'is not ASCII with UTF-8 percent-encoded' }] : [];
+  });
+  if (problems.length > 0) throw invalidEvent(problems);
+  return readAttributes(contentType === undefined ? given : [...given, ['datacontenttype', contentType]]);
+}
+
+/**
+ * The event whose data is the body of a request. An empty body: it has none.
+ * @throws MayflyError invalid_json when the data shall be JSON and is not
+ */
+export function eventAround(attributes: EventAttributes, body: Uint8Array): ReceivedEvent {
+  const { member, data } = dataOf(attributes, body);
+  const { extensions, ...core } = attributes;
+  const open = JSON.stringify({ ...core, ...extensions }).slice(0, -1);
+  return { attributes, json: joined([open, ...member, '}']), data };
+}
+
+/** The data as a member of the event in the JSON format (§3.1.1), which follows another member. */
+function dataOf(
+  { datacontenttype = 'application/json' }: EventAttributes,
+  body: Uint8Array,
+): { member: (string | Uint8Array)[]; data: unknown } {
+  const mediaType = parseMediaType(datacontenttype);
+  const isJsonData = mediaType !== undefined && isJson(mediaType);
+  if (body.length === 0 || (isJsonData && withoutByteOrderMark(body).length === 0))
+    return { member: [], data: undefined };
+  if (isJsonData) {
+    const { bytes, value } = readJson(body);
+    return { member: [',"data":', bytes], data: value };
+  }
+  const text = mediaType?.type === 'text' && isUtf8(mediaType) ? utf8Text(body) : undefined;
+  const member =
+    text === undefined ? [',"data_base64":"', encodeBase64(body), '"'] : [`,"data":${JSON.stringify(text)}`];
+  return { member, data: undefined };
+}
+
+function joined(parts: readonly (string | Uint8Array)[]): Uint8Array {
+  const pieces = parts.map((part) => (typeof part === 'string' ? new TextEncoder().encode(part) : part));
+  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}

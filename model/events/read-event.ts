@@ -1,0 +1,45 @@
+import { MayflyError } from '../errors.ts';
+import { readAttributes } from './attributes.ts';
+import { EVENT_HEADER, eventAround, headerAttributes } from './binary-mode.ts';
+import type { EventDefaults, ReceivedEvent } from './cloud-event.ts';
+import { contentModeOf } from './content-mode.ts';
+import { readJson } from './json-text.ts';
+import { readStructured } from './structured-mode.ts';
+
+/** What of an HTTP request can be an event. */
+export interface EventRequest {
+  /** Names in lower case. */
+  headers: Iterable<readonly [string, string]>;
+  body: Uint8Array;
+}
+
+/**
+ * The one event that a request carries, or that its body becomes the data of.
+ * @param defaults the attributes of what came without any
+ * @throws MayflyError invalid_event; invalid_json; unsupported_media_type, which a batch is too
+ */
+export function readEvent({ headers, body }: EventRequest, defaults: EventDefaults): ReceivedEvent {
+  const all = [...headers];
+  const contentType = contentTypeOf(all);
+  const own = all.filter(([name]) => name.startsWith(EVENT_HEADER));
+  const mode = contentModeOf(contentType, own.length > 0);
+  switch (mode) {
+    case 'structured':
+      return readStructured(readJson(body));
+    case 'binary':
+      return eventAround(headerAttributes(own, contentType), body);
+    case 'plain': {
+      const given = Object.entries({ specversion: '1.0', ...defaults });
+      if (contentType !== undefined) given.push(['datacontenttype', contentType]);
+      return eventAround(readAttributes(given), body);
+    }
+    case 'batch':
+      throw new MayflyError('unsupported_media_type', 'One event is taken here, and no batch.');
+  }
+}
+
+/** Undefined: there is none. Several stand as one, which is no media type. */
+export function contentTypeOf(headers: Iterable<readonly [string, string]>): string | undefined {
+  const values = [...headers].filter(([name]) => name === 'content-type').map(([, value]) => value);
+  return values.length === 0 ? undefined : values.join(', ');
+}
