@@ -22,6 +22,7 @@ import { openApiDocument } from './description/openapi.ts';
 import { desktopRoutes } from './desktop/desktop.ts';
 import { diffRoutes } from './diff/diff.ts';
 import { fileRoutes } from './files/files.ts';
+import { functionRoutes } from './functions/functions.ts';
 import { authenticate } from './http/auth.ts';
 import { limitBody, requireJson } from './http/body.ts';
 import type { App, AppDeps, Env } from './http/context.ts';
@@ -43,6 +44,8 @@ import { openPortRoutes } from './ports/open-ports.ts';
 import { portRoutes } from './ports/ports.ts';
 import { projectRoutes } from './projects/projects.ts';
 import { resolveSandboxes } from './resources/sandbox-names.ts';
+import { runRoutes } from './runs/runs.ts';
+import { triggerRoutes } from './runs/trigger.ts';
 import { pauseRoutes } from './sandboxes/pause.ts';
 import { sandboxEventRoutes } from './sandboxes/sandbox-events.ts';
 import { sandboxRoutes } from './sandboxes/sandboxes.ts';
@@ -53,6 +56,9 @@ import { captureRoutes } from './sources/captures.ts';
 import { sourceRoutes } from './sources/sources.ts';
 import { Streams } from './streams/streams.ts';
 import { templateRoutes } from './templates/templates.ts';
+
+/** Paths whose bodies have limits of their own. */
+const LARGER = /^\/v1\/(?:images$|functions\/)/;
 
 /** Where open ports are found on a machine of one's own: RFC 6761 §6.3 has every name below `localhost` lead to the loopback. */
 const DEFAULT_PORT_URL = 'http://localhost:7997';
@@ -73,7 +79,9 @@ export function createApp(deps: AppDeps): App {
   app.use(authenticate(deps, new PoolDoor(deps, claimCounter(registry))));
   app.use(refuseUnknownMethod(app));
   app.use('/v1/images', limitBody(LIMITS.image.bodyBytes));
-  app.use('/v1/*', limitBody(LIMITS.bodyBytes, ['/v1/images']), requireJson);
+  app.use('/v1/functions/:name', limitBody(LIMITS.functions.deployBytes));
+  app.use('/v1/functions/:name/*', limitBody(LIMITS.functions.eventBytes.max));
+  app.use('/v1/*', limitBody(LIMITS.bodyBytes, LARGER), requireJson);
   app.use('/mcp', limitBody(LIMITS.mcp.bodyBytes), requireJson);
 
   resolveSandboxes(app);
@@ -100,6 +108,9 @@ export function createApp(deps: AppDeps): App {
   imageRoutes(app);
   contextRoutes(app);
   playbookRoutes(app);
+  functionRoutes(app);
+  triggerRoutes(app, deps);
+  runRoutes(app);
   keyRoutes(app);
   projectRoutes(app, deps);
   poolRoutes(app);

@@ -4,7 +4,14 @@ import { type AttemptEnd, endOfAttempt } from '../../model/functions/command-end
 import type { FunctionSpec } from '../../model/functions/function.ts';
 import { FILES_FOLDER, runEnvironment } from '../../model/functions/guest-layout.ts';
 import { isForWantOfRoom, nextStep } from '../../model/functions/next-step.ts';
-import { type Attempt, lastAttempt, RUN_STATES, type RunOutcome, type RunRecord, UNDER_WAY } from '../../model/functions/run.ts';
+import {
+  type Attempt,
+  lastAttempt,
+  RUN_STATES,
+  type RunOutcome,
+  type RunRecord,
+  UNDER_WAY,
+} from '../../model/functions/run.ts';
 import type { BegunAttempt, NextOfRun, RunInput } from '../../model/functions/run-saga.ts';
 import type { HostRef } from '../../model/host.ts';
 import { commandIdFrom, ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
@@ -16,6 +23,7 @@ import { hostOf, isFinal, type SandboxSpec } from '../../model/sandbox/sandbox.t
 import { sizeOfSource } from '../../model/source-size.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import { storedEvent } from './stored-event.ts';
 
 interface Deps {
   store: Store;
@@ -51,7 +59,10 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
     }
     const place = await placeOf(store, run.project, spec);
     if (!mayUseSource(project, place.source, (id) => projects.has(id))) {
-      throw new MayflyError('source_not_found', `The project ${run.project} may not use ${JSON.stringify(place.source)}.`);
+      throw new MayflyError(
+        'source_not_found',
+        `The project ${run.project} may not use ${JSON.stringify(place.source)}.`,
+      );
     }
     await store.admissions.admit(project, [{ sandboxId, ...place.size }], (id) => reconciliation.isSandboxOpen(id));
     return place;
@@ -109,8 +120,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       const spec = await specOf(run);
       const deadline = new Date(Date.now() + spec.timeoutSeconds * 1_000).toISOString();
       const env = runEnvironment(spec.env, { runId, attempt: n, deadline });
-      const stdin = (await store.runs.eventOf(runId)) ?? (await store.runContents.get(runId, 'event'));
-      if (!stdin) throw new MayflyError('internal', `The event of ${runId} is not there any more.`);
+      const stdin = await storedEvent(store, run);
       const record = requestedCommand(commandId, { id: sandboxId, ...host }, commandOf(spec, env), run.createdBy);
       await Promise.all([
         store.commands.create(record),
@@ -276,7 +286,16 @@ async function begunOf({ id: runId }: RunRecord, attempt: Attempt, store: Store)
   const { n, sandboxId, commandId, outcome, begunAt } = attempt;
   const [sandbox, command] = await Promise.all([store.sandboxes.get(sandboxId), store.commands.get(commandId)]);
   const isStarted = command !== null && command.state !== 'requested';
-  return { runId, n, sandboxId, commandId, begunAt, isPresent: sandbox !== null, isStarted, hasEnded: outcome !== null };
+  return {
+    runId,
+    n,
+    sandboxId,
+    commandId,
+    begunAt,
+    isPresent: sandbox !== null,
+    isStarted,
+    hasEnded: outcome !== null,
+  };
 }
 
 function isExpired({ expiresAt }: RunRecord): boolean {

@@ -44,7 +44,8 @@ export async function collectedResult(
 async function typeOf(guest: GuestRequests): Promise<{ contentType: string; problem: MayflyError | null }> {
   const found = await guest.look(`${RESULT_FILE}.type`);
   if (!found) return { contentType: DEFAULT_RESULT_TYPE, problem: null };
-  const text = found.type === 'file' ? (await guest.read(`${RESULT_FILE}.type`, TYPE_BYTES)).toString('latin1').trim() : '';
+  const text =
+    found.type === 'file' ? (await guest.read(`${RESULT_FILE}.type`, TYPE_BYTES)).toString('latin1').trim() : '';
   if (MEDIA_TYPE.test(text)) return { contentType: text, problem: null };
   return { contentType: 'application/octet-stream', problem: invalid('$MAYFLY_RESULT.type names no media type') };
 }
@@ -121,7 +122,8 @@ class Fetching {
     }
     this.#writer = null;
     const parts = entry.path.split('/').slice(1);
-    if (entry.type !== 'file' || entry.sameAs !== null || !patterns.some((one) => matchesPath(one, parts))) return skipped;
+    if (entry.type !== 'file' || entry.sameAs !== null || !patterns.some((one) => matchesPath(one, parts)))
+      return skipped;
     if (this.#n >= LIMITS.functions.artifacts) {
       throw new MayflyError('result_too_large', `There are more than ${LIMITS.functions.artifacts} artifacts.`);
     }

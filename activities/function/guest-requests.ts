@@ -25,7 +25,8 @@ export class GuestRequests {
     const answer = await this.agent.request({ method: 'PUT', path, headers, body: archive, signal: this.signal });
     answer.body.resume();
     if (answer.status < 300) return;
-    if (answer.status === 507) throw new MayflyError('guest_disk_full', 'The guest has no room for its event and files.');
+    if (answer.status === 507)
+      throw new MayflyError('guest_disk_full', 'The guest has no room for its event and files.');
     const why = answer.status === 400 && user !== null ? `: it may have no user ${JSON.stringify(user)}` : '';
     throw new MayflyError('guest_failed', `The guest answered ${answer.status} to its event and files${why}.`);
   }

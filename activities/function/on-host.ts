@@ -11,6 +11,7 @@ import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 import { collectedArtifacts, collectedResult } from './collected.ts';
 import { GuestRequests } from './guest-requests.ts';
+import { storedEvent } from './stored-event.ts';
 
 export interface RunHostDeps {
   guests: { agent(sandboxId: string, context: StepContext): Promise<Pick<AgentSession, 'request'>> };
@@ -36,7 +37,8 @@ export interface Collected {
 /** What is done for a run where its sandbox is. What goes in and comes out goes through no payload. */
 export function createRunHostActivities({ guests, functions: { store } }: RunHostDeps) {
   async function known({ runId, sandboxId }: RunTarget): Promise<{ run: RunRecord; spec: FunctionSpec }> {
-    if (!isRunId(runId) || !isSandboxId(sandboxId)) throw new MayflyError('invalid_id', 'That is no run, or no sandbox.');
+    if (!isRunId(runId) || !isSandboxId(sandboxId))
+      throw new MayflyError('invalid_id', 'That is no run, or no sandbox.');
     const run = await store.runs.get(runId);
     if (!run?.attempts.some((attempt) => attempt.sandboxId === sandboxId)) {
       throw new MayflyError('run_not_found', `${sandboxId} is not of the run ${runId}.`);
@@ -55,8 +57,7 @@ export function createRunHostActivities({ guests, functions: { store } }: RunHos
     async placeRunFiles(target: RunTarget): Promise<void> {
       const { run, spec } = await known(target);
       const context = stepContext();
-      const event = (await store.runs.eventOf(run.id)) ?? (await store.runContents.get(run.id, 'event'));
-      if (!event) throw new MayflyError('function_gone', `The event of ${run.id} is not there any more.`);
+      const event = await storedEvent(store, run);
       const guest = await guestOf(target, context);
       await guest.putTar(GUEST_FOLDER, tarOf(layoutOf(event)), spec.user);
       if (spec.filesDigest === null) return;
@@ -84,7 +85,13 @@ export function createRunHostActivities({ guests, functions: { store } }: RunHos
 export type RunHostActivities = ReturnType<typeof createRunHostActivities>;
 
 function layoutOf(event: Uint8Array): TarEntry[] {
-  const folder = (path: string): TarEntry => ({ path, type: 'directory', mode: 0o755, bytes: new Uint8Array(), link: null });
+  const folder = (path: string): TarEntry => ({
+    path,
+    type: 'directory',
+    mode: 0o755,
+    bytes: new Uint8Array(),
+    link: null,
+  });
   return [
     folder('files'),
     folder('out'),

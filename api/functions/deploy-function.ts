@@ -70,9 +70,13 @@ async function specOf(
 ): Promise<FunctionSpec> {
   const { retry, idempotent, input, cpus, memoryMib, command, argv, user, ...rest } = request;
   if (retry.maxAttempts > 1 && !idempotent) {
-    throw new MayflyError('retry_needs_idempotent', `retry.maxAttempts is ${retry.maxAttempts}, and idempotent is false.`, {
-      fields: [{ field: 'retry.maxAttempts', problem: 'needs `idempotent: true` to be more than 1' }],
-    });
+    throw new MayflyError(
+      'retry_needs_idempotent',
+      `retry.maxAttempts is ${retry.maxAttempts}, and idempotent is false.`,
+      {
+        fields: [{ field: 'retry.maxAttempts', problem: 'needs `idempotent: true` to be more than 1' }],
+      },
+    );
   }
   const { source, snapshotId, network, size } = await placeableOrigin(deps.store, request);
   const facts = { egress: network.egress, memoryMib: size.memoryMib, runs: runsOf(request) };

@@ -65,13 +65,18 @@ export const deployFunction = z
     files: z
       .strictObject({ tar: z.base64().max(Math.ceil(limits.filesBytes / 3) * 4) })
       .optional()
-      .openapi({ description: `A tar archive, ${limits.filesBytes} bytes at most: its process begins among these files` }),
+      .openapi({
+        description: `A tar archive, ${limits.filesBytes} bytes at most: its process begins among these files`,
+      }),
     command: z.string().min(1).max(command.maxLength).optional(),
     argv: z.array(z.string().max(command.maxLength)).min(1).max(command.maxArguments).optional(),
     user: printable(32).optional(),
     env: z
       .record(z.string().regex(/^(?!MAYFLY_)[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable of a caller'), variable)
-      .refine((env) => Object.keys(env).length <= command.maxVariables, `has more than ${command.maxVariables} variables`)
+      .refine(
+        (env) => Object.keys(env).length <= command.maxVariables,
+        `has more than ${command.maxVariables} variables`,
+      )
       .refine((env) => JSON.stringify(env).length <= limits.envBytes, `has more than ${limits.envBytes} bytes`)
       .default({}),
     input: z
@@ -84,10 +89,7 @@ export const deployFunction = z
     maxEventAgeSeconds: seconds(limits.maxEventAgeSeconds).default(limits.maxEventAgeSeconds.default),
     retry: retry.prefault({}),
     idempotent: z.boolean().default(false),
-    concurrency: z
-      .array(concurrency)
-      .max(limits.concurrency.rules)
-      .default([]),
+    concurrency: z.array(concurrency).max(limits.concurrency.rules).default([]),
     priority: z.int().min(0).max(9).default(0),
     network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
     cpus: whole(cpus, 'CPUs').optional(),

@@ -6,22 +6,22 @@ import { hasStreamedBody } from './streamed-body.ts';
 
 /**
  * For every body but those that are streamed.
- * @param except paths that have a limit of their own
+ * @param except paths that have limits of their own. `@default` none
  * @throws MayflyError body_too_large, also for a body that comes in chunks and never said its length
  */
-export function limitBody(bytes: number, except: readonly string[] = []) {
+export function limitBody(bytes: number, except: RegExp | null = null) {
   const onError = () => {
     throw new MayflyError('body_too_large', `The body has more than ${bytes} bytes.`);
   };
   const limit = bodyLimit({ maxSize: bytes, onError });
   return createMiddleware<Env>((c, next) =>
-    hasStreamedBody(c.req.path) || except.includes(c.req.path) ? next() : limit(c, next),
+    hasStreamedBody(c.req.path) || except?.test(c.req.path) ? next() : limit(c, next),
   );
 }
 
-/** Standard input is bytes; a cancel, a pause, a hibernation, a resume and a withdrawal say nothing. */
+/** Standard input is bytes, and so are events; a cancel, a pause, a hibernation, a resume and a withdrawal say nothing. */
 const NOT_JSON =
-  /^\/v1\/(?:sandboxes\/[^/]+\/(?:commands\/[^/]+\/(?:stdin|cancel)|pause|hibernate|resume)|approvals\/[^/]+\/withdraw|images\/[^/]+\/cancel|playbooks\/[^/]+\/cancel)$/;
+  /^\/v1\/(?:sandboxes\/[^/]+\/(?:commands\/[^/]+\/(?:stdin|cancel)|pause|hibernate|resume)|approvals\/[^/]+\/withdraw|images\/[^/]+\/cancel|(?:playbooks|runs)\/[^/]+\/cancel|functions\/[^/]+\/(?:runs|runs:batch|invoke|pause|resume|versions\/[^/]+\/activate))$/;
 
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;|$)/i;
 /** JSON is UTF-8 (RFC 8259 §8.1), and the media type has no such parameter; saying so is harmless, another is a mistake. */

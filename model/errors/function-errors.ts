@@ -18,7 +18,8 @@ export const FUNCTION_ERRORS = {
     status: 409,
     retryable: true,
     title: 'Runs of the function have not ended',
-    remedy: 'Wait for them, cancel them, or delete it with ?drain=true: then it accepts no more, and goes when they have ended.',
+    remedy:
+      'Wait for them, cancel them, or delete it with ?drain=true: then it accepts no more, and goes when they have ended.',
   },
   function_draining: {
     status: 409,
@@ -36,7 +37,8 @@ export const FUNCTION_ERRORS = {
     status: 422,
     retryable: false,
     title: 'Retries are refused for a function that does not say that it is idempotent',
-    remedy: 'Say `idempotent: true` if its process may be started again for the same event, or leave `retry.maxAttempts` at 1. What never began is begun again in any case.',
+    remedy:
+      'Say `idempotent: true` if its process may be started again for the same event, or leave `retry.maxAttempts` at 1. What never began is begun again in any case.',
   },
   invalid_event: {
     status: 400,
@@ -48,7 +50,8 @@ export const FUNCTION_ERRORS = {
     status: 409,
     retryable: false,
     title: 'Another event came under that id',
-    remedy: 'An event is known by its source and id. Send the same again to be told of its run, or give another one another id.',
+    remedy:
+      'An event is known by its source and id. Send the same again to be told of its run, or give another one another id.',
   },
   event_too_large: {
     status: 413,
@@ -56,11 +59,11 @@ export const FUNCTION_ERRORS = {
     title: 'The event is larger than the function takes',
     remedy: 'Send a reference to the data instead, or raise `input.maxBytes` of the function (25 MiB at most).',
   },
-  key_too_large: {
+  key_invalid: {
     status: 422,
     retryable: false,
-    title: 'The value that a concurrency key points to is too large',
-    remedy: 'Point it at something small, such as an id: 256 bytes of JSON at most.',
+    title: 'What a concurrency key points to is no key',
+    remedy: 'Point it at a text, a number or a truth value of 256 bytes at most, such as an id.',
   },
   queue_full: {
     status: 429,
@@ -120,7 +123,8 @@ export const FUNCTION_ERRORS = {
     status: 500,
     retryable: false,
     title: 'The result could not be fetched',
-    remedy: 'Its machine ended before. The process did exit with 0: look at what it has done before you send the event again.',
+    remedy:
+      'Its machine ended before. The process did exit with 0: look at what it has done before you send the event again.',
   },
   run_interrupted: {
     status: 500,

@@ -118,6 +118,8 @@ export interface RunRecord {
   dedupe: string;
   dedupeUntil: string;
   acceptedAt: string;
+  /** Among those that one process accepted in the same millisecond, the first first. */
+  seq: number;
   /** Not before; null: at once. */
   dueAt: string | null;
   /** When it expires unless its process is started. */

@@ -2,8 +2,8 @@ import type { Connection } from 'mongoose';
 import { Pieces, type PieceWriter } from '../mongo/pieces.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
-/** What a run has that is not in its record: a large event, the result, the n-th artifact. */
-export type RunContent = 'event' | 'result' | `artifact/${number}`;
+/** What a run has that is not in its record: a large event, by its digest, the result, the n-th artifact. */
+export type RunContent = `event/${string}` | 'result' | `artifact/${number}`;
 
 /** Contents of runs. */
 export class RunContents {

@@ -1,7 +1,16 @@
 import type { Schema } from 'mongoose';
 import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, type RunRecord } from '../../model/functions/run.ts';
 import type { StoredBytes } from '../mongo/bytes.ts';
-import { actorPart, NAME, NULLABLE_NUMBER, NULLABLE_TEXT, NUMBER, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
+import {
+  actorPart,
+  NAME,
+  NULLABLE_NUMBER,
+  NULLABLE_TEXT,
+  NUMBER,
+  SEALED,
+  strictSchema,
+  TEXT,
+} from '../mongo/schema.ts';
 
 /** Where a run stands in the queue of its function: see run-queue.ts. */
 export interface QueueFields {
@@ -48,6 +57,7 @@ export function runSchema(): Schema<RunDocument> {
     dedupe: NAME,
     dedupeUntil: NAME,
     acceptedAt: NAME,
+    seq: NUMBER,
     dueAt: NULLABLE_TEXT,
     expiresAt: NAME,
     admittedAt: NULLABLE_TEXT,

@@ -14,7 +14,8 @@ export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'wakeAt'> 
   const { id, state, acceptedAt, priority, dueAt, expiresAt } = run;
   if (state === 'delayed') return { wakeAt: dueAt ?? acceptedAt };
   if (state !== 'queued') return {};
-  const rank = new Date(Date.parse(acceptedAt) - priority * PRIORITY_MS).toISOString();
+  const since = new Date(Date.parse(acceptedAt) - priority * PRIORITY_MS).toISOString();
+  const rank = `${since}-${String(run.seq).padStart(6, '0')}`;
   const n = run.keys.findIndex((key) => key !== null);
   const ref = { project: run.project, name: run.function };
   return { queued: `${prefixOf(ref)}/${keyOf(run, n)}/${rank}/${id}`, wakeAt: expiresAt };

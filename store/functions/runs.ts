@@ -55,7 +55,7 @@ export class Runs {
     return found && this.#record(found);
   }
 
-  /** The event as it is kept in its document; null: it is not there. */
+  /** The event, in the JSON format of CloudEvents, as far as it is in its document; null: it is large, or not there. */
   async eventOf(id: string): Promise<Uint8Array | null> {
     checkId(id);
     const found = await this.#find(id);
@@ -129,7 +129,10 @@ export class Runs {
   /** Those that ended long ago. @param before ISO 8601 */
   async past(before: string, limit: number): Promise<string[]> {
     const found = await reaching('look for runs of the past', () =>
-      this.#model.find({ removeAfter: { $lt: before } }, { _id: 1 }).limit(limit).lean<{ _id: string }[]>(),
+      this.#model
+        .find({ removeAfter: { $lt: before } }, { _id: 1 })
+        .limit(limit)
+        .lean<{ _id: string }[]>(),
     );
     return found.map(({ _id }) => _id);
   }

@@ -64,7 +64,6 @@ async function sandboxOf(life: RunLife, { runId, sandboxId, begunAt, isPresent }
  * A cancel undoes it until its process is started, and then has that ended; what has ended is fetched all the same.
  */
 export async function attempt(life: RunLife, begun: BegunAttempt, machine: TaskSandbox): Promise<Ended> {
-  const { runId } = begun;
   let hasStarted = begun.isStarted;
   try {
     const command = await life.undoable(() => prepared(life, begun, machine));
@@ -112,7 +111,12 @@ async function followed(life: RunLife, begun: BegunAttempt, command: CommandInpu
 }
 
 /** What a process that succeeded has not left as it should is its failure; of another it is kept as far as there is something. */
-async function collected(life: RunLife, { runId, sandboxId }: BegunAttempt, end: AttemptEnd, host: CommandInput): Promise<Ended> {
+async function collected(
+  life: RunLife,
+  { runId, sandboxId }: BegunAttempt,
+  end: AttemptEnd,
+  host: CommandInput,
+): Promise<Ended> {
   const isPartial = end.outcome !== 'succeeded';
   const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: runId });
   try {

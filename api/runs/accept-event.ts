@@ -1,0 +1,152 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { MayflyError } from '../../model/errors.ts';
+import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
+import type { FunctionSpec } from '../../model/functions/function.ts';
+import { valueAt } from '../../model/functions/json-pointer.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
+import { ID_BYTES, runIdFrom } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
+import type { KnownFunction } from './known-functions.ts';
+
+/** By what two events are the same, and for how long. */
+export interface Sameness {
+  by: keyof typeof LIMITS.functions.dedupeHours;
+  /** Null: it is like no other. */
+  text: string | null;
+}
+
+export interface Arrival {
+  event: ReceivedEvent;
+  sameness: Sameness;
+  /** SHA-256 of what was sent, hex. */
+  digest: string;
+  delaySeconds?: number | undefined;
+  actor: OwnedActor;
+}
+
+export interface Accepted {
+  run: RunRecord;
+  /** False: it had come before. */
+  isNew: boolean;
+}
+
+const HOUR_MS = 3_600_000;
+let sequence = 0;
+const NOTHING_YET = {
+  cleanup: 'none',
+  waitingFor: null,
+  outcome: null,
+  exitCode: null,
+  signal: null,
+  failure: null,
+  admittedAt: null,
+  startedAt: null,
+  endedAt: null,
+  attempts: [],
+  tries: 0,
+  failedStarts: 0,
+  result: null,
+  artifacts: [],
+  cancelledBy: null,
+} as const;
+
+/**
+ * Stores an event as a run, under an id that is made of what makes two events the same; so of many at once, in whatever
+ * processes, one is stored, and all are told of that.
+ * @throws MayflyError event_conflict, event_too_large, key_invalid
+ */
+export async function acceptEvent(
+  { runs, runContents }: Pick<ProjectStore, 'runs' | 'runContents'>,
+  { record, version }: KnownFunction,
+  arrival: Arrival,
+): Promise<Accepted> {
+  const { event, digest, sameness } = arrival;
+  const { project, name } = record;
+  if (event.json.length > version.spec.input.maxBytes) {
+    throw new MayflyError(
+      'event_too_large',
+      `It has ${event.json.length} bytes; ${name} takes ${version.spec.input.maxBytes}.`,
+    );
+  }
+  const keys = keysOf(version.spec, event);
+  const dedupe = sha256(JSON.stringify([project, name, sameness.by, sameness.text ?? randomBytes(16).toString('hex')]));
+  const isInline = event.json.length <= LIMITS.functions.inlineEventBytes;
+  for (let epoch = 0; ; epoch++) {
+    const id = idOf(dedupe, epoch);
+    const present = isInline ? null : await runs.get(id);
+    const run = present ?? runOf(id, { record, version }, arrival, { keys, dedupe });
+    if (!present) {
+      if (!isInline) await runContents.put(id, `event/${digest}`, event.json);
+      if (await runs.accept(run, isInline ? event.json : null)) return { run, isNew: true };
+    }
+    const found = present ?? (await runs.get(id));
+    if (!found || found.dedupe !== dedupe || Date.parse(found.dedupeUntil) <= Date.now()) continue;
+    if (found.eventDigest === digest) return { run: found, isNew: false };
+    throw new MayflyError(
+      'event_conflict',
+      `${found.id} is of another event with the same ${sameness.by === 'key' ? 'Idempotency-Key' : 'source and id'}.`,
+    );
+  }
+}
+
+/** @param epoch how many of the same came before, and are past */
+function idOf(dedupe: string, epoch: number): string {
+  return runIdFrom(createHash('sha256').update(`${dedupe}/${epoch}`).digest().subarray(0, ID_BYTES));
+}
+
+function runOf(
+  id: string,
+  { record, version }: KnownFunction,
+  { event, digest, sameness, delaySeconds = 0, actor }: Arrival,
+  { keys, dedupe }: Pick<RunRecord, 'keys' | 'dedupe'>,
+): RunRecord {
+  const now = Date.now();
+  const at = new Date(now).toISOString();
+  const due = now + delaySeconds * 1_000;
+  const after = (from: number, ms: number) => new Date(from + ms).toISOString();
+  const { id: eventId, source, type, time = null } = event.attributes;
+  return {
+    ...NOTHING_YET,
+    attempts: [],
+    artifacts: [],
+    id,
+    project: record.project,
+    function: record.name,
+    version: version.version,
+    versionDigest: version.digest,
+    state: delaySeconds > 0 ? 'delayed' : 'queued',
+    event: { id: eventId, source, type, time },
+    eventBytes: event.json.length,
+    eventDigest: digest,
+    keys,
+    priority: version.spec.priority,
+    dedupe,
+    dedupeUntil: after(now, LIMITS.functions.dedupeHours[sameness.by] * HOUR_MS),
+    acceptedAt: at,
+    seq: sequence++ % 1_000_000,
+    dueAt: delaySeconds > 0 ? after(due, 0) : null,
+    expiresAt: after(due, version.spec.maxEventAgeSeconds * 1_000),
+    updatedAt: at,
+    createdBy: actor,
+  };
+}
+
+/** @throws MayflyError key_invalid */
+function keysOf({ concurrency }: FunctionSpec, { data }: ReceivedEvent): (string | null)[] {
+  return concurrency.map(({ key }) => {
+    if (key === null) return null;
+    const value = valueAt(data, key) ?? null;
+    const isScalar = typeof value !== 'object' || value === null;
+    const text = isScalar ? JSON.stringify(value) : '';
+    if (isScalar && Buffer.byteLength(text) <= LIMITS.functions.keyBytes) return text;
+    const problem = isScalar ? `has more than ${LIMITS.functions.keyBytes} bytes` : 'is an object or a list';
+    const fields = [{ field: `data${key}`, problem }];
+    throw new MayflyError('key_invalid', `What the concurrency key ${key} points to ${problem}.`, { fields });
+  });
+}
+
+export function sha256(bytes: string | Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

@@ -1,0 +1,24 @@
+import type { RunRecord } from '../../model/functions/run.ts';
+import { UNDER_WAY } from '../../model/functions/run.ts';
+import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { RequestDeps } from '../http/context.ts';
+import { requireRun } from './run-view.ts';
+
+/**
+ * Has a run end. One that waits ends at once; of one that is under way the wish is written down before its workflow is told,
+ * so that it holds also when that is lost. One that has ended is as it ended.
+ * @returns the run as it is then
+ * @throws MayflyError run_not_found, temporal_unavailable
+ */
+export async function cancelled(deps: RequestDeps, run: RunRecord, actor: OwnedActor): Promise<RunRecord> {
+  const { store, sagas } = deps;
+  const { id } = run;
+  const at = new Date().toISOString();
+  const ended = { outcome: 'cancelled', cancelledBy: actor, endedAt: at, updatedAt: at } as const;
+  const version = await store.functionVersions.get(run.function, run.version);
+  const { retentionDays = 30 } = version?.spec ?? {};
+  if (run.state !== 'ended' && !(await store.runs.end(id, ['delayed', 'queued'], ended, retentionDays))) {
+    if (await store.runs.change(id, UNDER_WAY, { cancelledBy: actor, updatedAt: at })) await sagas.cancelRun(id, actor);
+  }
+  return requireRun(deps, id);
+}

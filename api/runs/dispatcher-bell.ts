@@ -1,0 +1,43 @@
+import type { Logger } from 'pino';
+import type { Sagas } from '../../sagas/sagas.ts';
+
+interface FunctionRef {
+  project: string;
+  name: string;
+}
+
+/**
+ * Tells dispatchers that something was queued, at most once at a time for each: what comes while one is told is told of
+ * together, afterwards. Nobody waits for it, and nothing is lost with it, since they look by themselves too.
+ */
+export class DispatcherBell {
+  /** Those that are being told; true: once more. */
+  readonly #ringing = new Map<string, boolean>();
+
+  constructor(
+    private readonly sagas: Pick<Sagas, 'wakeDispatcher'>,
+    private readonly logger: Logger,
+  ) {}
+
+  ring(ref: FunctionRef): void {
+    const id = `${ref.project}/${ref.name}`;
+    if (this.#ringing.has(id)) {
+      this.#ringing.set(id, true);
+      return;
+    }
+    void this.#tell(id, ref);
+  }
+
+  async #tell(id: string, ref: FunctionRef): Promise<void> {
+    do {
+      this.#ringing.set(id, false);
+      try {
+        await this.sagas.wakeDispatcher(ref);
+      } catch (error) {
+        this.logger.info({ err: error, ...ref }, 'a dispatcher was not told, and looks by itself');
+        break;
+      }
+    } while (this.#ringing.get(id));
+    this.#ringing.delete(id);
+  }
+}

@@ -1,0 +1,96 @@
+import { z } from '@hono/zod-openapi';
+import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, WAITS } from '../../model/functions/run.ts';
+import { ID_PATTERNS, isRunId } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { functionName, functionParams } from '../functions/function-schemas.ts';
+import { actor, cursor, idempotencyHeaders, instant, limit, problemAnswer, wholeText } from '../http/schemas.ts';
+
+const runId = z
+  .string()
+  .refine(isRunId, 'is not a run id')
+  .openapi({ pattern: ID_PATTERNS.run, example: 'run-0123456789abcdef' });
+
+export const runParams = z.strictObject({ id: runId.openapi({ param: { name: 'id', in: 'path' } }) });
+export const runsQuery = z.strictObject({
+  limit,
+  cursor,
+  function: functionName.optional(),
+  state: z.enum(RUN_STATES).optional(),
+  outcome: z.enum(RUN_OUTCOMES).optional(),
+});
+export const triggerParams = functionParams;
+export const triggerQuery = z.strictObject({
+  delaySeconds: wholeText(LIMITS.functions.delaySeconds.min, LIMITS.functions.delaySeconds.max)
+    .optional()
+    .openapi({ description: 'Not started before so many seconds are over' }),
+});
+export const triggerHeaders = idempotencyHeaders;
+export const outputQuery = z.strictObject({
+  stream: z.enum(['stdout', 'stderr']).default('stdout'),
+  attempt: wholeText(1, LIMITS.functions.maxAttempts.max).optional().openapi({ description: 'The last, unless named' }),
+});
+
+const failure = z.object({ code: z.string(), message: z.string() });
+
+const attempt = z.object({
+  n: z.int(),
+  sandboxId: z.string(),
+  commandId: z.string(),
+  begunAt: instant,
+  startedAt: instant.nullable(),
+  endedAt: instant.nullable(),
+  outcome: z.enum(RUN_OUTCOMES).nullable(),
+  exitCode: z.int().nullable(),
+  signal: z.string().nullable(),
+  failure: failure.nullable(),
+  cleanup: z.enum(CLEANUPS).openapi({ description: 'The sandbox has the proof' }),
+});
+
+export const runAnswer = z
+  .object({
+    id: z.string(),
+    project: z.string(),
+    function: z.string(),
+    version: z.int(),
+    state: z.enum(RUN_STATES),
+    cleanup: z.enum(CLEANUPS).openapi({ description: '`proved`: nothing of its machines is left' }),
+    waitingFor: z.enum(WAITS).nullable().openapi({ description: 'Why it is no further' }),
+    outcome: z.enum(RUN_OUTCOMES).nullable().openapi({ description: 'Written once' }),
+    exitCode: z.int().nullable(),
+    signal: z.string().nullable(),
+    failure: failure.nullable(),
+    event: z.object({ id: z.string(), source: z.string(), type: z.string(), time: z.string().nullable() }),
+    eventBytes: z.int(),
+    priority: z.int(),
+    attempts: z.array(attempt).openapi({ description: 'Each a sandbox of its own, and at most one started process' }),
+    result: z
+      .object({
+        contentType: z.string(),
+        bytes: z.int(),
+        digest: z.string(),
+        partial: z.boolean().openapi({ description: 'Left by a process that did not succeed' }),
+      })
+      .nullable(),
+    artifacts: z.array(z.object({ path: z.string(), bytes: z.int(), digest: z.string() })),
+    createdBy: actor,
+    cancelledBy: actor.nullable(),
+    acceptedAt: instant,
+    dueAt: instant.nullable(),
+    expiresAt: instant.openapi({ description: 'When it expires, unless its process is started before' }),
+    admittedAt: instant.nullable(),
+    startedAt: instant.nullable(),
+    endedAt: instant.nullable(),
+    updatedAt: instant,
+  })
+  .openapi('Run');
+
+export const batchAnswer = z
+  .object({
+    items: z.array(
+      z.union([
+        z.object({ status: z.int(), runId: z.string(), isNew: z.boolean() }),
+        z.object({ status: z.int(), problem: problemAnswer.pick({ code: true, detail: true, errors: true }) }),
+      ]),
+    ),
+  })
+  .openapi('AcceptedBatch');
