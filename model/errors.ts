@@ -3,6 +3,7 @@ import { APPROVAL_ERRORS } from './errors/approval-errors.ts';
 import { COMMAND_ERRORS } from './errors/command-errors.ts';
 import { DESKTOP_ERRORS } from './errors/desktop-errors.ts';
 import { FILE_ERRORS } from './errors/file-errors.ts';
+import { FUNCTION_ERRORS } from './errors/function-errors.ts';
 import { HOST_ERRORS } from './errors/host-errors.ts';
 import { IMAGE_ERRORS } from './errors/image-errors.ts';
 import { PLAYBOOK_ERRORS } from './errors/playbook-errors.ts';
@@ -33,6 +34,7 @@ export const ERRORS_BY_NOUN = {
   'Templates and pools': TEMPLATE_ERRORS,
   Images: IMAGE_ERRORS,
   Playbooks: PLAYBOOK_ERRORS,
+  Functions: FUNCTION_ERRORS,
   'Hosts and guests': HOST_ERRORS,
   'Sagas and what Mayfly stands on': SAGA_ERRORS,
 } as const;
@@ -52,6 +54,7 @@ export const ERRORS = {
   ...TEMPLATE_ERRORS,
   ...IMAGE_ERRORS,
   ...PLAYBOOK_ERRORS,
+  ...FUNCTION_ERRORS,
   ...HOST_ERRORS,
   ...SAGA_ERRORS,
 } as const;
