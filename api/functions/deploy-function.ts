@@ -10,6 +10,7 @@ import { refuseUnlessAllowed } from '../approvals/permission.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { placeableOrigin } from '../resources/placement.ts';
 import type { DeployRequest } from './function-schemas.ts';
+import type { InputSchemas } from './schema/input-schemas.ts';
 
 export interface Deployed {
   function: FunctionRecord;
@@ -20,17 +21,19 @@ export interface Deployed {
 
 /**
  * Deploys a function: the same content again is the version that is there.
- * @throws MayflyError what placing refuses with, retry_needs_idempotent, functions_full, function_draining, policy_denied
+ * @throws MayflyError what placing refuses with, retry_needs_idempotent, functions_full, function_draining, policy_denied,
+ *   invalid_schema, schema_too_slow
  */
 export async function deployFunction(
   deps: RequestDeps,
+  schemas: InputSchemas,
   actor: OwnedActor,
   name: string,
   request: DeployRequest,
 ): Promise<Deployed> {
   const { store } = deps;
   const files = request.files ? Buffer.from(request.files.tar, 'base64') : null;
-  const spec = await specOf(deps, actor.project, request, files);
+  const spec = await specOf(deps, schemas, actor.project, request, files);
   const present = await store.functions.get(name);
   if (present?.state === 'draining') throw new MayflyError('function_draining', `${name} is being deleted.`);
   if (!present && (await store.functions.list()).length >= LIMITS.functions.count) {
@@ -64,6 +67,7 @@ export async function activated(
 
 async function specOf(
   deps: RequestDeps,
+  schemas: InputSchemas,
   project: string,
   request: DeployRequest,
   files: Buffer | null,
@@ -82,6 +86,7 @@ async function specOf(
   const facts = { egress: network.egress, memoryMib: size.memoryMib, runs: runsOf(request) };
   await refuseUnlessAllowed(deps, project, facts, 'have somebody deploy it whom the policy lets');
   if (files) refuseUnlessTar(files);
+  if (input.schema !== undefined) await schemas.check(input.schema);
   const { files: _files, source: _source, snapshotId: _snapshot, network: _network, ...plain } = rest;
   return {
     ...plain,

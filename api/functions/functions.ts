@@ -13,6 +13,7 @@ import {
   versionAnswer,
   versionParams,
 } from './function-schemas.ts';
+import type { InputSchemas } from './schema/input-schemas.ts';
 import { functionView, requireFunction, requireVersion, versionView } from './function-view.ts';
 
 const ALL = '/v1/functions';
@@ -46,7 +47,7 @@ const deployOne = createRoute({
   responses: {
     200: json('That content was deployed before: it is the active version', versionAnswer),
     201: json('It is a new version', versionAnswer),
-    ...problems(BODY, PLACED, 'retry_needs_idempotent', 'functions_full', 'function_draining'),
+    ...problems(BODY, PLACED, 'retry_needs_idempotent', 'functions_full', 'function_draining', 'invalid_schema', 'schema_too_slow'),
   },
 });
 
@@ -131,10 +132,16 @@ const deleteOne = createRoute({
   },
 });
 
-export function functionRoutes(app: App): void {
+export function functionRoutes(app: App, schemas: InputSchemas): void {
   app.openapi(deployOne, async (c) => {
     const { name } = c.req.valid('param');
-    const { function: record, version, isNew } = await deploy(c.get('deps'), actorOf(c), name, c.req.valid('json'));
+    const { function: record, version, isNew } = await deploy(
+      c.get('deps'),
+      schemas,
+      actorOf(c),
+      name,
+      c.req.valid('json'),
+    );
     return c.json(versionView(version, record), isNew ? 201 : 200);
   });
   app.openapi(listAll, async (c) =>

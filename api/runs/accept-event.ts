@@ -1,13 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
-import type { FunctionSpec } from '../../model/functions/function.ts';
+import type { FunctionSpec, FunctionVersion } from '../../model/functions/function.ts';
 import { valueAt } from '../../model/functions/json-pointer.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { ID_BYTES, runIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
+import type { InputSchemas } from '../functions/schema/input-schemas.ts';
 import type { KnownFunction } from './known-functions.ts';
 
 /** By what two events are the same, and for how long. */
@@ -55,10 +56,11 @@ const NOTHING_YET = {
 /**
  * Stores an event as a run, under an id that is made of what makes two events the same; so of many at once, in whatever
  * processes, one is stored, and all are told of that.
- * @throws MayflyError event_conflict, event_too_large, key_invalid
+ * @throws MayflyError event_conflict, event_too_large, event_invalid, schema_too_slow, key_invalid
  */
 export async function acceptEvent(
   { runs, runContents }: Pick<ProjectStore, 'runs' | 'runContents'>,
+  schemas: InputSchemas,
   { record, version }: KnownFunction,
   arrival: Arrival,
 ): Promise<Accepted> {
@@ -70,6 +72,7 @@ export async function acceptEvent(
       `It has ${event.json.length} bytes; ${name} takes ${version.spec.input.maxBytes}.`,
     );
   }
+  await refuseUnlessFits(schemas, version, event);
   const keys = keysOf(version.spec, event);
   const dedupe = sha256(JSON.stringify([project, name, sameness.by, sameness.text ?? randomBytes(16).toString('hex')]));
   const isInline = event.json.length <= LIMITS.functions.inlineEventBytes;
@@ -131,6 +134,19 @@ function runOf(
     updatedAt: at,
     createdBy: actor,
   };
+}
+
+/** @throws MayflyError event_invalid, schema_too_slow, too_many_requests */
+async function refuseUnlessFits(
+  schemas: InputSchemas,
+  { digest, spec: { input }, function: name }: FunctionVersion,
+  { data = null }: ReceivedEvent,
+): Promise<void> {
+  if (input.schema === null) return;
+  const problems = await schemas.problemsOf(digest, input.schema, data);
+  if (problems.length === 0) return;
+  const fields = problems.map(({ field, problem }) => ({ field: `data${field}`, problem }));
+  throw new MayflyError('event_invalid', `Its data does not fit the schema of ${name}.`, { fields });
 }
 
 /** @throws MayflyError key_invalid */

@@ -5,6 +5,7 @@ import { readBatch } from '../../model/events/batch.ts';
 import { contentModeOf } from '../../model/events/content-mode.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { InputSchemas } from '../functions/schema/input-schemas.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { REPLAYED } from '../http/idempotency.ts';
@@ -93,7 +94,11 @@ const invokeOne = createRoute({
   },
 });
 
-export function triggerRoutes(app: App, { sagas, logger }: Pick<RequestDeps, 'sagas' | 'logger'>): void {
+export function triggerRoutes(
+  app: App,
+  { sagas, logger }: Pick<RequestDeps, 'sagas' | 'logger'>,
+  schemas: InputSchemas,
+): void {
   const known = new KnownFunctions();
   const bell = new DispatcherBell(sagas, logger);
 
@@ -105,7 +110,7 @@ export function triggerRoutes(app: App, { sagas, logger }: Pick<RequestDeps, 'sa
     const deps = c.get('deps');
     const target = await known.get(deps, name);
     const received = await receivedEvent(c, name, key);
-    const accept = await acceptEvent(deps.store, target, { ...received, delaySeconds, actor: actorOf(c) });
+    const accept = await acceptEvent(deps.store, schemas, target, { ...received, delaySeconds, actor: actorOf(c) });
     c.header('Location', `/v1/runs/${accept.run.id}`);
     if (!accept.isNew) c.header(REPLAYED, 'true');
     if (accept.run.state === 'queued') bell.ring(target.record);
@@ -137,7 +142,7 @@ export function triggerRoutes(app: App, { sagas, logger }: Pick<RequestDeps, 'sa
         const { event } = item;
         try {
           const arrival = { event, sameness: sameEvent(event), digest: sha256(event.json), actor };
-          const { run, isNew } = await acceptEvent(deps.store, target, arrival);
+          const { run, isNew } = await acceptEvent(deps.store, schemas, target, arrival);
           return { status: isNew ? 202 : 200, runId: run.id, isNew };
         } catch (error) {
           if (error instanceof MayflyError) return refusedItem(error);
