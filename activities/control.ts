@@ -17,6 +17,7 @@ import { createHostReconcileActivities } from './reconcile/hosts.ts';
 import { createImageReconcileActivities } from './reconcile/images.ts';
 import { createPlaybookReconcileActivities } from './reconcile/playbooks.ts';
 import { createPoolReconcileActivities } from './reconcile/pools.ts';
+import { createRunReconcileActivities } from './reconcile/runs.ts';
 import { createSandboxReconcileActivities } from './reconcile/sandboxes.ts';
 import { createTaskReconcileActivities } from './reconcile/tasks.ts';
 import { createEventActivities } from './sandbox/event.ts';
@@ -67,6 +68,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createPoolReconcileActivities(deps),
     ...createImageReconcileActivities(deps),
     ...createPlaybookReconcileActivities(deps),
+    ...createRunReconcileActivities(deps),
   };
 }
 

@@ -27,6 +27,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   sentContexts: [{ project: 1, digest: 1 }, { usedAt: 1 }],
   images: [{ project: 1, ...NEWEST_FIRST }, { project: 1, name: 1, state: 1, ...NEWEST_FIRST }, { state: 1 }],
   playbooks: [{ project: 1, ...NEWEST_FIRST }, { state: 1 }],
+  functions: [{ state: 1 }],
   functionVersions: [{ files: 1 }],
   runs: [
     { project: 1, acceptedAt: -1, _id: -1 },

@@ -10,7 +10,7 @@ import type { StoredPart } from '../model/snapshots/storage.ts';
 import { PRESENT_TEMPLATE_STATES } from '../model/templates/template.ts';
 import type { ApiKey } from './access/api-keys.ts';
 import type { Store } from './connect.ts';
-import { removeFunction, removeVersion } from './functions/function-removal.ts';
+import { hasOpenRuns, removeFunction, removeVersion } from './functions/function-removal.ts';
 import type { RunQuery } from './functions/runs.ts';
 import { cursorOf, type PageQuery } from './mongo/page-cursor.ts';
 import type { SandboxPage, SandboxQuery } from './sandboxes/sandboxes.ts';
@@ -209,11 +209,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       change: store.runs.change.bind(store.runs),
       end: store.runs.end.bind(store.runs),
       /** Whether one of a function has not ended, or something of it may be left. */
-      areOpen: async (name: string) => {
-        if ((await store.runs.admitted({ project, function: name })).length > 0) return true;
-        if (await store.runQueue.next({ project, name }, '')) return true;
-        return (await store.runs.list({ project, function: name, state: 'delayed', limit: 1 })).items.length > 0;
-      },
+      areOpen: (name: string) => hasOpenRuns(store, { project, name }),
     },
     /** Of a run that was found to be the caller's. */
     runContents: {

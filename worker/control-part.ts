@@ -3,6 +3,7 @@ import { DefaultLogger } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { UserCa } from '../ca/user-ca.ts';
 import { repeating } from '../host/os/repeating.ts';
+import { Reconciliation } from '../sagas/reconciliation.ts';
 import { connectStore, type Store } from '../store/connect.ts';
 import { auditAccess } from './audit/audit-access.ts';
 import { NOTE_EVERY_MS, RegisterWatch } from './audit/register-watch.ts';
@@ -14,6 +15,7 @@ import { runWorker } from './running-worker.ts';
 import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
+import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from './upkeep/run-queues.ts';
 import { APPEND_WAITING_EVERY_MS, WaitingAudit } from './upkeep/waiting-audit.ts';
 
 /** Entries live 24 h (model/limits.ts), so an hour more of one is nothing. Milliseconds. */
@@ -56,6 +58,15 @@ export async function startControlPart({
   closers.add(
     'retention',
     repeating((signal) => retention.run(signal), passMs(settings)),
+  );
+  const queues = new RunQueues(store, new Reconciliation(client), logger);
+  closers.add(
+    'queues of functions',
+    repeating(() => queues.look(), LOOK_AT_QUEUES_EVERY_MS),
+  );
+  closers.add(
+    'runs of the past',
+    repeating(() => queues.removePast(), PRUNE_EVERY_MS),
   );
   closers.add(
     'events that wait for the audit',

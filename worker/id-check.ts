@@ -8,19 +8,30 @@ import {
   isInstallationId,
   isOperationId,
   isPlaybookId,
+  isRunId,
   isSandboxId,
   isSnapshotId,
   isSourceId,
 } from '../model/ids.ts';
 import { activityFailure } from './activity-failure.ts';
 
-const ALL_WITH_STEPS = [isSandboxId, isSourceId, isSnapshotId, isCaptureId, isApprovalId, isImageId, isPlaybookId];
+const ALL_WITH_STEPS = [
+  isSandboxId,
+  isSourceId,
+  isSnapshotId,
+  isCaptureId,
+  isApprovalId,
+  isImageId,
+  isPlaybookId,
+  isRunId,
+];
 
 /** What an id may be, by the name of its field; of several, each of that name with an `s`. */
 const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
   // whatever steps are kept in line by: sandboxes, what has steps of its own on a host, and what has an audit trail
   sandboxId: (text) => ALL_WITH_STEPS.some((is) => is(text)) || isPowerOf(text),
   approvalId: isApprovalId,
+  attemptId: isSandboxId,
   builderId: isSandboxId,
   probeId: isSandboxId,
   snapshotId: isSnapshotId,

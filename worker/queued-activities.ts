@@ -32,6 +32,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'resumeCaptures',
   'resumeCommands',
   'resumePools',
+  'resumeRuns',
   'resumeImages',
   'resumeSnapshots',
   'resumeSources',

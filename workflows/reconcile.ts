@@ -35,6 +35,7 @@ const LOOK_EVERY_MS = 1_000;
  *   a pool, and no run → one begins; a member whose pool is gone → it ends
  *   an image that was stored and not begun → it begins; one under way, and no run → its sandboxes end, and it has failed
  *   a playbook under way, or stored and not begun, and no run → its sandbox ends, and it has failed
+ *   a run of a function that was admitted, and no workflow → one goes on with it
  *   on a host, and in no record → reconcileHost, below
  *
  * Each of these looks again before it does anything, so two at once do no more than one.
@@ -52,6 +53,7 @@ export async function reconcile({ graceMs }: ReconcileInput): Promise<void> {
   if (patched('pools')) await control.resumePools({ graceMs });
   if (patched('images')) await control.resumeImages({ graceMs });
   if (patched('playbooks')) await control.endLostPlaybooks({ graceMs });
+  if (patched('runs')) await control.resumeRuns({ graceMs });
 
   const { hostIds, installations = {} } = await control.hostsToReconcile();
   for (const hostId of hostIds) {

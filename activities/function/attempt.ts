@@ -89,7 +89,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       const attempt: Attempt = { n, sandboxId, commandId, begunAt, cleanup: 'pending', ...PENDING };
       const attempts = [...run.attempts.slice(0, n - 1), attempt];
       const changes = { tries, attempts, state: 'preparing', waitingFor: null, updatedAt: begunAt } as const;
-      await store.runs.change(runId, UNDER_WAY, changes);
+      await store.runs.begin(runId, UNDER_WAY, changes);
       return begunOf({ ...run, ...changes }, attempt, store);
     },
 

@@ -1,6 +1,6 @@
 import type { FunctionRecord } from '../../model/functions/function.ts';
 import type { RunOutcome, RunRecord } from '../../model/functions/run.ts';
-import type { RunInput } from '../../model/functions/run-saga.ts';
+import { runInputOf } from '../../model/functions/run-saga.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import type { FunctionRef } from '../../store/functions/functions.ts';
@@ -114,7 +114,3 @@ export function createDispatchActivities({ store, reconciliation }: Deps) {
 }
 
 export type DispatchActivities = ReturnType<typeof createDispatchActivities>;
-
-export function runInputOf({ id, project, function: name, createdBy }: RunRecord): RunInput {
-  return { runId: id, project, function: name, actor: createdBy };
-}

@@ -18,8 +18,11 @@ export interface RunHostDeps {
   functions: { store: Pick<Store, 'runs' | 'runContents' | 'functionVersions' | 'functionFiles'> };
 }
 
+/** `sandboxId` is the run's id: its steps take turns as a sandbox's do. */
 export interface RunTarget extends StepTarget {
   runId: string;
+  /** The sandbox of its attempt. */
+  attemptId: string;
 }
 
 export interface CollectInput extends RunTarget {
@@ -36,20 +39,20 @@ export interface Collected {
 
 /** What is done for a run where its sandbox is. What goes in and comes out goes through no payload. */
 export function createRunHostActivities({ guests, functions: { store } }: RunHostDeps) {
-  async function known({ runId, sandboxId }: RunTarget): Promise<{ run: RunRecord; spec: FunctionSpec }> {
-    if (!isRunId(runId) || !isSandboxId(sandboxId))
+  async function known({ runId, attemptId }: RunTarget): Promise<{ run: RunRecord; spec: FunctionSpec }> {
+    if (!isRunId(runId) || !isSandboxId(attemptId))
       throw new MayflyError('invalid_id', 'That is no run, or no sandbox.');
     const run = await store.runs.get(runId);
-    if (!run?.attempts.some((attempt) => attempt.sandboxId === sandboxId)) {
-      throw new MayflyError('run_not_found', `${sandboxId} is not of the run ${runId}.`);
+    if (!run?.attempts.some((attempt) => attempt.sandboxId === attemptId)) {
+      throw new MayflyError('run_not_found', `${attemptId} is not of the run ${runId}.`);
     }
     const version = await store.functionVersions.get({ project: run.project, name: run.function }, run.version);
     if (version?.digest === run.versionDigest) return { run, spec: version.spec };
     throw new MayflyError('function_gone', `Version ${run.version} of ${run.function} is not there any more.`);
   }
 
-  async function guestOf({ sandboxId }: RunTarget, context: StepContext): Promise<GuestRequests> {
-    return new GuestRequests(await guests.agent(sandboxId, context), context.signal);
+  async function guestOf({ attemptId }: RunTarget, context: StepContext): Promise<GuestRequests> {
+    return new GuestRequests(await guests.agent(attemptId, context), context.signal);
   }
 
   return {

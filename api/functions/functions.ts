@@ -13,8 +13,8 @@ import {
   versionAnswer,
   versionParams,
 } from './function-schemas.ts';
-import type { InputSchemas } from './schema/input-schemas.ts';
 import { functionView, requireFunction, requireVersion, versionView } from './function-view.ts';
+import type { InputSchemas } from './schema/input-schemas.ts';
 
 const ALL = '/v1/functions';
 const ONE = '/v1/functions/{name}';
@@ -47,7 +47,15 @@ const deployOne = createRoute({
   responses: {
     200: json('That content was deployed before: it is the active version', versionAnswer),
     201: json('It is a new version', versionAnswer),
-    ...problems(BODY, PLACED, 'retry_needs_idempotent', 'functions_full', 'function_draining', 'invalid_schema', 'schema_too_slow'),
+    ...problems(
+      BODY,
+      PLACED,
+      'retry_needs_idempotent',
+      'functions_full',
+      'function_draining',
+      'invalid_schema',
+      'schema_too_slow',
+    ),
   },
 });
 
@@ -135,13 +143,11 @@ const deleteOne = createRoute({
 export function functionRoutes(app: App, schemas: InputSchemas): void {
   app.openapi(deployOne, async (c) => {
     const { name } = c.req.valid('param');
-    const { function: record, version, isNew } = await deploy(
-      c.get('deps'),
-      schemas,
-      actorOf(c),
-      name,
-      c.req.valid('json'),
-    );
+    const {
+      function: record,
+      version,
+      isNew,
+    } = await deploy(c.get('deps'), schemas, actorOf(c), name, c.req.valid('json'));
     return c.json(versionView(version, record), isNew ? 201 : 200);
   });
   app.openapi(listAll, async (c) =>

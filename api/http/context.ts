@@ -10,8 +10,8 @@ import type { Sagas } from '../../sagas/sagas.ts';
 import type { ApiKey } from '../../store/access/api-keys.ts';
 import type { Store } from '../../store/connect.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
-import type { InputSchemas } from '../functions/schema/input-schemas.ts';
 import type { PoolDoor } from '../claims/pool-door.ts';
+import type { InputSchemas } from '../functions/schema/input-schemas.ts';
 import type { Guests } from './guests.ts';
 
 /** What the API is made of; only worker/ puts it together. */

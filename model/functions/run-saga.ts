@@ -1,5 +1,6 @@
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
+import type { RunRecord } from './run.ts';
 
 /** The workflow of one admitted run; its id is {@link runWorkflowIdOf}. */
 export const RUN_WORKFLOW = 'run';
@@ -15,6 +16,10 @@ export interface RunInput {
 
 /** Signal with an {@link Actor}: it is undone, or its process ended; what has ended is as it ended. */
 export const CANCEL_RUN = 'cancelRun';
+
+export function runInputOf({ id, project, function: name, createdBy }: RunRecord): RunInput {
+  return { runId: id, project, function: name, actor: createdBy };
+}
 
 export function runWorkflowIdOf(runId: string): string {
   return `run/${runId}`;

@@ -19,3 +19,13 @@ export async function removeVersion(
   if (filesDigest === null || (await functionVersions.haveFiles(project, filesDigest))) return;
   await functionFiles.remove(project, filesDigest);
 }
+
+/** Whether a run of it has not ended, or something of one may be left. */
+export async function hasOpenRuns(
+  { runs, runQueue }: Pick<Store, 'runs' | 'runQueue'>,
+  { project, name }: FunctionRef,
+): Promise<boolean> {
+  if ((await runs.admitted({ project, function: name })).length > 0) return true;
+  if (await runQueue.next({ project, name }, '')) return true;
+  return (await runs.list({ project, function: name, state: 'delayed', limit: 1 })).items.length > 0;
+}

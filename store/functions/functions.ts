@@ -55,6 +55,14 @@ export class Functions {
     return found.map(recordOf);
   }
 
+  /** Of all projects: those that go when their runs have ended. */
+  async draining(): Promise<FunctionRecord[]> {
+    const found = await reaching('read the functions that go', () =>
+      this.#model.find({ state: 'draining' }).lean<FunctionDocument[]>(),
+    );
+    return found.map(recordOf);
+  }
+
   /** @returns false: there is none, or `of` does not hold of it */
   async change(
     ref: FunctionRef,

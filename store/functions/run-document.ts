@@ -18,8 +18,8 @@ export interface QueueFields {
   queued?: string;
   /** Only before its admission: when something is to be done with it, whatever becomes of others. ISO 8601. */
   wakeAt?: string;
-  /** From its admission until nothing of it is left. */
-  admitted?: 'yes';
+  /** From its admission until nothing of it is left: whether its workflow has begun. */
+  admitted?: 'not-begun' | 'begun';
   /** The slots that it holds, of its concurrency rules in their order, as long as it is admitted. */
   slot0?: string;
   slot1?: string;

@@ -91,7 +91,7 @@ export class RunQueue {
       const slots = await this.#freeSlots(run, rules);
       if ('onFull' in slots) return slots;
       const taken = Object.fromEntries(slots.taken.map(({ field, name }) => [field, name]));
-      const set = { state: 'preparing', cleanup: 'pending', admitted: 'yes', waitingFor: null, ...taken };
+      const set = { state: 'preparing', cleanup: 'pending', admitted: 'not-begun', waitingFor: null, ...taken };
       try {
         await reaching('admit a run', () =>
           this.#model.updateOne(

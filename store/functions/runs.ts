@@ -19,6 +19,7 @@ export interface RunQuery extends PageQuery {
 
 export type RunChanges = Partial<Omit<RunRecord, 'id' | 'project' | 'function' | 'dedupe'>>;
 
+const ADMITTED = ['not-begun', 'begun'] as const;
 /** Frees its slots: nothing of it is left, or nobody can look. */
 const FREED = { admitted: 1, slot0: 1, slot1: 1 } as const;
 /** Nobody admits it any more. */
@@ -84,9 +85,24 @@ export class Runs {
   /** Those that were admitted, of which something may be left. @param of all functions, unless one is named */
   async admitted(of: { project: string; function: string } | null = null): Promise<RunRecord[]> {
     const found = await reaching('read the runs under way', () =>
-      this.#model.find({ admitted: 'yes', ...of }).lean<RunDocument[]>(),
+      this.#model.find({ admitted: { $in: [...ADMITTED] }, ...of }).lean<RunDocument[]>(),
     );
     return found.map((each) => this.#record(each));
+  }
+
+  /** Those that were admitted before then, and whose workflow has not begun. @param before ISO 8601 */
+  async notBegun(before: string): Promise<RunRecord[]> {
+    const found = await reaching('read the runs that were not begun', () =>
+      this.#model.find({ admitted: 'not-begun', admittedAt: { $lt: before } }).lean<RunDocument[]>(),
+    );
+    return found.map((each) => this.#record(each));
+  }
+
+  /** As {@link change}, of one whose workflow has begun. */
+  async begin(id: string, states: readonly RunState[], changes: RunChanges): Promise<boolean> {
+    checkId(id);
+    const set = { ...this.#fields.sealed(id, changes), admitted: 'begun' };
+    return this.#update({ _id: id, state: { $in: [...states] } }, { $set: set });
   }
 
   /** Sets the given fields of one that is in one of these states. @returns false: it is not */
@@ -123,7 +139,7 @@ export class Runs {
     const { id } = record;
     const queued = { ...record, ...changes, state: 'queued' } as const;
     const set = { ...this.#fields.sealed(id, changes), state: 'queued', ...placeOf(queued) };
-    return this.#update({ _id: id, state: record.state, admitted: 'yes' }, { $set: set, $unset: FREED });
+    return this.#update({ _id: id, state: record.state, admitted: 'begun' }, { $set: set, $unset: FREED });
   }
 
   /** Those that ended long ago. @param before ISO 8601 */

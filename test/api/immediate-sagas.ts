@@ -53,6 +53,17 @@ export class ImmediateSagas implements Sagas {
     this.#store = store;
   }
 
+  /** Functions whose dispatchers were told, as `<project>/<name>`. */
+  woken: string[] = [];
+
+  async wakeDispatcher({ project, name }: { project: string; name: string }): Promise<void> {
+    this.woken.push(`${project}/${name}`);
+  }
+
+  async cancelRun(runId: string): Promise<void> {
+    this.cancelled.push(runId);
+  }
+
   async begin(input: SandboxInput): Promise<boolean> {
     const isNew = !this.#sagas.has(input.id);
     await this.create(input);

@@ -156,6 +156,8 @@ export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   storeOwnCertificate: 'only writes what a host may lose',
   silentAmong: 'only looks',
   explainPlaybook: 'workflows/playbook.integration',
+  placeRunFiles: 'workflows/run.integration',
+  collectRun: 'workflows/run.integration',
 };
 
 /** Steps of a simulated host that have a point between two of their effects. */

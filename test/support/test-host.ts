@@ -83,6 +83,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
       commandRuns,
       images: { store, rootProgram: builtRootProgram },
       playbooks: { store, ansible: ansibleOfTestHosts },
+      functions: { store },
       shutdownGraceMs: SHUTDOWN_GRACE_MS,
       guests: memory ? new InMemoryGuests(memory) : guests.guests,
     }),

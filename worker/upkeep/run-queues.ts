@@ -1,16 +1,18 @@
 import type { Logger } from 'pino';
 import type { RunRecord } from '../../model/functions/run.ts';
+import { runInputOf } from '../../model/functions/run-saga.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
-import { removeFunction } from '../../store/functions/function-removal.ts';
+import { hasOpenRuns, removeFunction } from '../../store/functions/function-removal.ts';
 
 /** How soon a run is begun of which nobody was told, or which is due. Milliseconds. */
 export const LOOK_AT_QUEUES_EVERY_MS = 1_000;
+/** Who admits a run begins it at once, or has died. Milliseconds. */
+const NOT_BEGUN_MS = 5_000;
 /** Of one look. */
 const AT_ONCE = 500;
-const DAY_MS = 86_400_000;
 
-/** Looks at what nobody tells of: runs that are due or have expired, queues without a dispatcher, what is past. */
+/** Looks at what nobody tells of: runs that are due or have expired, queues without a dispatcher, functions that go with their last run. */
 export class RunQueues {
   constructor(
     private readonly store: Store,
@@ -22,12 +24,18 @@ export class RunQueues {
     try {
       await this.#wake();
       for (const ref of await this.store.runQueue.functions()) await this.reconciliation.ensureDispatcher(ref);
+      for (const run of await this.store.runs.notBegun(before(NOT_BEGUN_MS))) {
+        await this.reconciliation.startRun(runInputOf(run));
+      }
+      for (const ref of await this.store.functions.draining()) {
+        if (!(await hasOpenRuns(this.store, ref))) await removeFunction(this.store, ref);
+      }
     } catch (error) {
       this.logger.warn({ err: error }, 'queues of functions are looked at again in a second');
     }
   }
 
-  /** Removes runs that are to be kept no longer, and functions that were to go with their last run. */
+  /** Removes runs that are to be kept no longer. */
   async removePast(): Promise<void> {
     const { runs, runContents } = this.store;
     const now = new Date().toISOString();
@@ -37,7 +45,6 @@ export class RunQueues {
         await runs.remove(id);
       }
     }
-    for (const { project, name } of await this.store.functions.draining()) await this.#removeDrained(project, name);
   }
 
   async #wake(): Promise<void> {
@@ -53,11 +60,8 @@ export class RunQueues {
     const ended = { outcome: 'expired', endedAt: at, updatedAt: at } as const;
     await this.store.runs.end(run.id, ['delayed', 'queued'], ended, version?.spec.retentionDays ?? 30);
   }
+}
 
-  async #removeDrained(project: string, name: string): Promise<void> {
-    if ((await this.store.runs.admitted({ project, function: name })).length > 0) return;
-    if (await this.store.runQueue.next({ project, name }, '')) return;
-    const { items } = await this.store.runs.list({ project, function: name, state: 'delayed', limit: 1 });
-    if (items.length === 0) await removeFunction(this.store, { project, name });
-  }
+function before(ms: number): string {
+  return new Date(Date.now() - ms).toISOString();
 }

@@ -86,11 +86,11 @@ export function neverBegan(failure: RunFailure | null): Ended {
 const NOTHING = { exitCode: null, signal: null, startedAt: null, failure: null };
 
 async function prepared(life: RunLife, begun: BegunAttempt, machine: TaskSandbox): Promise<CommandInput | null> {
-  const { runId, sandboxId, isStarted } = begun;
+  const { runId, isStarted } = begun;
   await life.step('startSandbox', () => machine.start());
   const host = await control.attemptHost({ runId });
   const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: runId });
-  if (!isStarted) await step.placeRunFiles({ runId, sandboxId, generation: life.generation });
+  if (!isStarted) await step.placeRunFiles(targetOf(life, begun));
   return life.step('beginCommand', () => control.beginRunCommand({ runId }));
 }
 
@@ -113,15 +113,14 @@ async function followed(life: RunLife, begun: BegunAttempt, command: CommandInpu
 /** What a process that succeeded has not left as it should is its failure; of another it is kept as far as there is something. */
 async function collected(
   life: RunLife,
-  { runId, sandboxId }: BegunAttempt,
+  begun: BegunAttempt,
   end: AttemptEnd,
   host: CommandInput,
 ): Promise<Ended> {
   const isPartial = end.outcome !== 'succeeded';
-  const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: runId });
+  const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: begun.runId });
   try {
-    const target = { runId, sandboxId, generation: life.generation, isPartial };
-    const { result, artifacts, failure } = await step.collectRun(target);
+    const { result, artifacts, failure } = await step.collectRun({ ...targetOf(life, begun), isPartial });
     const fetched = { result, artifacts };
     if (isPartial || !failure) return { end, fetched };
     return { end: { ...end, outcome: 'failed', failure }, fetched };
@@ -130,4 +129,8 @@ async function collected(
     const { message } = failureOf(error, 'collectRun');
     return { end: { ...end, outcome: 'failed', failure: { code: 'result_lost', message } }, fetched: {} };
   }
+}
+
+function targetOf({ generation }: RunLife, { runId, sandboxId: attemptId }: BegunAttempt) {
+  return { sandboxId: runId, generation, runId, attemptId };
 }

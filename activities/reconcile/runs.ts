@@ -1,0 +1,19 @@
+import { heartbeat } from '@temporalio/activity';
+import { runInputOf, runWorkflowIdOf } from '../../model/functions/run-saga.ts';
+import type { ReconcileDeps } from './sandboxes.ts';
+
+/** Runs whose workflows are gone: each is gone on with where its record says that it was, and nothing is started twice. */
+export function createRunReconcileActivities({ store, reconciliation }: ReconcileDeps) {
+  return {
+    async resumeRuns({ graceMs }: { graceMs: number }): Promise<void> {
+      const before = Date.now() - graceMs;
+      for (const run of await store.runs.admitted()) {
+        heartbeat();
+        if (Date.parse(run.updatedAt) > before || (await reconciliation.isOpen(runWorkflowIdOf(run.id)))) continue;
+        await reconciliation.startRun(runInputOf(run));
+      }
+    },
+  };
+}
+
+export type RunReconcileActivities = ReturnType<typeof createRunReconcileActivities>;

@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { z } from '@hono/zod-openapi';
+import { expect } from 'vitest';
+import type { runAnswer } from '../../api/runs/run-schemas.ts';
+import { type TarEntry, tarOf } from '../../model/image/tar.ts';
+import type { TestDoor } from './door.ts';
+import { HANGS_AFTER_MS } from './test-timeouts.ts';
+
+export type Run = z.infer<typeof runAnswer>;
+
+let count = 0;
+
+/** Functions and their runs, as a caller has them. */
+export class TestFunctions {
+  constructor(private readonly door: TestDoor) {}
+
+  /** One that runs this in a shell. @returns its name */
+  async deploy(command: string, more: object = {}, files: Record<string, string> = {}): Promise<string> {
+    const name = `fn-${++count}`;
+    await this.deployAs(name, command, more, files);
+    return name;
+  }
+
+  async deployAs(
+    name: string,
+    command: string,
+    more: object = {},
+    files: Record<string, string> = {},
+  ): Promise<number> {
+    const tar = Object.keys(files).length > 0 ? { files: { tar: archiveOf(files) } } : {};
+    const wish = { source: 'golden-debian12', command, ...tar, ...more };
+    const response = await this.door.call('PUT', `/v1/functions/${name}`, wish);
+    const body = await response.json();
+    expect({ status: response.status, body }).toMatchObject({ status: expect.toBeOneOf([200, 201]) });
+    return (body as { version: number }).version;
+  }
+
+  async post(name: string, data: unknown, headers: Record<string, string> = {}): Promise<Response> {
+    return this.door.call('POST', `/v1/functions/${name}/runs`, data, headers);
+  }
+
+  async trigger(name: string, data: unknown = {}, headers: Record<string, string> = {}): Promise<Run> {
+    const response = await this.post(name, data, headers);
+    const body = await response.json();
+    expect({ status: response.status, body }).toMatchObject({ status: 202 });
+    return body as Run;
+  }
+
+  async get(id: string): Promise<Run> {
+    return (await (await this.door.call('GET', `/v1/runs/${id}`)).json()) as Run;
+  }
+
+  /** The store notifies nobody. */
+  async until(id: string, wish: (run: Run) => boolean): Promise<Run> {
+    for (const deadline = Date.now() + Number(process.env.DBG ?? HANGS_AFTER_MS); ; await sleep(50)) {
+      const run = await this.get(id);
+      if (wish(run)) return run;
+      if (Date.now() > deadline) throw new Error(`never came: ${JSON.stringify(run)}`);
+    }
+  }
+
+  /** When it has ended, and nothing of it is left. */
+  over({ id }: Pick<Run, 'id'>): Promise<Run> {
+    return this.until(id, ({ state, cleanup }) => state === 'ended' && cleanup !== 'pending');
+  }
+
+  async run(name: string, data: unknown = {}, headers: Record<string, string> = {}): Promise<Run> {
+    return this.over(await this.trigger(name, data, headers));
+  }
+
+  async cancel(id: string): Promise<Response> {
+    return this.door.call('POST', `/v1/runs/${id}/cancel`);
+  }
+
+  async output(id: string, stream = 'stdout'): Promise<string> {
+    return (await this.door.call('GET', `/v1/runs/${id}/output?stream=${stream}`)).text();
+  }
+
+  async result(id: string): Promise<Response> {
+    return this.door.call('GET', `/v1/runs/${id}/result`);
+  }
+
+  async artifact(id: string, path: string): Promise<Response> {
+    return this.door.call('GET', `/v1/runs/${id}/artifacts/${encodeURIComponent(path)}`);
+  }
+}
+
+function archiveOf(files: Record<string, string>): string {
+  const entries = Object.entries(files).map(([path, text]): TarEntry => {
+    return { path, type: 'file', mode: 0o755, bytes: new TextEncoder().encode(text), link: null };
+  });
+  return Buffer.from(tarOf(entries)).toString('base64');
+}
