@@ -8,6 +8,7 @@ import { newCapture } from '../../model/snapshots/capture.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
 import type { Store } from '../../store/connect.ts';
 import { hostRecord } from '../support/host-record.ts';
+import { functionRecord, functionVersion, runId, runRecord } from './run-records.ts';
 import { command, commandId, imageRecord, playbookRecord, record, sandboxId, snapshot, snapshotId } from './support.ts';
 
 type Parts = Omit<Store, 'ping' | 'close'>;
@@ -131,6 +132,7 @@ const exposedPort: ExposedPort = {
   openedAt: at,
 };
 const playbook = playbookRecord();
+const [aFunction, aVersion] = [functionRecord(), functionVersion()];
 const slot = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
 const chunk = { bytes: Buffer.from('x'), marks: [] };
 const past = { id: sandboxId(2), endedAt: at };
@@ -154,6 +156,7 @@ export function callsOf(store: Store): Calls {
     sentContexts,
   } = store;
   const { playbooks, playbookParts } = store;
+  const { functions, functionVersions, functionFiles, runs, runQueue, runContents } = store;
   const sent = async () => {
     const id = await sentContexts.begin('default', 'b'.repeat(64));
     await sentContexts.put(id, 0, Buffer.from('x'));
@@ -401,6 +404,63 @@ export function callsOf(store: Store): Calls {
     playbookParts: {
       put: () => playbookParts.put(playbook.id, 'report', Buffer.from('x')),
       get: () => playbookParts.get(playbook.id, 'report'),
+    },
+    functions: {
+      create: () => functions.create(aFunction),
+      get: () => functions.get(aFunction),
+      list: () => functions.list('default'),
+      draining: () => functions.draining(),
+      change: () => functions.change(aFunction, { activeVersion: 1 }, { state: 'active' }),
+      remove: () => functions.remove({ project: 'default', name: 'gone' }),
+    },
+    functionVersions: {
+      create: () => functionVersions.create(aVersion),
+      get: () => functionVersions.get(aFunction, 1),
+      list: () => functionVersions.list(aFunction),
+      haveFiles: () => functionVersions.haveFiles('default', 'a'.repeat(64)),
+      remove: () => functionVersions.remove(aFunction, 2),
+    },
+    functionFiles: {
+      put: () => functionFiles.put('default', 'a'.repeat(64), Buffer.from('x')),
+      get: () => functionFiles.get('default', 'a'.repeat(64)),
+      remove: () => functionFiles.remove('default', 'b'.repeat(64)),
+    },
+    runs: {
+      accept: () => Promise.all([1, 2, 3].map((n) => runs.accept(runRecord(n), Buffer.from('{}')))),
+      get: () => runs.get(runId(1)),
+      eventOf: () => runs.eventOf(runId(1)),
+      list: () =>
+        Promise.all([
+          runs.list({ project: 'default', limit: 5 }),
+          runs.list({ project: 'default', limit: 5, cursor: cursorOf(runId(1)) }),
+          runs.list({ project: 'default', limit: 5, function: 'fn' }),
+          runs.list({ project: 'default', limit: 5, state: 'ended' }),
+          runs.list({ project: 'default', limit: 5, outcome: 'failed' }),
+        ]),
+      admitted: async () => [await runs.admitted(), await runs.admitted({ project: 'default', function: 'fn' })],
+      notBegun: () => runs.notBegun(at),
+      change: () => runs.change(runId(1), ['queued'], { waitingFor: 'concurrency' }),
+      begin: () => runs.begin(runId(1), ['preparing'], { tries: 1 }),
+      end: () => runs.end(runId(3), ['queued'], { outcome: 'cancelled', endedAt: at }, 7),
+      free: () => runs.free(runId(3), { cleanup: 'proved' }),
+      requeue: () => runs.requeue(runRecord(1), { waitingFor: 'capacity' }),
+      past: () => runs.past('2999-01-01T00:00:00.000Z', 5),
+      remove: () => runs.remove(runId(3)),
+    },
+    runQueue: {
+      next: async () => [await runQueue.next(aFunction, ''), await runQueue.next(aFunction, 'a')],
+      functions: () => runQueue.functions(),
+      due: () => runQueue.due('2999-01-01T00:00:00.000Z', 5),
+      enqueue: () => runQueue.enqueue(runRecord(2)),
+      admit: () => runQueue.admit(runRecord(2), [{ limit: 2, key: null, onFull: 'queue' }], at),
+      count: () => runQueue.count(aFunction, 5),
+    },
+    runContents: {
+      put: () => runContents.put(runId(1), 'result', Buffer.from('x')),
+      writer: () => runContents.writer(runId(1), 'artifact/0').end(),
+      get: () => runContents.get(runId(1), 'result'),
+      read: () => runContents.read(runId(1), 'result').next(),
+      remove: () => runContents.remove(runId(2)),
     },
     imageContexts: {
       keep: () => imageContexts.keep(image.id, { archive: Buffer.from('x'), secrets: {} }),

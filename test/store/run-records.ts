@@ -1,0 +1,103 @@
+import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
+
+const at = '2026-01-01T00:00:00.000Z';
+const createdBy = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
+
+export function runId(n: number): string {
+  return `run-${String(n).padStart(16, '0')}`;
+}
+
+export function functionRecord(changes: Partial<FunctionRecord> = {}): FunctionRecord {
+  return {
+    project: 'default',
+    name: 'fn',
+    state: 'active',
+    activeVersion: 1,
+    fullUntil: null,
+    createdBy,
+    createdAt: at,
+    updatedAt: at,
+    ...changes,
+  };
+}
+
+export function functionVersion(changes: Partial<FunctionVersion['spec']> = {}): FunctionVersion {
+  return {
+    project: 'default',
+    function: 'fn',
+    version: 1,
+    digest: 'd',
+    createdBy,
+    createdAt: at,
+    spec: {
+      source: 'golden-debian12',
+      snapshotId: null,
+      filesDigest: null,
+      command: 'true',
+      argv: null,
+      user: null,
+      env: {},
+      input: { schema: null, maxBytes: 1_000 },
+      timeoutSeconds: 600,
+      maxEventAgeSeconds: 21_600,
+      retry: {
+        maxAttempts: 1,
+        on: ['failed', 'timed-out', 'unknown'],
+        exitCodes: null,
+        backoff: { initialSeconds: 1, factor: 2, maxSeconds: 300, jitter: true },
+      },
+      idempotent: false,
+      concurrency: [{ limit: 100, key: null, onFull: 'queue' }],
+      priority: 0,
+      network: { egress: 'none' },
+      cpus: null,
+      memoryMib: null,
+      result: { maxBytes: 1_000 },
+      artifacts: { globs: ['**'], maxBytes: 1_000 },
+      logBytes: 1_000,
+      retentionDays: 30,
+      ...changes,
+    },
+  };
+}
+
+export function runRecord(n: number, changes: Partial<RunRecord> = {}): RunRecord {
+  return {
+    id: runId(n),
+    project: 'default',
+    function: 'fn',
+    version: 1,
+    versionDigest: 'd',
+    state: 'queued',
+    cleanup: 'none',
+    waitingFor: null,
+    outcome: null,
+    exitCode: null,
+    signal: null,
+    failure: null,
+    event: { id: String(n), source: '/test', type: 'test', time: null },
+    eventBytes: 2,
+    eventDigest: 'e',
+    keys: [null],
+    priority: 0,
+    dedupe: String(n),
+    dedupeUntil: '2999-01-01T00:00:00.000Z',
+    acceptedAt: at,
+    seq: n,
+    dueAt: null,
+    expiresAt: '2999-01-01T00:00:00.000Z',
+    admittedAt: null,
+    startedAt: null,
+    endedAt: null,
+    updatedAt: at,
+    attempts: [],
+    tries: 0,
+    failedStarts: 0,
+    result: null,
+    artifacts: [],
+    cancelledBy: null,
+    createdBy,
+    ...changes,
+  };
+}
