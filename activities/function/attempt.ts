@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
 import { type AttemptEnd, endOfAttempt } from '../../model/functions/command-end.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
@@ -6,6 +5,7 @@ import { FILES_FOLDER, runEnvironment } from '../../model/functions/guest-layout
 import { isForWantOfRoom, nextStep } from '../../model/functions/next-step.ts';
 import {
   type Attempt,
+  attemptIds,
   lastAttempt,
   RUN_STATES,
   type RunOutcome,
@@ -14,7 +14,6 @@ import {
 } from '../../model/functions/run.ts';
 import type { BegunAttempt, NextOfRun, RunInput } from '../../model/functions/run-saga.ts';
 import type { HostRef } from '../../model/host.ts';
-import { commandIdFrom, ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
 import { mayUseSource } from '../../model/project.ts';
 import type { Size } from '../../model/project-limits.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
@@ -84,7 +83,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       if (!UNDER_WAY.some((state) => state === run.state)) return null;
       const n = run.attempts.filter(({ outcome }) => outcome !== 'not-started').length + 1;
       const tries = run.tries + 1;
-      const [sandboxId, commandId] = idsOf(runId, tries);
+      const { sandboxId, commandId } = attemptIds(runId, tries);
       const begunAt = new Date().toISOString();
       const attempt: Attempt = { n, sandboxId, commandId, begunAt, cleanup: 'pending', ...PENDING };
       const attempts = [...run.attempts.slice(0, n - 1), attempt];
@@ -210,6 +209,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       const fullUntil = new Date(Date.now() + (next.step === 'requeue' ? next.pauseMs : 0)).toISOString();
       await store.functions.change({ project: run.project, name: run.function }, { fullUntil });
       await store.runs.requeue(run, { ...changes, cleanup: 'none', waitingFor: 'capacity' });
+      await reconciliation.ensureDispatcher({ project: run.project, name: run.function });
       return { step: 'requeue' };
     },
   };
@@ -273,13 +273,6 @@ function commandOf(spec: FunctionSpec, env: Record<string, string>) {
     maxOutputBytes: spec.logBytes,
     stdinOpen: false,
   };
-}
-
-/** @param tries how many sandboxes were begun for the run, this among them */
-function idsOf(runId: string, tries: number): [sandboxId: string, commandId: string] {
-  const bytes = (what: string) =>
-    createHash('sha256').update(`${runId}/${tries}/${what}`).digest().subarray(0, ID_BYTES);
-  return [sandboxIdFrom(bytes('sandbox')), commandIdFrom(bytes('command'))];
 }
 
 async function begunOf({ id: runId }: RunRecord, attempt: Attempt, store: Store): Promise<BegunAttempt> {

@@ -1,4 +1,7 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { utf8ToBytes } from '@noble/hashes/utils.js';
 import type { ErrorCode } from '../errors.ts';
+import { commandIdFrom, ID_BYTES, sandboxIdFrom } from '../ids.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 
 /**
@@ -139,11 +142,15 @@ export interface RunRecord {
   createdBy: Actor & { project: string };
 }
 
-export function lastAttempt({ attempts }: Pick<RunRecord, 'attempts'>): Attempt | null {
-  return attempts.at(-1) ?? null;
+/**
+ * The ids of an attempt, made before anything of it is: so whoever goes on with it finds what there is.
+ * @param tries how many sandboxes were begun for the run, this among them
+ */
+export function attemptIds(runId: string, tries: number): Pick<Attempt, 'sandboxId' | 'commandId'> {
+  const bytes = (what: string) => sha256(utf8ToBytes(`${runId}/${tries}/${what}`)).slice(0, ID_BYTES);
+  return { sandboxId: sandboxIdFrom(bytes('sandbox')), commandId: commandIdFrom(bytes('command')) };
 }
 
-/** Whether nothing more happens to it by itself, though somebody should look: it has not done what it was for. */
-export function isDeadLetter({ outcome }: Pick<RunRecord, 'outcome'>): boolean {
-  return outcome !== null && outcome !== 'succeeded' && outcome !== 'cancelled' && outcome !== 'skipped';
+export function lastAttempt({ attempts }: Pick<RunRecord, 'attempts'>): Attempt | null {
+  return attempts.at(-1) ?? null;
 }

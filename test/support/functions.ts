@@ -35,6 +35,18 @@ export class TestFunctions {
     return (body as { version: number }).version;
   }
 
+  async pause(name: string): Promise<void> {
+    expect((await this.door.call('POST', `/v1/functions/${name}/pause`)).status).toBe(200);
+  }
+
+  async resume(name: string): Promise<void> {
+    expect((await this.door.call('POST', `/v1/functions/${name}/resume`)).status).toBe(200);
+  }
+
+  async delete(name: string, query = ''): Promise<number> {
+    return (await this.door.call('DELETE', `/v1/functions/${name}${query}`)).status;
+  }
+
   async post(name: string, data: unknown, headers: Record<string, string> = {}): Promise<Response> {
     return this.door.call('POST', `/v1/functions/${name}/runs`, data, headers);
   }
@@ -52,7 +64,7 @@ export class TestFunctions {
 
   /** The store notifies nobody. */
   async until(id: string, wish: (run: Run) => boolean): Promise<Run> {
-    for (const deadline = Date.now() + Number(process.env.DBG ?? HANGS_AFTER_MS); ; await sleep(50)) {
+    for (const deadline = Date.now() + Number(process.env['DBG'] ?? HANGS_AFTER_MS); ; await sleep(50)) {
       const run = await this.get(id);
       if (wish(run)) return run;
       if (Date.now() > deadline) throw new Error(`never came: ${JSON.stringify(run)}`);

@@ -1,6 +1,10 @@
-import { afterAll, beforeAll, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { attemptIds } from '../../model/functions/run.ts';
+import { runInputOf, runWorkflowIdOf } from '../../model/functions/run-saga.ts';
+import { Reconciliation } from '../../sagas/reconciliation.ts';
 import { TestDoor } from '../support/door.ts';
-import { TestFunctions } from '../support/functions.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Run, TestFunctions } from '../support/functions.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 
 /** Runs of functions, from their event to the proof. */
@@ -13,28 +17,306 @@ beforeAll(async () => {
 });
 afterAll(() => door.close());
 
-test('an event comes in, a result goes out, and nothing is left', async () => {
-  const name = await functions.deploy(
-    './greet',
-    {},
-    {
-      greet:
-        '#!/bin/sh\ncat > in; printf \'{"hello":%s}\' "$(wc -c < in | tr -d " ")" > $MAYFLY_RESULT; echo seen; cmp in $MAYFLY_EVENT; env | grep ^MAYFLY_ | sort; echo one > $MAYFLY_ARTIFACTS/a.txt\n',
-    },
+/** A run that is known before it begins. @param arm faults at its steps, or at those of its first sandbox */
+async function held(
+  command: string,
+  more: object,
+  arm: (ids: { runId: string; sandboxId: string }) => void,
+): Promise<Run> {
+  const name = await functions.deploy(command, more);
+  await functions.pause(name);
+  const { id } = await functions.trigger(name);
+  arm({ runId: id, sandboxId: attemptIds(id, 1).sandboxId });
+  await functions.resume(name);
+  return functions.get(id);
+}
+
+const isRunning = ({ state, attempts }: Run) => state === 'running' && attempts.length > 0;
+const SLEEPS = 'echo started; sleep 1000';
+
+/** When its process has printed something. */
+async function started(id: string): Promise<Run> {
+  const run = await functions.until(id, isRunning);
+  await eventually(
+    () => functions.output(id),
+    (text) => text.includes('started'),
   );
-  const run = await functions.run(name, { n: 12345678901234567890n.toString() });
+  return run;
+}
+
+test('an event comes in, a result goes out, and nothing is left', async () => {
+  const script = [
+    '#!/bin/sh',
+    'cat > in; cmp in $MAYFLY_EVENT; env | grep ^MAYFLY_ | sort',
+    'printf \'{"bytes":%s}\' "$(wc -c < in | tr -d " ")" > $MAYFLY_RESULT',
+    'echo one > $MAYFLY_ARTIFACTS/a.txt; mkdir $MAYFLY_ARTIFACTS/b; echo two > $MAYFLY_ARTIFACTS/b/c; ln -s /etc/passwd $MAYFLY_ARTIFACTS/link',
+  ].join('\n');
+  const name = await functions.deploy('./greet', {}, { greet: script });
+  const run = await functions.run(name, { n: 1 });
   const output = await functions.output(run.id);
-  expect(run, JSON.stringify([run, output, await functions.output(run.id, 'stderr')])).toMatchObject({
+  expect(run).toMatchObject({
     state: 'ended',
     outcome: 'succeeded',
     cleanup: 'proved',
     attempts: [{ n: 1, outcome: 'succeeded', cleanup: 'proved' }],
     result: { contentType: 'application/json', partial: false },
-    artifacts: [{ path: 'a.txt', bytes: 4 }],
   });
+  expect(run.artifacts.map(({ path }) => path).toSorted()).toEqual(['a.txt', 'b/c']);
   expect(output).toContain(`MAYFLY_RUN_ID=${run.id}`);
-  expect(await (await functions.result(run.id)).json()).toEqual({ hello: run.eventBytes });
-  expect(await (await functions.artifact(run.id, 'a.txt')).text()).toBe('one\n');
+  expect(output).toContain('MAYFLY_ATTEMPT=1');
+  expect(await (await functions.result(run.id)).json()).toEqual({ bytes: run.eventBytes });
+  expect(await (await functions.artifact(run.id, 'b/c')).text()).toBe('two\n');
   const sandbox = await all().store.sandboxes.get(run.attempts[0]?.sandboxId ?? '');
   expect(sandbox).toMatchObject({ state: 'destroyed', builds: 'run', proof: expect.anything() });
+  expect(sandbox?.proof).not.toHaveProperty('unproved');
+  expect(await all().store.runs.admitted()).not.toContainEqual(expect.objectContaining({ id: run.id }));
+});
+
+describe('what a process leaves', () => {
+  const cases: [title: string, command: string, more: object, expected: object][] = [
+    ['no result (case 12)', 'true', {}, { outcome: 'succeeded', result: null }],
+    [
+      'a result, and then exit code 1 (case 11)',
+      'echo \'{"half":1}\' > $MAYFLY_RESULT; exit 1',
+      {},
+      { outcome: 'failed', exitCode: 1, failure: { code: 'run_failed' }, result: { partial: true, bytes: 11 } },
+    ],
+    [
+      'what is not JSON (case 13)',
+      'echo nonsense > $MAYFLY_RESULT',
+      {},
+      { outcome: 'failed', exitCode: 0, failure: { code: 'result_invalid' }, result: { partial: true } },
+    ],
+    [
+      'text, which it says',
+      'echo hello > $MAYFLY_RESULT; echo text/plain > $MAYFLY_RESULT.type',
+      {},
+      { outcome: 'succeeded', result: { contentType: 'text/plain', bytes: 6 } },
+    ],
+    [
+      'more than it may (case 13)',
+      'head -c 5000 /dev/zero | tr "\\0" 1 > $MAYFLY_RESULT',
+      { result: { maxBytes: 1_000 } },
+      { outcome: 'failed', failure: { code: 'result_too_large' }, result: { partial: true, bytes: 1_000 } },
+    ],
+    [
+      'a link in the place of the result (case 14)',
+      'ln -s /etc/passwd $MAYFLY_RESULT',
+      {},
+      { outcome: 'failed', failure: { code: 'result_invalid' }, result: null },
+    ],
+    [
+      'a pipe in the place of the result (case 14)',
+      'mkfifo $MAYFLY_RESULT',
+      {},
+      { outcome: 'failed', failure: { code: 'result_invalid' }, result: null },
+    ],
+    [
+      'artifacts with a name that has a newline (case 14)',
+      'touch "$MAYFLY_ARTIFACTS/a\nb"',
+      {},
+      { outcome: 'failed', failure: { code: 'result_invalid' }, artifacts: [] },
+    ],
+    [
+      'more artifacts than it may, of which the first are kept (case 14)',
+      'cd $MAYFLY_ARTIFACTS; for i in 1 2 3 4; do head -c 400 /dev/zero > $i; done',
+      { artifacts: { maxBytes: 1_000 } },
+      { outcome: 'failed', failure: { code: 'result_too_large' }, artifacts: [{ bytes: 400 }, { bytes: 400 }] },
+    ],
+    [
+      'a child that outlives it (case 15)',
+      '(sleep 1000 & echo $!); echo 1 > $MAYFLY_RESULT',
+      {},
+      { outcome: 'succeeded', result: { bytes: 2 } },
+    ],
+    ['its own end by a signal', 'kill -KILL $$', {}, { outcome: 'failed', signal: 'SIGKILL' }],
+    [
+      'too late, whatever it ignores (case 19)',
+      'trap "" TERM; echo started; while :; do sleep 1; done',
+      { timeoutSeconds: 1 },
+      { outcome: 'timed-out', failure: { code: 'run_timed_out' } },
+    ],
+    [
+      'a program that is not there',
+      'exec ./missing',
+      { command: undefined, argv: ['./missing'] },
+      { outcome: 'not-started' },
+    ],
+  ];
+  test.for(cases)('%s', async ([, command, more, expected]) => {
+    const run = await functions.run(await functions.deploy(command, more));
+    expect(run).toMatchObject({ state: 'ended', cleanup: 'proved', ...expected });
+  });
+});
+
+describe('a cancel (case 17)', () => {
+  test('of one that waits ends it at once', async () => {
+    const run = await held('true', {}, () => undefined);
+    await functions.pause(run.function);
+    const waiting = await functions.trigger(run.function);
+    const response = await functions.cancel(waiting.id);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({
+      state: 'ended',
+      outcome: 'cancelled',
+      cleanup: 'none',
+      attempts: [],
+    });
+    await functions.over(run);
+  });
+
+  test('of one that is being prepared undoes it', async ({ mayfly }) => {
+    const run = await held('true', {}, ({ runId }) => mayfly.arm('placeRunFiles.before=delay(3000)', runId));
+    await functions.until(run.id, ({ attempts }) => attempts.length === 1);
+    expect((await functions.cancel(run.id)).status).toBe(202);
+    expect(await functions.over(run)).toMatchObject({
+      outcome: 'cancelled',
+      cleanup: 'proved',
+      startedAt: null,
+      cancelledBy: { project: 'default' },
+    });
+  });
+
+  test('of one that runs ends its process, and the guest says how; of one that has ended it changes nothing', async () => {
+    const run = await functions.trigger(await functions.deploy(SLEEPS));
+    await started(run.id);
+    await functions.cancel(run.id);
+    expect(await functions.over(run)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved', exitCode: null });
+    const response = await functions.cancel(run.id);
+    expect(response.status).toBe(200);
+    expect((await functions.get(run.id)).outcome).toBe('cancelled');
+  });
+
+  test('of one whose result is being fetched comes too late', async ({ mayfly }) => {
+    const run = await held('echo 1 > $MAYFLY_RESULT', {}, ({ runId }) =>
+      mayfly.arm('collectRun.before=delay(2000)', runId),
+    );
+    await functions.until(run.id, ({ state }) => state === 'collecting');
+    await functions.cancel(run.id);
+    expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', result: { bytes: 2 }, cleanup: 'proved' });
+  });
+});
+
+describe('a machine that dies after the start', () => {
+  const dead = async (run: Run) => {
+    const { attempts } = await started(run.id);
+    await all().destroy({ ...all().input(), id: attempts[0]?.sandboxId ?? '' });
+  };
+
+  test('leaves an unknown outcome, and no second process (case 8)', async () => {
+    const run = await functions.trigger(await functions.deploy(SLEEPS));
+    await dead(run);
+    expect(await functions.over(run)).toMatchObject({
+      outcome: 'unknown',
+      failure: { code: 'run_interrupted' },
+      cleanup: 'proved',
+      attempts: [{ n: 1 }],
+    });
+  });
+
+  test('of an idempotent function is followed by another, when the first is proved gone (case 9)', async () => {
+    const retry = { maxAttempts: 3, backoff: { initialSeconds: 0 } };
+    const command = 'echo started $MAYFLY_ATTEMPT; [ $MAYFLY_ATTEMPT = 2 ] || sleep 1000';
+    const run = await functions.trigger(await functions.deploy(command, { idempotent: true, retry }));
+    await dead(run);
+    const over = await functions.over(run);
+    expect(over).toMatchObject({
+      outcome: 'succeeded',
+      cleanup: 'proved',
+      attempts: [
+        { n: 1, outcome: 'unknown', cleanup: 'proved' },
+        { n: 2, outcome: 'succeeded', cleanup: 'proved' },
+      ],
+    });
+    const [first, second] = over.attempts;
+    const gone = await all().store.sandboxes.get(first?.sandboxId ?? '');
+    expect(Date.parse(second?.startedAt ?? '')).toBeGreaterThan(Date.parse(gone?.proof?.provedAt ?? ''));
+    expect(await functions.output(run.id)).toBe('started 2\n');
+  });
+});
+
+test('an exit code asks for another attempt, and no other code does', async () => {
+  const retry = { maxAttempts: 3, on: [], backoff: { initialSeconds: 0 } };
+  const again = await functions.deploy('[ $MAYFLY_ATTEMPT = 3 ] || exit 75', { idempotent: true, retry });
+  expect(await functions.run(again)).toMatchObject({ outcome: 'succeeded', attempts: [{}, {}, { n: 3 }] });
+  const not = await functions.deploy('exit 74', { idempotent: true, retry });
+  expect(await functions.run(not)).toMatchObject({ outcome: 'failed', attempts: [{ n: 1 }] });
+});
+
+test('what never began is begun again, by another sandbox, and its process once', async ({ mayfly }) => {
+  const run = await held('echo began', {}, ({ runId }) => mayfly.arm('placeRunFiles.after=2*error', runId));
+  const over = await functions.over(run);
+  expect(over).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1, outcome: 'succeeded' }] });
+  expect(over.attempts[0]?.sandboxId).toBe(attemptIds(run.id, 3).sandboxId);
+  expect(await functions.output(run.id)).toBe('began\n');
+});
+
+test('what never begins is given up, and says why', async ({ mayfly }) => {
+  const run = await held('true', {}, ({ runId }) => mayfly.arm('placeRunFiles.before=error', runId));
+  expect(await functions.over(run)).toMatchObject({
+    outcome: 'not-started',
+    failure: { code: 'fault_injected' },
+    cleanup: 'proved',
+    startedAt: null,
+  });
+});
+
+test('a run that finds no room waits in its place, and starts when there is some (case 30)', async ({ mayfly }) => {
+  const run = await held('true', {}, ({ sandboxId }) =>
+    mayfly.arm('reserve.after=error(capacity_exhausted)', sandboxId),
+  );
+  await functions.until(run.id, ({ waitingFor }) => waitingFor === 'capacity');
+  expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1 }] });
+});
+
+test('a run whose workflow is lost is gone on with: its process is started once (case 60)', async () => {
+  const name = await functions.deploy('echo started; sleep 3; echo 1 > $MAYFLY_RESULT');
+  const run = await functions.trigger(name);
+  await started(run.id);
+  await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).terminate('the test loses it');
+  const record = await all().store.runs.get(run.id);
+  if (!record) throw new Error('it is gone');
+  await new Reconciliation(all().client).startRun(runInputOf(record));
+  expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', result: { bytes: 2 }, attempts: [{ n: 1 }] });
+  expect(await functions.output(run.id)).toBe('started\n');
+});
+
+test('of a key one runs at a time, in the order in which they came', async () => {
+  const concurrency = [{ limit: 1, key: '/k' }];
+  const name = await functions.deploy('date +%s%N', { concurrency });
+  const runs = await Promise.all(['a', 'b', 'a', 'a'].map((k) => functions.trigger(name, { k })));
+  const over = await Promise.all(runs.map((run) => functions.over(run)));
+  const ofA = over
+    .filter((_, n) => n !== 1)
+    .toSorted(
+      (a, b) => a.acceptedAt.localeCompare(b.acceptedAt) || (a.startedAt ?? '').localeCompare(b.startedAt ?? ''),
+    );
+  for (const [n, run] of ofA.entries()) {
+    const before = ofA[n - 1];
+    if (!before) continue;
+    const proof = (await all().store.sandboxes.get(before.attempts[0]?.sandboxId ?? ''))?.proof;
+    expect(Date.parse(run.attempts[0]?.begunAt ?? '')).toBeGreaterThanOrEqual(Date.parse(proof?.provedAt ?? ''));
+  }
+});
+
+test('what comes while a rule is full is skipped, where that is asked for', async () => {
+  const concurrency = [{ limit: 1, onFull: 'skip' }];
+  const name = await functions.deploy(SLEEPS, { concurrency });
+  const first = await functions.trigger(name);
+  await functions.until(first.id, isRunning);
+  const second = await functions.trigger(name);
+  expect(await functions.over(second)).toMatchObject({ outcome: 'skipped', cleanup: 'none', attempts: [] });
+  await functions.cancel(first.id);
+  await functions.over(first);
+});
+
+test('a function that is deleted lets its runs end first, or is not deleted (case 28)', async () => {
+  const name = await functions.deploy(SLEEPS);
+  const run = await functions.trigger(name);
+  await functions.until(run.id, isRunning);
+  expect(await functions.delete(name)).toBe(409);
+  expect(await functions.delete(name, '?drain=true')).toBe(202);
+  expect((await functions.post(name, {})).status).toBeOneOf([202, 409]); // as it was a second ago
+  await functions.cancel(run.id);
+  await functions.over(run);
 });
