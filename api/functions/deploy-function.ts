@@ -61,8 +61,8 @@ export async function activated(
     if (await store.functions.change(name, { activeVersion, updatedAt: at }, { state })) break;
   }
   const found = await store.functions.get(name);
-  if (found?.activeVersion === activeVersion && found.state !== 'draining') return found;
-  throw new MayflyError('function_draining', `${name} is being deleted, or deployed by somebody else.`);
+  if (found && found.state !== 'draining') return found; // of two at once one is active at the end
+  throw new MayflyError('function_draining', `${name} is being deleted.`);
 }
 
 async function specOf(

@@ -56,7 +56,7 @@ const NOTHING_YET = {
 /**
  * Stores an event as a run, under an id that is made of what makes two events the same; so of many at once, in whatever
  * processes, one is stored, and all are told of that.
- * @throws MayflyError event_conflict, event_too_large, event_invalid, schema_too_slow, key_invalid
+ * @throws MayflyError event_conflict, idempotency_key_reused, event_too_large, event_invalid, schema_too_slow, key_invalid
  */
 export async function acceptEvent(
   { runs, runContents }: Pick<ProjectStore, 'runs' | 'runContents'>,
@@ -87,11 +87,13 @@ export async function acceptEvent(
     const found = present ?? (await runs.get(id));
     if (!found || found.dedupe !== dedupe || Date.parse(found.dedupeUntil) <= Date.now()) continue;
     if (found.eventDigest === digest) return { run: found, isNew: false };
-    throw new MayflyError(
-      'event_conflict',
-      `${found.id} is of another event with the same ${sameness.by === 'key' ? 'Idempotency-Key' : 'source and id'}.`,
-    );
+    throw conflictOf(sameness, found);
   }
+}
+
+function conflictOf({ by }: Sameness, { id }: RunRecord): MayflyError {
+  if (by === 'key') return new MayflyError('idempotency_key_reused', `${id} is of another event with that key.`);
+  return new MayflyError('event_conflict', `${id} is of another event with that source and id.`);
 }
 
 /** @param epoch how many of the same came before, and are past */

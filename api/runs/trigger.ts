@@ -10,7 +10,7 @@ import { actorOf, requires } from '../http/auth.ts';
 import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { REPLAYED } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
-import { BODY, problems } from '../http/problem-answers.ts';
+import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { json, noQuery } from '../http/schemas.ts';
 import { type Accepted, acceptEvent, sha256 } from './accept-event.ts';
 import { DispatcherBell } from './dispatcher-bell.ts';
@@ -30,6 +30,10 @@ const TAKEN = [
   'invalid_event',
   'event_conflict',
   'event_too_large',
+  'event_invalid',
+  'key_invalid',
+  'schema_too_slow',
+  'too_many_requests',
 ] as const;
 const anyBody = {
   required: true,
@@ -53,7 +57,7 @@ const runOne = createRoute({
   responses: {
     201: json('It has ended: the caller preferred to wait', runAnswer),
     202: json('It is stored; Location says where to look', runAnswer),
-    ...problems(BODY, TAKEN, 'key_invalid'),
+    ...problems(BODY, KEYED, TAKEN),
   },
 });
 
@@ -90,7 +94,7 @@ const invokeOne = createRoute({
     },
     202: json('It has not ended; Location says where to look', runAnswer),
     204: { description: 'It succeeded, and wrote no result' },
-    ...problems(BODY, TAKEN, 'key_invalid', 'run_failed', 'run_timed_out'),
+    ...problems(BODY, KEYED, TAKEN, 'run_failed', 'run_timed_out'),
   },
 });
 

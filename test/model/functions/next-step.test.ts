@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { EX_TEMPFAIL, nextStep } from '../../../model/functions/next-step.ts';
+import type { Attempt, RunFailure, RunRecord } from '../../../model/functions/run.ts';
+import { functionVersion, runRecord } from '../../store/run-records.ts';
+
+const NOW = Date.parse('2026-01-01T00:00:00.000Z');
+const plain = functionVersion().spec;
+const idempotent = (more: Partial<typeof plain.retry> = {}) =>
+  functionVersion({ idempotent: true, retry: { ...plain.retry, maxAttempts: 3, ...more } }).spec;
+
+const attempt = (changes: Partial<Attempt>): Attempt => ({
+  n: 1,
+  sandboxId: 'sbx-0123456789abcdef',
+  commandId: 'cmd-0123456789abcdef',
+  begunAt: '2026-01-01T00:00:00.000Z',
+  startedAt: null,
+  endedAt: null,
+  outcome: 'failed',
+  exitCode: null,
+  signal: null,
+  failure: null,
+  cleanup: 'proved',
+  ...changes,
+});
+
+const after = (changes: Partial<Attempt>, more: Partial<RunRecord> = {}) =>
+  runRecord(1, { attempts: [attempt(changes)], tries: 1, ...more });
+const notStarted = (code: RunFailure['code'], more: Partial<RunRecord> = {}) =>
+  after({ outcome: 'not-started', failure: { code, message: '' } }, more);
+
+describe('what was started', () => {
+  it.each(['failed', 'timed-out', 'unknown', 'succeeded', 'cancelled'] as const)(
+    'is never started again where the function does not say that it may be: %s',
+    (outcome) => {
+      const careless = functionVersion({ retry: { ...plain.retry, maxAttempts: 9 } }).spec;
+      expect(nextStep(after({ outcome, exitCode: EX_TEMPFAIL }), careless, NOW)).toEqual({ step: 'end' });
+    },
+  );
+
+  it('is tried again as often as it says, and no more', () => {
+    const tried = (n: number) => runRecord(1, { attempts: Array.from({ length: n }, (_, i) => attempt({ n: i + 1 })) });
+    expect([1, 2, 3].map((n) => nextStep(tried(n), idempotent(), NOW).step)).toEqual(['retry', 'retry', 'end']);
+  });
+
+  it('is tried again only after the outcomes and exit codes that it names, and when it asks to be', () => {
+    const some = idempotent({ on: ['failed'], exitCodes: [7] });
+    const stepAfter = (changes: Partial<Attempt>) => nextStep(after(changes), some, NOW).step;
+    expect(stepAfter({ exitCode: 7 })).toBe('retry');
+    expect(stepAfter({ exitCode: 8 })).toBe('end');
+    expect(stepAfter({ signal: 'SIGKILL' })).toBe('end');
+    expect(stepAfter({ outcome: 'timed-out' })).toBe('end');
+    expect(stepAfter({ exitCode: EX_TEMPFAIL })).toBe('retry');
+    expect(nextStep(after({ outcome: 'succeeded' }), idempotent(), NOW)).toEqual({ step: 'end' });
+  });
+
+  it('waits longer each time, as long as it says at most, the same whoever asks', () => {
+    const pause = (n: number, jitter: boolean) => {
+      const attempts = Array.from({ length: n }, (_, i) => attempt({ n: i + 1 }));
+      const backoff = { initialSeconds: 1, factor: 3, maxSeconds: 5, jitter };
+      const next = nextStep(runRecord(1, { attempts }), idempotent({ maxAttempts: 9, backoff }), NOW);
+      return next.step === 'end' ? null : next.pauseMs;
+    };
+    expect([1, 2, 3, 4].map((n) => pause(n, false))).toEqual([1_000, 3_000, 5_000, 5_000]);
+    expect(pause(2, true)).toBe(pause(2, true));
+    expect(pause(2, true)).toBeGreaterThanOrEqual(1_500);
+    expect(pause(2, true)).toBeLessThanOrEqual(3_000);
+  });
+
+  it('is not tried again when somebody has cancelled it', () => {
+    const cancelledBy = { apiKeyId: 'k', agentId: null };
+    expect(nextStep(after({}, { cancelledBy }), idempotent(), NOW)).toEqual({ step: 'end' });
+    expect(nextStep(notStarted('boot_failed', { cancelledBy }), plain, NOW)).toEqual({ step: 'end' });
+  });
+});
+
+describe('what never began', () => {
+  it.each(['capacity_exhausted', 'no_host', 'host_disk_full', 'project_quota_exceeded', 'host_unavailable'] as const)(
+    'goes back to its queue for want of room, however often: %s',
+    (code) => {
+      const pauses = [1, 3, 100].map((tries) => nextStep(notStarted(code, { tries, failedStarts: 4 }), plain, NOW));
+      expect(pauses).toEqual([1_000, 4_000, 30_000].map((pauseMs) => ({ step: 'requeue', pauseMs })));
+    },
+  );
+
+  it.each(['source_not_found', 'function_gone', 'program_not_found', 'exceeds_hosts'] as const)(
+    'is given up where it would never begin: %s',
+    (code) => expect(nextStep(notStarted(code), plain, NOW)).toEqual({ step: 'end' }),
+  );
+
+  it('is begun five times otherwise', () => {
+    const steps = [1, 2, 3, 4, 5].map((n) => nextStep(notStarted('boot_failed', { failedStarts: n }), plain, NOW).step);
+    expect(steps).toEqual(['retry', 'retry', 'retry', 'retry', 'end']);
+  });
+
+  it('is not begun any more when it has expired', () => {
+    const expiresAt = '2025-12-31T23:59:59.000Z';
+    expect(nextStep(notStarted('no_host', { expiresAt }), plain, NOW)).toEqual({ step: 'end' });
+  });
+});
