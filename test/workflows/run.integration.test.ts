@@ -1,14 +1,16 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { attemptIds } from '../../model/functions/run.ts';
-import { runInputOf, runWorkflowIdOf } from '../../model/functions/run-saga.ts';
+import { dispatcherWorkflowIdOf, runInputOf, runWorkflowIdOf } from '../../model/functions/run-saga.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Run, TestFunctions } from '../support/functions.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { sweepOn } from '../support/sweep.ts';
 
 /** Runs of functions, from their event to the proof. */
-const { test, mayfly: all } = useSagaCases();
+const { test, alone, mayfly: all } = useSagaCases();
+const sweep = sweepOn(alone);
 let door: TestDoor;
 let functions: TestFunctions;
 beforeAll(async () => {
@@ -70,9 +72,15 @@ test('an event comes in, a result goes out, and nothing is left', async () => {
   expect(sandbox).toMatchObject({ state: 'destroyed', builds: 'run', proof: expect.anything() });
   expect(sandbox?.proof).not.toHaveProperty('unproved');
   expect(await all().store.runs.admitted()).not.toContainEqual(expect.objectContaining({ id: run.id }));
+  await all().keepHistory('run', '', runWorkflowIdOf(run.id));
+  await eventually(
+    () => new Reconciliation(all().client).isOpen(dispatcherWorkflowIdOf({ project: 'default', name })),
+    (isOpen) => !isOpen,
+  );
+  await all().keepHistory('dispatcher', '', dispatcherWorkflowIdOf({ project: 'default', name }));
 });
 
-describe('what a process leaves', () => {
+describe.concurrent('what a process leaves', () => {
   const cases: [title: string, command: string, more: object, expected: object][] = [
     ['no result (case 12)', 'true', {}, { outcome: 'succeeded', result: null }],
     [
@@ -143,7 +151,7 @@ describe('what a process leaves', () => {
       { outcome: 'not-started' },
     ],
   ];
-  test.for(cases)('%s', async ([, command, more, expected]) => {
+  sweep(cases)('%s', async ([, command, more, expected]) => {
     const run = await functions.run(await functions.deploy(command, more));
     expect(run).toMatchObject({ state: 'ended', cleanup: 'proved', ...expected });
   });
@@ -151,9 +159,9 @@ describe('what a process leaves', () => {
 
 describe('a cancel (case 17)', () => {
   test('of one that waits ends it at once', async () => {
-    const run = await held('true', {}, () => undefined);
-    await functions.pause(run.function);
-    const waiting = await functions.trigger(run.function);
+    const name = await functions.deploy('true');
+    await functions.pause(name);
+    const waiting = await functions.trigger(name);
     const response = await functions.cancel(waiting.id);
     expect(response.status).toBe(200);
     expect(await response.json()).toMatchObject({
@@ -162,7 +170,6 @@ describe('a cancel (case 17)', () => {
       cleanup: 'none',
       attempts: [],
     });
-    await functions.over(run);
   });
 
   test('of one that is being prepared undoes it', async ({ mayfly }) => {
@@ -185,6 +192,7 @@ describe('a cancel (case 17)', () => {
     const response = await functions.cancel(run.id);
     expect(response.status).toBe(200);
     expect((await functions.get(run.id)).outcome).toBe('cancelled');
+    await all().keepHistory('run-cancelled', '', runWorkflowIdOf(run.id));
   });
 
   test('of one whose result is being fetched comes too late', async ({ mayfly }) => {
@@ -232,6 +240,7 @@ describe('a machine that dies after the start', () => {
     const gone = await all().store.sandboxes.get(first?.sandboxId ?? '');
     expect(Date.parse(second?.startedAt ?? '')).toBeGreaterThan(Date.parse(gone?.proof?.provedAt ?? ''));
     expect(await functions.output(run.id)).toBe('started 2\n');
+    await all().keepHistory('run-retried', '', runWorkflowIdOf(run.id));
   });
 });
 
