@@ -6,7 +6,7 @@ import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../../ter
 import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
-import { RUN, runId } from '../names.ts';
+import { RUN, runId } from './names.ts';
 import { cleanupOf, outcomeOf, stateOf } from './run-text.ts';
 
 const ARGS = { ...RUN, ...WAIT_OPTION, ...JSON_OPTION } as const satisfies ArgsDef;

@@ -8,7 +8,7 @@ import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { LIST_OPTION, printList } from '../../terminal/list.ts';
-import { functionName } from '../names.ts';
+import { functionName } from './names.ts';
 import { RUN_HEADER, runRow } from './run-text.ts';
 
 const ARGS = {

@@ -5,8 +5,8 @@ import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { seconds } from '../../terminal/quantities.ts';
-import { functionName, NAME } from '../names.ts';
 import { EVENT_ARGS, eventOf } from './event-data.ts';
+import { functionName, NAME } from './names.ts';
 
 const ARGS = {
   ...NAME,

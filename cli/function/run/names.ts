@@ -1,7 +1,7 @@
 import type { ArgsDef } from 'citty';
-import { isFunctionName } from '../../model/functions/function.ts';
-import { isRunId } from '../../model/ids.ts';
-import { usageError } from '../terminal/cli-error.ts';
+import { isFunctionName } from '../../../model/functions/function.ts';
+import { isRunId } from '../../../model/ids.ts';
+import { usageError } from '../../terminal/cli-error.ts';
 
 export const NAME = {
   name: { type: 'positional', description: 'Name of a function (`mayfly function list`)', required: true },
