@@ -8,6 +8,7 @@ import { Approvals } from './approvals.ts';
 import { Captures } from './captures.ts';
 import type { CreateSandbox } from './create-sandbox.ts';
 import { Credentials } from './credentials.ts';
+import { Functions } from './functions.ts';
 import { type EventStreamOptions, followEvents, type ServerEvent } from './http/event-stream.ts';
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
 import { prefer, sandboxPath } from './http/paths.ts';
@@ -16,6 +17,7 @@ import { Images } from './images.ts';
 import { Playbooks } from './playbooks.ts';
 import { Pools } from './pools.ts';
 import { Projects } from './projects.ts';
+import { Runs } from './runs.ts';
 import { Commands } from './sandbox/commands.ts';
 import { Desktop } from './sandbox/desktop.ts';
 import { Files } from './sandbox/files.ts';
@@ -122,6 +124,10 @@ export class MayflyClient {
   /** Sources that are built of Dockerfiles. */
   readonly images: Images;
   readonly playbooks: Playbooks;
+  /** Programs that run once for each event. */
+  readonly functions: Functions;
+  /** Events that they run for. */
+  readonly runs: Runs;
   /** Sandboxes that are kept ready. */
   readonly pools: Pools;
   /** Requests that wait for somebody's leave, and the policy that asks for it. */
@@ -143,6 +149,8 @@ export class MayflyClient {
     this.templates = new Templates(this.#transport);
     this.images = new Images(this.#transport);
     this.playbooks = new Playbooks(this.#transport);
+    this.functions = new Functions(this.#transport);
+    this.runs = new Runs(this.#transport);
     this.pools = new Pools(this.#transport);
     this.approvals = new Approvals(this.#transport);
     this.projects = new Projects(this.#transport);

@@ -1,6 +1,6 @@
 import type { CheckSummary, PlaybookRecord, WrittenSummary } from '../model/playbook/playbook.ts';
 import type { Network } from '../model/sandbox/sandbox.ts';
-import { MayflyConnectionError } from './http/api-error.ts';
+import { bytesOf } from './http/content.ts';
 import type { Page, PageOptions } from './http/options.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 
@@ -50,12 +50,7 @@ export class Playbooks {
   /** playbook.yml, what it needs beside it, and report.md: a tar archive. */
   async archive(id: string, options: CallOptions = {}): Promise<Uint8Array> {
     const response = await this.#transport.open({ method: 'GET', path: `${pathOf(id)}/archive` }, options.signal);
-    try {
-      return new Uint8Array(await response.arrayBuffer());
-    } catch (error) {
-      options.signal?.throwIfAborted();
-      throw new MayflyConnectionError(this.#transport.baseUrl, error);
-    }
+    return bytesOf(response, this.#transport, options.signal);
   }
 
   /** Returns when Temporal has the wish. */

@@ -107,7 +107,8 @@ export const commandParams = sandboxParams.extend({
 
 export const commandListQuery = z.strictObject({ limit, cursor });
 
-const offset = z
+/** Bytes of an output stream. */
+export const offset = z
   .string()
   .regex(/^\d{1,10}$/, 'must be a number of bytes')
   .transform(Number);

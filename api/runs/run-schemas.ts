@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, WAITS } from '../../model/functions/run.ts';
 import { ID_PATTERNS, isRunId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { offset } from '../commands/command-schemas.ts';
 import { functionName, functionParams } from '../functions/function-schemas.ts';
 import { actor, cursor, idempotencyHeaders, instant, limit, problemAnswer, wholeText } from '../http/schemas.ts';
 
@@ -28,6 +29,8 @@ export const triggerHeaders = idempotencyHeaders;
 export const outputQuery = z.strictObject({
   stream: z.enum(['stdout', 'stderr']).default('stdout'),
   attempt: wholeText(1, LIMITS.functions.maxAttempts.max).optional().openapi({ description: 'The last, unless named' }),
+  offset: offset.optional(),
+  limit: offset.optional(),
 });
 
 const failure = z.object({ code: z.string(), message: z.string() });

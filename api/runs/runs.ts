@@ -127,10 +127,10 @@ export function runRoutes(app: App): void {
     return serialised(await answerArtifact(c, deps, await requireRun(deps, id), path));
   });
   app.openapi(outputOf, async (c) => {
-    const { stream, attempt } = c.req.valid('query');
+    const { attempt, ...range } = c.req.valid('query');
     const deps = c.get('deps');
     const command = await commandOf(deps, await requireRun(deps, c.req.valid('param').id), attempt);
-    return serialised(await answerOutput(c, deps, command, { stream }));
+    return serialised(await answerOutput(c, deps, command, range));
   });
   app.openapi(auditOf, async (c) => {
     const { id } = c.req.valid('param');

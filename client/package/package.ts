@@ -8,10 +8,24 @@ export type { Proof } from '../../model/sandbox/proof.ts';
 export type { SandboxRecord, SandboxState } from '../../model/sandbox/sandbox.ts';
 export type { Approval } from '../approvals.ts';
 export type { CreateSandbox } from '../create-sandbox.ts';
+export type { DeployedFunction, DeployFunction, FunctionVersion } from '../functions.ts';
 export { ApprovalNeededError, MayflyApiError, MayflyConnectionError, MayflyDeadlineError } from '../http/api-error.ts';
 export type { Page, PageOptions, WaitOptions } from '../http/options.ts';
 export type { Problem } from '../http/problem.ts';
 export type { CallOptions, ClientOptions, PostOptions } from '../http/transport.ts';
+export type {
+  BatchItem,
+  CloudEvent,
+  CreateRun,
+  EndedOptions,
+  EventOptions,
+  Invoked,
+  Run,
+  RunOutput,
+  RunOutputOptions,
+  RunResult,
+  RunsQuery,
+} from '../run-shapes.ts';
 export type { Command, CommandOutput, RunCommand } from '../sandbox/commands.ts';
 export type { Content, FileContent, FileEntry, GuestPath, WriteOptions } from '../sandbox/files.ts';
 export type { ForkSandbox, RestoreSandbox, Snapshot, TakeSnapshot } from '../snapshots.ts';

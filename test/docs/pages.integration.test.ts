@@ -29,6 +29,7 @@ const NOT_HERE: [RegExp, string][] = [
   ],
   [/mayfly image build .* --ready /, 'asks systemd, which a simulated host has not; workflows/image-ready.integration'],
   [/mayfly playbook /, 'tries it with Ansible, which is no part of set-up; workflows/playbook.integration'],
+  [/mayfly function /, 'writes a folder, and waits for what is in it; cli/function, cli/function-runs'],
   [/mayfly approval watch/, 'lives until Ctrl-C; cli/approval'],
   [/mayfly port forward /, 'lives until Ctrl-C; ports/forward.integration'],
   [/mayfly mcp\b/, 'lives as long as its input; mcp/mcp-stdio.integration'],

@@ -13,9 +13,10 @@ const MOST_RULES = 100;
 /**
  * What a `.dockerignore` leaves out, as moby's patternmatcher has it: the last pattern counts that matches a path, or a
  * folder above it; `!` takes back in, also what is below a folder that is left out.
+ * @param file the name of where they stand. `@default` .dockerignore
  * @throws MayflyError invalid_request
  */
-export function ignoredBy(text: string): (path: string) => boolean {
+export function ignoredBy(text: string, file = '.dockerignore'): (path: string) => boolean {
   const rules = text
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/)
@@ -23,7 +24,7 @@ export function ignoredBy(text: string): (path: string) => boolean {
     .map((line) => ruleOf(line.trim()))
     .filter((rule) => rule.parts.length > 0);
   if (rules.length > MOST_RULES) {
-    throw new MayflyError('invalid_request', `.dockerignore has more than ${MOST_RULES} patterns.`);
+    throw new MayflyError('invalid_request', `${file} has more than ${MOST_RULES} patterns.`);
   }
   /** Of each folder, which patterns match it or one above it. */
   const matched = new Map<string, boolean[]>([['', rules.map(() => false)]]);

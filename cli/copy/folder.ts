@@ -1,0 +1,77 @@
+import { constants, type Dirent } from 'node:fs';
+import { lstat, open, readdir, readFile, readlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ignoredBy } from '../../model/dockerfile/patterns/ignored.ts';
+import { END, headOf, paddingOf, type TarEntry } from '../../model/image/tar.ts';
+import { usageError } from '../terminal/cli-error.ts';
+
+/** Of a file that is read, bytes. */
+const PIECE = 262_144;
+
+/** An entry of a folder; its content is read later. */
+export type Found = Omit<TarEntry, 'bytes'> & { size: number };
+
+/**
+ * What is in a folder, in an order that is always the same, without what a file of it with patterns of .dockerignore leaves out.
+ * @param ignoreFile name of that file, which itself is among them; there need be none
+ * @throws CliError for what is none of a file, a folder and a link
+ */
+export async function* foundIn(folder: string, ignoreFile: string): AsyncGenerator<Found> {
+  const ignore = await readFile(join(folder, ignoreFile), 'utf8').catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
+    throw error;
+  });
+  const isIgnored = ignoredBy(ignore, ignoreFile);
+  for await (const path of pathsOf(folder, '')) {
+    if (path === ignoreFile || !isIgnored(path)) yield await entryOf(folder, path, ignoreFile);
+  }
+}
+
+/** How long the archive of these is. Bytes. */
+export function archiveBytes(found: readonly Found[]): number {
+  return found.reduce(
+    (sum, entry) => sum + headOf(entry).length + entry.size + paddingOf(entry.size).length,
+    END.length,
+  );
+}
+
+/** As a tar archive, without owners and times: the same content is the same archive. @throws CliError */
+export async function* archiveOf(folder: string, found: readonly Found[]): AsyncGenerator<Uint8Array> {
+  for (const entry of found) {
+    yield headOf(entry);
+    if (entry.type === 'file') yield* contentOf(join(folder, entry.path), entry.size);
+    yield paddingOf(entry.size);
+  }
+  yield END;
+}
+
+/** Its length stands in the archive before it. @throws CliError */
+async function* contentOf(path: string, size: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  for await (const piece of file.createReadStream({ highWaterMark: PIECE }) as AsyncIterable<Buffer>) {
+    bytes += piece.length;
+    if (bytes > size) break;
+    yield piece;
+  }
+  if (bytes !== size) throw usageError(`${path} changes while it is read`, 'Run it again when nobody writes there.');
+}
+
+async function* pathsOf(folder: string, below: string): AsyncGenerator<string> {
+  const found: Dirent[] = await readdir(join(folder, below), { withFileTypes: true });
+  for (const each of found.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const path = below === '' ? each.name : `${below}/${each.name}`;
+    yield path;
+    if (each.isDirectory()) yield* pathsOf(folder, path);
+  }
+}
+
+async function entryOf(folder: string, path: string, ignoreFile: string): Promise<Found> {
+  const full = join(folder, path);
+  const stats = await lstat(full);
+  const plain = { path, mode: stats.mode & 0o7777, size: 0, link: null };
+  if (stats.isDirectory()) return { ...plain, type: 'directory' };
+  if (stats.isSymbolicLink()) return { ...plain, type: 'symlink', link: await readlink(full) };
+  if (stats.isFile()) return { ...plain, type: 'file', size: stats.size };
+  throw usageError(`${full} is neither a file nor a folder nor a link`, `Leave it out by a line of ${ignoreFile}.`);
+}

@@ -1,0 +1,30 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { filesOf } from './function-files.ts';
+import { manifestOf } from './manifest.ts';
+
+const ARGS = {
+  folder: { type: 'positional', description: 'Folder with a mayfly.json', required: false, default: '.' },
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+/** `mayfly function deploy`: the same content again is the version that is there. */
+export function deployCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'deploy', description: 'Deploy a folder as a function: events are accepted for it from now on' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const { name, spec } = await manifestOf(args.folder);
+      const tar = await filesOf(args.folder);
+      const files = tar && { files: { tar: Buffer.from(tar).toString('base64') } };
+      const { version, isNew } = await connect(io).functions.deploy(name, { ...spec, ...files }, { signal: io.signal });
+      if (args.json) io.printJson({ ...version, isNew });
+      else io.print(`${version.function} version ${version.version} (${isNew ? 'new' : 'unchanged'})`);
+      return EXIT.ok;
+    },
+  });
+}

@@ -1,0 +1,63 @@
+import type { DeployedFunction, FunctionVersion } from '../../client/functions.ts';
+import { size } from '../snapshot/snapshot-text.ts';
+import { duration } from '../terminal/duration.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
+
+type Spec = FunctionVersion['spec'];
+
+const STATES: Record<DeployedFunction['state'], string> = {
+  active: 'active',
+  paused: 'paused: events are accepted, and none is started',
+  draining: 'draining: no event is accepted, and it goes when its runs have ended',
+};
+
+/** A function and its versions as a person reads them. @param versions newest first */
+export function functionLines(
+  io: Io,
+  { name, state, createdAt }: DeployedFunction,
+  versions: readonly FunctionVersion[],
+): string[] {
+  const active = versions.find(({ isActive }) => isActive);
+  const fields: [string, string][] = [
+    ['state', STATES[state]],
+    ['created', createdAt],
+  ];
+  if (active) fields.push(...specFields(active.spec));
+  return [
+    io.paint('bold', name),
+    ...fields.map(([field, value]) => `  ${field.padEnd(12)}${printable(value)}`),
+    '  versions:',
+    ...versions.map(
+      ({ version, isActive, digest, createdAt: at }) =>
+        `    ${version}  ${at}  ${digest.slice(0, 12)}${isActive ? '  active' : ''}`,
+    ),
+  ];
+}
+
+function specFields(spec: Spec): [string, string][] {
+  const { source, snapshotId, command, argv, filesDigest, envNames, network, timeoutSeconds, retry, result } = spec;
+  return [
+    ['runs', command ?? JSON.stringify(argv)],
+    ['in', source ?? snapshotId ?? ''],
+    ['files', filesDigest?.slice(0, 12) ?? 'none'],
+    ['env', envNames.join(', ') || 'none'],
+    ['network', network.egress],
+    [
+      'time',
+      `${duration(timeoutSeconds * 1_000)}; not started later than ${duration(spec.maxEventAgeSeconds * 1_000)} after its event`,
+    ],
+    ['attempts', `${retry.maxAttempts}${spec.idempotent ? ', idempotent' : ''}`],
+    ['at once', spec.concurrency.map(ruleText).join('; ')],
+    ['priority', String(spec.priority)],
+    [
+      'limits',
+      `event ${size(spec.input.maxBytes)}, result ${size(result.maxBytes)}, artifacts ${size(spec.artifacts.maxBytes)}`,
+    ],
+  ];
+}
+
+function ruleText({ limit, key, onFull }: Spec['concurrency'][number]): string {
+  const of = key === null ? '' : ` of each ${key}`;
+  return `${limit}${of}, others ${onFull === 'skip' ? 'are skipped' : 'wait'}`;
+}

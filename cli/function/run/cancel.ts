@@ -1,0 +1,52 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import type { Run } from '../../../client/run-shapes.ts';
+import type { Runs } from '../../../client/runs.ts';
+import { waitSignal } from '../../sandbox/follow.ts';
+import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../../terminal/arguments.ts';
+import { connect } from '../../terminal/connection.ts';
+import { EXIT } from '../../terminal/exit-codes.ts';
+import type { Io } from '../../terminal/io.ts';
+import { RUN, runId } from './names.ts';
+import { cleanupOf, outcomeOf, stateOf } from './run-text.ts';
+
+const ARGS = { ...RUN, ...WAIT_OPTION, ...JSON_OPTION } as const satisfies ArgsDef;
+
+/** `mayfly function cancel`: done when it is over, and nothing of it is left. */
+export function cancelCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'cancel', description: 'Have a run end: its process is ended, and its sandbox is destroyed' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const seconds = waitSeconds(args.wait);
+      const id = runId(args.id);
+      const { runs } = connect(io);
+      const asked = await runs.cancel(id, { signal: io.signal });
+      const { signal } = waitSignal(io, seconds);
+      const run = await untilClean(io, runs, asked, signal);
+      if (args.json) io.printJson(run);
+      else io.print(`${outcomeOf(run)}; ${cleanupOf(run)}`);
+      if (run.state !== 'ended' || run.cleanup === 'pending') {
+        return io.signal.aborted ? EXIT.interrupted : EXIT.waitedTooLong;
+      }
+      return run.cleanup === 'unproved' ? EXIT.failed : EXIT.ok;
+    },
+  });
+}
+
+/** The latest that was heard of it, when the wait is over first. */
+async function untilClean(io: Io, runs: Runs, asked: Run, signal: AbortSignal): Promise<Run> {
+  let latest = asked;
+  const look = (run: Run) => {
+    latest = run;
+    io.noteForNow(io.paint('dim', `  ${stateOf(run)}, ${cleanupOf(run)} …`));
+  };
+  try {
+    return await runs.ended(asked.id, { look, signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return latest;
+  } finally {
+    io.endNoteForNow();
+  }
+}

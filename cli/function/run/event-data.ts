@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import type { ArgsDef } from 'citty';
+import type { CreateRun } from '../../../client/run-shapes.ts';
+import { LIMITS } from '../../../model/limits.ts';
+import { usageError } from '../../terminal/cli-error.ts';
+
+/** How a command line says an event. */
+export const EVENT_ARGS = {
+  input: { type: 'positional', description: '- for data from standard input', required: false },
+  data: { type: 'string', alias: 'd', valueHint: 'JSON', description: 'Data of the event, else it has none' },
+  file: { type: 'string', valueHint: 'path', description: 'A file with the data' },
+  type: {
+    type: 'string',
+    valueHint: 'type/subtype',
+    description: 'Media type of the data',
+    default: 'application/json',
+  },
+  key: { type: 'string', description: 'Idempotency-Key: the same is the same run for 24 hours' },
+} as const satisfies ArgsDef;
+
+interface EventArgs {
+  input?: string | undefined;
+  data?: string | undefined;
+  file?: string | undefined;
+  type: string;
+  key?: string | undefined;
+}
+
+export interface AskedEvent {
+  data: Uint8Array | undefined;
+  options: Required<Pick<CreateRun, 'contentType' | 'idempotencyKey'>>;
+}
+
+/** The event of a command line, with a key, so that asking again after a lost connection runs it once. @throws CliError */
+export async function eventOf({ input, data, file, type, key }: EventArgs): Promise<AskedEvent> {
+  if (input !== undefined && input !== '-') {
+    throw usageError(
+      `${JSON.stringify(input)} is no option`,
+      'Give the data by --data or --file, or - for standard input.',
+    );
+  }
+  if ([input, data, file].filter((each) => each !== undefined).length > 1) {
+    throw usageError('--data, --file and - exclude each other');
+  }
+  const path = file ?? (input === '-' ? '-' : undefined);
+  const bytes = data === undefined ? path && (await contentOf(path)) : Buffer.from(data);
+  if (bytes && /^application\/json\b/i.test(type))
+    refuseUnlessJson(bytes, data === undefined ? (path ?? '') : '--data');
+  return { data: bytes || undefined, options: { contentType: type, idempotencyKey: key ?? randomUUID() } };
+}
+
+function refuseUnlessJson(bytes: Uint8Array, where: string): void {
+  try {
+    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    const what = where === '-' ? 'standard input' : where;
+    throw usageError(`${what} is not JSON`, `A text is '"…"' in JSON; what is none needs --type, such as text/plain.`);
+  }
+}
+
+/** @throws CliError */
+async function contentOf(path: string): Promise<Uint8Array> {
+  const file = await open(path === '-' ? '/dev/stdin' : path).catch((error: unknown) => {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    throw usageError(`there is no file ${JSON.stringify(path)}`, 'Name one with --file, or give the data by --data.');
+  });
+  const { max } = LIMITS.functions.eventBytes;
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of file.createReadStream() as AsyncIterable<Buffer>) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length > max) throw usageError(`${path} has more than ${max} bytes`, 'Send a reference to the data instead.');
+  }
+  return Buffer.concat(pieces);
+}

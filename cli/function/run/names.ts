@@ -1,0 +1,36 @@
+import type { ArgsDef } from 'citty';
+import { isFunctionName } from '../../../model/functions/function.ts';
+import { isRunId } from '../../../model/ids.ts';
+import { usageError } from '../../terminal/cli-error.ts';
+
+export const NAME = {
+  name: { type: 'positional', description: 'Name of a function (`mayfly function list`)', required: true },
+} as const satisfies ArgsDef;
+
+export const RUN = {
+  id: { type: 'positional', description: 'Id of a run (`mayfly function runs`)', required: true },
+} as const satisfies ArgsDef;
+
+/** @throws CliError when `text` is not the name of a function */
+export function functionName(text: string): string {
+  if (isRunId(text)) {
+    throw usageError(`${text} is a run, and no function`, `See it with \`mayfly function run ${text}\`.`);
+  }
+  if (isFunctionName(text)) return text;
+  throw usageError(
+    `${JSON.stringify(text)} cannot name a function`,
+    '1 to 63 of a-z, 0-9 and -; it begins with a letter. List them with `mayfly function list`.',
+  );
+}
+
+/** @throws CliError when `text` is not the id of a run */
+export function runId(text: string): string {
+  if (isRunId(text)) return text;
+  if (isFunctionName(text) && !text.startsWith('run-')) {
+    throw usageError(
+      `${text} is the name of a function, and no run`,
+      `List its runs with \`mayfly function runs ${text}\`.`,
+    );
+  }
+  throw usageError(`${JSON.stringify(text)} is not the id of a run`, 'List them with `mayfly function runs`.');
+}

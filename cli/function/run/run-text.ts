@@ -1,0 +1,74 @@
+import type { Run } from '../../../client/run-shapes.ts';
+import { size } from '../../snapshot/snapshot-text.ts';
+import { between, duration } from '../../terminal/duration.ts';
+import { EXIT } from '../../terminal/exit-codes.ts';
+import type { Io } from '../../terminal/io.ts';
+import { printable } from '../../terminal/printable.ts';
+
+export const RUN_HEADER = ['ID', 'FUNCTION', 'STATE', 'TRIES', 'TOOK', 'ACCEPTED'];
+
+/** One line of a list. */
+export function runRow(run: Run): string[] {
+  const { id, function: name, version, attempts, startedAt, endedAt, acceptedAt } = run;
+  const took = startedAt && endedAt ? duration(between(startedAt, endedAt)) : '';
+  return [id, `${name}@${version}`, stateOf(run), String(attempts.length), took, acceptedAt];
+}
+
+/** What became of it, or how far it is. */
+export function stateOf({ state, outcome, waitingFor }: Run): string {
+  return outcome ?? (waitingFor ? `${state}, waits for ${waitingFor}` : state);
+}
+
+/** `succeeded`, or what failed: as a line behind its id. */
+export function outcomeOf(run: Run): string {
+  return printable(`${run.id} ${stateOf(run)}${run.failure ? `: ${run.failure.message}` : ''}`);
+}
+
+/** What a command that has waited for it ends with. */
+export function exitCodeOfRun({ outcome }: Run): number {
+  if (outcome === 'succeeded') return EXIT.ok;
+  return outcome === 'timed-out' ? EXIT.waitedTooLong : EXIT.failed;
+}
+
+const CLEANUP: Record<Run['cleanup'], string> = {
+  none: 'it never had a machine',
+  pending: 'something of its machine may be left still',
+  proved: 'nothing of its machines is left',
+  unproved: 'a host was forgotten, and nobody can look there',
+};
+
+export function cleanupOf({ cleanup }: Run): string {
+  return CLEANUP[cleanup];
+}
+
+/** All about a run, as a person reads it. */
+export function runLines(io: Io, run: Run): string[] {
+  const { event, exitCode, signal, failure, result, cancelledBy, dueAt } = run;
+  const fields: [string, string | null][] = [
+    ['function', `${run.function} version ${run.version}`],
+    ['state', stateOf(run)],
+    ['failure', failure && `${failure.message} (${failure.code})`],
+    ['exit', exitCode === null ? signal : String(exitCode)],
+    ['cleanup', cleanupOf(run)],
+    ['event', `${event.type} ${event.id} from ${event.source}, ${size(run.eventBytes)}`],
+    ['accepted', run.acceptedAt],
+    ['due', dueAt],
+    ['expires', run.startedAt ? null : run.expiresAt],
+    ['started', run.startedAt],
+    ['ended', run.endedAt],
+    ['result', result && `${result.contentType}, ${size(result.bytes)}${result.partial ? ', partial' : ''}`],
+    ['cancelled', cancelledBy && `by ${cancelledBy.apiKeyId}`],
+  ];
+  return [
+    io.paint('bold', run.id),
+    ...fields.flatMap(([field, value]) => (value ? [`  ${field.padEnd(11)}${printable(value)}`] : [])),
+    ...run.attempts.map((attempt) => `  ${printable(attemptLine(attempt))}`),
+    ...run.artifacts.map(({ path, bytes }) => `  artifact   ${printable(path)}, ${size(bytes)}`),
+  ];
+}
+
+function attemptLine({ n, sandboxId, outcome, startedAt, endedAt, failure }: Run['attempts'][number]): string {
+  const took = startedAt && endedAt ? `, ${duration(between(startedAt, endedAt))}` : '';
+  const how = outcome ?? (startedAt ? 'running' : 'preparing');
+  return `attempt ${n}  ${sandboxId}  ${how}${took}${failure ? `: ${failure.message}` : ''}`;
+}

@@ -1,0 +1,149 @@
+import type {
+  ConcurrencyRule,
+  FunctionRecord,
+  FunctionSpec,
+  RetryPolicy,
+  FunctionVersion as VersionRecord,
+} from '../model/functions/function.ts';
+import { bytesOf } from './http/content.ts';
+import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
+
+/** What to deploy: one of `source` and `snapshotId`, and one of `command` and `argv`. */
+export interface DeployFunction {
+  /** A source: what a fresh sandbox of each run is made of. */
+  source?: string;
+  /** In its place: a snapshot. */
+  snapshotId?: string;
+  /** Its process begins among these files: a tar archive in base64, of at most 16 MiB. `@default` none */
+  files?: { tar: string };
+  /** Run by the user's login shell exactly as written. */
+  command?: string;
+  /** Run without any shell. */
+  argv?: string[];
+  /** A user of the guest. `@default` its login user */
+  user?: string;
+  /** Names do not begin with `MAYFLY_`. `@default` {} */
+  env?: Record<string, string>;
+  /** `schema`: JSON Schema 2020-12 of the data. `@default` anything, of at most 3 MiB */
+  input?: { schema?: unknown; maxBytes?: number };
+  /** How long a process may take. Seconds. `@default` 600 */
+  timeoutSeconds?: number;
+  /** A run that was not started by then expires. Seconds. `@default` 21600 */
+  maxEventAgeSeconds?: number;
+  /** More than one attempt needs `idempotent`. `@default` one attempt */
+  retry?: Partial<Omit<RetryPolicy, 'exitCodes' | 'backoff'>> & {
+    /** `@default` any */
+    exitCodes?: number[];
+    /** `@default` 1 s, twice as long each time, 300 s at most, with jitter */
+    backoff?: Partial<RetryPolicy['backoff']>;
+  };
+  /** Its process may be started again for the same event. `@default` false */
+  idempotent?: boolean;
+  /** At most two rules. `@default` 100 runs at once */
+  concurrency?: (Pick<ConcurrencyRule, 'limit'> & {
+    /** A JSON Pointer into the data: so many runs of each value. `@default` all runs count together */
+    key?: string;
+    /** `@default` queue */
+    onFull?: ConcurrencyRule['onFull'];
+  })[];
+  /** 0 to 9: ahead of runs that were accepted up to so many minutes before. `@default` 0 */
+  priority?: number;
+  /** `@default` nothing can be reached */
+  network?: FunctionSpec['network'];
+  /** `@default` the source's */
+  cpus?: number;
+  /** MiB. `@default` the source's */
+  memoryMib?: number;
+  /** Bytes. `@default` 10 MiB */
+  result?: { maxBytes?: number };
+  /** Which files below the folder of artifacts are kept. `@default` all, of 1 GiB at most */
+  artifacts?: { globs?: string[]; maxBytes?: number };
+  /** How much of each output stream is kept. Bytes. `@default` 10 MiB */
+  logBytes?: number;
+  /** How long a run that has ended can be read. Days. `@default` 30 */
+  retentionDays?: number;
+}
+
+/** A function as the API shows it. */
+export type DeployedFunction = Omit<FunctionRecord, 'fullUntil'>;
+
+/** A version as the API shows it: what is in its environment is not told. */
+export interface FunctionVersion extends Omit<VersionRecord, 'project' | 'spec'> {
+  /** Events are accepted for it. */
+  isActive: boolean;
+  spec: Omit<FunctionSpec, 'env'> & { envNames: string[] };
+}
+
+const ALL = '/v1/functions';
+
+/** Programs that run once for each event, in a sandbox of its own. Throws as {@link MayflyClient} does. */
+export class Functions {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Has events accepted for this from now on.
+   * @returns `isNew`: that content was not deployed before; else it is the version that was
+   */
+  async deploy(
+    name: string,
+    spec: DeployFunction,
+    options: CallOptions = {},
+  ): Promise<{ version: FunctionVersion; isNew: boolean }> {
+    const request = { method: 'PUT', path: pathOf(name), body: spec } as const;
+    return this.#transport.repeated(options, async (signal) => {
+      const response = await this.#transport.open(request, signal);
+      const text = new TextDecoder().decode(await bytesOf(response, this.#transport, signal));
+      return { version: JSON.parse(text) as FunctionVersion, isNew: response.status === 201 };
+    });
+  }
+
+  /** By name. */
+  list(options: CallOptions = {}): Promise<{ items: DeployedFunction[] }> {
+    return this.#transport.json({ method: 'GET', path: ALL }, options);
+  }
+
+  get(name: string, options: CallOptions = {}): Promise<DeployedFunction> {
+    return this.#transport.json({ method: 'GET', path: pathOf(name) }, options);
+  }
+
+  /** All that are kept, newest first. */
+  versions(name: string, options: CallOptions = {}): Promise<{ items: FunctionVersion[] }> {
+    return this.#transport.json({ method: 'GET', path: `${pathOf(name)}/versions` }, options);
+  }
+
+  /** Has events accepted for a version that was deployed before. Runs that wait keep theirs. */
+  activate(name: string, version: number, options: PostOptions = {}): Promise<FunctionVersion> {
+    const path = `${pathOf(name)}/versions/${encodeURIComponent(version)}/activate`;
+    return this.#transport.json({ method: 'POST', path }, options);
+  }
+
+  /** No run of it is started; its events are accepted all the same. */
+  pause(name: string, options: PostOptions = {}): Promise<DeployedFunction> {
+    return this.#transport.json({ method: 'POST', path: `${pathOf(name)}/pause` }, options);
+  }
+
+  resume(name: string, options: PostOptions = {}): Promise<DeployedFunction> {
+    return this.#transport.json({ method: 'POST', path: `${pathOf(name)}/resume` }, options);
+  }
+
+  /**
+   * @param options `drain`: it goes when its runs have ended. `@default` false: one whose runs have not ended is not deleted
+   * @returns what is left of it until then; null: it is gone
+   */
+  async delete(
+    name: string,
+    { drain = false, ...options }: CallOptions & { drain?: boolean } = {},
+  ): Promise<DeployedFunction | null> {
+    const query = drain ? { drain: 'true' } : {};
+    const request = { method: 'DELETE', path: pathOf(name), query } as const;
+    return (await this.#transport.json<DeployedFunction | undefined>(request, options)) ?? null;
+  }
+}
+
+function pathOf(name: string): string {
+  return `${ALL}/${encodeURIComponent(name)}`;
+}

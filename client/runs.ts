@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { bytesOf } from './http/content.ts';
+import type { Page, PageOptions, WaitOptions } from './http/options.ts';
+import { prefer } from './http/paths.ts';
+import type { CallOptions, PostOptions, RequestShape, Transport } from './http/transport.ts';
+import type { AuditPage } from './mayfly-client.ts';
+import type {
+  BatchItem,
+  CloudEvent,
+  CreateRun,
+  EndedOptions,
+  EventOptions,
+  Invoked,
+  Run,
+  RunOutput,
+  RunOutputOptions,
+  RunResult,
+  RunsQuery,
+} from './run-shapes.ts';
+
+/** From one look at a run to the next: it grows. Milliseconds. */
+const LOOK = { firstMs: 50, mostMs: 500, factor: 1.5 };
+
+/**
+ * Events that functions run for. Data that is a Uint8Array is sent as it is; what is undefined is not sent; all else is sent as
+ * JSON. Throws as {@link MayflyClient} does.
+ */
+export class Runs {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Returns when the event is stored, or with `waitSeconds` when its run has ended. The same key is the same run for 24 hours. */
+  create(name: string, data?: unknown, options: CreateRun = {}): Promise<Run> {
+    const { delaySeconds, waitSeconds = 0 } = options;
+    const content = contentOf(data, options);
+    const headers = { ...content.headers, ...prefer(waitSeconds) };
+    const path = `${functionPath(name)}/runs`;
+    return this.#transport.json({ method: 'POST', path, query: { delaySeconds }, ...content, headers }, options);
+  }
+
+  /** Up to 1,000 events, each accepted or refused by itself. Returns what became of each, in their order. */
+  async createBatch(name: string, events: readonly CloudEvent[], options: PostOptions = {}): Promise<BatchItem[]> {
+    const headers = { 'content-type': 'application/cloudevents-batch+json' };
+    const request = { method: 'POST', path: `${functionPath(name)}/runs:batch`, body: events, headers } as const;
+    return (await this.#transport.json<{ items: BatchItem[] }>(request, options)).items;
+  }
+
+  /**
+   * Waits for the result. Who gives up ends nothing: the same key again has the result of the same run.
+   * @throws MayflyApiError run_failed, run_timed_out
+   */
+  async invoke(name: string, data?: unknown, options: WaitOptions & EventOptions = {}): Promise<Invoked> {
+    const content = contentOf(data, options);
+    const key = { 'idempotency-key': options.idempotencyKey ?? randomUUID() };
+    const headers = { ...content.headers, ...prefer(options.waitSeconds), ...key };
+    const request = { method: 'POST', path: `${functionPath(name)}/invoke`, ...content, headers } as const;
+    return this.#transport.repeated(options, async (signal) => {
+      const response = await this.#transport.open(request, signal);
+      const bytes = await bytesOf(response, this.#transport, signal);
+      const runId = response.headers.get('mayfly-run-id') ?? '';
+      const none = { runId, contentType: null, bytes: new Uint8Array() };
+      if (response.status === 202) return { ...none, run: JSON.parse(new TextDecoder().decode(bytes)) as Run };
+      return response.status === 204 ? none : { runId, contentType: typeOf(response), bytes };
+    });
+  }
+
+  /** Newest first. */
+  list({ signal, deadlineSeconds, ...query }: RunsQuery = {}): Promise<Page<Run>> {
+    const call = { ...(signal && { signal }), ...(deadlineSeconds !== undefined && { deadlineSeconds }) };
+    return this.#transport.json({ method: 'GET', path: '/v1/runs', query }, call);
+  }
+
+  get(id: string, options: CallOptions = {}): Promise<Run> {
+    return this.#transport.json({ method: 'GET', path: pathOf(id) }, options);
+  }
+
+  /** What it wrote as its result; of one that did not succeed, what there was of it. */
+  async result(id: string, options: CallOptions = {}): Promise<RunResult> {
+    return this.#content(`${pathOf(id)}/result`, options);
+  }
+
+  /** A file that it left. @param path as the run lists it, slashes and all */
+  async artifact(id: string, path: string, options: CallOptions = {}): Promise<Uint8Array> {
+    return (await this.#content(`${pathOf(id)}/artifacts/${encodeURIComponent(path)}`, options)).bytes;
+  }
+
+  /** What its process printed, as far as it is stored now. */
+  async output(id: string, { signal, ...query }: RunOutputOptions = {}): Promise<RunOutput> {
+    const response = await this.#transport.open(
+      { method: 'GET', path: `${pathOf(id)}/output`, query: { ...query } },
+      signal,
+    );
+    return {
+      bytes: response.body ?? new ReadableStream({ start: (controller) => controller.close() }),
+      nextOffset: Number(response.headers.get('x-mayfly-next-offset') ?? query.offset ?? 0),
+      hasEnded: response.headers.get('x-mayfly-ended') === 'true',
+    };
+  }
+
+  /** What happened to it, oldest first. */
+  audit(id: string, { limit, cursor, ...options }: PageOptions = {}): Promise<AuditPage> {
+    return this.#transport.json({ method: 'GET', path: `${pathOf(id)}/audit`, query: { limit, cursor } }, options);
+  }
+
+  /** Returns when the wish is written down; one that waited has ended then. */
+  cancel(id: string, options: PostOptions = {}): Promise<Run> {
+    return this.#transport.json({ method: 'POST', path: `${pathOf(id)}/cancel` }, options);
+  }
+
+  /** Looks at it until it has ended, and its cleanup is not pending any more. */
+  async ended(id: string, { until = 'clean', look, signal }: EndedOptions = {}): Promise<Run> {
+    const call = signal ? { signal } : {};
+    for (let pauseMs = LOOK.firstMs; ; pauseMs = Math.min(LOOK.mostMs, pauseMs * LOOK.factor)) {
+      const run = await this.get(id, call);
+      look?.(run);
+      if (run.state === 'ended' && (until === 'ended' || run.cleanup !== 'pending')) return run;
+      await sleep(pauseMs, undefined, call).catch((cause: unknown) => {
+        signal?.throwIfAborted();
+        throw cause;
+      });
+    }
+  }
+
+  #content(path: string, options: CallOptions): Promise<RunResult> {
+    return this.#transport.repeated(options, async (signal) => {
+      const response = await this.#transport.open({ method: 'GET', path }, signal);
+      return { contentType: typeOf(response), bytes: await bytesOf(response, this.#transport, signal) };
+    });
+  }
+}
+
+function contentOf(data: unknown, { contentType }: EventOptions): Pick<RequestShape, 'body' | 'bytes' | 'headers'> {
+  if (data === undefined) return {};
+  if (!(data instanceof Uint8Array)) return { body: data };
+  return { bytes: data, headers: { 'content-type': contentType ?? 'application/json' } };
+}
+
+function typeOf(response: Response): string {
+  return response.headers.get('content-type') ?? 'application/octet-stream';
+}
+
+function functionPath(name: string): string {
+  return `/v1/functions/${encodeURIComponent(name)}`;
+}
+
+function pathOf(id: string): string {
+  return `/v1/runs/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,233 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Run } from '../../client/run-shapes.ts';
+import { attemptRecord, RUN_ID, runRecord } from '../client/run-record.ts';
+import { answerJson, type Seen, StandIn } from '../client/stand-in.ts';
+import { type LineOptions, runLine } from './run-line.ts';
+
+// `mayfly function invoke|trigger|runs|run|logs|result|cancel` against a stand-in for the API. Two seconds.
+
+let server: StandIn;
+let folder: string;
+beforeAll(async () => {
+  server = await StandIn.start();
+  folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
+});
+afterAll(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true });
+});
+
+const line = (args: string[], options?: LineOptions) => runLine(server, ['function', ...args], options);
+const asked = ({ method, path }: Seen) => `${method} ${path}`;
+const ONE = `/v1/runs/${RUN_ID}`;
+const BYTES = Buffer.from([0, 255, 10]);
+
+const preparing = runRecord({ state: 'preparing', cleanup: 'pending', attempts: [attemptRecord({ startedAt: null })] });
+const running = runRecord({ state: 'running', cleanup: 'pending', attempts: [attemptRecord()] });
+const result = { contentType: 'image/png', bytes: 3, digest: '', partial: false };
+const succeeded: Run = { ...running, state: 'ended', outcome: 'succeeded', exitCode: 0, result };
+const failure = { code: 'run_failed', message: 'it ended with exit code 7' };
+const failed: Run = { ...running, state: 'ended', outcome: 'failed', exitCode: 7, failure, result: null };
+const problem = (status: number, code: string) => ({ title: 'x', status, code, retryable: false });
+
+interface Printed {
+  stdout?: string[];
+  stderr?: string[];
+}
+
+/** @param states how it comes along, one a look; the last stays. @param printed what each look at an output adds; then it has ended */
+function answering(states: readonly Run[], printed: Printed = {}): void {
+  let looks = 0;
+  server.answers(({ method, path }, response) => {
+    const url = new URL(path, 'http://x');
+    if (url.pathname === `${ONE}/result`) response.writeHead(200, { 'content-type': 'image/png' }).end(BYTES);
+    else if (url.pathname === `${ONE}/output`) answerOutput(url.searchParams, printed, response);
+    else if (method === 'POST') answerJson(response, 202, runRecord());
+    else answerJson(response, 200, states[Math.min(looks++, states.length - 1)]);
+  });
+}
+
+function answerOutput(query: URLSearchParams, printed: Printed, response: ServerResponse): void {
+  const pieces = printed[query.get('stream') === 'stderr' ? 'stderr' : 'stdout'];
+  if (!pieces) {
+    answerJson(response, 404, problem(404, 'command_not_found'));
+    return;
+  }
+  const offset = Number(query.get('offset') ?? 0);
+  const n = pieces.findIndex((_piece, at) => pieces.slice(0, at).join('').length === offset);
+  const piece = pieces[n] ?? '';
+  const isLast = n === -1 || n === pieces.length - 1;
+  const headers = { 'x-mayfly-next-offset': `${offset + piece.length}`, 'x-mayfly-ended': `${isLast}` };
+  response.writeHead(200, headers).end(piece);
+}
+
+it('prints the result, and nothing else, to standard output', async () => {
+  answering([running, succeeded]);
+  const { code, bytes, err } = await line(['invoke', 'fn', '--data', '{"n":1}']);
+  expect([code, [...bytes]]).toEqual([0, [...BYTES]]);
+  expect(err.trim().split('\n')).toEqual([RUN_ID, `${RUN_ID} succeeded`]);
+  const [first] = server.seen;
+  expect(first).toMatchObject({ path: '/v1/functions/fn/runs', body: '{"n":1}' });
+  expect(first?.headers).toMatchObject({ 'content-type': 'application/json', prefer: 'wait=0' });
+});
+
+it('asks again with the same key when the connection is lost, so that it runs once', async () => {
+  let isLost = false;
+  server.answers(({ method, path }, response) => {
+    if (path.endsWith('/result')) return void response.writeHead(200).end('');
+    if (method !== 'POST') return answerJson(response, 200, succeeded);
+    if (isLost) return answerJson(response, 202, runRecord());
+    isLost = true;
+    response.destroy();
+  });
+  expect((await line(['invoke', 'fn'])).code).toBe(0);
+  const keys = server.seen.filter(({ method }) => method === 'POST').map(({ headers }) => headers['idempotency-key']);
+  expect([keys.length, new Set(keys).size, keys[0]]).toEqual([2, 1, expect.stringMatching(/.{16}/)]);
+});
+
+it.each([
+  [failed, 1, 'failed: it ended with exit code 7'],
+  [{ ...failed, outcome: 'timed-out' as const, failure: null }, 124, 'timed-out'],
+  [{ ...failed, outcome: 'expired' as const, failure: null, attempts: [] }, 1, 'expired'],
+])('of one that did not succeed it prints why, and the end of its standard error: %#', async (ended, code, said) => {
+  answering([ended], { stderr: [`${'x'.repeat(5_000)}\nthe last line\n`] });
+  const run = await line(['invoke', 'fn', '-d', '1']);
+  expect([run.code, run.out]).toEqual([code, '']);
+  expect(run.err).toContain(`${RUN_ID} ${said}`);
+  expect(run.err.includes('the last line')).toBe(ended.attempts.length > 0);
+  expect(run.err.length).toBeLessThan(4_500);
+});
+
+it('leaves the run alone on Ctrl-C, and says how to end it', async () => {
+  const controller = new AbortController();
+  answering([running]);
+  const ended = line(['invoke', 'fn'], { controller });
+  while (server.seen.length < 3) await new Promise(setImmediate);
+  controller.abort(new Error('interrupted'));
+  const { code, err } = await ended;
+  expect([code, err]).toEqual([130, expect.stringContaining(`mayfly function cancel ${RUN_ID}`)]);
+  expect(server.seen.map(asked)).not.toContain(`POST ${ONE}/cancel`);
+});
+
+it('begins nothing after a Ctrl-C that came before the answer', async () => {
+  const controller = new AbortController();
+  server.answers(() => controller.abort(new Error('interrupted')));
+  const { code, err } = await line(['invoke', 'fn'], { controller });
+  expect([code, err, server.seen.length]).toEqual([130, expect.stringContaining('mayfly function runs fn'), 1]);
+});
+
+it('takes data of a file as it is, of any media type', async () => {
+  const file = join(folder, 'data');
+  await writeFile(file, BYTES);
+  answering([succeeded]);
+  const { code, out } = await line([
+    'trigger',
+    'fn',
+    '--file',
+    file,
+    '--type',
+    'image/png',
+    '--delay',
+    '10m',
+    '--key',
+    'k',
+  ]);
+  expect([code, out]).toEqual([0, `${RUN_ID}\n`]);
+  expect(asked(server.seen[0] as Seen)).toBe('POST /v1/functions/fn/runs?delaySeconds=600');
+  expect(server.seen[0]?.headers).toMatchObject({ 'content-type': 'image/png', 'idempotency-key': 'k' });
+  expect(server.seen[0]?.headers['content-length']).toBe('3');
+});
+
+it.each([
+  [['invoke', 'fn', '--data', '{'], 'is not JSON'],
+  [['invoke', 'fn', '--data', '1', '--file', 'x'], 'exclude each other'],
+  [['invoke', 'fn', '-', '--data', '1'], 'exclude each other'],
+  [['invoke', 'fn', '{}'], '--data'],
+  [['invoke', 'fn', '--file', '/nowhere'], 'there is no file'],
+  [['invoke', RUN_ID], `mayfly function run ${RUN_ID}`],
+  [['trigger', 'fn', '--delay', 'long'], '--delay'],
+  [['runs', 'fn', '--state', 'done'], '--state must be one of'],
+  [['runs', 'fn', '--limit', '0'], '--limit'],
+  [['result', 'fn'], 'mayfly function runs fn'],
+])('refuses %j before it asks for anything', async (args, why) => {
+  answering([succeeded]);
+  const { code, err } = await line(args);
+  expect([code, err, server.seen]).toEqual([2, expect.stringContaining(why), []]);
+});
+
+it('lists as many runs as it is asked for, over pages', async () => {
+  server.answers((_request, response) => answerJson(response, 200, { items: [failed, running], nextCursor: 'next' }));
+  const { out } = await line(['runs', 'fn', '--state', 'ended', '--outcome', 'failed', '--limit', '4']);
+  expect(out.trim().split('\n')).toHaveLength(5);
+  const queries = server.seen.map(({ path }) => Object.fromEntries(new URL(path, 'http://x').searchParams));
+  const same = { function: 'fn', state: 'ended', outcome: 'failed' };
+  expect(queries).toEqual([
+    { ...same, limit: '4' },
+    { ...same, limit: '2', cursor: 'next' },
+  ]);
+});
+
+it('shows all of one, and obeys nothing that a guest has said', async () => {
+  const artifacts = [{ path: 'a\u001b[2J.png', bytes: 2_048, digest: '' }];
+  answering([{ ...failed, artifacts, cleanup: 'proved' }]);
+  const { out } = await line(['run', RUN_ID]);
+  for (const said of [
+    'fn version 3',
+    'exit code 7',
+    'nothing of its machines is left',
+    'sbx-0123456789abcdef',
+    '2.0 KiB',
+  ])
+    expect(out).toContain(said);
+  expect(out).not.toContain('\u001b');
+});
+
+it('follows what is printed from its offset on, and then the next attempt, until the run has ended', async () => {
+  const twice = { ...running, attempts: [attemptRecord({ outcome: 'failed' }), attemptRecord({ n: 2 })] };
+  answering([preparing, running, running, twice, { ...twice, state: 'ended' }], { stdout: ['one\n', 'two\n'] });
+  const { code, out, err } = await line(['logs', RUN_ID, '-f']);
+  expect([code, out, err]).toEqual([0, 'one\ntwo\none\ntwo\n', `attempt 2 of ${RUN_ID}\n`]);
+  const outputs = server.seen.filter(({ path }) => path.includes('/output')).map(({ path }) => path.split('?')[1]);
+  const from = (attempt: number, offset: number) => `stream=stdout&attempt=${attempt}&offset=${offset}`;
+  expect(outputs.slice(0, 2)).toEqual([from(1, 0), from(1, 4)]);
+  expect(outputs).toContain(from(2, 4));
+});
+
+it('prints one stream as it is stored now; of a run without a process it says so', async () => {
+  answering([succeeded], { stderr: ['oh\n'] });
+  expect((await line(['logs', RUN_ID, '--stderr'])).out).toBe('oh\n');
+  const { code, err } = await line(['logs', RUN_ID]);
+  expect([code, err]).toEqual([3, expect.stringContaining(`mayfly function run ${RUN_ID}`)]);
+  answering([{ ...failed, outcome: 'expired', attempts: [] }]);
+  expect(await line(['logs', RUN_ID, '-f'])).toMatchObject({ code: 0, out: '' });
+});
+
+it('writes a result to a new file, and over none', async () => {
+  answering([succeeded]);
+  const file = join(folder, 'result');
+  expect(await line(['result', RUN_ID, '-o', file])).toMatchObject({ code: 0, out: '' });
+  expect([...(await readFile(file))]).toEqual([...BYTES]);
+  expect((await line(['result', RUN_ID, '-o', file])).code).toBe(2);
+  expect([...(await line(['result', RUN_ID])).bytes]).toEqual([...BYTES]);
+});
+
+it.each([
+  ['proved', 0, 'nothing of its machines is left'],
+  ['unproved', 1, 'a host was forgotten, and nobody can look there'],
+] as const)('has cancelled when it is over, and its cleanup is %s', async (cleanup, code, said) => {
+  const cancelled: Run = { ...running, state: 'ended', outcome: 'cancelled' };
+  answering([running, cancelled, { ...cancelled, cleanup }]);
+  const ended = await line(['cancel', RUN_ID]);
+  expect([ended.code, ended.out]).toEqual([code, `${RUN_ID} cancelled; ${said}\n`]);
+  expect(server.seen).toHaveLength(4);
+});
+
+it('says what may be left when the wait is over first', async () => {
+  answering([running]);
+  const { code, out } = await line(['cancel', RUN_ID, '--wait', '0']);
+  expect([code, out]).toEqual([124, expect.stringMatching(/queued|running/)]);
+});
