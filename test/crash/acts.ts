@@ -4,6 +4,7 @@ import { APPROVED_CREATE } from './approving.ts';
 import { ask, NOT_YET, outcomeOf, PATIENCE_MS, WAIT } from './asking.ts';
 import { BUILD_AN_IMAGE } from './building.ts';
 import type { TriedSaga } from './cells.ts';
+import { RUN_A_FUNCTION } from './function-running.ts';
 import { insisting } from './insisting.ts';
 import { FORGET, RECONCILE } from './losses.ts';
 import { WRITE_A_PLAYBOOK } from './playbook-writing.ts';
@@ -33,6 +34,7 @@ export const ACTS: Record<TriedSaga, Act> = {
   'open a port': OPEN_A_PORT,
   'build an image': BUILD_AN_IMAGE,
   'write a playbook': WRITE_A_PLAYBOOK,
+  'run a function': RUN_A_FUNCTION,
   claim: claimOf({ shared: false }),
   'claim a shared one': claimOf({ shared: true }),
   'fill a pool': FILL_A_POOL,

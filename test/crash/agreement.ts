@@ -14,6 +14,7 @@ const UNDER_WAY = {
   bakedSources: ['baking', 'deleting'],
   commands: ['requested', 'running'],
   images: ['queued', 'building', 'finishing'],
+  runs: ['delayed', 'queued', 'preparing', 'running', 'collecting'],
 } as const;
 /** Runs that stay open for a while though nothing is under way, and those of the reconciler's schedule. */
 const IDLE_RUN = /^(?:events\/|pool\/|reconcil|temporal-sys)/;

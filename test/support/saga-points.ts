@@ -44,6 +44,19 @@ export const SAGA_POINTS = {
     control: ['takePlaybookSnapshot', 'beginPlaybookCheck', 'playbookRuns', 'rememberPlaybook'],
     undos: [],
   },
+  'run a function': {
+    steps: ['placeRunFiles', 'runCommand', 'collectRun', 'removeWorkspace'],
+    control: [
+      'admitRuns',
+      'beginAttempt',
+      'attemptSandbox',
+      'beginRunCommand',
+      'commandEnd',
+      'endAttempt',
+      'leaveAttempt',
+    ],
+    undos: [],
+  },
   claim: { steps: ['greet'], control: ['recordClaim'], undos: [] },
   'claim a shared one': { steps: ['greet'], control: ['admitClaim', 'recordClaim'], undos: [] },
   'fill a pool': { steps: [], control: ['recordPool', 'sightOfPool', 'memberInput'], undos: [] },
@@ -156,8 +169,6 @@ export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   storeOwnCertificate: 'only writes what a host may lose',
   silentAmong: 'only looks',
   explainPlaybook: 'workflows/playbook.integration',
-  placeRunFiles: 'workflows/run.integration',
-  collectRun: 'workflows/run.integration',
 };
 
 /** Steps of a simulated host that have a point between two of their effects. */
