@@ -89,6 +89,12 @@ it('asks again with the same key when the connection is lost, so that it runs on
   expect([keys.length, new Set(keys).size, keys[0]]).toEqual([2, 1, expect.stringMatching(/.{16}/)]);
 });
 
+it('says how to ask again without running twice, where the API does not answer', async () => {
+  server.answers((_request, response) => void response.destroy());
+  const { code, err } = await line(['trigger', 'fn', '--key', 'order-7']);
+  expect([code, err]).toEqual([5, expect.stringContaining('--key order-7')]);
+});
+
 it.each([
   [failed, 1, 'failed: it ended with exit code 7'],
   [{ ...failed, outcome: 'timed-out' as const, failure: null }, 124, 'timed-out'],
@@ -217,13 +223,15 @@ it('writes a result to a new file, and over none', async () => {
 
 it.each([
   ['proved', 0, 'nothing of its machines is left'],
+  ['none', 0, 'nothing is left: it never had a machine'],
   ['unproved', 1, 'a host was forgotten, and nobody can look there'],
 ] as const)('has cancelled when it is over, and its cleanup is %s', async (cleanup, code, said) => {
   const cancelled: Run = { ...running, state: 'ended', outcome: 'cancelled' };
-  answering([running, cancelled, { ...cancelled, cleanup }]);
-  const ended = await line(['cancel', RUN_ID]);
-  expect([ended.code, ended.out]).toEqual([code, `${RUN_ID} cancelled; ${said}\n`]);
-  expect(server.seen).toHaveLength(4);
+  const ended = { ...cancelled, cleanup };
+  answering(cleanup === 'none' ? [ended] : [running, cancelled, ended]);
+  const told = await line(['cancel', RUN_ID]);
+  expect([told.code, told.out]).toEqual([code, `${RUN_ID} cancelled; ${said}\n`]);
+  expect(server.seen).toHaveLength(cleanup === 'none' ? 2 : 4);
 });
 
 it('says what may be left when the wait is over first', async () => {

@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { ArgsDef } from 'citty';
-import type { CreateRun } from '../../../client/run-shapes.ts';
+import { MayflyConnectionError } from '../../../client/http/api-error.ts';
+import type { CreateRun, Run } from '../../../client/run-shapes.ts';
+import type { Runs } from '../../../client/runs.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { usageError } from '../../terminal/cli-error.ts';
+import type { Io } from '../../terminal/io.ts';
 
 /** How a command line says an event. */
 export const EVENT_ARGS = {
@@ -48,6 +51,23 @@ export async function eventOf({ input, data, file, type, key }: EventArgs): Prom
   if (bytes && /^application\/json\b/i.test(type))
     refuseUnlessJson(bytes, data === undefined ? (path ?? '') : '--data');
   return { data: bytes || undefined, options: { contentType: type, idempotencyKey: key ?? randomUUID() } };
+}
+
+/** Has it stored. Where the API does not answer, it says how the same event is sent again without running twice. */
+export async function stored(
+  io: Io,
+  runs: Runs,
+  name: string,
+  { data, options }: AskedEvent,
+  delay: Pick<CreateRun, 'delaySeconds'> = {},
+): Promise<Run> {
+  try {
+    return await runs.create(name, data, { ...options, ...delay, signal: io.signal });
+  } catch (error) {
+    if (error instanceof MayflyConnectionError)
+      io.note(`It may be stored: with --key ${options.idempotencyKey} it runs once.`);
+    throw error;
+  }
 }
 
 function refuseUnlessJson(bytes: Uint8Array, where: string): void {

@@ -6,7 +6,7 @@ import { CliError } from '../../terminal/cli-error.ts';
 import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
-import { type AskedEvent, EVENT_ARGS, eventOf } from './event-data.ts';
+import { type AskedEvent, EVENT_ARGS, eventOf, stored } from './event-data.ts';
 import { functionName, NAME } from './names.ts';
 import { exitCodeOfRun, outcomeOf, stateOf } from './run-text.ts';
 import { tellEndOfStderr } from './stderr-tail.ts';
@@ -42,9 +42,9 @@ export function invokeCommand(io: Io) {
 }
 
 /** It is asked again with the same key when the connection is lost, but not after Ctrl-C: that would begin it. */
-async function accept(io: Io, runs: Runs, name: string, { data, options }: AskedEvent): Promise<Run> {
+async function accept(io: Io, runs: Runs, name: string, event: AskedEvent): Promise<Run> {
   try {
-    return await runs.create(name, data, { ...options, signal: io.signal });
+    return await stored(io, runs, name, event);
   } catch (cause) {
     if (!io.signal.aborted) throw cause;
     const look = `See \`mayfly function runs ${name}\` for whether there is a run.`;

@@ -5,7 +5,7 @@ import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { printable } from '../../terminal/printable.ts';
 
-export const RUN_HEADER = ['ID', 'FUNCTION', 'STATE', 'TRIES', 'TOOK', 'ACCEPTED'];
+export const RUN_HEADER = ['ID', 'FUNCTION', 'STATE', 'ATTEMPTS', 'TOOK', 'ACCEPTED'];
 
 /** One line of a list. */
 export function runRow(run: Run): string[] {
@@ -31,7 +31,7 @@ export function exitCodeOfRun({ outcome }: Run): number {
 }
 
 const CLEANUP: Record<Run['cleanup'], string> = {
-  none: 'it never had a machine',
+  none: 'nothing is left: it never had a machine',
   pending: 'something of its machine may be left still',
   proved: 'nothing of its machines is left',
   unproved: 'a host was forgotten, and nobody can look there',

@@ -5,7 +5,7 @@ import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { seconds } from '../../terminal/quantities.ts';
-import { EVENT_ARGS, eventOf } from './event-data.ts';
+import { EVENT_ARGS, eventOf, stored } from './event-data.ts';
 import { functionName, NAME } from './names.ts';
 
 const ARGS = {
@@ -25,8 +25,8 @@ export function triggerCommand(io: Io) {
       const name = functionName(args.name);
       const { delaySeconds } = LIMITS.functions;
       const delay = args.delay === undefined ? {} : { delaySeconds: seconds('delay', args.delay, delaySeconds) };
-      const { data, options } = await eventOf(args);
-      const run = await connect(io).runs.create(name, data, { ...options, ...delay, signal: io.signal });
+      const event = await eventOf(args);
+      const run = await stored(io, connect(io).runs, name, event, delay);
       if (args.json) io.printJson(run);
       else io.print(run.id);
       return EXIT.ok;
