@@ -74,13 +74,9 @@ export const createHook = z
     hmac: hmac.optional(),
     secrets,
     filter: filter.optional(),
-    allowedOrigins: z
-      .array(value)
-      .max(limits.values)
-      .default([])
-      .openapi({
-        description: 'Who may ask by OPTIONS whether events may be sent, as CloudEvents has it; `*`: anybody',
-      }),
+    allowedOrigins: z.array(value).max(limits.values).default([]).openapi({
+      description: 'Who may ask by OPTIONS whether events may be sent, as CloudEvents has it; `*`: anybody',
+    }),
   })
   .refine((hook) => (hook.scheme === 'hmac') === (hook.hmac !== undefined), {
     path: ['hmac'],
