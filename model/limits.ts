@@ -158,6 +158,8 @@ export const LIMITS = {
       secrets: 2,
       /** Of one event that comes by a hook. */
       bodyBytes: 26_214_400,
+      /** Of bodies that come to one hook, or are being answered, at once. */
+      heldBytes: 104_857_600,
       /** To one hook, or to those that are not there together, a second. */
       requestsPerSecond: 100,
       /** Until an event is answered that has come whole; milliseconds. */

@@ -9,9 +9,10 @@ import { TokenBuckets } from '../ingress/token-buckets.ts';
 import type { Accepted, Arrival } from '../runs/accept-event.ts';
 import type { Acceptance } from '../runs/acceptance.ts';
 import { handshakeHeaders } from './handshake.ts';
+import { HeldBytes } from './held-bytes.ts';
 import { hookEvent, signatureInvalid } from './hook-event.ts';
 import { type KnownHook, knownHook, verifyNothing } from './known-hook.ts';
-import { sentBody, sentHeaders } from './sent-bytes.ts';
+import { sentHeaders, sentPieces } from './sent-bytes.ts';
 
 const PATH = '/h/:hookId';
 /** All that are not there share a bucket, or guesses would have one each. */
@@ -19,7 +20,7 @@ const NOWHERE = '';
 /** Bytes for which an answer may take as long again: a large event is longer on its way into the store. */
 const LARGE = 4_194_304;
 
-type Limits = Record<'bodyBytes' | 'requestsPerSecond' | 'answerMs', number>;
+type Limits = Record<'bodyBytes' | 'heldBytes' | 'requestsPerSecond' | 'answerMs', number>;
 type Deps = Pick<AppDeps, 'store' | 'logger'>;
 
 /**
@@ -42,6 +43,7 @@ export function hookDoorRoutes(
 
 class HookDoor {
   readonly #buckets: TokenBuckets;
+  readonly #held: HeldBytes;
 
   constructor(
     private readonly deps: Deps,
@@ -49,27 +51,38 @@ class HookDoor {
     private readonly limits: Limits,
   ) {
     this.#buckets = new TokenBuckets(limits.requestsPerSecond);
+    this.#held = new HeldBytes(limits.heldBytes);
   }
 
   /** Null: none that takes events. @throws MayflyError too_many_requests, store_unavailable */
   async find(id: string): Promise<KnownHook | null> {
     const known = await within(this.limits.answerMs, knownHook(this.deps.store, this.acceptance, id));
     if (this.#buckets.take(known?.hook.id ?? NOWHERE)) return known;
-    const why = `More than ${this.limits.requestsPerSecond} requests a second come here.`;
-    throw new MayflyError('too_many_requests', why, { retryAfterSeconds: 1 });
+    throw tooMany(`More than ${this.limits.requestsPerSecond} requests a second come here.`);
   }
 
   /** @throws MayflyError hook_not_found, signature_invalid, and why it is not taken */
   async take(c: Context<Env>): Promise<Response> {
     const known = await this.find(c.req.param('hookId') ?? '');
-    const body = await sentBody(c, this.limits.bodyBytes);
-    const now = Date.now();
+    const sent = sentPieces(c, this.limits.bodyBytes);
     if (!known) {
-      verifyNothing(body, now);
+      await verifyNothing(sent);
       throw new MayflyError('hook_not_found', 'There is no such hook.');
     }
-    const answerMs = this.limits.answerMs * (1 + body.length / LARGE);
-    return within(answerMs, this.#answer(c, known, { headers: sentHeaders(c), body, now }));
+    const { id } = known.hook;
+    const pieces: Uint8Array[] = [];
+    let bytes = 0;
+    try {
+      for await (const piece of sent) {
+        if (!this.#held.take(id, piece.length)) throw tooMany(`More than ${this.limits.heldBytes} bytes come at once.`);
+        bytes += piece.length;
+        pieces.push(piece);
+      }
+      const request = { headers: sentHeaders(c), body: Buffer.concat(pieces), now: Date.now() };
+      return await within(this.limits.answerMs * (1 + bytes / LARGE), this.#answer(c, known, request));
+    } finally {
+      this.#held.giveBack(id, bytes);
+    }
   }
 
   async #answer(c: Context<Env>, known: KnownHook, request: SignedRequest): Promise<Response> {
@@ -101,6 +114,10 @@ class HookDoor {
       throw error;
     }
   }
+}
+
+function tooMany(why: string): MayflyError {
+  return new MayflyError('too_many_requests', why, { retryAfterSeconds: 1 });
 }
 
 /** What is begun goes on: the same event, sent again, is told of its run. @throws MayflyError store_unavailable */

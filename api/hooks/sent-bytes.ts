@@ -13,23 +13,19 @@ export function sentHeaders(c: Context<Env>): Header[] {
 }
 
 /**
- * The body, of which never more is held than is taken.
+ * The body, piece by piece.
  * @throws MayflyError body_too_large, also for a body that comes in chunks and never said its length
  */
-export async function sentBody(c: Context<Env>, atMost: number): Promise<Uint8Array> {
+export async function* sentPieces(c: Context<Env>, atMost: number): AsyncGenerator<Uint8Array> {
   if (Number(c.req.header('Content-Length') ?? 0) > atMost) throw tooLarge(atMost);
-  const pieces: Uint8Array[] = [];
+  const reader = c.req.raw.body?.getReader();
+  if (!reader) return;
   let bytes = 0;
-  const { body } = c.req.raw;
-  if (body) {
-    const reader = body.getReader();
-    for (let read = await reader.read(); !read.done; read = await reader.read()) {
-      bytes += read.value.length;
-      if (bytes > atMost) throw tooLarge(atMost);
-      pieces.push(read.value);
-    }
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    bytes += read.value.length;
+    if (bytes > atMost) throw tooLarge(atMost);
+    yield read.value;
   }
-  return Buffer.concat(pieces);
 }
 
 function tooLarge(atMost: number): MayflyError {

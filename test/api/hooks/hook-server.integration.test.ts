@@ -25,7 +25,7 @@ import { githubHeaders, JSON_TYPE, said, useHooks } from './use-hooks.ts';
 /** Promise: over HTTP a hook bounds what it reads, how long, and how often; it answers the handshake, and no other method. Seconds. */
 const { door, deploy, make } = useHooks();
 const logger = pino({ level: 'silent' });
-const SMALL = { bodyBytes: 64, requestsPerSecond: 3, answerMs: 1_000 };
+const SMALL = { bodyBytes: 64, heldBytes: 100, requestsPerSecond: 3, answerMs: 1_000 };
 const BODY = '{}';
 let whole: Server;
 let small: Server;
@@ -126,6 +126,42 @@ describe('38: a body', () => {
     const chunks = ['x'.repeat(40), 'x'.repeat(40)];
     const sent = { headers: githubHeaders(chunks.join('')), chunks, isEnded: false };
     expect(await send(small, hook.path, sent)).toMatchObject({ status: 413, body: { code: 'body_too_large' } });
+  });
+
+  test('is held beside others of its hook up to a bound, and what is sent nowhere is not held', async () => {
+    const [hook, other] = [await make(), await make()];
+    const body = 'x'.repeat(60);
+    const begun = (path: string) => {
+      let read = () => {};
+      const isRead = new Promise<void>((resolve) => {
+        read = resolve;
+      });
+      let end = () => {};
+      const stream = new ReadableStream<Uint8Array>(
+        {
+          start: (controller) => {
+            controller.enqueue(Buffer.from(body));
+            end = () => controller.close();
+          },
+          pull: () => read(), // the piece before was taken
+        },
+        { highWaterMark: 1 },
+      );
+      const init = { method: 'POST', body: stream, duplex: 'half' } as RequestInit;
+      return { isRead, end: () => end(), answer: Promise.resolve(app.request(path, init)) };
+    };
+    const app = alone();
+    const first = begun(hook.path);
+    await first.isRead;
+    const post = async (path: string) => (await app.request(path, { method: 'POST', body })).status;
+    expect(await post(hook.path)).toBe(429);
+    expect(await post(other.path)).toBe(401);
+    const nowhere = begun('/h/hok-zzzzzzzzzzzzzzzz');
+    await nowhere.isRead;
+    expect(await post('/h/hok-zzzzzzzzzzzzzzzz')).toBe(404);
+    for (const one of [first, nowhere]) one.end();
+    expect([(await first.answer).status, (await nowhere.answer).status]).toEqual([401, 404]);
+    expect(await post(hook.path)).toBe(401);
   });
 
   test('that comes slowly ends in 408', async () => {
