@@ -19,6 +19,7 @@ const APPROVAL_ID = /^apr-[0-9a-hjkmnp-tv-z]{16}$/;
 const IMAGE_ID = /^img-[0-9a-hjkmnp-tv-z]{16}$/;
 const PLAYBOOK_ID = /^pbk-[0-9a-hjkmnp-tv-z]{16}$/;
 const RUN_ID = /^run-[0-9a-hjkmnp-tv-z]{16}$/;
+const HOOK_ID = /^hok-[0-9a-hjkmnp-tv-z]{16}$/;
 const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
 /** Those of before request keys have 16 characters. */
 const INSTALLATION_ID = /^ins-(?:[0-9a-hjkmnp-tv-z]{16}|[0-9a-hjkmnp-tv-z]{24})$/;
@@ -34,11 +35,12 @@ export const ID_PATTERNS = {
   image: IMAGE_ID.source,
   playbook: PLAYBOOK_ID.source,
   run: RUN_ID.source,
+  hook: HOOK_ID.source,
   host: HOST_ID.source,
 } as const;
 
 /** What every id of ours begins with: no name may, or it could be taken for one. */
-const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'img', 'pbk', 'run', 'apr', 'ins'];
+const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'img', 'pbk', 'run', 'hok', 'apr', 'ins'];
 const SANDBOX_NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LIKE_AN_ID = new RegExp(`^(?:${ID_PREFIXES.join('|')})-`);
 
@@ -92,6 +94,11 @@ export function playbookIdFrom(random: Uint8Array): string {
 /** As {@link sandboxIdFrom}, for a run of a function. */
 export function runIdFrom(random: Uint8Array): string {
   return `run-${crockford(random)}`;
+}
+
+/** As {@link sandboxIdFrom}, for a hook. */
+export function hookIdFrom(random: Uint8Array): string {
+  return `hok-${crockford(random)}`;
 }
 
 /**
@@ -178,6 +185,10 @@ export function isPlaybookId(text: string): boolean {
 
 export function isRunId(text: string): boolean {
   return RUN_ID.test(text);
+}
+
+export function isHookId(text: string): boolean {
+  return HOOK_ID.test(text);
 }
 
 export function isOperationId(text: string): boolean {

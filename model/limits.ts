@@ -151,6 +151,24 @@ export const LIMITS = {
     dedupeHours: { event: 168, key: 24 },
     /** Of one request. */
     batch: 1_000,
+    hooks: {
+      /** Of one function. */
+      count: 100,
+      /** While one is rotated. */
+      secrets: 2,
+      /** Of one event that comes by a hook. */
+      bodyBytes: 26_214_400,
+      /** Of bodies that come to one hook, or are being answered, at once. */
+      heldBytes: 104_857_600,
+      /** To one hook, or to those that are not there together, a second. */
+      requestsPerSecond: 100,
+      /** Until an event is answered that has come whole; milliseconds. */
+      answerMs: 1_000,
+      conditions: 16,
+      /** Values of a condition, types of a filter, origins of a hook. */
+      values: 64,
+      valueLength: 256,
+    },
     /** Runs that wait, of one function. */
     queued: 1_000_000,
   },

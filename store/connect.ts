@@ -18,6 +18,7 @@ import { Output } from './commands/output.ts';
 import { FunctionFiles } from './functions/function-files.ts';
 import { FunctionVersions } from './functions/function-versions.ts';
 import { Functions } from './functions/functions.ts';
+import { Hooks } from './functions/hooks.ts';
 import { RunContents } from './functions/run-contents.ts';
 import { RunQueue } from './functions/run-queue.ts';
 import { Runs } from './functions/runs.ts';
@@ -89,6 +90,7 @@ export interface Store {
   functions: Functions;
   functionVersions: FunctionVersions;
   functionFiles: FunctionFiles;
+  hooks: Hooks;
   runs: Runs;
   runQueue: RunQueue;
   runContents: RunContents;
@@ -172,6 +174,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     functions: new Functions(connection),
     functionVersions: new FunctionVersions(connection, sealing),
     functionFiles: new FunctionFiles(connection, sealing),
+    hooks: new Hooks(connection, sealing),
     runs: new Runs(connection, sealing),
     runQueue: new RunQueue(connection, sealing),
     runContents: new RunContents(connection, sealing),

@@ -11,6 +11,7 @@ import { PRESENT_TEMPLATE_STATES } from '../model/templates/template.ts';
 import type { ApiKey } from './access/api-keys.ts';
 import type { Store } from './connect.ts';
 import { hasOpenRuns, removeFunction, removeVersion } from './functions/function-removal.ts';
+import type { HookChanges } from './functions/hooks.ts';
 import type { RunQuery } from './functions/runs.ts';
 import { cursorOf, type PageQuery } from './mongo/page-cursor.ts';
 import type { SandboxPage, SandboxQuery } from './sandboxes/sandboxes.ts';
@@ -201,6 +202,14 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       remove: (version: FunctionVersion) => removeVersion(store, version),
     },
     functionFiles: { put: (digest: string, bytes: Uint8Array) => store.functionFiles.put(project, digest, bytes) },
+    hooks: {
+      create: store.hooks.create.bind(store.hooks),
+      get: async (id: string) => own(await store.hooks.get(id)),
+      list: (name: string) => store.hooks.list({ project, name }),
+      change: async (id: string, changes: HookChanges) =>
+        own(await store.hooks.get(id)) !== null && store.hooks.change(id, changes),
+      remove: async (id: string) => own(await store.hooks.get(id)) !== null && store.hooks.remove(id),
+    },
     runs: {
       accept: store.runs.accept.bind(store.runs),
       get: async (id: string) => own(await store.runs.get(id)),

@@ -25,7 +25,7 @@ export const deleteQuery = z.strictObject({
 
 const seconds = (limit: { min: number; max: number }) => whole(limit, 'seconds');
 const bytes = (limit: { min: number; max: number }) => whole(limit, 'bytes');
-const pointer = z
+export const pointer = z
   .string()
   .max(1_024)
   .regex(/^(?:\/(?:[^~/]|~[01])*)*$/u, 'is no JSON Pointer')

@@ -15,6 +15,8 @@ const DOCS = ['/docs', '/docs/page.js', '/docs/page.css', '/docs/swagger-ui.js',
 /** The only paths that answer without a key. */
 const APPROVALS = ['/approvals', '/approvals/page.js', '/approvals/page.css'];
 const OPEN_PATHS = new Set(['/healthz', '/readyz', '/openapi.json', ...DOCS, ...APPROVALS]);
+/** Where signed events from outside come in. */
+const HOOK_DOOR = /^\/h\/[^/]+$/;
 const BEARER = /^Bearer +(\S+)$/i;
 
 /**
@@ -25,7 +27,7 @@ const BEARER = /^Bearer +(\S+)$/i;
 export function authenticate(deps: AppDeps, poolDoor: PoolDoor) {
   const { store } = deps;
   return createMiddleware<Env>(async (c, next) => {
-    if (OPEN_PATHS.has(c.req.path)) return next();
+    if (OPEN_PATHS.has(c.req.path) || HOOK_DOOR.test(c.req.path)) return next();
     const presented = presentedKey(c);
     if (!presented) throw new MayflyError('unauthenticated', 'The request carries no API key.');
     const apiKey = await store.apiKeys.authenticate(presented);

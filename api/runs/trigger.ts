@@ -5,17 +5,15 @@ import { readBatch } from '../../model/events/batch.ts';
 import { contentModeOf } from '../../model/events/content-mode.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { InputSchemas } from '../functions/schema/input-schemas.ts';
 import { actorOf, requires } from '../http/auth.ts';
-import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
+import { type App, type Env, serialised } from '../http/context.ts';
 import { REPLAYED } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { json, noQuery } from '../http/schemas.ts';
-import { type Accepted, acceptEvent, sha256 } from './accept-event.ts';
-import { DispatcherBell } from './dispatcher-bell.ts';
+import { type Accepted, sha256 } from './accept-event.ts';
+import type { Acceptance } from './acceptance.ts';
 import { endOfRun } from './end-of-run.ts';
-import { KnownFunctions } from './known-functions.ts';
 import { receivedEvent, sameEvent } from './received.ts';
 import { answerResult } from './result.ts';
 import { batchAnswer, runAnswer, triggerHeaders, triggerParams, triggerQuery } from './run-schemas.ts';
@@ -98,26 +96,18 @@ const invokeOne = createRoute({
   },
 });
 
-export function triggerRoutes(
-  app: App,
-  { sagas, logger }: Pick<RequestDeps, 'sagas' | 'logger'>,
-  schemas: InputSchemas,
-): void {
-  const known = new KnownFunctions();
-  const bell = new DispatcherBell(sagas, logger);
-
+export function triggerRoutes(app: App, acceptance: Acceptance): void {
   async function accepted(
     c: Context<Env>,
     name: string,
     { key, delaySeconds }: { key: string | undefined; delaySeconds?: number | undefined },
   ): Promise<Accepted> {
     const deps = c.get('deps');
-    const target = await known.get(deps, name);
+    const target = await acceptance.target(deps, name);
     const received = await receivedEvent(c, name, key);
-    const accept = await acceptEvent(deps.store, schemas, target, { ...received, delaySeconds, actor: actorOf(c) });
+    const accept = await acceptance.accept(deps, target, { ...received, delaySeconds, actor: actorOf(c) });
     c.header('Location', `/v1/runs/${accept.run.id}`);
     if (!accept.isNew) c.header(REPLAYED, 'true');
-    if (accept.run.state === 'queued') bell.ring(target.record);
     return accept;
   }
 
@@ -137,7 +127,7 @@ export function triggerRoutes(
     if (contentModeOf(c.req.header('content-type'), false) !== 'batch') {
       throw new MayflyError('unsupported_media_type', 'A batch is application/cloudevents-batch+json.');
     }
-    const target = await known.get(deps, name);
+    const target = await acceptance.target(deps, name);
     const batch = readBatch(new Uint8Array(await c.req.arrayBuffer()), LIMITS.functions.batch);
     const actor = actorOf(c);
     const items = await Promise.all(
@@ -146,7 +136,7 @@ export function triggerRoutes(
         const { event } = item;
         try {
           const arrival = { event, sameness: sameEvent(event), digest: sha256(event.json), actor };
-          const { run, isNew } = await acceptEvent(deps.store, schemas, target, arrival);
+          const { run, isNew } = await acceptance.accept(deps, target, arrival);
           return { status: isNew ? 202 : 200, runId: run.id, isNew };
         } catch (error) {
           if (error instanceof MayflyError) return refusedItem(error);
@@ -154,7 +144,6 @@ export function triggerRoutes(
         }
       }),
     );
-    if (items.some((item) => 'isNew' in item && item.isNew)) bell.ring(target.record);
     return c.json({ items }, 207);
   });
 

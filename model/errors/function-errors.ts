@@ -85,6 +85,26 @@ export const FUNCTION_ERRORS = {
     title: 'What a concurrency key points to is no key',
     remedy: 'Point it at a text, a number or a truth value of 256 bytes at most, such as an id.',
   },
+  hook_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such hook',
+    remedy:
+      'List those of a function with GET /v1/hooks?function=. Where events are sent to, one that is disabled is not there either.',
+  },
+  hooks_full: {
+    status: 409,
+    retryable: false,
+    title: 'The function has as many hooks as it may have',
+    remedy: 'Delete some that are not needed.',
+  },
+  signature_invalid: {
+    status: 401,
+    retryable: false,
+    title: 'What was sent is not from one who has a secret of the hook',
+    remedy:
+      'Sign the bytes of the body as they are sent, by the scheme of the hook, with one of its secrets, and at most 300 s before or after. Nothing says which of these it was.',
+  },
   queue_full: {
     status: 429,
     retryable: true,

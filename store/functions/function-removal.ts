@@ -2,17 +2,18 @@ import type { FunctionVersion } from '../../model/functions/function.ts';
 import type { Store } from '../connect.ts';
 import type { FunctionRef } from './functions.ts';
 
-type Stores = Pick<Store, 'functions' | 'functionVersions' | 'functionFiles'>;
+type Stores = Pick<Store, 'functions' | 'functionVersions' | 'functionFiles' | 'hooks'>;
 
-/** A function, and all that was deployed of it; again, it removes what is left. */
+/** A function, its hooks, and all that was deployed of it; again, it removes what is left. */
 export async function removeFunction(stores: Stores, ref: FunctionRef): Promise<void> {
+  await stores.hooks.removeOf(ref);
   for (const version of await stores.functionVersions.list(ref)) await removeVersion(stores, version);
   await stores.functions.remove(ref);
 }
 
 /** A version, and its files when no other has them. */
 export async function removeVersion(
-  { functionVersions, functionFiles }: Stores,
+  { functionVersions, functionFiles }: Pick<Stores, 'functionVersions' | 'functionFiles'>,
   { project, function: name, version, spec: { filesDigest } }: FunctionVersion,
 ): Promise<void> {
   await functionVersions.remove({ project, name }, version);

@@ -21,6 +21,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   playbookParts: ['bytes'],
   functionVersions: ['spec'],
   functionFiles: ['bytes'],
+  hooks: ['secrets', 'filter'],
   runs: ['failure', 'event', 'eventJson', 'keys', 'attempts', 'result', 'artifacts'],
   runContents: ['bytes'],
   commands: ['spec', 'failure.message', 'reason'],

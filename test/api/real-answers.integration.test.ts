@@ -289,6 +289,23 @@ async function approvals(sandboxId: string): Promise<void> {
   await ask('setPolicy', {}, { body: { rules: [] } });
 }
 
+/** What is sent to a hook is no operation: test/api/hooks. */
+async function hooks(): Promise<void> {
+  const name = 'on-push';
+  await ask('deployFunction', { name }, { body: { source: 'golden-debian12', command: 'cat $MAYFLY_EVENT' } });
+  const conditions = [{ pointer: '/ref', in: ['refs/heads/main'] }];
+  const filter = { types: ['com.github.push'], conditions };
+  const wish = { function: name, scheme: 'github', secrets: ['correct horse'], filter };
+  const { id } = await ask('createHook', {}, { body: wish });
+  await ask('listHooks', {}, { query: `?function=${name}` });
+  await ask('getHook', { id });
+  await ask('setHookSecrets', { id }, { body: { secrets: ['battery staple', 'correct horse'] } });
+  await ask('disableHook', { id });
+  await ask('enableHook', { id });
+  await ask('deleteHook', { id });
+  await ask('deleteFunction', { name });
+}
+
 async function pools(): Promise<void> {
   const name = 'web';
   await ask('setPool', { name }, { body: { source: 'golden-debian12', min: 1, max: 2, memoryMib: 64 } });
@@ -310,6 +327,7 @@ beforeAll(async () => {
   await keys();
   await projects();
   await pools();
+  await hooks();
   const wish = {
     name: 'web',
     source: 'golden-debian12',

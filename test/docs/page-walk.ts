@@ -132,7 +132,7 @@ export class PageWalk {
     const script = `${CURL}\n[ ! -e '${this.#variables}' ] || . '${this.#variables}'
 ${this.#given()}
 ${this.#filled(line)}
-code=$?; declare -p KEY > '${this.#variables}' 2>/dev/null; exit $code`;
+code=$?; declare -p KEY HOOK > '${this.#variables}' 2>/dev/null; exit $code`;
     const cwd = this.page === 'CONTRIBUTING.md' ? repository : folder;
     const child = { cwd, env: { ...process.env, ...env }, maxBuffer: 16 * 1024 * 1024 };
     return await new Promise<Typed>((resolve) => {

@@ -7,6 +7,7 @@ import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { newCapture } from '../../model/snapshots/capture.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
 import type { Store } from '../../store/connect.ts';
+import type { HookRecord } from '../../store/functions/hooks.ts';
 import { hostRecord } from '../support/host-record.ts';
 import { functionRecord, functionVersion, runId, runRecord } from './run-records.ts';
 import { command, commandId, imageRecord, playbookRecord, record, sandboxId, snapshot, snapshotId } from './support.ts';
@@ -131,6 +132,18 @@ const exposedPort: ExposedPort = {
   openedBy: { ...actor, project: 'default' },
   openedAt: at,
 };
+const hook: HookRecord = {
+  id: 'hok-0123456789abcdef',
+  project: 'default',
+  function: 'summarise',
+  scheme: { scheme: 'github' },
+  secrets: ['s'],
+  filter: { types: ['t'], conditions: [] },
+  allowedOrigins: [],
+  disabledAt: null,
+  createdBy: { ...actor, project: 'default' },
+  createdAt: at,
+};
 const playbook = playbookRecord();
 const [aFunction, aVersion] = [functionRecord(), functionVersion()];
 const slot = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
@@ -156,7 +169,7 @@ export function callsOf(store: Store): Calls {
     sentContexts,
   } = store;
   const { playbooks, playbookParts } = store;
-  const { functions, functionVersions, functionFiles, runs, runQueue, runContents } = store;
+  const { functions, functionVersions, functionFiles, hooks, runs, runQueue, runContents } = store;
   const sent = async () => {
     const id = await sentContexts.begin('default', 'b'.repeat(64));
     await sentContexts.put(id, 0, Buffer.from('x'));
@@ -461,6 +474,14 @@ export function callsOf(store: Store): Calls {
       get: () => runContents.get(runId(1), 'result'),
       read: () => runContents.read(runId(1), 'result').next(),
       remove: () => runContents.remove(runId(2)),
+    },
+    hooks: {
+      create: () => hooks.create(hook),
+      get: () => hooks.get(hook.id),
+      list: () => hooks.list({ project: 'default', name: hook.function }),
+      change: () => hooks.change(hook.id, { secrets: ['new', 'old'] }),
+      remove: () => hooks.remove(hook.id),
+      removeOf: () => hooks.removeOf({ project: 'default', name: hook.function }),
     },
     imageContexts: {
       keep: () => imageContexts.keep(image.id, { archive: Buffer.from('x'), secrets: {} }),

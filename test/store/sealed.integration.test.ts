@@ -86,6 +86,17 @@ describe('a value that is sealed', () => {
     expect(await store.hosts.relayOf('kvm-2')).toEqual({ url: 'https://[::1]:1', key: 'c0ffee' });
   });
 
+  it('is a secret of a hook, also one that came by a rotation', async () => {
+    const createdBy = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
+    const of = { id: 'hok-0123456789abcdef', project: 'default', function: 'f', scheme: { scheme: 'github' } } as const;
+    const rest = { filter: null, allowedOrigins: [], disabledAt: null, createdBy, createdAt: ENTRY.at };
+    await store.hooks.create({ ...of, ...rest, secrets: ['correct horse'] });
+    expect(JSON.stringify(await raw('hooks', of.id))).not.toContain('horse');
+    await store.hooks.change(of.id, { secrets: ['battery staple', 'correct horse'] });
+    expect((await raw('hooks', of.id))['secrets']).toMatchObject({ sub_type: 0x80 });
+    expect((await store.hooks.get(of.id))?.secrets).toEqual(['battery staple', 'correct horse']);
+  });
+
   it('moves with a record that ends', async () => {
     const metadata = { purpose: 'correct horse' };
     const living = record(7, { state: 'running', spec: { ...record(7).spec, metadata }, waitingFor: 'a host' });

@@ -1,0 +1,68 @@
+import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { HookRecord } from '../../store/functions/hooks.ts';
+import type { SignatureScheme } from '../../webhooks/scheme.ts';
+import { secretProblem } from '../../webhooks/secret.ts';
+import { requireFunction } from '../functions/function-view.ts';
+import type { RequestDeps } from '../http/context.ts';
+import { type CreateHookRequest, schemeOf } from './hook-schemas.ts';
+
+const { hooks: limits } = LIMITS.functions;
+
+/** The hook that is asked for. @throws MayflyError invalid_request */
+export function wantedHook(id: string, createdBy: OwnedActor, request: CreateHookRequest): HookRecord {
+  const scheme = schemeOf(request);
+  refuseBadSecrets(scheme, request.secrets);
+  const { types = null, conditions = [] } = request.filter ?? {};
+  return {
+    id,
+    project: createdBy.project,
+    function: request.function,
+    scheme,
+    secrets: request.secrets,
+    filter: request.filter ? { types, conditions } : null,
+    allowedOrigins: request.allowedOrigins,
+    disabledAt: null,
+    createdBy,
+    createdAt: new Date().toISOString(),
+  };
+}
+
+/** @throws MayflyError invalid_request, which names the secret by its place and quotes none */
+export function refuseBadSecrets(scheme: SignatureScheme, secrets: readonly string[]): void {
+  const fields = secrets.flatMap((secret, at) => {
+    const problem = secretProblem(scheme, secret);
+    return problem === null ? [] : [{ field: `secrets.${at}`, problem }];
+  });
+  if (new Set(secrets).size < secrets.length) fields.push({ field: 'secrets', problem: 'are the same' });
+  if (fields.length === 0) return;
+  throw new MayflyError('invalid_request', `Secrets of the scheme ${scheme.scheme} are not like that.`, { fields });
+}
+
+/** @throws MayflyError function_not_found, function_draining, hooks_full */
+export async function refuseUnlessRoom(deps: RequestDeps, name: string): Promise<void> {
+  const { state } = await requireFunction(deps, name);
+  if (state === 'draining') throw new MayflyError('function_draining', `${name} is being deleted.`);
+  if ((await deps.store.hooks.list(name)).length >= limits.count) throw hooksFull(name);
+}
+
+/** Records it; again, it is the one that is there. @throws MayflyError hooks_full when others came first */
+export async function recorded({ store }: RequestDeps, hook: HookRecord): Promise<HookRecord> {
+  if (!(await store.hooks.create(hook))) return (await store.hooks.get(hook.id)) ?? hook;
+  const place = (await store.hooks.list(hook.function)).findIndex(({ id }) => id === hook.id);
+  if (place < limits.count) return hook;
+  await store.hooks.remove(hook.id);
+  throw hooksFull(hook.function);
+}
+
+function hooksFull(name: string): MayflyError {
+  return new MayflyError('hooks_full', `${name} has ${limits.count} hooks.`);
+}
+
+/** @throws MayflyError hook_not_found */
+export async function requireHook({ store }: Pick<RequestDeps, 'store'>, id: string): Promise<HookRecord> {
+  const found = await store.hooks.get(id);
+  if (found) return found;
+  throw new MayflyError('hook_not_found', `There is no hook ${id}.`);
+}

@@ -1,0 +1,83 @@
+import { MayflyError } from '../../model/errors.ts';
+import { EVENT_HEADER } from '../../model/events/binary-mode.ts';
+import { contentModeOf } from '../../model/events/content-mode.ts';
+import { readJson } from '../../model/events/json-text.ts';
+import { contentTypeOf, readEvent } from '../../model/events/read-event.ts';
+import { valueAt } from '../../model/functions/json-pointer.ts';
+import type { HookRecord } from '../../store/functions/hooks.ts';
+import { onlyHeader, type SignedRequest } from '../../webhooks/signed-request.ts';
+import type { Verdict } from '../../webhooks/verdict.ts';
+import { sha256 } from '../runs/accept-event.ts';
+import { type Received, sameEvent } from '../runs/received.ts';
+import { githubEvent } from './github-event.ts';
+
+type Verified = Extract<Verdict, { verified: true }>;
+
+const PLAIN_TYPE = 'mayfly.hook.received';
+const GITHUB_NAME = /^[a-z_]{1,100}$/;
+/** Of what Stripe names an event by. */
+const STRIPE_ID = /^[\x21-\x7e]{1,256}$/;
+
+/**
+ * What a request has brought that was verified; null: a `ping` of GitHub's. An event is the same as another by its source
+ * and id: those of a CloudEvent are its own, those of other requests are the hook's and the delivery's.
+ * @throws MayflyError signature_invalid when it lacks a header of its scheme; invalid_event, invalid_json,
+ *   unsupported_media_type
+ */
+export function hookEvent(
+  { id: hookId, scheme: { scheme } }: Pick<HookRecord, 'id' | 'scheme'>,
+  request: SignedRequest,
+  verdict: Verified,
+): Received | null {
+  const ownUri = `/hooks/${hookId}`;
+  const { headers, body } = request;
+  if (scheme === 'github') {
+    const name = onlyHeader(request, 'x-github-event');
+    const { deliveryId } = verdict;
+    if (deliveryId === null || name === null || !GITHUB_NAME.test(name)) throw signatureInvalid();
+    if (name === 'ping') return null;
+    refuseEncoded(request);
+    return received(githubEvent({ name, id: deliveryId, contentType: contentTypeOf(headers), body }, ownUri), body);
+  }
+  refuseEncoded(request);
+  const isPlain = modeOf(headers) === 'plain';
+  const id = isPlain ? deliveryIdOf(scheme, body, verdict) : hookId;
+  const defaults = { id, source: ownUri, type: PLAIN_TYPE, time: new Date(request.now).toISOString() };
+  return received(readEvent({ headers, body }, defaults), body);
+}
+
+/** One for all that is missing or wrong: nothing says which of them it is. */
+export function signatureInvalid(): MayflyError {
+  return new MayflyError(
+    'signature_invalid',
+    'Its signature, a header of it, or its time is missing or does not hold.',
+  );
+}
+
+function received(event: Received['event'], body: Uint8Array): Received {
+  return { event, sameness: sameEvent(event), digest: sha256(body) };
+}
+
+/** What tells one delivery from another: its id, or else its bytes, with their time where that is signed. */
+function deliveryIdOf(
+  scheme: HookRecord['scheme']['scheme'],
+  body: Uint8Array,
+  { deliveryId, timestamp }: Verified,
+): string {
+  if (deliveryId !== null) return deliveryId;
+  const id = scheme === 'stripe' ? valueAt(readJson(body).value, '/id') : null;
+  if (typeof id === 'string' && STRIPE_ID.test(id)) return id;
+  return sha256(timestamp === null ? body : Buffer.concat([Buffer.from(`${timestamp}.`), body]));
+}
+
+/** A signature is of the bytes as they are sent: what they decode to, nobody has signed. */
+function refuseEncoded(request: SignedRequest): void {
+  const encodings = request.headers.filter(([name]) => name === 'content-encoding');
+  if (encodings.every(([, value]) => value.trim().toLowerCase() === 'identity')) return;
+  throw new MayflyError('unsupported_media_type', 'A body is taken as it is, and with no Content-Encoding.');
+}
+
+function modeOf(headers: SignedRequest['headers']) {
+  const hasOwn = headers.some(([name]) => name.startsWith(EVENT_HEADER));
+  return contentModeOf(contentTypeOf(headers), hasOwn);
+}

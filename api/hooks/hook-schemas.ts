@@ -1,0 +1,134 @@
+import { z } from '@hono/zod-openapi';
+import { ID_PATTERNS, isHookId } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { HookRecord } from '../../store/functions/hooks.ts';
+import type { HmacScheme, SignatureScheme } from '../../webhooks/scheme.ts';
+import { functionName, pointer } from '../functions/function-schemas.ts';
+import { actor, instant, printable } from '../http/schemas.ts';
+
+const { hooks: limits } = LIMITS.functions;
+const SCHEMES = [
+  'standard-webhooks',
+  'github',
+  'stripe',
+  'hmac',
+  'bearer',
+  'basic',
+] as const satisfies readonly SignatureScheme['scheme'][];
+
+export const hookParams = z.strictObject({
+  id: z
+    .string()
+    .refine(isHookId, 'is not a hook id')
+    .openapi({ param: { name: 'id', in: 'path' }, pattern: ID_PATTERNS.hook, example: 'hok-0123456789abcdef' }),
+});
+export const hooksQuery = z.strictObject({ function: functionName });
+
+const header = z
+  .string()
+  .max(64)
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'is no name of a header');
+const hmac = z
+  .strictObject({
+    header: header.openapi({ example: 'X-Signature' }),
+    prefix: printable(64, 0).default('').openapi({ description: 'Before the signature, such as `sha256=`' }),
+    encoding: z.enum(['hex', 'base64', 'base64url']).default('hex'),
+    algorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256'),
+    timestampHeader: header.optional().openapi({
+      description: 'Where seconds since 1970 stand. With it, `<timestamp>.<body>` is signed; without, the body',
+    }),
+  })
+  .openapi('HmacScheme');
+
+const secrets = z
+  .array(z.string().max(1_024).openapi({ format: 'password' }))
+  .min(1)
+  .max(limits.secrets)
+  .openapi({ description: 'One; two while it is rotated. They are never answered' });
+
+const value = printable(limits.valueLength);
+const filter = z
+  .strictObject({
+    types: z.array(value).min(1).max(limits.values).optional().openapi({ description: 'Types of CloudEvents' }),
+    conditions: z
+      .array(
+        z.strictObject({
+          pointer,
+          in: z
+            .array(z.union([z.string().max(limits.valueLength), z.number(), z.boolean(), z.null()]))
+            .min(1)
+            .max(limits.values),
+        }),
+      )
+      .max(limits.conditions)
+      .default([]),
+  })
+  .openapi('HookFilter', { description: 'What is run: events of which all of this holds' });
+
+const scheme = z.enum(SCHEMES).openapi({ description: 'How a sender shows who it is: docs/hooks.md' });
+
+export const createHook = z
+  .strictObject({
+    function: functionName,
+    scheme,
+    hmac: hmac.optional(),
+    secrets,
+    filter: filter.optional(),
+    allowedOrigins: z.array(value).max(limits.values).default([]).openapi({
+      description: 'Who may ask by OPTIONS whether events may be sent, as CloudEvents has it; `*`: anybody',
+    }),
+  })
+  .refine((hook) => (hook.scheme === 'hmac') === (hook.hmac !== undefined), {
+    path: ['hmac'],
+    message: 'must be set for the scheme `hmac`, and for no other',
+  })
+  .openapi('CreateHook');
+export type CreateHookRequest = z.output<typeof createHook>;
+
+export const rotateSecrets = z.strictObject({ secrets }).openapi('HookSecrets');
+
+export const hookAnswer = z
+  .object({
+    id: z.string(),
+    project: z.string(),
+    function: z.string(),
+    path: z.string().openapi({ description: 'Where events are sent to' }),
+    scheme,
+    hmac: hmac.nullable(),
+    secretCount: z.int(),
+    filter: z
+      .object({
+        types: z.array(z.string()).nullable(),
+        conditions: z.array(
+          z.object({ pointer: z.string(), in: z.array(z.union([z.string(), z.number(), z.boolean(), z.null()])) }),
+        ),
+      })
+      .nullable(),
+    allowedOrigins: z.array(z.string()),
+    disabledAt: instant.nullable(),
+    createdBy: actor,
+    createdAt: instant,
+  })
+  .openapi('Hook');
+
+/** As it is kept. */
+export function schemeOf(request: Pick<CreateHookRequest, 'scheme' | 'hmac'>): SignatureScheme {
+  if (request.hmac) {
+    const { timestampHeader, ...rest } = request.hmac;
+    return { scheme: 'hmac', ...rest, ...(timestampHeader !== undefined && { timestampHeader }) };
+  }
+  return { scheme: request.scheme } as Exclude<SignatureScheme, HmacScheme>;
+}
+
+/** Without its secrets. */
+export function hookView({ secrets: held, scheme: kept, ...shown }: HookRecord): z.infer<typeof hookAnswer> {
+  const { scheme: name, ...settings } = kept;
+  const isHmac = kept.scheme === 'hmac';
+  return {
+    ...shown,
+    path: `/h/${shown.id}`,
+    scheme: name,
+    hmac: isHmac ? (settings as Omit<HmacScheme, 'scheme'>) : null,
+    secretCount: held.length,
+  };
+}

@@ -1,0 +1,32 @@
+import type { InputSchemas } from '../functions/schema/input-schemas.ts';
+import type { RequestDeps } from '../http/context.ts';
+import { type Accepted, type Arrival, acceptEvent } from './accept-event.ts';
+import { DispatcherBell } from './dispatcher-bell.ts';
+import { type KnownFunction, KnownFunctions } from './known-functions.ts';
+
+type Stores = Pick<RequestDeps, 'store'>;
+
+/** What every door takes events by: one for each API process, since it knows functions and tells their dispatchers. */
+export class Acceptance {
+  readonly #known = new KnownFunctions();
+  readonly #bell: DispatcherBell;
+
+  constructor(
+    { sagas, logger }: Pick<RequestDeps, 'sagas' | 'logger'>,
+    private readonly schemas: InputSchemas,
+  ) {
+    this.#bell = new DispatcherBell(sagas, logger);
+  }
+
+  /** The function that an event is for. @throws MayflyError function_not_found, function_draining */
+  async target(stores: Stores, name: string): Promise<KnownFunction> {
+    return this.#known.get(stores, name);
+  }
+
+  /** As {@link acceptEvent}; the dispatcher is told, and nobody waits for that. */
+  async accept({ store }: Stores, target: KnownFunction, arrival: Arrival): Promise<Accepted> {
+    const accepted = await acceptEvent(store, this.schemas, target, arrival);
+    if (accepted.run.state === 'queued') this.#bell.ring(target.record);
+    return accepted;
+  }
+}
