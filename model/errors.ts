@@ -12,8 +12,7 @@ import { REQUEST_ERRORS } from './errors/request-errors.ts';
 import { SAGA_ERRORS } from './errors/saga-errors.ts';
 import { SANDBOX_ERRORS } from './errors/sandbox-errors.ts';
 import { SNAPSHOT_ERRORS } from './errors/snapshot-errors.ts';
-import { CAPTURE_ERRORS, SOURCE_ERRORS } from './errors/source-errors.ts';
-import { TEMPLATE_ERRORS } from './errors/template-errors.ts';
+import { CAPTURE_ERRORS, SOURCE_ERRORS, TEMPLATE_ERRORS } from './errors/source-errors.ts';
 
 /**
  * The one closed table of errors, by what they are about. The same string is the `code` of a problem+json answer, the

@@ -13,12 +13,12 @@ import { HostGuests } from './machine/host-guests.ts';
 import { builtRootProgram, type HostMachine, openHostMachine } from './machine/host-machine.ts';
 import { MachineWatch } from './machine/machine-watch.ts';
 import { rebuildLedger } from './machine/rebuilt-ledger.ts';
+import { watchRules } from './machine/rules-watch.ts';
 import { temporalClient } from './payloads/data-converter.ts';
 import type { Process } from './process.ts';
 import { runWorkers } from './running-worker.ts';
 import { requestIdOfClient } from './tracing/request-id.ts';
 import { ownRemoval } from './upkeep/asked-removal.ts';
-import { watchRules } from './upkeep/rules-watch.ts';
 import { StorageWatch } from './upkeep/storage-watch.ts';
 
 export interface HostPart {

@@ -1,5 +1,5 @@
 import type { Connection } from 'mongoose';
-import { Pieces } from '../mongo/pieces.ts';
+import { Pieces } from '../sealed/pieces.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 /** The files of functions, tar archives by their digests. */

@@ -1,8 +1,17 @@
 import type { FunctionVersion } from '../../model/functions/function.ts';
-import type { Store } from '../connect.ts';
-import type { FunctionRef } from './functions.ts';
+import type { FunctionFiles } from './function-files.ts';
+import type { FunctionVersions } from './function-versions.ts';
+import type { FunctionRef, Functions } from './functions.ts';
+import type { Hooks } from './hooks.ts';
+import type { RunQueue } from './run-queue.ts';
+import type { Runs } from './runs.ts';
 
-type Stores = Pick<Store, 'functions' | 'functionVersions' | 'functionFiles' | 'hooks'>;
+interface Stores {
+  functions: Functions;
+  functionVersions: FunctionVersions;
+  functionFiles: FunctionFiles;
+  hooks: Hooks;
+}
 
 /** A function, its hooks, and all that was deployed of it; again, it removes what is left. */
 export async function removeFunction(stores: Stores, ref: FunctionRef): Promise<void> {
@@ -23,7 +32,7 @@ export async function removeVersion(
 
 /** Whether a run of it has not ended, or something of one may be left. */
 export async function hasOpenRuns(
-  { runs, runQueue }: Pick<Store, 'runs' | 'runQueue'>,
+  { runs, runQueue }: { runs: Runs; runQueue: RunQueue },
   { project, name }: FunctionRef,
 ): Promise<boolean> {
   if ((await runs.admitted({ project, function: name })).length > 0) return true;

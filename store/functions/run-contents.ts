@@ -1,5 +1,5 @@
 import type { Connection } from 'mongoose';
-import { Pieces, type PieceWriter } from '../mongo/pieces.ts';
+import { Pieces, type PieceWriter } from '../sealed/pieces.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 /** What a run has that is not in its record: a large event, by its digest, the result, the n-th artifact. */

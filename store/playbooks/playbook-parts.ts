@@ -1,6 +1,6 @@
 import type { Connection } from 'mongoose';
 import type { PlaybookPart } from '../../model/playbook/playbook.ts';
-import { Pieces } from '../mongo/pieces.ts';
+import { Pieces } from '../sealed/pieces.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 /** What the archive of a playbook is made of. */

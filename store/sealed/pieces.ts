@@ -1,9 +1,9 @@
 import type { Connection, Model } from 'mongoose';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
-import type { Sealing } from '../sealed/sealing.ts';
-import { bytesOf, type StoredBytes } from './bytes.ts';
-import { reaching } from './failure.ts';
-import { NAME, SEALED, strictSchema } from './schema.ts';
+import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
+import { reaching } from '../mongo/failure.ts';
+import { NAME, SEALED, strictSchema } from '../mongo/schema.ts';
+import type { SealedFields } from './sealed-fields.ts';
+import type { Sealing } from './sealing.ts';
 
 interface PieceDocument {
   /** `<name>/<n>` */
