@@ -51,7 +51,13 @@ const resultOf = createRoute({
   summary: 'Fetch what a run wrote as its result, with its own content type',
   middleware: reading,
   request: { params: runParams, query: noQuery },
-  responses: { 200: bytes('The result'), ...problems('run_not_found', 'run_not_ended', 'run_without_result') },
+  responses: {
+    200: {
+      description: 'The result',
+      content: { ...bytes('').content, 'application/json': { schema: z.unknown() } },
+    },
+    ...problems('run_not_found', 'run_not_ended', 'run_without_result'),
+  },
 });
 
 const artifactOf = createRoute({

@@ -21,7 +21,9 @@ export function endOfAttempt(command: CommandRecord): AttemptEnd {
       return { ...plain, outcome: 'cancelled' };
     case 'not-started':
       return { ...plain, outcome: 'not-started', failure: failure ?? { code: 'internal', message: reason ?? '' } };
-    default:
+    case 'interrupted':
+    case 'unknown':
+    case null:
       return {
         ...plain,
         outcome: 'unknown',

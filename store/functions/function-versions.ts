@@ -74,7 +74,7 @@ export class FunctionVersions {
   }
 
   #record(document: VersionDocument): FunctionVersion {
-    const { _id, files, ...version } = this.#fields.opened(document);
+    const { _id, files: _files, ...version } = this.#fields.opened(document);
     return version;
   }
 }

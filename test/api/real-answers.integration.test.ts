@@ -290,6 +290,36 @@ async function approvals(sandboxId: string): Promise<void> {
 }
 
 /** What is sent to a hook is no operation: test/api/hooks. */
+async function functions(): Promise<void> {
+  const name = 'summarise';
+  const command = 'echo seen; echo \'{"words":2}\' > $MAYFLY_RESULT; echo one > $MAYFLY_ARTIFACTS/log.txt';
+  const wish = { source: 'golden-debian12', command, timeoutSeconds: 60 };
+  for (const _again of [1, 2]) await ask('deployFunction', { name }, { body: wish });
+  await ask('listFunctions');
+  await ask('getFunction', { name });
+  await ask('listFunctionVersions', { name });
+  await ask('activateFunctionVersion', { name, version: '1' });
+  await ask('invokeFunction', { name }, { body: { text: 'hello world' } });
+  const { id } = await ask('createRun', { name }, { body: { text: 'hello again' } });
+  await ask('listRuns', {}, { query: '?limit=1' });
+  await ask('getRun', { id });
+  await ask('getRunResult', { id });
+  await ask('getRunArtifact', { id, path: 'log.txt' });
+  await ask('getRunOutput', { id }, { query: '?stream=stdout' });
+  await ask('getRunAudit', { id }, { query: '?limit=2' });
+  await ask('pauseFunction', { name });
+  await ask('resumeFunction', { name });
+  await ask('pauseFunction', { name });
+  const event = { specversion: '1.0', id: '1', source: '/tests', type: 'test.made', data: { text: 'later' } };
+  const type = { 'Content-Type': 'application/cloudevents-batch+json' };
+  const batch = await ask<{ items: { runId: string }[] }>('createRuns', { name }, { body: [event], headers: type });
+  const later = await ask('createRun', { name }, { body: { text: 'much later' }, headers: {} });
+  await ask('invokeFunction', { name }, { body: {}, headers: NOW });
+  await ask('deleteFunction', { name }, { refused: 409 });
+  await ask('deleteFunction', { name }, { query: '?drain=true' });
+  for (const run of [later.id, batch.items[0]?.runId ?? '']) await ask('cancelRun', { id: run });
+}
+
 async function hooks(): Promise<void> {
   const name = 'on-push';
   await ask('deployFunction', { name }, { body: { source: 'golden-debian12', command: 'cat $MAYFLY_EVENT' } });
@@ -327,6 +357,7 @@ beforeAll(async () => {
   await keys();
   await projects();
   await pools();
+  await functions();
   await hooks();
   const wish = {
     name: 'web',
