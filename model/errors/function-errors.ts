@@ -89,8 +89,7 @@ export const FUNCTION_ERRORS = {
     status: 404,
     retryable: false,
     title: 'There is no such hook',
-    remedy:
-      'List those of a function with GET /v1/hooks?function=. Where events are sent to, one that is disabled is not there either.',
+    remedy: 'List those of its function. Where events are sent to, one that is disabled is not there either.',
   },
   hooks_full: {
     status: 409,
