@@ -1,3 +1,4 @@
+import { CANCEL_RUN, DISPATCHER_WORKFLOW, LOOK } from '../../model/functions/run-saga.ts';
 import { CANCEL_IMAGE, IMAGE_WORKFLOW, imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { CANCEL_PLAYBOOK, PLAYBOOK_WORKFLOW, playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
 import { DELETE_POOL, POOL_GAVE_WAY, POOL_USED, POOL_WORKFLOW, SET_POOL } from '../../model/pools/pool.ts';
@@ -67,6 +68,7 @@ const STARTS: ReadonlyMap<string, string> = new Map(
     [MAKE_TEMPLATE_WORKFLOW]: templateRequestWorkflowIdOf(''),
     [PLAYBOOK_WORKFLOW]: playbookWorkflowIdOf(''),
     [IMAGE_WORKFLOW]: imageWorkflowIdOf({ name: '' }),
+    [DISPATCHER_WORKFLOW]: 'function/',
     [POOL_WORKFLOW]: 'pool/',
     [FORGET_HOST_WORKFLOW]: forgetHostWorkflowIdOf(''),
   }),
@@ -81,6 +83,8 @@ const SIGNALS = new Set([
   REMOVE_TEMPLATE,
   CANCEL_IMAGE,
   CANCEL_PLAYBOOK,
+  CANCEL_RUN,
+  LOOK,
   DELETE_POOL,
   POOL_USED,
   POOL_GAVE_WAY,
