@@ -29,6 +29,8 @@ interface Deps {
   reconciliation: Reconciliation;
 }
 
+/** Of what a command is given on its standard input with its request. Bytes. */
+const LARGEST_STDIN = 1_048_576;
 /** Its own TTL ends the sandbox of an attempt when nobody else does any more: as late as there is. Seconds. */
 const TTL_SECONDS = 2_592_000;
 const PENDING = { outcome: null, endedAt: null, exitCode: null, signal: null, failure: null, startedAt: null } as const;
@@ -67,6 +69,15 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
     return place;
   }
 
+  /** It was cancelled while it waited for another attempt. */
+  async function endBetween(run: RunRecord): Promise<void> {
+    const at = new Date().toISOString();
+    const spec = await specOf(run).catch(unlessGone);
+    const ended = { outcome: 'cancelled', endedAt: at, updatedAt: at } as const;
+    await store.runs.end(run.id, UNDER_WAY, ended, spec?.retentionDays ?? 30);
+    await store.runs.free(run.id, { cleanup: lastAttempt(run)?.cleanup ?? 'none' });
+  }
+
   async function changeLast(run: RunRecord, changes: Partial<Attempt>): Promise<Attempt[]> {
     return run.attempts.map((each, n) => (n === run.attempts.length - 1 ? { ...each, ...changes } : each));
   }
@@ -81,6 +92,10 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       const last = lastAttempt(run);
       if (last && last.cleanup === 'pending') return begunOf(run, last, store);
       if (!UNDER_WAY.some((state) => state === run.state)) return null;
+      if (run.cancelledBy !== null) {
+        await endBetween(run);
+        return null;
+      }
       const n = run.attempts.filter(({ outcome }) => outcome !== 'not-started').length + 1;
       const tries = run.tries + 1;
       const { sandboxId, commandId } = attemptIds(runId, tries);
@@ -119,8 +134,15 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       const spec = await specOf(run);
       const deadline = new Date(Date.now() + spec.timeoutSeconds * 1_000).toISOString();
       const env = runEnvironment(spec.env, { runId, attempt: n, deadline });
-      const stdin = await storedEvent(store, run);
-      const record = requestedCommand(commandId, { id: sandboxId, ...host }, commandOf(spec, env), run.createdBy);
+      const event = await storedEvent(store, run);
+      const isLarge = event.length > LARGEST_STDIN;
+      const stdin = isLarge ? new Uint8Array() : event;
+      const record = requestedCommand(
+        commandId,
+        { id: sandboxId, ...host },
+        commandOf(spec, env, isLarge),
+        run.createdBy,
+      );
       await Promise.all([
         store.commands.create(record),
         store.commandInputs.keep(commandId, { env, stdin }),
@@ -262,10 +284,12 @@ function sandboxSpecOf(run: RunRecord, spec: FunctionSpec, source: string): Sand
   };
 }
 
-function commandOf(spec: FunctionSpec, env: Record<string, string>) {
+/** @param isLarge its event comes on standard input from the file that has it */
+function commandOf(spec: FunctionSpec, env: Record<string, string>, isLarge: boolean) {
+  const { command, argv } = spec;
   return {
-    command: spec.command,
-    argv: spec.argv,
+    command: isLarge && command !== null ? `exec <"$MAYFLY_EVENT"\n${command}` : command,
+    argv: isLarge && argv !== null ? ['/bin/sh', '-c', 'exec "$@" <"$MAYFLY_EVENT"', 'sh', ...argv] : argv,
     envNames: Object.keys(env),
     cwd: FILES_FOLDER,
     user: spec.user,

@@ -244,6 +244,28 @@ describe('a machine that dies after the start', () => {
   });
 });
 
+test('a large event comes whole, on standard input and as a file, to a command and to argv', async () => {
+  const data = { text: 'x'.repeat(5_000_000) };
+  const more = { input: { maxBytes: 8_000_000 } };
+  const same = 'cmp - "$MAYFLY_EVENT" && wc -c < "$MAYFLY_EVENT"';
+  for (const [command, argv] of [
+    [same, undefined],
+    [undefined, ['/bin/sh', '-c', same]],
+  ] as const) {
+    const run = await functions.run(await functions.deploy('', { ...more, command, argv }), data);
+    expect(run).toMatchObject({ outcome: 'succeeded' });
+    expect(Number(await functions.output(run.id))).toBe(run.eventBytes);
+  }
+});
+
+test('a cancel between two attempts is the end', async () => {
+  const retry = { maxAttempts: 2, backoff: { initialSeconds: 3_600, jitter: false } };
+  const run = await functions.trigger(await functions.deploy('exit 1', { idempotent: true, retry }));
+  await functions.until(run.id, ({ waitingFor }) => waitingFor === 'retry');
+  await functions.cancel(run.id);
+  expect(await functions.over(run)).toMatchObject({ outcome: 'cancelled', attempts: [{ n: 1, outcome: 'failed' }] });
+});
+
 test('an exit code asks for another attempt, and no other code does', async () => {
   const retry = { maxAttempts: 3, on: [], backoff: { initialSeconds: 0 } };
   const again = await functions.deploy('[ $MAYFLY_ATTEMPT = 3 ] || exit 75', { idempotent: true, retry });

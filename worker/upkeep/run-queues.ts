@@ -7,6 +7,8 @@ import { hasOpenRuns, removeFunction } from '../../store/functions/function-remo
 
 /** How soon a run is begun of which nobody was told, or which is due. Milliseconds. */
 export const LOOK_AT_QUEUES_EVERY_MS = 1_000;
+/** Milliseconds. */
+const ENSURED_EVERY_MS = 5_000;
 /** Who admits a run begins it at once, or has died. Milliseconds. */
 const NOT_BEGUN_MS = 5_000;
 /** Of one look. */
@@ -14,6 +16,9 @@ const AT_ONCE = 500;
 
 /** Looks at what nobody tells of: runs that are due or have expired, queues without a dispatcher, functions that go with their last run. */
 export class RunQueues {
+  /** By `<project>/<name>`, when its dispatcher was asked for. Milliseconds since 1970. */
+  readonly #ensuredAt = new Map<string, number>();
+
   constructor(
     private readonly store: Store,
     private readonly reconciliation: Reconciliation,
@@ -23,7 +28,7 @@ export class RunQueues {
   async look(): Promise<void> {
     try {
       await this.#wake();
-      for (const ref of await this.store.runQueue.functions()) await this.reconciliation.ensureDispatcher(ref);
+      await this.#ensureDispatchers();
       for (const run of await this.store.runs.notBegun(before(NOT_BEGUN_MS))) {
         await this.reconciliation.startRun(runInputOf(run));
       }
@@ -44,6 +49,21 @@ export class RunQueues {
         await runContents.remove(id);
         await runs.remove(id);
       }
+    }
+  }
+
+  /** Of a queue that is met for the first time at once, of others now and then: most have one, which looks by itself. */
+  async #ensureDispatchers(): Promise<void> {
+    const queues = await this.store.runQueue.functions();
+    const now = Date.now();
+    const known = new Map(this.#ensuredAt);
+    this.#ensuredAt.clear();
+    for (const ref of queues) {
+      const id = `${ref.project}/${ref.name}`;
+      const at = known.get(id) ?? 0;
+      const isDue = now - at >= ENSURED_EVERY_MS;
+      if (isDue) await this.reconciliation.ensureDispatcher(ref);
+      this.#ensuredAt.set(id, isDue ? now : at);
     }
   }
 
