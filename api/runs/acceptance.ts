@@ -26,7 +26,8 @@ export class Acceptance {
   /** As {@link acceptEvent}; the dispatcher is told, and nobody waits for that. */
   async accept({ store }: Stores, target: KnownFunction, arrival: Arrival): Promise<Accepted> {
     const accepted = await acceptEvent(store, this.schemas, target, arrival);
-    if (accepted.run.state === 'queued') this.#bell.ring(target.record);
+    const isToBegin = accepted.run.state === 'queued' && target.record.state !== 'paused';
+    if (isToBegin) this.#bell.ring(target.record);
     return accepted;
   }
 }

@@ -111,12 +111,7 @@ async function followed(life: RunLife, begun: BegunAttempt, command: CommandInpu
 }
 
 /** What a process that succeeded has not left as it should is its failure; of another it is kept as far as there is something. */
-async function collected(
-  life: RunLife,
-  begun: BegunAttempt,
-  end: AttemptEnd,
-  host: CommandInput,
-): Promise<Ended> {
+async function collected(life: RunLife, begun: BegunAttempt, end: AttemptEnd, host: CommandInput): Promise<Ended> {
   const isPartial = end.outcome !== 'succeeded';
   const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: begun.runId });
   try {
