@@ -126,8 +126,8 @@ describe('an event', () => {
     const run = await jsonOf<{ acceptedAt: string; dueAt: string; expiresAt: string }>(
       door.call('GET', response.headers.get('Location') ?? ''),
     );
-    const after = (at: string) => (Date.parse(at) - Date.parse(run.acceptedAt)) / 1_000;
-    expect([after(run.dueAt), after(run.expiresAt)]).toEqual([3_600, 3_660]);
+    const secondsTo = (at: string) => (Date.parse(at) - Date.parse(run.acceptedAt)) / 1_000;
+    expect([secondsTo(run.dueAt), secondsTo(run.expiresAt)]).toEqual([3_600, 3_660]);
     expect(door.sagas.woken).not.toContain(`default/${name}`);
   });
 

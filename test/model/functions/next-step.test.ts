@@ -23,17 +23,17 @@ const attempt = (changes: Partial<Attempt>): Attempt => ({
   ...changes,
 });
 
-const after = (changes: Partial<Attempt>, more: Partial<RunRecord> = {}) =>
+const endedBy = (changes: Partial<Attempt>, more: Partial<RunRecord> = {}) =>
   runRecord(1, { attempts: [attempt(changes)], tries: 1, ...more });
 const notStarted = (code: RunFailure['code'], more: Partial<RunRecord> = {}) =>
-  after({ outcome: 'not-started', failure: { code, message: '' } }, more);
+  endedBy({ outcome: 'not-started', failure: { code, message: '' } }, more);
 
 describe('what was started', () => {
   it.each(['failed', 'timed-out', 'unknown', 'succeeded', 'cancelled'] as const)(
     'is never started again where the function does not say that it may be: %s',
     (outcome) => {
       const careless = functionVersion({ retry: { ...plain.retry, maxAttempts: 9 } }).spec;
-      expect(nextStep(after({ outcome, exitCode: EX_TEMPFAIL }), careless, NOW)).toEqual({ step: 'end' });
+      expect(nextStep(endedBy({ outcome, exitCode: EX_TEMPFAIL }), careless, NOW)).toEqual({ step: 'end' });
     },
   );
 
@@ -44,13 +44,13 @@ describe('what was started', () => {
 
   it('is tried again only after the outcomes and exit codes that it names, and when it asks to be', () => {
     const some = idempotent({ on: ['failed'], exitCodes: [7] });
-    const stepAfter = (changes: Partial<Attempt>) => nextStep(after(changes), some, NOW).step;
+    const stepAfter = (changes: Partial<Attempt>) => nextStep(endedBy(changes), some, NOW).step;
     expect(stepAfter({ exitCode: 7 })).toBe('retry');
     expect(stepAfter({ exitCode: 8 })).toBe('end');
     expect(stepAfter({ signal: 'SIGKILL' })).toBe('end');
     expect(stepAfter({ outcome: 'timed-out' })).toBe('end');
     expect(stepAfter({ exitCode: EX_TEMPFAIL })).toBe('retry');
-    expect(nextStep(after({ outcome: 'succeeded' }), idempotent(), NOW)).toEqual({ step: 'end' });
+    expect(nextStep(endedBy({ outcome: 'succeeded' }), idempotent(), NOW)).toEqual({ step: 'end' });
   });
 
   it('waits longer each time, as long as it says at most, the same whoever asks', () => {
@@ -68,7 +68,7 @@ describe('what was started', () => {
 
   it('is not tried again when somebody has cancelled it', () => {
     const cancelledBy = { apiKeyId: 'k', agentId: null };
-    expect(nextStep(after({}, { cancelledBy }), idempotent(), NOW)).toEqual({ step: 'end' });
+    expect(nextStep(endedBy({}, { cancelledBy }), idempotent(), NOW)).toEqual({ step: 'end' });
     expect(nextStep(notStarted('boot_failed', { cancelledBy }), plain, NOW)).toEqual({ step: 'end' });
   });
 });
