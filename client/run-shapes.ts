@@ -11,6 +11,7 @@ type Hidden =
   | 'keys'
   | 'dedupe'
   | 'dedupeUntil'
+  | 'epoch'
   | 'tries'
   | 'failedStarts'
   | 'seq'

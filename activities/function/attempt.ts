@@ -8,6 +8,7 @@ import {
   attemptIds,
   lastAttempt,
   RUN_STATES,
+  type RunArtifact,
   type RunOutcome,
   type RunRecord,
   UNDER_WAY,
@@ -76,6 +77,11 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
     const ended = { outcome: 'cancelled', endedAt: at, updatedAt: at } as const;
     await store.runs.end(run.id, UNDER_WAY, ended, spec?.retentionDays ?? 30);
     await store.runs.free(run.id, { cleanup: lastAttempt(run)?.cleanup ?? 'none' });
+  }
+
+  async function artifactsOf(runId: string): Promise<RunArtifact[]> {
+    const list = await store.runContents.get(runId, 'artifacts');
+    return list ? (JSON.parse(Buffer.from(list).toString()) as RunArtifact[]) : [];
   }
 
   async function changeLast(run: RunRecord, changes: Partial<Attempt>): Promise<Attempt[]> {
@@ -176,7 +182,9 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       const isFailedStart = end.outcome === 'not-started' && !isForWantOfRoom(end);
       const attempts = await changeLast(run, { ...end, endedAt: at });
       const failedStarts = run.failedStarts + (isFailedStart ? 1 : 0);
-      const changes = { attempts, failedStarts, updatedAt: at, ...fetched };
+      const { artifactCount = 0, ...rest } = fetched;
+      const artifacts = artifactCount > 0 ? await artifactsOf(runId) : run.artifacts;
+      const changes = { attempts, failedStarts, updatedAt: at, ...rest, artifacts };
       const spec = await specOf(run).catch(unlessGone);
       const next = spec ? nextStep({ ...run, ...changes }, spec, Date.now()) : ({ step: 'end' } as const);
       if (next.step !== 'end') {
@@ -242,7 +250,8 @@ export type AttemptActivities = ReturnType<typeof createAttemptActivities>;
 export interface AttemptEnded {
   runId: string;
   end: AttemptEnd;
-  fetched: Partial<Pick<RunRecord, 'result' | 'artifacts'>>;
+  /** Of its artifacts, how many: their list is in the store. */
+  fetched: Partial<Pick<RunRecord, 'result'> & { artifactCount: number }>;
   event: AuditEvent;
 }
 

@@ -15,6 +15,8 @@ const MOST_ENTRIES = 20_000;
 /** RFC 9110 §8.3.1, without parameters that are quoted. */
 const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:; ?[\w-]+=[\w.-]+){0,4}$/;
 const TYPE_BYTES = 512;
+/** Of the path of an artifact. */
+const NAME_BYTES = 1_024;
 
 type Contents = Pick<Store, 'runContents'>['runContents'];
 
@@ -83,13 +85,13 @@ export async function collectedArtifacts(
   if (!found) return { artifacts, problem: null };
   if (found.type !== 'directory') return { artifacts, problem: invalid('$MAYFLY_ARTIFACTS is no folder any more') };
   const patterns = globs.map((glob) => glob.split('/'));
-  const fetching = new Fetching(runContents, runId, maxBytes);
+  const fetching = new Fetching(runContents, runId, maxBytes, alive);
   const sinkOf = (entry: TarEntry): Sink | null => fetching.take(entry, patterns);
   try {
     for await (const entry of tarEntries(await guest.tar(ARTIFACTS_FOLDER), sinkOf)) {
       const artifact = await fetching.taken(entry);
       if (artifact) artifacts.push(artifact);
-      if (artifacts.length % 50 === 1) alive(`${artifacts.length} artifacts`);
+      alive(`${artifacts.length} artifacts`);
     }
     return { artifacts, problem: null };
   } catch (error) {
@@ -110,6 +112,7 @@ class Fetching {
     private readonly contents: Contents,
     private readonly runId: string,
     private readonly maxBytes: number,
+    private readonly alive: StepContext['alive'],
   ) {
     this.#left = maxBytes;
   }
@@ -136,6 +139,7 @@ class Fetching {
     const writer = this.contents.writer(this.runId, `artifact/${this.#n}`);
     this.#writer = writer;
     return (piece) => {
+      this.alive(`artifact ${this.#n + 1}`);
       this.#hash.update(piece);
       return writer.write(Buffer.from(piece));
     };
@@ -154,11 +158,14 @@ function nameOf({ path }: TarEntry): string {
   const bytes = Buffer.from(path, 'latin1').subarray(1);
   try {
     const name = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    if (!/[\p{Cc}\p{Cf}]/u.test(name)) return name;
+    if (bytes.length <= NAME_BYTES && !/[\p{Cc}\p{Cf}]/u.test(name)) return name;
   } catch {
     // said below
   }
-  throw new MayflyError('result_invalid', 'An artifact has a name with control characters, or one that is not UTF-8.');
+  throw new MayflyError(
+    'result_invalid',
+    `An artifact has a name with control characters, of more than ${NAME_BYTES} bytes, or one that is not UTF-8.`,
+  );
 }
 
 function sha256(bytes: Uint8Array): string {

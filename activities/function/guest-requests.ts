@@ -38,7 +38,8 @@ export class GuestRequests {
     body.resume();
     if (status === 404) return null;
     if (status !== 200) throw new MayflyError('guest_failed', `The guest answered ${status} to a look at ${path}.`);
-    return { type: String(headers['x-mayfly-type'] ?? 'unknown'), size: Number(headers['content-length'] ?? 0) };
+    const type = String(headers['x-mayfly-type'] ?? '');
+    return { type: /^[a-z-]{1,16}$/.test(type) ? type : 'unknown', size: Number(headers['content-length'] ?? 0) };
   }
 
   /** The first bytes of a file. */

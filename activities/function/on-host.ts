@@ -3,7 +3,7 @@ import type { StepContext } from '../../host/step-context.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
 import { FILES_FOLDER, GUEST_FOLDER } from '../../model/functions/guest-layout.ts';
-import type { RunArtifact, RunFailure, RunRecord, RunResult } from '../../model/functions/run.ts';
+import type { RunFailure, RunRecord, RunResult } from '../../model/functions/run.ts';
 import { isRunId, isSandboxId } from '../../model/ids.ts';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
 import type { Store } from '../../store/connect.ts';
@@ -32,7 +32,8 @@ export interface CollectInput extends RunTarget {
 
 export interface Collected {
   result: RunResult | null;
-  artifacts: RunArtifact[];
+  /** How many there are: their list is in the store, since it may be a mebibyte. */
+  artifactCount: number;
   /** Why it is not what the function was to write. */
   failure: RunFailure | null;
 }
@@ -62,6 +63,7 @@ export function createRunHostActivities({ guests, functions: { store } }: RunHos
       const context = stepContext();
       const event = await storedEvent(store, run);
       const guest = await guestOf(target, context);
+      context.alive('putting its event into the guest');
       await guest.putTar(GUEST_FOLDER, tarOf(layoutOf(event)), spec.user);
       if (spec.filesDigest === null) return;
       const files = await store.functionFiles.get(run.project, spec.filesDigest);
@@ -78,9 +80,11 @@ export function createRunHostActivities({ guests, functions: { store } }: RunHos
       const place = { runContents: store.runContents, runId: run.id };
       const { result, problem } = await collectedResult(guest, place, spec, target.isPartial);
       const fetched = await collectedArtifacts(guest, place, spec, context);
+      const list = Buffer.from(JSON.stringify(fetched.artifacts));
+      await store.runContents.put(run.id, 'artifacts', list);
       const wrong = problem ?? fetched.problem;
       const failure = wrong && { code: wrong.code, message: wrong.message };
-      return { result, artifacts: fetched.artifacts, failure };
+      return { result, artifactCount: fetched.artifacts.length, failure };
     },
   };
 }

@@ -82,7 +82,8 @@ async function specOf(
       },
     );
   }
-  const { source, snapshotId, network, size } = await placeableOrigin(deps.store, request);
+  const { source, snapshotId, captureId, network, size } = await placeableOrigin(deps.store, request);
+  if (captureId !== null) refuseRunning(source);
   const facts = { egress: network.egress, memoryMib: size.memoryMib, runs: runsOf(request) };
   await refuseUnlessAllowed(deps, project, facts, 'have somebody deploy it whom the policy lets');
   if (files) refuseUnlessTar(files);
@@ -104,6 +105,12 @@ async function specOf(
     cpus: cpus ?? null,
     memoryMib: memoryMib ?? null,
   };
+}
+
+/** What it is made of would be another copy from run to run. @throws MayflyError source_running */
+function refuseRunning(source: string): never {
+  const why = `${JSON.stringify(source)} runs: bake a source of a snapshot of its clone, and name that.`;
+  throw new MayflyError('source_running', why);
 }
 
 /** One that names no rule has one: nothing is without a bound. */

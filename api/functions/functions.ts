@@ -28,6 +28,7 @@ const PLACED = [
   'capture_not_found',
   'capture_not_ready',
   'exceeds_hosts',
+  'source_running',
   'policy_denied',
 ] as const;
 

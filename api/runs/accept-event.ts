@@ -3,8 +3,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
 import type { FunctionSpec, FunctionVersion } from '../../model/functions/function.ts';
 import { valueAt } from '../../model/functions/json-pointer.ts';
-import type { RunRecord } from '../../model/functions/run.ts';
-import { ID_BYTES, runIdFrom } from '../../model/ids.ts';
+import { type RunRecord, runIdOf } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
@@ -76,18 +75,21 @@ export async function acceptEvent(
   const keys = keysOf(version.spec, event);
   const dedupe = sha256(JSON.stringify([project, name, sameness.by, sameness.text ?? randomBytes(16).toString('hex')]));
   const isInline = event.json.length <= LIMITS.functions.inlineEventBytes;
-  for (let epoch = 0; ; epoch++) {
-    const id = idOf(dedupe, epoch);
+  for (let epoch = 0; ; ) {
+    const id = runIdOf(dedupe, epoch);
     const present = isInline ? null : await runs.get(id);
-    const run = present ?? runOf(id, { record, version }, arrival, { keys, dedupe });
+    const run = present ?? runOf(id, { record, version }, arrival, { keys, dedupe, epoch });
     if (!present) {
       if (!isInline) await runContents.put(id, `event/${digest}`, event.json);
       if (await runs.accept(run, isInline ? event.json : null)) return { run, isNew: true };
     }
     const found = present ?? (await runs.get(id));
-    if (!found || found.dedupe !== dedupe || Date.parse(found.dedupeUntil) <= Date.now()) continue;
-    if (found.eventDigest === digest) return { run: found, isNew: false };
-    throw conflictOf(sameness, found);
+    if (!found) continue; // it was removed meanwhile: its place is free
+    if (found.dedupe === dedupe && Date.parse(found.dedupeUntil) > Date.now()) {
+      if (found.eventDigest === digest) return { run: found, isNew: false };
+      throw conflictOf(sameness, found);
+    }
+    epoch += 1;
   }
 }
 
@@ -96,16 +98,11 @@ function conflictOf({ by }: Sameness, { id }: RunRecord): MayflyError {
   return new MayflyError('event_conflict', `${id} is of another event with that source and id.`);
 }
 
-/** @param epoch how many of the same came before, and are past */
-function idOf(dedupe: string, epoch: number): string {
-  return runIdFrom(createHash('sha256').update(`${dedupe}/${epoch}`).digest().subarray(0, ID_BYTES));
-}
-
 function runOf(
   id: string,
   { record, version }: KnownFunction,
   { event, digest, sameness, delaySeconds = 0, actor }: Arrival,
-  { keys, dedupe }: Pick<RunRecord, 'keys' | 'dedupe'>,
+  { keys, dedupe, epoch }: Pick<RunRecord, 'keys' | 'dedupe' | 'epoch'>,
 ): RunRecord {
   const now = Date.now();
   const at = new Date(now).toISOString();
@@ -128,6 +125,7 @@ function runOf(
     keys,
     priority: version.spec.priority,
     dedupe,
+    epoch,
     dedupeUntil: after(now, LIMITS.functions.dedupeHours[sameness.by] * HOUR_MS),
     acceptedAt: at,
     seq: sequence++ % 1_000_000,

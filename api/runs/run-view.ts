@@ -11,6 +11,7 @@ export function runView(run: RunRecord): z.infer<typeof runAnswer> {
     keys: _keys,
     dedupe: _dedupe,
     dedupeUntil: _until,
+    epoch: _epoch,
     tries: _tries,
     failedStarts: _failed,
     seq: _seq,

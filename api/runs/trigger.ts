@@ -124,10 +124,10 @@ export function triggerRoutes(app: App, acceptance: Acceptance): void {
   app.openapi(runBatch, async (c) => {
     const { name } = c.req.valid('param');
     const deps = c.get('deps');
+    const target = await acceptance.target(deps, name);
     if (contentModeOf(c.req.header('content-type'), false) !== 'batch') {
       throw new MayflyError('unsupported_media_type', 'A batch is application/cloudevents-batch+json.');
     }
-    const target = await acceptance.target(deps, name);
     const batch = readBatch(new Uint8Array(await c.req.arrayBuffer()), LIMITS.functions.batch);
     const actor = actorOf(c);
     const items = await Promise.all(

@@ -1,7 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
 import type { ErrorCode } from '../errors.ts';
-import { commandIdFrom, ID_BYTES, sandboxIdFrom } from '../ids.ts';
+import { commandIdFrom, ID_BYTES, runIdFrom, sandboxIdFrom } from '../ids.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 
 /**
@@ -40,7 +40,7 @@ export const CLEANUPS = ['none', 'pending', 'proved', 'unproved'] as const;
 export type Cleanup = (typeof CLEANUPS)[number];
 
 /** Why a run is no further. */
-export const WAITS = ['concurrency', 'capacity', 'paused', 'retry', 'host'] as const;
+export const WAITS = ['concurrency', 'capacity', 'retry', 'host'] as const;
 export type Wait = (typeof WAITS)[number];
 
 export interface RunFailure {
@@ -119,6 +119,8 @@ export interface RunRecord {
   priority: number;
   /** Another event with the same is the same, hex. */
   dedupe: string;
+  /** How many of the same there were before it, whose time is over. */
+  epoch: number;
   dedupeUntil: string;
   acceptedAt: string;
   /** Among those that one process accepted in the same millisecond, the first first. */
@@ -140,6 +142,14 @@ export interface RunRecord {
   artifacts: RunArtifact[];
   cancelledBy: Actor | null;
   createdBy: Actor & { project: string };
+}
+
+/**
+ * The id of a run: made of what makes two events the same. Those of one event are a chain without a gap, from `epoch` 0 on: so
+ * the first of them that is not there is the next, and a run is kept for as long as the one behind it.
+ */
+export function runIdOf(dedupe: string, epoch: number): string {
+  return runIdFrom(sha256(utf8ToBytes(`${dedupe}/${epoch}`)).slice(0, ID_BYTES));
 }
 
 /**

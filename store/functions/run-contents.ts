@@ -2,8 +2,10 @@ import type { Connection } from 'mongoose';
 import { Pieces, type PieceWriter } from '../sealed/pieces.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
-/** What a run has that is not in its record: a large event, by its digest, the result, the n-th artifact. */
-export type RunContent = `event/${string}` | 'result' | `artifact/${number}`;
+/**
+ * What a run has that is not in its record: a large event, by its digest, the result, the list of its artifacts, the n-th of
+ * them. */
+export type RunContent = `event/${string}` | 'result' | 'artifacts' | `artifact/${number}`;
 
 /** Contents of runs. */
 export class RunContents {

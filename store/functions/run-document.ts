@@ -55,6 +55,7 @@ export function runSchema(): Schema<RunDocument> {
     keys: SEALED,
     priority: NUMBER,
     dedupe: NAME,
+    epoch: NUMBER,
     dedupeUntil: NAME,
     acceptedAt: NAME,
     seq: NUMBER,

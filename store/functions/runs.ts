@@ -142,15 +142,19 @@ export class Runs {
     return this.#update({ _id: id, state: record.state, admitted: 'begun' }, { $set: set, $unset: FREED });
   }
 
-  /** Those that ended long ago. @param before ISO 8601 */
-  async past(before: string, limit: number): Promise<string[]> {
+  /**
+   * Those that are to be kept no longer, by when that was.
+   * @param after the time of the last of the page before; `''`: the first page @param before ISO 8601
+   */
+  async past(after: string, before: string, limit: number): Promise<{ run: RunRecord; removeAfter: string }[]> {
     const found = await reaching('look for runs of the past', () =>
       this.#model
-        .find({ removeAfter: { $lt: before } }, { _id: 1 })
+        .find({ removeAfter: { $gt: after, $lt: before } })
+        .sort({ removeAfter: 1 })
         .limit(limit)
-        .lean<{ _id: string }[]>(),
+        .lean<RunDocument[]>(),
     );
-    return found.map(({ _id }) => _id);
+    return found.map((each) => ({ run: this.#record(each), removeAfter: each.removeAfter ?? '' }));
   }
 
   async remove(id: string): Promise<void> {

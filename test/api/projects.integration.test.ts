@@ -102,6 +102,30 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('getPlaybook getPlaybookArchive cancelPlaybook', ({ playbooks }) =>
     playbooks.map((id) => one({ id }, { id: 'pbk-zzzzzzzzzzzzzzzz' })),
   ),
+  ...every('getFunction listFunctionVersions pauseFunction resumeFunction deleteFunction', ({ functions }) =>
+    functions.map((name) => one({ name }, { name: 'never-was' })),
+  ),
+  activateFunctionVersion: ({ functions }) =>
+    functions.map((name) => one({ name, version: '1' }, { name: 'never-was', version: '1' })),
+  ...every('createRun createRuns invokeFunction', ({ functions }) =>
+    functions.map((name) => ({ ...one({ name }, { name: 'never-was' }), body: {}, neverBody: {} })),
+  ),
+  deployFunction: () =>
+    [ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((source) =>
+      withBody({ name: 'x' }, { source, command: 'true' }, { source: 'never-was', command: 'true' }),
+    ),
+  ...every('getRun getRunResult getRunOutput getRunAudit cancelRun', ({ runs }) =>
+    runs.map((id) => one({ id }, { id: NEVER.run })),
+  ),
+  getRunArtifact: ({ runs }) => runs.map((id) => one({ id, path: 'a' }, { id: NEVER.run, path: 'a' })),
+  ...every('getHook deleteHook setHookSecrets disableHook enableHook', ({ hooks }) =>
+    hooks.map((id) => one({ id }, { id: NEVER.hook })),
+  ),
+  listHooks: ({ functions }) => functions.map((of) => one({ of }, { of: 'never-was' })),
+  createHook: ({ functions }) => {
+    const wish = (of: string) => ({ function: of, scheme: 'github', secrets: ['betas-secret'] });
+    return functions.map((of) => withBody({}, wish(of), wish('never-was')));
+  },
   bakeSource: ({ snapshots }) =>
     snapshots.map((fromSnapshot) =>
       withBody({}, { name: 'beta.x', fromSnapshot }, { name: 'beta.x', fromSnapshot: NEVER.snapshot }),
@@ -133,7 +157,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates listImages listPlaybooks getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy',
+    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy',
     'own',
   ),
   ...every(
@@ -148,6 +172,8 @@ const NEVER = {
   snapshot: 'snp-zzzzzzzzzzzzzzzz',
   capture: 'cap-zzzzzzzzzzzzzzzz',
   approval: 'apr-zzzzzzzzzzzzzzzz',
+  run: 'run-zzzzzzzzzzzzzzzz',
+  hook: 'hok-zzzzzzzzzzzzzzzz',
 };
 
 function built(source: string) {
@@ -209,7 +235,7 @@ async function ask(
 ): Promise<Asked> {
   const given = JSON.parse(parameters) as Parameters;
   const filled = path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => given[name] ?? '');
-  const url = path === '/v1/sandboxes/{id}/commands/{commandId}/output' ? `${filled}?stream=stdout` : filled;
+  const url = `${filled}${queryOf(method, path, given)}`;
   const json = requestBody?.content['application/json'];
   const bytes = requestBody && !json ? 'x' : undefined;
   const type = json ? {} : { 'Content-Type': 'application/octet-stream' };
@@ -217,6 +243,12 @@ async function ask(
   const headers = [...response.headers].filter(([name]) => name !== 'x-request-id');
   const told = `${JSON.stringify(headers)}\n${await textOf(response)}`.replaceAll(/"requestId":"[^"]+"/g, '');
   return { status: response.status, code: response.headers.get('X-Mayfly-Code'), text: without(said, told) };
+}
+
+/** What an operation is not asked without. */
+function queryOf(method: string, path: string, { of = '' }: Parameters): string {
+  if (path === '/v1/sandboxes/{id}/commands/{commandId}/output') return '?stream=stdout';
+  return method.toLowerCase() === 'get' && path === '/v1/hooks' ? `?function=${of}` : '';
 }
 
 /** What it is answered of one that never was, by what it was asked. */
@@ -309,6 +341,10 @@ describe('a second project', () => {
     for (const id of world.sandboxes) expect((await door.store.sandboxes.get(id))?.state).toMatch(/running|destroyed/);
     for (const id of world.snapshots) expect((await door.store.snapshots.get(id))?.state).toBe('ready');
     for (const id of world.approvals) expect((await door.store.approvals.get(id))?.state).toBe('awaiting-approval');
+    for (const id of world.runs) expect((await door.store.runs.get(id))?.state).toBe('queued');
+    for (const id of world.hooks) expect((await door.store.hooks.get(id))?.disabledAt).toBeNull();
+    for (const name of world.functions)
+      expect((await door.store.functions.get({ project: ALPHA, name }))?.state).toBe('active');
     for (const id of world.keys) expect((await door.store.apiKeys.get(id))?.revokedAt).toBeNull();
     expect([door.sagas.operations, door.sagas.cancelled, door.sagas.commands]).toEqual([[], [], []]);
   });

@@ -9,6 +9,8 @@ import { requestedBake } from '../../model/snapshots/baked-source.ts';
 import { newCapture } from '../../model/snapshots/capture.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
+import type { HookRecord } from '../../store/functions/hooks.ts';
+import { functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
 import { command, commandId, record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
 import { type Door, host } from './support.ts';
 
@@ -42,6 +44,9 @@ export interface World {
   approvals: string[];
   images: string[];
   playbooks: string[];
+  functions: string[];
+  runs: string[];
+  hooks: string[];
   serials: string[];
   keys: string[];
   /** All of it that an answer to somebody else may not have. */
@@ -93,6 +98,15 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
   await store.sentContexts.complete(sent, { bytes: 1, context: { entries: [], dockerignore: '' } });
   const playbooks = range(5).map((n) => playbookOf(n, actor));
   for (const one of playbooks) await store.playbooks.create(one);
+  const functions = range(5).map((n) => `alphas-function-${n}`);
+  for (const name of functions) {
+    await store.functions.create(functionRecord({ project: ALPHA, name, createdBy: actor }));
+    await store.functionVersions.create({ ...functionVersion(), project: ALPHA, function: name, createdBy: actor });
+  }
+  const runs = range(5).map((n) => runRecord(n, { project: ALPHA, function: functions[0] ?? '', createdBy: actor }));
+  for (const one of runs) await store.runs.accept(one, Buffer.from('"alphas-event"'));
+  const hooks = range(5).map((n) => hookOf(n, functions[n] ?? '', actor));
+  for (const one of hooks) await store.hooks.create(one);
   await store.pools.put(poolOf(actor));
   for (const n of range(30)) await store.certificates.add(certificateOf(n, actor));
   await store.output.put(commandId(0), 'stdout', 0, { bytes: Buffer.from('alphas-output'), marks: [] });
@@ -129,12 +143,17 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     approvals: approvals.map(({ id }) => id),
     images: images.map(({ id }) => id),
     playbooks: playbooks.map(({ id }) => id),
+    functions,
+    runs: runs.map(({ id }) => id),
+    hooks: hooks.map(({ id }) => id),
     serials,
     keys: keyIds,
     secrets: [
       ...ids.flat(),
       ...images.map(({ id }) => id),
       ...playbooks.map(({ id }) => id),
+      ...runs.map(({ id }) => id),
+      ...hooks.map(({ id }) => id),
       ...keyIds,
       ...serials,
       'alphas-',
@@ -256,6 +275,21 @@ function playbookOf(n: number, createdBy: Actor): PlaybookRecord {
     createdAt: AT,
     endedAt: null,
     updatedAt: AT,
+  };
+}
+
+function hookOf(n: number, name: string, createdBy: Whose): HookRecord {
+  return {
+    id: `hok-${String(n).padStart(16, '0')}`,
+    project: ALPHA,
+    function: name,
+    scheme: { scheme: 'github' },
+    secrets: ['alphas-hook-secret'],
+    filter: null,
+    allowedOrigins: [],
+    disabledAt: null,
+    createdBy,
+    createdAt: AT,
   };
 }
 

@@ -457,7 +457,7 @@ export function callsOf(store: Store): Calls {
       end: () => runs.end(runId(3), ['queued'], { outcome: 'cancelled', endedAt: at }, 7),
       free: () => runs.free(runId(3), { cleanup: 'proved' }),
       requeue: () => runs.requeue(runRecord(1), { waitingFor: 'capacity' }),
-      past: () => runs.past('2999-01-01T00:00:00.000Z', 5),
+      past: () => runs.past('', '2999-01-01T00:00:00.000Z', 5),
       remove: () => runs.remove(runId(3)),
     },
     runQueue: {

@@ -82,6 +82,7 @@ export function runRecord(n: number, changes: Partial<RunRecord> = {}): RunRecor
     keys: [null],
     priority: 0,
     dedupe: String(n),
+    epoch: 0,
     dedupeUntil: '2999-01-01T00:00:00.000Z',
     acceptedAt: at,
     seq: n,

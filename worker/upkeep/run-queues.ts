@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { RunRecord } from '../../model/functions/run.ts';
+import { type RunRecord, runIdOf } from '../../model/functions/run.ts';
 import { runInputOf } from '../../model/functions/run-saga.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
@@ -21,7 +21,7 @@ export class RunQueues {
 
   constructor(
     private readonly store: Store,
-    private readonly reconciliation: Reconciliation,
+    private readonly reconciliation: Pick<Reconciliation, 'ensureDispatcher' | 'startRun'>,
     private readonly logger: Logger,
   ) {}
 
@@ -40,15 +40,24 @@ export class RunQueues {
     }
   }
 
-  /** Removes runs that are to be kept no longer. */
+  /** Removes runs that are to be kept no longer; one behind which there is another of the same event goes after that. */
   async removePast(): Promise<void> {
     const { runs, runContents } = this.store;
     const now = new Date().toISOString();
-    for (let ids = await runs.past(now, AT_ONCE); ids.length > 0; ids = await runs.past(now, AT_ONCE)) {
-      for (const id of ids) {
-        await runContents.remove(id);
-        await runs.remove(id);
+    try {
+      for (let after = ''; ; ) {
+        const page = await runs.past(after, now, AT_ONCE);
+        for (const { run } of page) {
+          if (run.cleanup === 'pending' || (await runs.get(runIdOf(run.dedupe, run.epoch + 1)))) continue;
+          await runContents.remove(run.id);
+          await runs.remove(run.id);
+        }
+        const last = page.at(-1);
+        if (!last) return;
+        after = last.removeAfter;
       }
+    } catch (error) {
+      this.logger.warn({ err: error }, 'runs of the past stay for another hour');
     }
   }
 

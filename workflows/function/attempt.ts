@@ -17,13 +17,16 @@ const STEP = {
   scheduleToStartTimeout: '2m',
   startToCloseTimeout: '30m',
   heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 10 },
+  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 5 },
 } as const;
+
+/** What was fetched of an attempt; of its artifacts, how many. */
+type Fetched = Partial<Pick<RunRecord, 'result'> & { artifactCount: number }>;
 
 /** How an attempt ended, and what was fetched of it. */
 export interface Ended {
   end: AttemptEnd;
-  fetched: Partial<Pick<RunRecord, 'result' | 'artifacts'>>;
+  fetched: Fetched;
 }
 
 /** The sandbox of an attempt as it is made, or as whoever goes on with a lost run finds it; or why there is to be none. */
@@ -115,8 +118,8 @@ async function collected(life: RunLife, begun: BegunAttempt, end: AttemptEnd, ho
   const isPartial = end.outcome !== 'succeeded';
   const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: begun.runId });
   try {
-    const { result, artifacts, failure } = await step.collectRun({ ...targetOf(life, begun), isPartial });
-    const fetched = { result, artifacts };
+    const { result, artifactCount, failure } = await step.collectRun({ ...targetOf(life, begun), isPartial });
+    const fetched = { result, artifactCount };
     if (isPartial || !failure) return { end, fetched };
     return { end: { ...end, outcome: 'failed', failure }, fetched };
   } catch (error) {
