@@ -103,8 +103,8 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     await store.functions.create(functionRecord({ project: ALPHA, name, createdBy: actor }));
     await store.functionVersions.create({ ...functionVersion(), project: ALPHA, function: name, createdBy: actor });
   }
-  const runs = range(5).map((n) => runRecord(n, { project: ALPHA, function: functions[0] ?? '', createdBy: actor }));
-  for (const one of runs) await store.runs.accept(one, Buffer.from('"alphas-event"'));
+  const alphasRuns = range(5).map((n) => runRecord(n, { project: ALPHA, function: functions[0] ?? '', createdBy: actor }));
+  for (const one of alphasRuns) await store.runs.accept(one, Buffer.from('"alphas-event"'));
   const hooks = range(5).map((n) => hookOf(n, functions[n] ?? '', actor));
   for (const one of hooks) await store.hooks.create(one);
   await store.pools.put(poolOf(actor));
@@ -144,7 +144,7 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     images: images.map(({ id }) => id),
     playbooks: playbooks.map(({ id }) => id),
     functions,
-    runs: runs.map(({ id }) => id),
+    runs: alphasRuns.map(({ id }) => id),
     hooks: hooks.map(({ id }) => id),
     serials,
     keys: keyIds,
@@ -152,7 +152,7 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
       ...ids.flat(),
       ...images.map(({ id }) => id),
       ...playbooks.map(({ id }) => id),
-      ...runs.map(({ id }) => id),
+      ...alphasRuns.map(({ id }) => id),
       ...hooks.map(({ id }) => id),
       ...keyIds,
       ...serials,
