@@ -103,7 +103,9 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     await store.functions.create(functionRecord({ project: ALPHA, name, createdBy: actor }));
     await store.functionVersions.create({ ...functionVersion(), project: ALPHA, function: name, createdBy: actor });
   }
-  const alphasRuns = range(5).map((n) => runRecord(n, { project: ALPHA, function: functions[0] ?? '', createdBy: actor }));
+  const alphasRuns = range(5).map((n) =>
+    runRecord(n, { project: ALPHA, function: functions[0] ?? '', createdBy: actor }),
+  );
   for (const one of alphasRuns) await store.runs.accept(one, Buffer.from('"alphas-event"'));
   const hooks = range(5).map((n) => hookOf(n, functions[n] ?? '', actor));
   for (const one of hooks) await store.hooks.create(one);
