@@ -1,5 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
-import { type AttemptEnd, endOfAttempt } from '../../model/functions/command-end.ts';
+import { type AttemptEnd, endOfAttempt, mayHaveStarted, unseenEnd } from '../../model/functions/command-end.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
 import { FILES_FOLDER, runEnvironment } from '../../model/functions/guest-layout.ts';
 import { isForWantOfRoom, nextStep } from '../../model/functions/next-step.ts';
@@ -79,12 +79,33 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
     await store.runs.free(run.id, { cleanup: lastAttempt(run)?.cleanup ?? 'none' });
   }
 
+  /**
+   * How an attempt ended that is said not to have started: its command is written down before it is begun, so somebody else may
+   * have begun it, and then only its record tells.
+   */
+  async function asSeen(end: AttemptEnd, { commandId }: Attempt): Promise<AttemptEnd> {
+    const command = end.outcome === 'not-started' ? await store.commands.get(commandId) : null;
+    if (!command || !mayHaveStarted(command)) return end;
+    return command.state === 'ended' ? endOfAttempt(command) : unseenEnd('somebody else had begun its process');
+  }
+
+  /** @param run as it is to be, but for its end */
+  async function endRun(run: RunRecord, end: AttemptEnd, event: AuditEvent, spec: FunctionSpec | null): Promise<void> {
+    const { id, attempts, failedStarts, result, artifacts, cleanup, updatedAt } = run;
+    const { exitCode, signal, failure } = end;
+    const outcome = outcomeOf(run, end);
+    const changes = { attempts, failedStarts, result, artifacts, cleanup, updatedAt };
+    const ended = { ...changes, exitCode, signal, failure, outcome, endedAt: updatedAt };
+    await store.audit.record(id, { ...event, detail: { ...event.detail, outcome, exitCode, signal } });
+    await store.runs.end(id, UNDER_WAY, ended, spec?.retentionDays ?? 30);
+  }
+
   async function artifactsOf(runId: string): Promise<RunArtifact[]> {
     const list = await store.runContents.get(runId, 'artifacts');
     return list ? (JSON.parse(Buffer.from(list).toString()) as RunArtifact[]) : [];
   }
 
-  async function changeLast(run: RunRecord, changes: Partial<Attempt>): Promise<Attempt[]> {
+  function changeLast(run: RunRecord, changes: Partial<Attempt>): Attempt[] {
     return run.attempts.map((each, n) => (n === run.attempts.length - 1 ? { ...each, ...changes } : each));
   }
 
@@ -175,12 +196,14 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
      * Writes down how an attempt ended, and with it the run, unless something comes after it.
      * @param fetched what was fetched of it
      */
-    async endAttempt({ runId, end, fetched, event }: AttemptEnded): Promise<void> {
+    async endAttempt({ runId, end: told, fetched, event }: AttemptEnded): Promise<void> {
       const run = await mustGet(runId);
-      if (lastAttempt(run)?.outcome) return;
+      const attempt = lastAttempt(run);
+      if (!attempt || attempt.outcome) return;
+      const end = await asSeen(told, attempt);
       const at = new Date().toISOString();
       const isFailedStart = end.outcome === 'not-started' && !isForWantOfRoom(end);
-      const attempts = await changeLast(run, { ...end, endedAt: at });
+      const attempts = changeLast(run, { ...end, endedAt: at });
       const failedStarts = run.failedStarts + (isFailedStart ? 1 : 0);
       const { artifactCount = 0, ...rest } = fetched;
       const artifacts = artifactCount > 0 ? await artifactsOf(runId) : run.artifacts;
@@ -191,11 +214,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
         await store.runs.change(runId, UNDER_WAY, changes);
         return;
       }
-      const { exitCode, signal, failure } = end;
-      const outcome = outcomeOf({ ...run, ...changes }, end);
-      const ended = { ...changes, exitCode, signal, failure, outcome, endedAt: at };
-      await store.audit.record(runId, { ...event, detail: { ...event.detail, outcome, exitCode, signal } });
-      await store.runs.end(runId, UNDER_WAY, ended, spec?.retentionDays ?? 30);
+      await endRun({ ...run, ...changes }, end, event, spec);
     },
 
     /** Says whether a run waits for its host. */
@@ -224,19 +243,26 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       }
       const cleanup = sandbox?.proof?.unproved === undefined ? 'proved' : 'unproved';
       const at = new Date().toISOString();
-      const changes = { attempts: await changeLast(run, { cleanup }), cleanup, updatedAt: at } as const;
+      const end = await asSeen(attempt, attempt); // its sandbox is gone: nobody begins it any more
+      const changes = { attempts: changeLast(run, { ...end, cleanup }), cleanup, updatedAt: at } as const;
       if (run.state === 'ended') {
         await store.audit.record(runId, { ...event, detail: { ...event.detail, cleanup } });
         await store.runs.free(runId, changes);
         return { step: 'end' };
       }
       const spec = await specOf(run).catch(unlessGone);
-      const next = spec ? nextStep(run, spec, Date.now()) : ({ step: 'end' } as const);
+      const next = spec ? nextStep({ ...run, ...changes }, spec, Date.now()) : ({ step: 'end' } as const);
       if (next.step === 'retry') {
         await store.runs.change(runId, UNDER_WAY, { ...changes, cleanup: 'pending', waitingFor: 'retry' });
         return next;
       }
-      const fullUntil = new Date(Date.now() + (next.step === 'requeue' ? next.pauseMs : 0)).toISOString();
+      if (next.step === 'end') {
+        await endRun({ ...run, ...changes }, end, { ...event, eventId: `${runId}/run.ended`, kind: 'run.ended' }, spec);
+        await store.audit.record(runId, { ...event, detail: { ...event.detail, cleanup } });
+        await store.runs.free(runId, { cleanup });
+        return { step: 'end' };
+      }
+      const fullUntil = new Date(Date.now() + next.pauseMs).toISOString();
       await store.functions.change({ project: run.project, name: run.function }, { fullUntil });
       await store.runs.requeue(run, { ...changes, cleanup: 'none', waitingFor: 'capacity' });
       await reconciliation.ensureDispatcher({ project: run.project, name: run.function });
@@ -308,7 +334,7 @@ function commandOf(spec: FunctionSpec, env: Record<string, string>, isLarge: boo
   };
 }
 
-async function begunOf({ id: runId }: RunRecord, attempt: Attempt, store: Store): Promise<BegunAttempt> {
+async function begunOf({ id: runId, cancelledBy }: RunRecord, attempt: Attempt, store: Store): Promise<BegunAttempt> {
   const { n, sandboxId, commandId, outcome, begunAt } = attempt;
   const [sandbox, command] = await Promise.all([store.sandboxes.get(sandboxId), store.commands.get(commandId)]);
   const isStarted = command !== null && command.state !== 'requested';
@@ -321,6 +347,7 @@ async function begunOf({ id: runId }: RunRecord, attempt: Attempt, store: Store)
     isPresent: sandbox !== null,
     isStarted,
     hasEnded: outcome !== null,
+    cancelledBy,
   };
 }
 

@@ -32,6 +32,17 @@ export function endOfAttempt(command: CommandRecord): AttemptEnd {
   }
 }
 
+/** Whether its process was started, or may have been: only what was `requested`, or is known not to have begun, was not. */
+export function mayHaveStarted({ state, outcome }: Pick<CommandRecord, 'state' | 'outcome'>): boolean {
+  return state === 'running' || (state === 'ended' && outcome !== 'not-started');
+}
+
+/** Of one that was started, and whose end nobody has seen. */
+export function unseenEnd(message: string): AttemptEnd {
+  const failure = { code: 'run_interrupted', message } as const;
+  return { outcome: 'unknown', exitCode: null, signal: null, startedAt: null, failure };
+}
+
 function failed(plain: Omit<AttemptEnd, 'outcome'>, message: string): AttemptEnd {
   return { ...plain, outcome: 'failed', failure: { code: 'run_failed', message } };
 }

@@ -38,6 +38,8 @@ export interface BegunAttempt {
   isStarted: boolean;
   /** How it ended is written down. */
   hasEnded: boolean;
+  /** Who wants the run to end, as it is written down; absent in older histories. */
+  cancelledBy?: Actor | null;
 }
 
 /** What a run does when its sandbox is gone. */

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { attemptIds } from '../../model/functions/run.ts';
 import { dispatcherWorkflowIdOf, runInputOf, runWorkflowIdOf } from '../../model/functions/run-saga.ts';
+import { RECONCILER } from '../../model/sagas/reconcile.ts';
+import { requestedCommand } from '../../model/sandbox/command.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
@@ -23,12 +25,12 @@ afterAll(() => door.close());
 async function held(
   command: string,
   more: object,
-  arm: (ids: { runId: string; sandboxId: string }) => void,
+  arm: (ids: { runId: string; sandboxId: string }) => void | Promise<void>,
 ): Promise<Run> {
   const name = await functions.deploy(command, more);
   await functions.pause(name);
   const { id } = await functions.trigger(name);
-  arm({ runId: id, sandboxId: attemptIds(id, 1).sandboxId });
+  await arm({ runId: id, sandboxId: attemptIds(id, 1).sandboxId });
   await functions.resume(name);
   return functions.get(id);
 }
@@ -310,6 +312,38 @@ test('a run whose workflow is lost is gone on with: its process is started once 
   await new Reconciliation(all().client).startRun(runInputOf(record));
   expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', result: { bytes: 2 }, attempts: [{ n: 1 }] });
   expect(await functions.output(run.id)).toBe('started\n');
+});
+
+test('a cancel holds though the workflow was lost that should hear it', async () => {
+  const run = await functions.trigger(await functions.deploy(SLEEPS));
+  await started(run.id);
+  await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).terminate('the test loses it');
+  expect((await functions.cancel(run.id)).status).toBe(202);
+  const record = await all().store.runs.get(run.id);
+  if (!record) throw new Error('it is gone');
+  await new Reconciliation(all().client).startRun(runInputOf(record));
+  expect(await functions.over(run)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved', attempts: [{ n: 1 }] });
+  expect(await functions.output(run.id)).toBe('started\n');
+});
+
+test('a result waits for a host that is away, for as long as its sandbox lives (case 10)', async ({ mayfly }) => {
+  const run = await held('echo 1 > $MAYFLY_RESULT', {}, ({ runId }) =>
+    mayfly.arm('collectRun.before=7*error(host_unavailable)', runId),
+  );
+  expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', result: { bytes: 2 } });
+});
+
+test('a process that somebody else has begun is not begun again, whoever says that it was not', async ({ mayfly }) => {
+  const spec = { command: 'true', argv: null, cwd: null, user: null, envNames: [], stdinOpen: false };
+  const whole = { ...spec, timeoutSeconds: 1, maxOutputBytes: 1 };
+  const run = await held('true', {}, async ({ runId, sandboxId }) => {
+    const place = { id: sandboxId, ...mayfly.hostRef };
+    const command = requestedCommand(attemptIds(runId, 1).commandId, place, whole, RECONCILER);
+    await mayfly.store.commands.create({ ...command, state: 'running' });
+    mayfly.arm('placeRunFiles.before=error', runId);
+  });
+  const { sandboxId } = attemptIds(run.id, 1);
+  expect(await functions.over(run)).toMatchObject({ outcome: 'unknown', attempts: [{ n: 1, sandboxId }] });
 });
 
 test('of a key one runs at a time, in the order in which they came', async () => {

@@ -4,8 +4,8 @@ import type { RunFailure, RunRecord } from '../../model/functions/run.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { CANCEL_COMMAND, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
-import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { control } from '../saga/control.ts';
+import { type Actor, isFinal } from '../../model/sandbox/sandbox.ts';
+import { control, controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { runTaskCommand } from '../source/task-command.ts';
 import { taskSteps } from '../source/task-life.ts';
@@ -69,7 +69,8 @@ async function sandboxOf(life: RunLife, { runId, sandboxId, begunAt, isPresent }
 export async function attempt(life: RunLife, begun: BegunAttempt, machine: TaskSandbox): Promise<Ended> {
   let hasStarted = begun.isStarted;
   try {
-    const command = await life.undoable(() => prepared(life, begun, machine));
+    const prepare = () => prepared(life, begun, machine);
+    const command = await (hasStarted ? CancellationScope.nonCancellable(prepare) : life.undoable(prepare));
     if (!command) return neverBegan(null);
     hasStarted = true;
     return await CancellationScope.nonCancellable(() => followed(life, begun, command));
@@ -103,12 +104,11 @@ async function followed(life: RunLife, begun: BegunAttempt, command: CommandInpu
   let isOver = false;
   const run = life.step('runCommand', async () => {
     await runTaskCommand(command, `${runId} in ${sandboxId}`);
-    isOver = true;
   });
   const tell = (actor: Actor) =>
     getExternalWorkflowHandle(commandWorkflowIdOf(command.commandId)).signal<[Actor]>(CANCEL_COMMAND, actor);
   await Promise.all([run.finally(() => (isOver = true)), life.passOnCancel(tell, () => isOver)]);
-  const end = await control.commandEnd({ runId });
+  const end = await controlUntilDone.commandEnd({ runId });
   if (end.outcome === 'not-started' || end.outcome === 'unknown') return { end, fetched: {} };
   return collected(life, begun, end, command);
 }
@@ -118,7 +118,9 @@ async function collected(life: RunLife, begun: BegunAttempt, end: AttemptEnd, ho
   const isPartial = end.outcome !== 'succeeded';
   const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: begun.runId });
   try {
-    const { result, artifactCount, failure } = await step.collectRun({ ...targetOf(life, begun), isPartial });
+    const { result, artifactCount, failure } = await whileItLives(life, begun, () =>
+      step.collectRun({ ...targetOf(life, begun), isPartial }),
+    );
     const fetched = { result, artifactCount };
     if (isPartial || !failure) return { end, fetched };
     return { end: { ...end, outcome: 'failed', failure }, fetched };
@@ -126,6 +128,20 @@ async function collected(life: RunLife, begun: BegunAttempt, end: AttemptEnd, ho
     if (isPartial) return { end, fetched: {} };
     const { message } = failureOf(error, 'collectRun');
     return { end: { ...end, outcome: 'failed', failure: { code: 'result_lost', message } }, fetched: {} };
+  }
+}
+
+/** Tries again for as long as its host is away and its sandbox lives: what was left is on that host's disk. */
+async function whileItLives<T>(life: RunLife, { sandboxId }: BegunAttempt, run: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await run();
+    } catch (error) {
+      const { code, message } = failureOf(error, 'collectRun');
+      const state = code === 'host_unavailable' ? await controlUntilDone.stateOf({ sandboxId }) : null;
+      if (state === null || isFinal(state)) throw error;
+      await life.recordChange({ waitingFor: message });
+    }
   }
 }
 

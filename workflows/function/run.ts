@@ -26,6 +26,7 @@ export async function run(input: RunInput): Promise<void> {
   for (;;) {
     const begun = await controlUntilDone.beginAttempt({ runId });
     if (!begun) return;
+    life.cancelledBy ??= begun.cancelledBy ?? null;
     const next = await CancellationScope.nonCancellable(() => attempted(life, begun));
     if (next.step !== 'retry') break;
     await life.pause(next.pauseMs);
