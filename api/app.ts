@@ -112,7 +112,7 @@ export function createApp(deps: AppDeps): App {
   imageRoutes(app);
   contextRoutes(app);
   playbookRoutes(app);
-  const schemas = deps.schemas ?? new InputSchemas();
+  const schemas = new InputSchemas();
   functionRoutes(app, schemas);
   const acceptance = new Acceptance(deps, schemas);
   triggerRoutes(app, acceptance);

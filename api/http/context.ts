@@ -11,7 +11,6 @@ import type { ApiKey } from '../../store/access/api-keys.ts';
 import type { Store } from '../../store/connect.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import type { PoolDoor } from '../claims/pool-door.ts';
-import type { InputSchemas } from '../functions/schema/input-schemas.ts';
 import type { Guests } from './guests.ts';
 
 /** What the API is made of; only worker/ puts it together. */
@@ -30,8 +29,6 @@ export interface AppDeps {
   names?: readonly string[];
   /** Where open ports of sandboxes are found. `@default` `http://localhost:7997`, below which each has a name of its own */
   portAddress?: PortAddress;
-  /** Checks the schemas of functions, and events by them. `@default` ones of its own, which end with the process */
-  schemas?: InputSchemas;
   /** Makes what MCP clients speak to. `@default` Mayfly's own tools */
   mcpServerOf?: (caller: Caller) => McpServer;
   logger: Logger;

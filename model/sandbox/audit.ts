@@ -76,7 +76,6 @@ export type AuditKind =
   | 'playbook.requested'
   | 'playbook.ended'
   | 'run.admitted'
-  | 'run.cancel-asked'
   | 'run.ended'
   | 'run.cleaned'
   | 'approval.requested'

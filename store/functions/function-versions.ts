@@ -1,5 +1,6 @@
 import type { Connection, Model } from 'mongoose';
 import type { FunctionVersion } from '../../model/functions/function.ts';
+import { below } from '../mongo/below.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictSchema } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
@@ -56,9 +57,12 @@ export class FunctionVersions {
   }
 
   /** The newest first. */
-  async list(ref: FunctionRef): Promise<FunctionVersion[]> {
+  async list({ project, name }: FunctionRef): Promise<FunctionVersion[]> {
     const found = await reaching('list versions', () =>
-      this.#model.find(versionsOf(ref)).sort({ _id: -1 }).lean<VersionDocument[]>(),
+      this.#model
+        .find(below(`${project}/${name}`))
+        .sort({ _id: -1 })
+        .lean<VersionDocument[]>(),
     );
     return found.map((each) => this.#record(each));
   }
@@ -85,8 +89,4 @@ function idOf({ project, name }: FunctionRef, version: number): string {
 
 function filesOf(project: string, digest: string): string {
   return `${project}/${digest}`;
-}
-
-function versionsOf({ project, name }: FunctionRef): { _id: { $gt: string; $lt: string } } {
-  return { _id: { $gt: `${project}/${name}/`, $lt: `${project}/${name}0` } }; // the character after the slash
 }

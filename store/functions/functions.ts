@@ -1,6 +1,7 @@
 import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { FUNCTION_STATES, type FunctionRecord, isFunctionName } from '../../model/functions/function.ts';
+import { below } from '../mongo/below.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { actorPart, NAME, NULLABLE_TEXT, NUMBER, strictSchema } from '../mongo/schema.ts';
 
@@ -48,9 +49,8 @@ export class Functions {
 
   /** Of a project, by name. */
   async list(project: string): Promise<FunctionRecord[]> {
-    const ofProject = { _id: { $gt: `${project}/`, $lt: `${project}0` } };
     const found = await reaching('list functions', () =>
-      this.#model.find(ofProject).sort({ _id: 1 }).lean<FunctionDocument[]>(),
+      this.#model.find(below(project)).sort({ _id: 1 }).lean<FunctionDocument[]>(),
     );
     return found.map(recordOf);
   }

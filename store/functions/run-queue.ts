@@ -1,6 +1,7 @@
 import type { Connection, Model } from 'mongoose';
 import type { ConcurrencyRule } from '../../model/functions/function.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
+import { rangeBelow } from '../mongo/below.ts';
 import { reaching } from '../mongo/failure.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -109,7 +110,7 @@ export class RunQueue {
 
   /** How many of a function are queued, up to so many. */
   async count(ref: FunctionRef, upTo: number): Promise<number> {
-    const range = { queued: { $gt: `${prefixOf(ref)}/`, $lt: `${prefixOf(ref)}0` } };
+    const range = { queued: rangeBelow(prefixOf(ref)) };
     return reaching('count a queue', () => this.#model.countDocuments(range, { limit: upTo }));
   }
 
@@ -127,7 +128,7 @@ export class RunQueue {
   }
 
   async #held(field: Slot['field'], prefix: string): Promise<Set<string | undefined>> {
-    const range = { [field]: { $gt: `${prefix}/`, $lt: `${prefix}0` } };
+    const range = { [field]: rangeBelow(prefix) };
     const found = await reaching('count what is under way', () =>
       this.#model.find(range, { [field]: 1 }).lean<QueueFields[]>(),
     );

@@ -2,8 +2,9 @@ import { MayflyError } from '../../model/errors.ts';
 import type { AuditHead } from '../audit/audit-chain.ts';
 import { entryId, expiredText, type HeadDocument, parseHead } from '../audit/audit-documents.ts';
 import type { AuditKeys } from '../audit/audit-verifier.ts';
+import { below } from '../mongo/below.ts';
 import { reaching } from '../mongo/failure.ts';
-import { type Archive, below, collectionOf, type Exported, found, type Raw } from './retained.ts';
+import { type Archive, collectionOf, type Exported, found, type Raw } from './retained.ts';
 import type { EndedSandbox } from './retention.ts';
 
 /** Entries are removed so many at a time. */

@@ -1,4 +1,5 @@
 import type { Connection } from 'mongoose';
+import { below } from '../mongo/below.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 export type Raw = Record<string, unknown> & { _id: string };
@@ -17,11 +18,6 @@ export interface Exported {
 
 /** Read so many at a time: chunks of output have 64 KiB each. */
 const AT_ONCE = 16;
-
-/** Documents below a name: `_id` is `<name>/…`. */
-export function below(name: string): { _id: { $gt: string; $lt: string } } {
-  return { _id: { $gt: `${name}/`, $lt: `${name}0` } }; // the character after the slash
-}
 
 export function collectionOf(connection: Connection, name: string) {
   return connection.collection<Raw>(name);

@@ -1,8 +1,9 @@
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId } from '../../model/ids.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
+import { below } from '../mongo/below.ts';
 import { reaching } from '../mongo/failure.ts';
-import { type Archive, below, collectionOf, documentsOf, type Exported, partsOf } from './retained.ts';
+import { type Archive, collectionOf, documentsOf, type Exported, partsOf } from './retained.ts';
 
 /** A sandbox that has ended, and when its record was last written. ISO 8601. */
 export interface EndedSandbox {

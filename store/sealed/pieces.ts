@@ -1,4 +1,5 @@
 import type { Connection, Model } from 'mongoose';
+import { below } from '../mongo/below.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
 import { reaching } from '../mongo/failure.ts';
 import { NAME, SEALED, strictSchema } from '../mongo/schema.ts';
@@ -62,8 +63,7 @@ export class Pieces {
 
   /** All contents whose names are this, or are below it. */
   async remove(name: string): Promise<void> {
-    const below = { _id: { $gt: `${name}/`, $lt: `${name}0` } }; // the character after the slash
-    await reaching('remove a content', () => this.#model.deleteMany(below));
+    await reaching('remove a content', () => this.#model.deleteMany(below(name)));
   }
 
   async #write(_id: string, bytes: Buffer): Promise<void> {
