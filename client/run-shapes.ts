@@ -15,6 +15,7 @@ type Hidden =
   | 'tries'
   | 'failedStarts'
   | 'seq'
+  | 'retentionDays'
   | 'failure'
   | 'attempts';
 

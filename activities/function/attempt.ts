@@ -23,6 +23,7 @@ import { hostOf, isFinal, type SandboxSpec } from '../../model/sandbox/sandbox.t
 import { sizeOfSource } from '../../model/source-size.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import { acceptedSpec, requireSpec } from './accepted-version.ts';
 import { storedEvent } from './stored-event.ts';
 
 interface Deps {
@@ -42,14 +43,6 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
     const run = await store.runs.get(runId);
     if (run) return run;
     throw new MayflyError('run_not_found', `There is no run ${runId}.`);
-  }
-
-  /** @throws MayflyError function_gone */
-  async function specOf(run: RunRecord): Promise<FunctionSpec> {
-    const { project, function: name, version: number } = run;
-    const version = await store.functionVersions.get({ project, name }, number);
-    if (version?.digest === run.versionDigest) return version.spec;
-    throw new MayflyError('function_gone', `Version ${number} of ${name} is not there any more.`);
   }
 
   /** The size of its sandbox, which the quotas of its project let begin. */
@@ -73,9 +66,8 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
   /** It was cancelled while it waited for another attempt. */
   async function endBetween(run: RunRecord): Promise<void> {
     const at = new Date().toISOString();
-    const spec = await specOf(run).catch(unlessGone);
     const ended = { outcome: 'cancelled', endedAt: at, updatedAt: at } as const;
-    await store.runs.end(run.id, UNDER_WAY, ended, spec?.retentionDays ?? 30);
+    await store.runs.end(run.id, UNDER_WAY, ended, run.retentionDays);
     await store.runs.free(run.id, { cleanup: lastAttempt(run)?.cleanup ?? 'none' });
   }
 
@@ -90,14 +82,14 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
   }
 
   /** @param run as it is to be, but for its end */
-  async function endRun(run: RunRecord, end: AttemptEnd, event: AuditEvent, spec: FunctionSpec | null): Promise<void> {
+  async function endRun(run: RunRecord, end: AttemptEnd, event: AuditEvent): Promise<void> {
     const { id, attempts, failedStarts, result, artifacts, cleanup, updatedAt } = run;
     const { exitCode, signal, failure } = end;
     const outcome = outcomeOf(run, end);
     const changes = { attempts, failedStarts, result, artifacts, cleanup, updatedAt };
     const ended = { ...changes, exitCode, signal, failure, outcome, endedAt: updatedAt };
     await store.audit.record(id, { ...event, detail: { ...event.detail, outcome, exitCode, signal } });
-    await store.runs.end(id, UNDER_WAY, ended, spec?.retentionDays ?? 30);
+    await store.runs.end(id, UNDER_WAY, ended, run.retentionDays);
   }
 
   async function artifactsOf(runId: string): Promise<RunArtifact[]> {
@@ -141,7 +133,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       if (!attempt) throw new MayflyError('internal', `${runId} has no attempt.`);
       const present = await store.sandboxes.get(attempt.sandboxId);
       if (present?.size) return { spec: present.spec, size: present.size };
-      const spec = await specOf(run);
+      const spec = await requireSpec(store, run);
       const { source, size } = await admitted(run, spec, attempt.sandboxId);
       return { spec: sandboxSpecOf(run, spec, source), size };
     },
@@ -158,7 +150,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       const present = await store.commands.get(commandId);
       if (present && present.state !== 'requested') return input;
       if (!present && (run.cancelledBy !== null || isExpired(run))) return null;
-      const spec = await specOf(run);
+      const spec = await requireSpec(store, run);
       const deadline = new Date(Date.now() + spec.timeoutSeconds * 1_000).toISOString();
       const env = runEnvironment(spec.env, { runId, attempt: n, deadline });
       const event = await storedEvent(store, run);
@@ -208,13 +200,13 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       const { artifactCount = 0, ...rest } = fetched;
       const artifacts = artifactCount > 0 ? await artifactsOf(runId) : run.artifacts;
       const changes = { attempts, failedStarts, updatedAt: at, ...rest, artifacts };
-      const spec = await specOf(run).catch(unlessGone);
+      const spec = await acceptedSpec(store, run);
       const next = spec ? nextStep({ ...run, ...changes }, spec, Date.now()) : ({ step: 'end' } as const);
       if (next.step !== 'end') {
         await store.runs.change(runId, UNDER_WAY, changes);
         return;
       }
-      await endRun({ ...run, ...changes }, end, event, spec);
+      await endRun({ ...run, ...changes }, end, event);
     },
 
     /** Says whether a run waits for its host. */
@@ -250,14 +242,14 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
         await store.runs.free(runId, changes);
         return { step: 'end' };
       }
-      const spec = await specOf(run).catch(unlessGone);
+      const spec = await acceptedSpec(store, run);
       const next = spec ? nextStep({ ...run, ...changes }, spec, Date.now()) : ({ step: 'end' } as const);
       if (next.step === 'retry') {
         await store.runs.change(runId, UNDER_WAY, { ...changes, cleanup: 'pending', waitingFor: 'retry' });
         return next;
       }
       if (next.step === 'end') {
-        await endRun({ ...run, ...changes }, end, { ...event, eventId: `${runId}/run.ended`, kind: 'run.ended' }, spec);
+        await endRun({ ...run, ...changes }, end, { ...event, eventId: `${runId}/run.ended`, kind: 'run.ended' });
         await store.audit.record(runId, { ...event, detail: { ...event.detail, cleanup } });
         await store.runs.free(runId, { cleanup });
         return { step: 'end' };
@@ -360,9 +352,4 @@ function outcomeOf(run: RunRecord, { outcome }: AttemptEnd): RunOutcome {
   if (outcome !== 'not-started') return outcome ?? 'unknown';
   if (run.cancelledBy !== null) return 'cancelled';
   return isExpired(run) ? 'expired' : 'not-started';
-}
-
-function unlessGone(error: unknown): null {
-  if (error instanceof MayflyError && error.code === 'function_gone') return null;
-  throw error;
 }

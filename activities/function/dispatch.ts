@@ -4,6 +4,7 @@ import { runInputOf } from '../../model/functions/run-saga.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import type { FunctionRef } from '../../store/functions/functions.ts';
+import { acceptedSpec, goneVersion } from './accepted-version.ts';
 
 interface Deps {
   store: Store;
@@ -29,14 +30,8 @@ export function createDispatchActivities({ store, reconciliation }: Deps) {
   /** It ends before it has begun. */
   async function end(run: RunRecord, outcome: RunOutcome, failure: RunRecord['failure']): Promise<void> {
     const at = new Date().toISOString();
-    const { version } = (await versionOf(run)) ?? {};
-    const days = version?.spec.retentionDays ?? 30;
-    await store.runs.end(run.id, ['delayed', 'queued'], { outcome, failure, endedAt: at, updatedAt: at }, days);
-  }
-
-  async function versionOf(run: RunRecord) {
-    const version = await store.functionVersions.get({ project: run.project, name: run.function }, run.version);
-    return version?.digest === run.versionDigest ? { version } : null;
+    const ended = { outcome, failure, endedAt: at, updatedAt: at };
+    await store.runs.end(run.id, ['delayed', 'queued'], ended, run.retentionDays);
   }
 
   /** @returns whether its key, or all of the function, has to wait; null: it does not */
@@ -45,13 +40,13 @@ export function createDispatchActivities({ store, reconciliation }: Deps) {
       await end(run, 'expired', null);
       return null;
     }
-    const known = await versionOf(run);
-    if (!known) {
-      const message = `Version ${run.version} of ${run.function} is not there any more.`;
-      await end(run, 'not-started', { code: 'function_gone', message });
+    const spec = await acceptedSpec(store, run);
+    if (!spec) {
+      const { code, message } = goneVersion(run);
+      await end(run, 'not-started', { code, message });
       return null;
     }
-    const full = await store.runQueue.admit(run, known.version.spec.concurrency, now.toISOString());
+    const full = await store.runQueue.admit(run, spec.concurrency, now.toISOString());
     if (!full) {
       await begin(run);
       return null;

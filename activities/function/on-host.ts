@@ -9,6 +9,7 @@ import { type TarEntry, tarOf } from '../../model/image/tar.ts';
 import type { Store } from '../../store/connect.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
+import { requireSpec } from './accepted-version.ts';
 import { collectedArtifacts, collectedResult } from './collected.ts';
 import { GuestRequests } from './guest-requests.ts';
 import { storedEvent } from './stored-event.ts';
@@ -47,9 +48,7 @@ export function createRunHostActivities({ guests, functions: { store } }: RunHos
     if (!run?.attempts.some((attempt) => attempt.sandboxId === attemptId)) {
       throw new MayflyError('run_not_found', `${attemptId} is not of the run ${runId}.`);
     }
-    const version = await store.functionVersions.get({ project: run.project, name: run.function }, run.version);
-    if (version?.digest === run.versionDigest) return { run, spec: version.spec };
-    throw new MayflyError('function_gone', `Version ${run.version} of ${run.function} is not there any more.`);
+    return { run, spec: await requireSpec(store, run) };
   }
 
   async function guestOf({ attemptId }: RunTarget, context: StepContext): Promise<GuestRequests> {

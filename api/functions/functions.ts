@@ -202,12 +202,15 @@ async function changed(deps: RequestDeps, name: string, from: 'active' | 'paused
 async function removed(deps: RequestDeps, name: string, isDrained: boolean) {
   const { store } = deps;
   const { state } = await requireFunction(deps, name);
-  await store.functions.change(name, { state: 'draining', updatedAt: new Date().toISOString() });
-  if (!(await store.runs.areOpen(name))) {
-    await store.functions.remove(name);
-    return null;
+  const isToDrain = isDrained || state === 'draining';
+  if (isToDrain || !(await store.runs.areOpen(name))) {
+    await store.functions.change(name, { state: 'draining', updatedAt: new Date().toISOString() });
+    if (!(await store.runs.areOpen(name))) {
+      await store.functions.remove(name);
+      return null;
+    }
+    if (isToDrain) return requireFunction(deps, name);
+    await store.functions.change(name, { state }); // one came in between
   }
-  if (isDrained || state === 'draining') return requireFunction(deps, name);
-  await store.functions.change(name, { state });
   throw new MayflyError('function_in_use', `Runs of ${name} have not ended.`);
 }

@@ -132,6 +132,7 @@ function runOf(
     dueAt: delaySeconds > 0 ? after(due, 0) : null,
     expiresAt: after(due, version.spec.maxEventAgeSeconds * 1_000),
     updatedAt: at,
+    retentionDays: version.spec.retentionDays,
     createdBy: actor,
   };
 }

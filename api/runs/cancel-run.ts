@@ -15,9 +15,7 @@ export async function cancelled(deps: RequestDeps, run: RunRecord, actor: OwnedA
   const { id } = run;
   const at = new Date().toISOString();
   const ended = { outcome: 'cancelled', cancelledBy: actor, endedAt: at, updatedAt: at } as const;
-  const version = await store.functionVersions.get(run.function, run.version);
-  const { retentionDays = 30 } = version?.spec ?? {};
-  if (run.state !== 'ended' && !(await store.runs.end(id, ['delayed', 'queued'], ended, retentionDays))) {
+  if (run.state !== 'ended' && !(await store.runs.end(id, ['delayed', 'queued'], ended, run.retentionDays))) {
     if (await store.runs.change(id, UNDER_WAY, { cancelledBy: actor, updatedAt: at })) await sagas.cancelRun(id, actor);
   }
   return requireRun(deps, id);

@@ -15,6 +15,7 @@ export function runView(run: RunRecord): z.infer<typeof runAnswer> {
     tries: _tries,
     failedStarts: _failed,
     seq: _seq,
+    retentionDays: _days,
     ...shown
   } = run;
   return shown;

@@ -133,6 +133,8 @@ export interface RunRecord {
   startedAt: string | null;
   endedAt: string | null;
   updatedAt: string;
+  /** How long it is kept when it has ended. */
+  retentionDays: number;
   attempts: Attempt[];
   /** Sandboxes that were begun for it: each has an id of its own. */
   tries: number;

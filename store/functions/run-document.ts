@@ -65,6 +65,7 @@ export function runSchema(): Schema<RunDocument> {
     startedAt: NULLABLE_TEXT,
     endedAt: NULLABLE_TEXT,
     updatedAt: NAME,
+    retentionDays: NUMBER,
     attempts: SEALED,
     tries: NUMBER,
     failedStarts: NUMBER,

@@ -92,6 +92,7 @@ export function runRecord(n: number, changes: Partial<RunRecord> = {}): RunRecor
     startedAt: null,
     endedAt: null,
     updatedAt: at,
+    retentionDays: 30,
     attempts: [],
     tries: 0,
     failedStarts: 0,

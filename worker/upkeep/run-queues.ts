@@ -11,6 +11,8 @@ export const LOOK_AT_QUEUES_EVERY_MS = 1_000;
 const ENSURED_EVERY_MS = 5_000;
 /** Who admits a run begins it at once, or has died. Milliseconds. */
 const NOT_BEGUN_MS = 5_000;
+/** Who asks for a deletion does it at once, where nothing is to be waited for: the name may be another's by then. Milliseconds. */
+const BEING_DELETED_MS = 5_000;
 /** Of one look. */
 const AT_ONCE = 500;
 
@@ -33,6 +35,7 @@ export class RunQueues {
         await this.reconciliation.startRun(runInputOf(run));
       }
       for (const ref of await this.store.functions.draining()) {
+        if (ref.updatedAt >= before(BEING_DELETED_MS)) continue;
         if (!(await hasOpenRuns(this.store, ref))) await removeFunction(this.store, ref);
       }
     } catch (error) {
@@ -85,9 +88,8 @@ export class RunQueues {
   }
 
   async #expire(run: RunRecord, at: string): Promise<void> {
-    const version = await this.store.functionVersions.get({ project: run.project, name: run.function }, run.version);
     const ended = { outcome: 'expired', endedAt: at, updatedAt: at } as const;
-    await this.store.runs.end(run.id, ['delayed', 'queued'], ended, version?.spec.retentionDays ?? 30);
+    await this.store.runs.end(run.id, ['delayed', 'queued'], ended, run.retentionDays);
   }
 }
 
