@@ -8,6 +8,7 @@ import { Approvals } from './approvals.ts';
 import { Captures } from './captures.ts';
 import type { CreateSandbox } from './create-sandbox.ts';
 import { Credentials } from './credentials.ts';
+import { Hooks } from './functions/hooks.ts';
 import { Functions } from './functions.ts';
 import { type EventStreamOptions, followEvents, type ServerEvent } from './http/event-stream.ts';
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
@@ -128,6 +129,8 @@ export class MayflyClient {
   readonly functions: Functions;
   /** Events that they run for. */
   readonly runs: Runs;
+  /** Ways in for signed events from outside. */
+  readonly hooks: Hooks;
   /** Sandboxes that are kept ready. */
   readonly pools: Pools;
   /** Requests that wait for somebody's leave, and the policy that asks for it. */
@@ -151,6 +154,7 @@ export class MayflyClient {
     this.playbooks = new Playbooks(this.#transport);
     this.functions = new Functions(this.#transport);
     this.runs = new Runs(this.#transport);
+    this.hooks = new Hooks(this.#transport);
     this.pools = new Pools(this.#transport);
     this.approvals = new Approvals(this.#transport);
     this.projects = new Projects(this.#transport);

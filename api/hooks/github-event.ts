@@ -38,7 +38,8 @@ const SUBJECTS: Readonly<Record<string, string>> = {
 };
 /** Of an attribute. */
 const MOST_CHARACTERS = 1_024;
-const ACTION = /^[a-z_]{1,100}$/;
+/** Of `repository_dispatch`, whoever sends it chooses it. */
+const ACTION = /^[\x21-\x7e]{1,100}$/;
 
 export interface GithubDelivery {
   /** X-GitHub-Event. */

@@ -14,7 +14,8 @@ import { githubEvent } from './github-event.ts';
 type Verified = Extract<Verdict, { verified: true }>;
 
 const PLAIN_TYPE = 'mayfly.hook.received';
-const GITHUB_NAME = /^[a-z_]{1,100}$/;
+/** Such as `projects_v2_item`. */
+const GITHUB_NAME = /^[a-z0-9_]{1,100}$/;
 /** Of what Stripe names an event by. */
 const STRIPE_ID = /^[\x21-\x7e]{1,256}$/;
 

@@ -89,6 +89,8 @@ describe('GitHub', () => {
   test.each([
     ['push', BODY, { type: 'com.github.push', source: 'https://api.github.com/repos/a/b' }],
     ['issues', '{"action":"opened","issue":{"number":7}}', { type: 'com.github.issues.opened' }],
+    ['projects_v2_item', '{"action":"created"}', { type: 'com.github.projects_v2_item.created' }],
+    ['repository_dispatch', '{"action":"on-demand"}', { type: 'com.github.repository_dispatch.on-demand' }],
     ['star', '{"action":"a b","repository":{"url":"not a uri"}}', { type: 'com.github.star' }],
   ])('%s becomes a CloudEvent', async (event, body, expected) => {
     const hook = await make();

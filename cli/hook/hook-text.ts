@@ -1,0 +1,25 @@
+import type { Hook } from '../../client/functions/hooks.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
+
+export const HOOK_HEADER = ['ID', 'SCHEME', 'STATE', 'CREATED'];
+
+export function hookRow({ id, scheme, disabledAt, createdAt }: Hook): string[] {
+  return [id, scheme, disabledAt === null ? 'takes events' : 'disabled', createdAt];
+}
+
+/** A hook as a person reads it. @param apiUrl where senders reach the API */
+export function hookLines(io: Io, hook: Hook, apiUrl: string): string[] {
+  const { hmac, filter, allowedOrigins, disabledAt, secretCount } = hook;
+  const fields: [string, string][] = [
+    ['URL', new URL(hook.path, apiUrl).href],
+    ['function', hook.function],
+    ['scheme', hmac === null ? hook.scheme : `hmac, ${hmac.algorithm} as ${hmac.encoding} in ${hmac.header}`],
+    ['secrets', secretCount === 1 ? '1' : `${secretCount}: one is rotated`],
+    ['filter', filter === null ? 'none: all events are run' : JSON.stringify(filter)],
+    ['state', disabledAt === null ? 'takes events' : `disabled since ${disabledAt}`],
+    ['created', hook.createdAt],
+  ];
+  if (allowedOrigins.length > 0) fields.push(['origins', allowedOrigins.join(', ')]);
+  return [io.paint('bold', hook.id), ...fields.map(([field, value]) => `  ${field.padEnd(10)}${printable(value)}`)];
+}
