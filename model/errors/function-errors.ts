@@ -121,7 +121,7 @@ export const FUNCTION_ERRORS = {
     retryable: false,
     title: 'The run is no dead letter',
     remedy:
-      'Only a run that ended otherwise than succeeded, cancelled or skipped is redriven, and only once. Any run can be replayed (POST /v1/runs/{id}/replay).',
+      'Only a run that ended otherwise than succeeded, cancelled or skipped is redriven, and only once. Replay it instead: any run can be.',
   },
   run_not_ended: {
     status: 409,

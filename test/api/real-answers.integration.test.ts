@@ -449,7 +449,7 @@ test('every event is as the schema of its stream says', () => {
       expect(described.eventFaults(operationId, event), JSON.stringify(event)).toEqual([]);
     }
   }
-  expect(seen).toEqual(new Set(['approval', 'audit', 'ended', 'output', 'sandbox']));
+  expect(seen).toEqual(new Set(['approval', 'audit', 'ended', 'output', 'run', 'sandbox']));
   const strange = JSON.stringify({ stream: 'stdin', at: 'now', offset: 0, text: '' });
   expect(described.eventFaults('followCommand', { event: 'output', id: '0-0', data: strange })).not.toEqual([]);
 });
