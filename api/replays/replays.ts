@@ -6,12 +6,12 @@ import type { App, Env } from '../http/context.ts';
 import { REPLAYED } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { json, keyHeaders, noQuery } from '../http/schemas.ts';
-import type { Accepted } from './accept-event.ts';
-import type { Acceptance } from './acceptance.ts';
+import type { Accepted } from '../runs/accept-event.ts';
+import type { Acceptance } from '../runs/acceptance.ts';
+import { redriveQuery, replayBody, runAnswer, runParams } from '../runs/run-schemas.ts';
+import { requireRun, runView } from '../runs/run-view.ts';
+import { TAKEN } from '../runs/trigger.ts';
 import { redriven, replayed, samenessOf } from './replay-run.ts';
-import { redriveQuery, replayBody, runAnswer, runParams } from './run-schemas.ts';
-import { requireRun, runView } from './run-view.ts';
-import { TAKEN } from './trigger.ts';
 
 const ONE = '/v1/runs/{id}';
 const tags = ['runs'];

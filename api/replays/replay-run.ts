@@ -6,10 +6,10 @@ import { readStructured } from '../../model/events/structured-mode.ts';
 import { isDeadLetter, type RunRecord } from '../../model/functions/run.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { RequestDeps } from '../http/context.ts';
-import { type Accepted, type Arrival, sha256 } from './accept-event.ts';
-import type { Acceptance } from './acceptance.ts';
-import type { KnownFunction } from './known-functions.ts';
-import type { VERSIONS } from './run-schemas.ts';
+import { type Accepted, type Arrival, sha256 } from '../runs/accept-event.ts';
+import type { Acceptance } from '../runs/acceptance.ts';
+import type { KnownFunction } from '../runs/known-functions.ts';
+import type { VERSIONS } from '../runs/run-schemas.ts';
 
 type Stores = Pick<RequestDeps, 'store'>;
 type Version = (typeof VERSIONS)[number];
