@@ -56,6 +56,7 @@ export function createCommands(io: Io) {
       source: async () => (await import('./source/commands.ts')).sourceCommand(io),
       image: async () => (await import('./image/commands.ts')).imageCommand(io),
       function: async () => (await import('./function/commands.ts')).functionCommand(io),
+      dev: async () => (await import('./function/dev.ts')).devCommand(io),
       hook: async () => (await import('./hook/commands.ts')).hookCommand(io),
       trigger: async () => (await import('./hook/trigger.ts')).triggerCommand(io),
       mcp: async () => (await import('./mcp.ts')).mcpCommand(io),

@@ -1,4 +1,5 @@
 import { type ArgsDef, defineCommand } from 'citty';
+import type { FunctionVersion } from '../../client/functions.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -18,13 +19,18 @@ export function deployCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const { name, spec } = await manifestOf(args.folder);
-      const tar = await filesOf(args.folder);
-      const files = tar && { files: { tar: Buffer.from(tar).toString('base64') } };
-      const { version, isNew } = await connect(io).functions.deploy(name, { ...spec, ...files }, { signal: io.signal });
+      const { version, isNew } = await deployFolder(io, args.folder);
       if (args.json) io.printJson({ ...version, isNew });
       else io.print(`${version.function} version ${version.version} (${isNew ? 'new' : 'unchanged'})`);
       return EXIT.ok;
     },
   });
+}
+
+/** @throws CliError for what is no folder of a function */
+export async function deployFolder(io: Io, folder: string): Promise<{ version: FunctionVersion; isNew: boolean }> {
+  const { name, spec } = await manifestOf(folder);
+  const tar = await filesOf(folder);
+  const files = tar && { files: { tar: Buffer.from(tar).toString('base64') } };
+  return connect(io).functions.deploy(name, { ...spec, ...files }, { signal: io.signal });
 }

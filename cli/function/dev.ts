@@ -1,0 +1,89 @@
+import { once } from 'node:events';
+import { type FSWatcher, watch } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type ArgsDef, defineCommand } from 'citty';
+import type { Run } from '../../client/run-shapes.ts';
+import type { Runs } from '../../client/runs.ts';
+import { checkArguments } from '../terminal/arguments.ts';
+import { connect } from '../terminal/connection.ts';
+import type { Io } from '../terminal/io.ts';
+import { reportError } from '../terminal/report-error.ts';
+import { deployFolder } from './deploy.ts';
+import { manifestOf } from './manifest.ts';
+import { EVENT_ARGS, eventOf, stored } from './run/event-data.ts';
+import { outcomeOf } from './run/run-text.ts';
+import { tellEndOfStderr } from './run/stderr-tail.ts';
+
+const { data, file, type } = EVENT_ARGS;
+const ARGS = {
+  folder: { type: 'positional', description: 'Folder with a mayfly.json', required: false, default: '.' },
+  data,
+  file,
+  type,
+} as const satisfies ArgsDef;
+/** An editor writes several files, and each several times. */
+const SETTLES_MS = 200;
+
+type Asked = Pick<Parameters<typeof eventOf>[0], 'data' | 'file' | 'type'>;
+
+/** `mayfly dev`: until Ctrl-C. What is changed while a run goes on ends that, and is run in its place. */
+export function devCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'dev', description: 'Deploy a folder as a function and run it, again whenever the folder changes' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      await manifestOf(args.folder);
+      const watcher = watch(args.folder, { recursive: true });
+      try {
+        for (let isFirst = true; ; isFirst = false) {
+          const change = nextChange(watcher, io.signal);
+          change.catch(() => {}); // it is heard of below, once the run is cancelled
+          await deployedAndRun(io, args.folder, args, change, isFirst);
+          await change;
+        }
+      } finally {
+        watcher.close();
+      }
+    },
+  });
+}
+
+/** What is wrong is said, and is what the next change mends. */
+async function deployedAndRun(io: Io, folder: string, args: Asked, change: Promise<void>, isFirst: boolean) {
+  try {
+    const { version, isNew } = await deployFolder(io, folder);
+    if (!isNew && !isFirst) return;
+    io.note(`${version.function} version ${version.version}`);
+    const { runs } = connect(io);
+    const { id } = await stored(io, runs, version.function, await eventOf(args));
+    const run = await endedOrChanged(runs, id, change);
+    if (run.result) await io.write('stdout', (await runs.result(id, { signal: io.signal })).bytes);
+    if (run.outcome !== 'succeeded') await tellEndOfStderr(io, runs, run);
+    io.note(`${outcomeOf(run)}. Ctrl-C ends it, a change of ${folder} runs it again.`);
+  } catch (error) {
+    if (io.signal.aborted) throw error;
+    reportError(io, error, { json: false, command: 'mayfly dev' });
+  }
+}
+
+/** A run of what is there no more is cancelled, and so is one that nobody waits for. */
+async function endedOrChanged(runs: Runs, id: string, change: Promise<void>): Promise<Run> {
+  let hasEnded = false;
+  const cancel = async () => {
+    if (!hasEnded) await runs.cancel(id);
+  };
+  const ended = runs.ended(id, { until: 'ended' });
+  ended.then(
+    () => (hasEnded = true),
+    () => (hasEnded = true),
+  );
+  await Promise.race([ended, change.then(cancel, cancel)]);
+  return ended;
+}
+
+/** The next change, and what comes with it. @throws AbortError when the signal is */
+async function nextChange(watcher: FSWatcher, signal: AbortSignal): Promise<void> {
+  await once(watcher, 'change', { signal });
+  await pause(SETTLES_MS, undefined, { signal });
+}
