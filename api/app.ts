@@ -54,6 +54,7 @@ import { pauseRoutes } from './sandboxes/pause.ts';
 import { sandboxEventRoutes } from './sandboxes/sandbox-events.ts';
 import { sandboxRoutes } from './sandboxes/sandboxes.ts';
 import { usageRoutes } from './sandboxes/usage.ts';
+import { secretRoutes } from './secrets/secrets.ts';
 import { restoreRoutes } from './snapshots/restore.ts';
 import { snapshotRoutes } from './snapshots/snapshots.ts';
 import { captureRoutes } from './sources/captures.ts';
@@ -117,6 +118,7 @@ export function createApp(deps: AppDeps): App {
   const acceptance = new Acceptance(deps, schemas);
   triggerRoutes(app, acceptance);
   runRoutes(app);
+  secretRoutes(app);
   hookRoutes(app);
   hookDoorRoutes(app, deps, acceptance);
   keyRoutes(app);

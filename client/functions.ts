@@ -24,6 +24,8 @@ export interface DeployFunction {
   user?: string;
   /** Names do not begin with `MAYFLY_`. `@default` {} */
   env?: Record<string, string>;
+  /** Each in a variable, or in a file of the folder `$MAYFLY_SECRETS`: docs/secrets.md. `@default` none */
+  secrets?: { name: string; env?: string; file?: string }[];
   /** `schema`: JSON Schema 2020-12 of the data. `@default` anything, of at most 3 MiB */
   input?: { schema?: unknown; maxBytes?: number };
   /** How long a process may take. Seconds. `@default` 600 */
@@ -71,6 +73,8 @@ export type DeployedFunction = Omit<FunctionRecord, 'fullUntil'>;
 export interface FunctionVersion extends Omit<VersionRecord, 'project' | 'spec'> {
   /** Events are accepted for it. */
   isActive: boolean;
+  /** Of its secrets, in the answer to its deployment: those that are not masked in what it prints. */
+  warnings?: string[];
   spec: Omit<FunctionSpec, 'env'> & { envNames: string[] };
 }
 

@@ -70,9 +70,10 @@ export class AgentCommands {
    * @throws MayflyError command_refused, too_many_requests and others when it was not started and is not going to be;
    *   guest_unreachable when that cannot be known
    */
-  async start(id: string, spec: CommandSpec, { env, stdin }: CommandInputs): Promise<CommandStatus> {
+  async start(id: string, spec: CommandSpec, { env, stdin, secretFiles }: CommandInputs): Promise<CommandStatus> {
     const { command, argv, cwd, user, timeoutSeconds, maxOutputBytes, stdinOpen } = spec;
-    const request = { command, argv, env, stdin: Buffer.from(stdin).toString('base64') };
+    const files = Object.keys(secretFiles ?? {}).length > 0 ? secretFiles : undefined;
+    const request = { command, argv, env, stdin: Buffer.from(stdin).toString('base64'), secretFiles: files };
     const body = JSON.stringify({ ...request, stdinOpen, cwd, user, timeoutSeconds, maxOutputBytes });
     const answer = await this.#agent.request({
       method: 'PUT',

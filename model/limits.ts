@@ -169,6 +169,18 @@ export const LIMITS = {
       values: 64,
       valueLength: 256,
     },
+    secrets: {
+      /** Of one project. */
+      count: 1_000,
+      /** Of one value, and of all values that a function is given. */
+      bytes: 65_536,
+      /** Of one function. */
+      ofFunction: 64,
+      /** That are told of one; only the newest has a value. */
+      versions: 100,
+      /** Of one, the newest, that are told. */
+      uses: 100,
+    },
     /** Runs that wait, of one function. */
     queued: 1_000_000,
   },

@@ -48,6 +48,10 @@ import { ReconciledThings } from './sandboxes/reconciled.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { StoreKeys } from './sealed/seal.ts';
 import { Sealing } from './sealed/sealing.ts';
+import { AttemptSecrets } from './secrets/attempt-secrets.ts';
+import { SecretUses } from './secrets/secret-uses.ts';
+import { SecretValues } from './secrets/secret-values.ts';
+import { Secrets } from './secrets/secrets.ts';
 import { BakedSources } from './snapshots/baked-sources.ts';
 import { Captures } from './snapshots/captures.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
@@ -94,6 +98,10 @@ export interface Store {
   runs: Runs;
   runQueue: RunQueue;
   runContents: RunContents;
+  secrets: Secrets;
+  secretValues: SecretValues;
+  secretUses: SecretUses;
+  attemptSecrets: AttemptSecrets;
   certificates: Certificates;
   activity: Activities;
   reconciled: ReconciledThings;
@@ -178,6 +186,10 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     runs: new Runs(connection, sealing),
     runQueue: new RunQueue(connection, sealing),
     runContents: new RunContents(connection, sealing),
+    secrets: new Secrets(connection),
+    secretValues: new SecretValues(connection, sealing),
+    secretUses: new SecretUses(connection),
+    attemptSecrets: new AttemptSecrets(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),

@@ -226,6 +226,18 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       get: store.runContents.get.bind(store.runContents),
       read: store.runContents.read.bind(store.runContents),
     },
+    secrets: {
+      /** Also one that is deleted. */
+      get: (name: string) => store.secrets.get({ project, name }),
+      list: () => store.secrets.list(project),
+      replace: store.secrets.replace.bind(store.secrets),
+    },
+    secretValues: {
+      create: (name: string, valueId: string, value: string) =>
+        store.secretValues.create({ project, name }, valueId, value),
+      remove: (name: string, valueId: string) => store.secretValues.remove({ project, name }, valueId),
+    },
+    secretUses: { list: (name: string) => store.secretUses.list({ project, name }) },
     imageLayers: { get: (key: string) => store.imageLayers.get(key) },
     bakedSources: {
       get: async (id: string) => own(await bakedSources.get(id)),

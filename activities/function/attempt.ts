@@ -24,6 +24,7 @@ import { sizeOfSource } from '../../model/source-size.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { acceptedSpec, requireSpec } from './accepted-version.ts';
+import { giveSecrets, placesOf, requireSecrets, versionsOf } from './attempt-secrets.ts';
 import { storedEvent } from './stored-event.ts';
 
 interface Deps {
@@ -119,7 +120,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       const tries = run.tries + 1;
       const { sandboxId, commandId } = attemptIds(runId, tries);
       const begunAt = new Date().toISOString();
-      const attempt: Attempt = { n, sandboxId, commandId, begunAt, cleanup: 'pending', ...PENDING };
+      const attempt: Attempt = { n, sandboxId, commandId, begunAt, cleanup: 'pending', secrets: [], ...PENDING };
       const attempts = [...run.attempts.slice(0, n - 1), attempt];
       const changes = { tries, attempts, state: 'preparing', waitingFor: null, updatedAt: begunAt } as const;
       await store.runs.begin(runId, UNDER_WAY, changes);
@@ -134,6 +135,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       const present = await store.sandboxes.get(attempt.sandboxId);
       if (present?.size) return { spec: present.spec, size: present.size };
       const spec = await requireSpec(store, run);
+      await requireSecrets(store, run, spec);
       const { source, size } = await admitted(run, spec, attempt.sandboxId);
       return { spec: sandboxSpecOf(run, spec, source), size };
     },
@@ -152,19 +154,25 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       if (!present && (run.cancelledBy !== null || isExpired(run))) return null;
       const spec = await requireSpec(store, run);
       const deadline = new Date(Date.now() + spec.timeoutSeconds * 1_000).toISOString();
-      const env = runEnvironment(spec.env, { runId, attempt: n, deadline });
+      const given = await giveSecrets(store, run, attempt, spec);
+      const { env: secretEnv, files: secretFiles } = placesOf(given);
+      if (given.length > 0) {
+        await store.runs.change(runId, UNDER_WAY, { attempts: changeLast(run, { secrets: versionsOf(given) }) });
+      }
+      const hasSecretFiles = Object.keys(secretFiles).length > 0;
+      const env = runEnvironment({ ...spec.env, ...secretEnv }, { runId, attempt: n, deadline, hasSecretFiles });
       const event = await storedEvent(store, run);
       const isLarge = event.length > LARGEST_STDIN;
       const stdin = isLarge ? new Uint8Array() : event;
       const record = requestedCommand(
         commandId,
         { id: sandboxId, ...host },
-        commandOf(spec, env, isLarge),
+        { ...commandOf(spec, env, isLarge), ...(given.length > 0 && { isMasked: true }) },
         run.createdBy,
       );
       await Promise.all([
         store.commands.create(record),
-        store.commandInputs.keep(commandId, { env, stdin }),
+        store.commandInputs.keep(commandId, { env, stdin, secretFiles }),
         store.activity.openCommand(sandboxId, commandId),
       ]);
       const at = new Date().toISOString();
@@ -236,6 +244,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       const cleanup = sandbox?.proof?.unproved === undefined ? 'proved' : 'unproved';
       const at = new Date().toISOString();
       const end = await asSeen(attempt, attempt); // its sandbox is gone: nobody begins it any more
+      await store.attemptSecrets.remove(attempt.commandId);
       const changes = { attempts: changeLast(run, { ...end, cleanup }), cleanup, updatedAt: at } as const;
       if (run.state === 'ended') {
         await store.audit.record(runId, { ...event, detail: { ...event.detail, cleanup } });

@@ -7,7 +7,9 @@ import {
   RETRIED_OUTCOMES,
 } from '../../model/functions/function.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { SECRET_FILE } from '../../model/secrets/secret.ts';
 import { actor, instant, printable, SOURCE_NAME_PATTERN, snapshotId, whole, wholeText } from '../http/schemas.ts';
+import { secretName } from '../secrets/secret-schemas.ts';
 
 const { functions: limits, command, cpus, memoryMib } = LIMITS;
 
@@ -30,6 +32,9 @@ export const pointer = z
   .max(1_024)
   .regex(/^(?:\/(?:[^~/]|~[01])*)*$/u, 'is no JSON Pointer')
   .openapi({ description: 'A JSON Pointer (RFC 6901) into the data of an event', example: '/customer/id' });
+const variableName = z
+  .string()
+  .regex(/^(?!MAYFLY_)[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable of a caller');
 const variable = z.string().max(command.maxVariableBytes);
 
 const concurrency = z.strictObject({
@@ -55,6 +60,27 @@ const retry = z.strictObject({
   backoff: backoff.prefault({}),
 });
 
+const secretUse = z
+  .strictObject({
+    name: secretName,
+    env: variableName.max(256).optional().openapi({ description: 'The variable that has it' }),
+    file: z.string().regex(SECRET_FILE, 'is no name of a file').optional().openapi({
+      description: 'The file of the folder $MAYFLY_SECRETS that has it; its user alone may read it',
+    }),
+  })
+  .refine(({ env, file }) => (env === undefined) !== (file === undefined), {
+    path: ['env'],
+    message: 'must be set, or `file`, and not both',
+  })
+  .openapi('SecretUse');
+
+/** No two of the same place. */
+function areApart({ secrets, env }: { secrets: z.output<typeof secretUse>[]; env: object }): boolean {
+  const variables = [...Object.keys(env), ...secrets.flatMap((each) => each.env ?? [])];
+  const files = secrets.flatMap(({ file }) => file ?? []);
+  return new Set(variables).size === variables.length && new Set(files).size === files.length;
+}
+
 export const deployFunction = z
   .strictObject({
     source: printable(LIMITS.sourceName.maxLength)
@@ -72,13 +98,16 @@ export const deployFunction = z
     argv: z.array(z.string().max(command.maxLength)).min(1).max(command.maxArguments).optional(),
     user: printable(32).optional(),
     env: z
-      .record(z.string().regex(/^(?!MAYFLY_)[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable of a caller'), variable)
+      .record(variableName, variable)
       .refine(
         (env) => Object.keys(env).length <= command.maxVariables,
         `has more than ${command.maxVariables} variables`,
       )
       .refine((env) => JSON.stringify(env).length <= limits.envBytes, `has more than ${limits.envBytes} bytes`)
       .default({}),
+    secrets: z.array(secretUse).max(limits.secrets.ofFunction).default([]).openapi({
+      description: 'What each attempt is given, as it is when the attempt begins: docs/secrets.md',
+    }),
     input: z
       .strictObject({
         schema: z.unknown().optional().openapi({ description: 'JSON Schema 2020-12 of the data of its events' }),
@@ -112,6 +141,7 @@ export const deployFunction = z
     path: ['command'],
     message: 'must be set, or `argv`, and not both',
   })
+  .refine(areApart, { path: ['secrets'], message: 'have two of one variable, which may be one of `env`, or of one file' })
   .openapi('DeployFunction');
 export type DeployRequest = z.output<typeof deployFunction>;
 
@@ -123,6 +153,7 @@ const specAnswer = z.object({
   argv: z.array(z.string()).nullable(),
   user: z.string().nullable(),
   envNames: z.array(z.string()).openapi({ description: 'What is in them is not told' }),
+  secrets: z.array(z.object({ name: z.string(), env: z.string().nullable(), file: z.string().nullable() })),
   input: z.object({ schema: z.unknown(), maxBytes: z.int() }),
   timeoutSeconds: z.int(),
   maxEventAgeSeconds: z.int(),
@@ -151,6 +182,10 @@ export const versionAnswer = z
     digest: z.string().openapi({ description: 'SHA-256 of all that it says: the same content is the same version' }),
     isActive: z.boolean(),
     spec: specAnswer,
+    warnings: z
+      .array(z.string())
+      .optional()
+      .openapi({ description: 'Of its secrets, where it is deployed: those that are not masked in what it prints' }),
     createdBy: actor,
     createdAt: instant,
   })

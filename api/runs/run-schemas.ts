@@ -47,6 +47,9 @@ const attempt = z.object({
   signal: z.string().nullable(),
   failure: failure.nullable(),
   cleanup: z.enum(CLEANUPS).openapi({ description: 'The sandbox has the proof' }),
+  secrets: z
+    .array(z.object({ name: z.string(), version: z.int() }))
+    .openapi({ description: 'Which versions of its secrets it was given' }),
 });
 
 export const runAnswer = z

@@ -104,6 +104,24 @@ export const FUNCTION_ERRORS = {
     remedy:
       'Sign the bytes of the body as they are sent, by the scheme of the hook, with one of its secrets, and at most 300 s before or after. Nothing says which of these it was.',
   },
+  secret_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such secret',
+    remedy: 'List them with GET /v1/secrets; put one with PUT /v1/secrets/{name}. What a function names must be there.',
+  },
+  secrets_full: {
+    status: 409,
+    retryable: false,
+    title: 'The project has as many secrets as it may have',
+    remedy: 'Delete some that are not needed.',
+  },
+  secrets_too_large: {
+    status: 422,
+    retryable: false,
+    title: 'The secrets of the function are larger than a process may be given',
+    remedy: 'Give it fewer of them: their values may have 64 KiB in all.',
+  },
   queue_full: {
     status: 429,
     retryable: true,

@@ -1,4 +1,5 @@
 import type { Actor, Egress } from '../sandbox/sandbox.ts';
+import type { SecretUse } from '../secrets/secret.ts';
 
 /** What becomes of a run that finds its concurrency used up: it waits, or it ends as `skipped`. */
 export const ON_FULL = ['queue', 'skip'] as const;
@@ -38,6 +39,8 @@ export interface FunctionSpec {
   /** A user of the guest; null: the login user. */
   user: string | null;
   env: Record<string, string>;
+  /** By their names: their values are kept apart, and each attempt is given those that hold then. */
+  secrets: SecretUse[];
   /** `schema`: JSON Schema 2020-12 of the data; null: anything. */
   input: { schema: unknown; maxBytes: number };
   timeoutSeconds: number;

@@ -3,6 +3,7 @@ import { utf8ToBytes } from '@noble/hashes/utils.js';
 import type { ErrorCode } from '../errors.ts';
 import { commandIdFrom, ID_BYTES, runIdFrom, sandboxIdFrom } from '../ids.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
+import type { UsedSecret } from '../secrets/secret.ts';
 
 /**
  * delayed → queued → preparing → running → collecting → ended
@@ -63,6 +64,8 @@ export interface Attempt {
   signal: string | null;
   failure: RunFailure | null;
   cleanup: Cleanup;
+  /** Of those that it was given, which versions. */
+  secrets: UsedSecret[];
 }
 
 /** Which event it is, of the context attributes of CloudEvents. */

@@ -47,6 +47,8 @@ export interface CommandSpec {
   maxOutputBytes: number;
   /** Whether standard input stays open after what the request gave, for `POST …/stdin`. */
   stdinOpen: boolean;
+  /** Secrets are taken from what it prints, before that is stored: nobody follows it live. `@default` false */
+  isMasked?: boolean;
 }
 
 /** What the guest needs to start it and nobody needs to keep: removed from the store after the start. */
@@ -54,6 +56,8 @@ export interface CommandInputs {
   env: Record<string, string>;
   /** Written to standard input first. */
   stdin: Uint8Array;
+  /** Files of a tmpfs, by their names, which only its user reads; they go with it. `@default` none */
+  secretFiles?: Record<string, string>;
 }
 
 export interface StreamSummary {

@@ -121,6 +121,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('getHook deleteHook setHookSecrets disableHook enableHook', ({ hooks }) =>
     hooks.map((id) => one({ id }, { id: NEVER.hook })),
   ),
+  ...every('getSecret deleteSecret', ({ secretNames }) => secretNames.map((name) => one({ name }, { name: 'never-was' }))),
   listHooks: ({ functions }) => functions.map((of) => one({ of }, { of: 'never-was' })),
   createHook: ({ functions }) => {
     const wish = (of: string) => ({ function: of, scheme: 'github', secrets: ['betas-secret'] });
@@ -157,7 +158,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy',
+    'listSandboxes listTemplates listImages listPlaybooks listFunctions listSecrets putSecret listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy',
     'own',
   ),
   ...every(
@@ -343,6 +344,8 @@ describe('a second project', () => {
     for (const id of world.approvals) expect((await door.store.approvals.get(id))?.state).toBe('awaiting-approval');
     for (const id of world.runs) expect((await door.store.runs.get(id))?.state).toBe('queued');
     for (const id of world.hooks) expect((await door.store.hooks.get(id))?.disabledAt).toBeNull();
+    for (const name of world.secretNames)
+      expect((await door.store.secrets.get({ project: ALPHA, name }))?.valueId).toBe('v');
     for (const name of world.functions)
       expect((await door.store.functions.get({ project: ALPHA, name }))?.state).toBe('active');
     for (const id of world.keys) expect((await door.store.apiKeys.get(id))?.revokedAt).toBeNull();

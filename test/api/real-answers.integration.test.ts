@@ -336,6 +336,14 @@ async function hooks(): Promise<void> {
   await ask('deleteFunction', { name });
 }
 
+async function secrets(): Promise<void> {
+  const name = 'database-password';
+  for (const value of ['correct horse battery', 'staple of 2026']) await ask('putSecret', { name }, { body: { value } });
+  await ask('listSecrets');
+  await ask('getSecret', { name });
+  await ask('deleteSecret', { name });
+}
+
 async function pools(): Promise<void> {
   const name = 'web';
   await ask('setPool', { name }, { body: { source: 'golden-debian12', min: 1, max: 2, memoryMib: 64 } });
@@ -359,6 +367,7 @@ beforeAll(async () => {
   await pools();
   await functions();
   await hooks();
+  await secrets();
   const wish = {
     name: 'web',
     source: 'golden-debian12',

@@ -47,6 +47,7 @@ export interface World {
   functions: string[];
   runs: string[];
   hooks: string[];
+  secretNames: string[];
   serials: string[];
   keys: string[];
   /** All of it that an answer to somebody else may not have. */
@@ -109,6 +110,12 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
   for (const one of alphasRuns) await store.runs.accept(one, Buffer.from('"alphas-event"'));
   const hooks = range(5).map((n) => hookOf(n, functions[n] ?? '', actor));
   for (const one of hooks) await store.hooks.create(one);
+  const secretNames = range(5).map((n) => `alphas-secret-${n}`);
+  for (const name of secretNames) {
+    const about = { project: ALPHA, name, version: 1, valueId: 'v', notMasked: null, createdAt: AT, updatedAt: AT };
+    await store.secrets.replace({ ...about, versions: [{ version: 1, createdBy: actor, createdAt: AT }] }, null);
+    await store.secretValues.create({ project: ALPHA, name }, 'v', 'alphas-value');
+  }
   await store.pools.put(poolOf(actor));
   for (const n of range(30)) await store.certificates.add(certificateOf(n, actor));
   await store.output.put(commandId(0), 'stdout', 0, { bytes: Buffer.from('alphas-output'), marks: [] });
@@ -148,6 +155,7 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     functions,
     runs: alphasRuns.map(({ id }) => id),
     hooks: hooks.map(({ id }) => id),
+    secretNames,
     serials,
     keys: keyIds,
     secrets: [

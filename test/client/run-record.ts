@@ -28,6 +28,7 @@ export const functionVersion: FunctionVersion = {
     argv: ['./main.sh'],
     user: null,
     envNames: ['A', 'B'],
+    secrets: [],
     input: { schema: null, maxBytes: 3_145_728 },
     timeoutSeconds: 600,
     maxEventAgeSeconds: 21_600,
@@ -99,6 +100,7 @@ export function attemptRecord(of: Partial<Run['attempts'][number]> = {}): Run['a
     signal: null,
     failure: null,
     cleanup: 'pending',
+    secrets: [],
     ...of,
   };
 }

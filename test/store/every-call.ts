@@ -6,6 +6,7 @@ import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { newCapture } from '../../model/snapshots/capture.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
+import type { SecretRecord } from '../../model/secrets/secret.ts';
 import type { Store } from '../../store/connect.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import { hostRecord } from '../support/host-record.ts';
@@ -70,6 +71,16 @@ const limits = { ...NO_LIMITS, sandboxes: 2 };
 const limited = { id: 'second', sources: null, limits, createdAt: at, deletedAt: null };
 const counted = { sandboxId: sandboxId(4), cpus: 1, memoryMib: 64 };
 const host = hostRecord('kvm-1');
+const secret: SecretRecord = {
+  project: 'default',
+  name: 'token',
+  version: 1,
+  valueId: 'v',
+  notMasked: null,
+  versions: [],
+  createdAt: at,
+  updatedAt: at,
+};
 const event = {
   eventId: 'e',
   kind: 'sandbox.state',
@@ -170,6 +181,7 @@ export function callsOf(store: Store): Calls {
   } = store;
   const { playbooks, playbookParts } = store;
   const { functions, functionVersions, functionFiles, hooks, runs, runQueue, runContents } = store;
+  const { secrets, secretValues, secretUses, attemptSecrets } = store;
   const sent = async () => {
     const id = await sentContexts.begin('default', 'b'.repeat(64));
     await sentContexts.put(id, 0, Buffer.from('x'));
@@ -482,6 +494,25 @@ export function callsOf(store: Store): Calls {
       change: () => hooks.change(hook.id, { secrets: ['new', 'old'] }),
       remove: () => hooks.remove(hook.id),
       removeOf: () => hooks.removeOf({ project: 'default', name: hook.function }),
+    },
+    secrets: {
+      replace: () => secrets.replace(secret, null),
+      get: () => secrets.get(secret),
+      list: () => secrets.list('default'),
+    },
+    secretValues: {
+      create: () => secretValues.create(secret, 'v', 'x'),
+      get: () => secretValues.get(secret, 'v'),
+      remove: () => secretValues.remove(secret, 'v'),
+    },
+    secretUses: {
+      add: () => secretUses.add(secret, { version: 1, runId: runId(1), attempt: 1, at }),
+      list: () => secretUses.list(secret),
+    },
+    attemptSecrets: {
+      keep: () => attemptSecrets.keep(commandId(1), []),
+      get: () => attemptSecrets.get(commandId(1)),
+      remove: () => attemptSecrets.remove(commandId(1)),
     },
     imageContexts: {
       keep: () => imageContexts.keep(image.id, { archive: Buffer.from('x'), secrets: {} }),

@@ -38,6 +38,7 @@ export function functionVersion(changes: Partial<FunctionVersion['spec']> = {}):
       argv: null,
       user: null,
       env: {},
+      secrets: [],
       input: { schema: null, maxBytes: 1_000 },
       timeoutSeconds: 600,
       maxEventAgeSeconds: 21_600,

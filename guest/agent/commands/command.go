@@ -28,6 +28,8 @@ type command struct {
 	stdin     *standardInput
 	streams   [2]*output.Stream
 	timeout   *time.Timer
+	// secrets are in files, until it has ended.
+	secrets map[string]string
 
 	mu sync.Mutex
 	// ending is "timed-out" or "cancelled" once we have begun to end it, and gone is closed when its tree is.
@@ -77,6 +79,7 @@ func (c *command) supervise(keep func(*commandExit)) {
 			reason = "Processes of it survive SIGKILL."
 		}
 	}
+	c.forgetSecrets()
 	for _, stream := range c.streams {
 		stream.Finish()
 	}
@@ -125,6 +128,16 @@ func (c *command) end(why string) bool {
 		go c.endTree()
 	}
 	return true
+}
+
+func (c *command) forgetSecrets() {
+	if len(c.secrets) == 0 {
+		return
+	}
+	if err := removeSecrets(c.secrets); err != nil {
+		fmt.Fprintf(os.Stderr, "mayfly-agent: the files of secrets of %s stay: %v\n", c.id, err)
+	}
+	c.secrets = nil
 }
 
 func (c *command) endTree() {

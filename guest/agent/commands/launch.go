@@ -21,6 +21,8 @@ type launchRequest struct {
 	User           *string           `json:"user"`
 	TimeoutSeconds int64             `json:"timeoutSeconds"`
 	MaxOutputBytes int64             `json:"maxOutputBytes"`
+	// SecretFiles are contents by the names of files of a tmpfs, which is there as long as the command is.
+	SecretFiles map[string]string `json:"secretFiles"`
 }
 
 // launch is a request with everything looked up: what will be executed, as whom and where.
