@@ -22,7 +22,7 @@ import { Commands } from './sandbox/commands.ts';
 import { Desktop } from './sandbox/desktop.ts';
 import { Files } from './sandbox/files.ts';
 import { Ports } from './sandbox/ports.ts';
-import { Secrets } from './secrets.ts';
+import { Secrets } from './secret/secrets.ts';
 import { Snapshots } from './snapshots.ts';
 import { type Source, Sources } from './sources.ts';
 import { Templates } from './templates.ts';

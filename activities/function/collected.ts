@@ -53,7 +53,10 @@ export async function collectedResult(
   return { result: { contentType, bytes: bytes.length, digest: sha256(bytes), partial }, problem };
 }
 
-async function typeOf(guest: GuestRequests, mask: Mask | null): Promise<{ contentType: string; problem: MayflyError | null }> {
+async function typeOf(
+  guest: GuestRequests,
+  mask: Mask | null,
+): Promise<{ contentType: string; problem: MayflyError | null }> {
   const found = await guest.look(`${RESULT_FILE}.type`);
   if (!found) return { contentType: DEFAULT_RESULT_TYPE, problem: null };
   const text =

@@ -32,9 +32,7 @@ export const pointer = z
   .max(1_024)
   .regex(/^(?:\/(?:[^~/]|~[01])*)*$/u, 'is no JSON Pointer')
   .openapi({ description: 'A JSON Pointer (RFC 6901) into the data of an event', example: '/customer/id' });
-const variableName = z
-  .string()
-  .regex(/^(?!MAYFLY_)[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable of a caller');
+const variableName = z.string().regex(/^(?!MAYFLY_)[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable of a caller');
 const variable = z.string().max(command.maxVariableBytes);
 
 const concurrency = z.strictObject({
@@ -141,7 +139,10 @@ export const deployFunction = z
     path: ['command'],
     message: 'must be set, or `argv`, and not both',
   })
-  .refine(areApart, { path: ['secrets'], message: 'have two of one variable, which may be one of `env`, or of one file' })
+  .refine(areApart, {
+    path: ['secrets'],
+    message: 'have two of one variable, which may be one of `env`, or of one file',
+  })
   .openapi('DeployFunction');
 export type DeployRequest = z.output<typeof deployFunction>;
 

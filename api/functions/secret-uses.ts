@@ -11,7 +11,9 @@ export async function knownSecrets(
 ): Promise<SecretUse[]> {
   const found = await Promise.all(secrets.map(({ name }) => store.secrets.get(name)));
   const fields = secrets.flatMap(({ name }, n) =>
-    found[n] && found[n].valueId !== null ? [] : [{ field: `secrets.${n}.name`, problem: `there is no secret ${name}` }],
+    found[n] && found[n].valueId !== null
+      ? []
+      : [{ field: `secrets.${n}.name`, problem: `there is no secret ${name}` }],
   );
   if (fields.length === 0) return secrets.map(({ name, env = null, file = null }) => ({ name, env, file }));
   const names = [...new Set(fields.map(({ problem }) => problem))].join(', ');

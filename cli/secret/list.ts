@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty';
-import type { Secret } from '../../client/secrets.ts';
+import type { Secret } from '../../client/secret/secrets.ts';
 import { checkArguments } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';

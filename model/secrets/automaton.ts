@@ -2,7 +2,6 @@ import type { SecretForm } from './secret-forms.ts';
 
 const BYTES = 256;
 
-
 /**
  * Finds many patterns at once, in time that grows with the text alone (A. Aho, M. Corasick, CACM 18 (6), 1975): what is looked
  * through is a hostile guest's. A state is a node of the tree of all patterns, 0 its root; children are lists, since most have

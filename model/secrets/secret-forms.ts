@@ -59,7 +59,7 @@ function inUrl(text: string): string[] {
     form.replaceAll('%20', '+'),
     form.replaceAll('%20', '+').replaceAll('~', '%7E'),
   ]);
-  return forms.flatMap((form) => [form, form.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())]);
+  return forms.flatMap((form) => [form, form.replace(/%[0-9A-F]{2}/g, (each) => each.toLowerCase())]);
 }
 
 /** @param offset how many bytes come before it in its group of three */

@@ -121,7 +121,9 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('getHook deleteHook setHookSecrets disableHook enableHook', ({ hooks }) =>
     hooks.map((id) => one({ id }, { id: NEVER.hook })),
   ),
-  ...every('getSecret deleteSecret', ({ secretNames }) => secretNames.map((name) => one({ name }, { name: 'never-was' }))),
+  ...every('getSecret deleteSecret', ({ secretNames }) =>
+    secretNames.map((name) => one({ name }, { name: 'never-was' })),
+  ),
   listHooks: ({ functions }) => functions.map((of) => one({ of }, { of: 'never-was' })),
   createHook: ({ functions }) => {
     const wish = (of: string) => ({ function: of, scheme: 'github', secrets: ['betas-secret'] });

@@ -338,7 +338,8 @@ async function hooks(): Promise<void> {
 
 async function secrets(): Promise<void> {
   const name = 'database-password';
-  for (const value of ['correct horse battery', 'staple of 2026']) await ask('putSecret', { name }, { body: { value } });
+  for (const value of ['correct horse battery', 'staple of 2026'])
+    await ask('putSecret', { name }, { body: { value } });
   await ask('listSecrets');
   await ask('getSecret', { name });
   await ask('deleteSecret', { name });

@@ -44,12 +44,17 @@ describe('every form of a secret is masked, and no part of it is shown (case 52)
   });
 
   test('a key of many lines, line by line, each in each form, and as base64(1) breaks it', () => {
-    for (const line of PEM.trim().split('\n').filter(({ length }) => length >= 4)) {
+    for (const line of PEM.trim()
+      .split('\n')
+      .filter(({ length }) => length >= 4)) {
       for (const form of [line, Buffer.from(line).toString('hex'), encodeURIComponent(line)]) {
         expect(shown(PEM, `  ${form}\r\n`)).toBe('  ***\r\n');
       }
     }
-    const broken = Buffer.from(PEM).toString('base64').match(/.{1,76}/g) ?? [];
+    const broken =
+      Buffer.from(PEM)
+        .toString('base64')
+        .match(/.{1,76}/g) ?? [];
     expect(shown(PEM, broken.join('\n'))).toBe(broken.map(() => '***').join('\n'));
     expect(shown(PEM, PEM)).toBe('***');
   });

@@ -1,5 +1,5 @@
-import type { SecretVersion } from '../model/secrets/secret.ts';
-import type { CallOptions, Transport } from './http/transport.ts';
+import type { SecretVersion } from '../../model/secrets/secret.ts';
+import type { CallOptions, Transport } from '../http/transport.ts';
 
 /** A secret as the API shows it: never what it is. */
 export interface Secret {
