@@ -18,13 +18,15 @@ interface Told {
   attempt: number;
   /** ISO 8601 */
   deadline: string;
+  /** The run whose event it has; null: it is its own. */
+  replayOf: string | null;
   hasSecretFiles: boolean;
 }
 
 /** Environment of a process. */
 export function runEnvironment(
   own: Readonly<Record<string, string>>,
-  { runId, attempt, deadline, hasSecretFiles }: Told,
+  { runId, attempt, deadline, replayOf, hasSecretFiles }: Told,
 ): Record<string, string> {
   return {
     ...own,
@@ -35,5 +37,6 @@ export function runEnvironment(
     MAYFLY_RUN_ID: runId,
     MAYFLY_ATTEMPT: String(attempt),
     MAYFLY_DEADLINE: deadline,
+    ...(replayOf !== null && { MAYFLY_REPLAY_OF: replayOf }),
   };
 }
