@@ -160,13 +160,8 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
         await store.runs.change(runId, UNDER_WAY, { attempts: changeLast(run, { secrets: versionsOf(given) }) });
       }
       const hasSecretFiles = Object.keys(secretFiles).length > 0;
-      const env = runEnvironment({ ...spec.env, ...secretEnv }, {
-        runId,
-        attempt: n,
-        deadline,
-        replayOf: run.replayOf,
-        hasSecretFiles,
-      });
+      const told = { runId, attempt: n, deadline, replayOf: run.replayOf, hasSecretFiles };
+      const env = runEnvironment({ ...spec.env, ...secretEnv }, told);
       const event = await storedEvent(store, run);
       const isLarge = event.length > LARGEST_STDIN;
       const stdin = isLarge ? new Uint8Array() : event;
