@@ -1,8 +1,13 @@
 // @module-tag full
+import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { LoadedDataConverter, Payload } from '@temporalio/common';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { FILES_FOLDER } from '../../model/functions/guest-layout.ts';
+import { runWorkflowIdOf } from '../../model/functions/run-saga.ts';
+import { commandWorkflowIdOf } from '../../model/sandbox/command.ts';
+import { formsOf } from '../../model/secrets/secret-forms.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestFunctions } from '../support/functions.ts';
@@ -88,6 +93,87 @@ test('a secret that is deleted keeps its functions from being started, and says 
   expect(run.failure?.message).toContain(name);
   await put('another-2', name);
   expect(await functions.run(deployed)).toMatchObject({ attempts: [{ secrets: [{ name, version: 2 }] }] });
+});
+
+const PEM = ['-----BEGIN KEY-----', 'q1W2e3R4t5Y6u7I8o9P0', 'z9X8c7V6b5N4m3', '-----END KEY-----'].join('\n');
+/** Ten, of which each is printed in each way. */
+const PLANTED = [
+  'canary-plain-01',
+  'c@nary/with+signs=02',
+  'canary "quoted" 03',
+  'canary\\back\\slash-04',
+  'canäry-ümlaut-05',
+  'canary with blanks 06',
+  'CANARY_UPPER_07',
+  '0123456789-08',
+  `canary-${'long'.repeat(40)}-09`,
+  PEM,
+];
+const PRINTS = `
+import base64, json, os, sys, urllib.parse
+out = sys.stdout.buffer
+for n in range(10):
+    value = os.environ['SECRET_%d' % n]
+    raw = value.encode()
+    for half in (raw[:len(raw) // 2], raw[len(raw) // 2:] + b'\\n'):
+        out.write(half); out.flush()
+    for form in [json.dumps({'a': value}), json.dumps(value, ensure_ascii=False), urllib.parse.quote(value, safe=''),
+                 urllib.parse.quote(value), urllib.parse.quote_plus(value), raw.hex(), raw.hex().upper(),
+                 json.dumps({'b': base64.b64encode(raw).decode()})] + value.split('\\n') + [
+                 each(b'x' * shift + raw + b'tail').decode() for shift in range(3)
+                 for each in (base64.b64encode, base64.urlsafe_b64encode)]:
+        out.write(form.encode() + b'\\n'); sys.stderr.write(form + '\\n')
+    out.write(base64.encodebytes(raw)); out.flush()
+open(os.environ['MAYFLY_RESULT'], 'w').write(json.dumps([os.environ['SECRET_%d' % n] for n in range(10)]))
+open(os.environ['MAYFLY_RESULT'] + '.type', 'w').write('text/' + os.environ['SECRET_0'])
+open(os.environ['MAYFLY_ARTIFACTS'] + '/' + os.environ['SECRET_0'], 'w').write('x')
+`;
+
+/** All that a history carries of ours. */
+function payloadsIn(value: unknown): Payload[] {
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return [];
+  if ('metadata' in value && 'data' in value && value.data instanceof Uint8Array) return [value as Payload];
+  return Object.values(value).flatMap(payloadsIn);
+}
+
+async function decoded({ payloadCodecs, payloadConverter }: LoadedDataConverter, payload: Payload): Promise<unknown> {
+  let opened = [payload];
+  for (const codec of payloadCodecs.toReversed()) opened = await codec.decode(opened);
+  return opened.map((each) => payloadConverter.fromPayload(each));
+}
+
+/** What of the planted is in a text, in whichever form. */
+function foundIn(text: string): string[] {
+  const bytes = Buffer.from(text);
+  return PLANTED.filter((value) => formsOf(value).some((form) => bytes.includes(Buffer.from(form.bytes))));
+}
+
+test('ten secrets that are printed in all ways are found nowhere (case 52)', async () => {
+  const names: string[] = [];
+  for (const value of PLANTED) names.push(await put(value));
+  const secrets = names.map((name, n) => ({ name, env: `SECRET_${n}` }));
+  const name = await functions.deploy('python3 print.py', { secrets }, { 'print.py': PRINTS });
+  const run = await functions.run(name);
+  const [output, errors] = [await functions.output(run.id), await functions.output(run.id, 'stderr')];
+  const result = await (await functions.result(run.id)).text();
+  const [attempt] = run.attempts;
+  expect(run).toMatchObject({ outcome: 'failed', exitCode: 0, failure: { code: 'result_invalid' } }); // its type has one
+  expect(output.match(/\*\*\*/g)?.length).toBeGreaterThan(100);
+  expect(result).toBe(JSON.stringify(PLANTED.map(() => '***')).replaceAll(',', ', '));
+  expect(createHash('sha256').update(result).digest('hex')).toBe(run.result?.digest);
+  const command = await all().store.commands.get(attempt?.commandId ?? '');
+  const audit = await (await door.call('GET', `/v1/runs/${run.id}/audit`)).text();
+  const told = { output, errors, result, run: JSON.stringify(run), command: JSON.stringify(command), audit };
+  const found = Object.entries(told).map(([where, text]) => [where, foundIn(text)]);
+  expect(Object.fromEntries(found)).toEqual(Object.fromEntries(Object.keys(told).map((where) => [where, []])));
+  for (const workflowId of [runWorkflowIdOf(run.id), commandWorkflowIdOf(attempt?.commandId ?? '')]) {
+    const { events } = await all().client.workflow.getHandle(workflowId).fetchHistory();
+    const converter = all().client.options.loadedDataConverter;
+    const payloads = payloadsIn(events);
+    const values = await Promise.all(payloads.map((each) => decoded(converter, each)));
+    expect(values.length).toBeGreaterThan(5);
+    expect(foundIn(JSON.stringify(values))).toEqual([]);
+  }
 });
 
 alone('a worker that is stopped in the middle of a secret goes on with what is masked', async () => {
