@@ -48,6 +48,7 @@ import { portRoutes } from './ports/ports.ts';
 import { projectRoutes } from './projects/projects.ts';
 import { resolveSandboxes } from './resources/sandbox-names.ts';
 import { Acceptance } from './runs/acceptance.ts';
+import { receiptRoutes } from './runs/receipts.ts';
 import { runRoutes } from './runs/runs.ts';
 import { triggerRoutes } from './runs/trigger.ts';
 import { pauseRoutes } from './sandboxes/pause.ts';
@@ -117,6 +118,7 @@ export function createApp(deps: AppDeps): App {
   const acceptance = new Acceptance(deps, schemas);
   triggerRoutes(app, acceptance);
   runRoutes(app);
+  receiptRoutes(app, deps);
   hookRoutes(app);
   hookDoorRoutes(app, deps, acceptance);
   keyRoutes(app);

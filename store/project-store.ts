@@ -213,6 +213,8 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     runs: {
       accept: store.runs.accept.bind(store.runs),
       get: async (id: string) => own(await store.runs.get(id)),
+      /** Of a run that was found to be the caller's. */
+      eventOf: store.runs.eventOf.bind(store.runs),
       /** Of the project whose key asks, also of operators. */
       list: (query: Omit<RunQuery, 'project'>) => store.runs.list({ project, ...query }),
       change: store.runs.change.bind(store.runs),
@@ -221,6 +223,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       areOpen: (name: string) => hasOpenRuns(store, { project, name }),
     },
     /** Of a run that was found to be the caller's. */
+    receipts: { get: store.receipts.get.bind(store.receipts) },
     runContents: {
       put: store.runContents.put.bind(store.runContents),
       get: store.runContents.get.bind(store.runContents),

@@ -24,6 +24,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   hooks: ['secrets', 'filter'],
   runs: ['failure', 'event', 'eventJson', 'keys', 'attempts', 'result', 'artifacts'],
   runContents: ['bytes'],
+  receipts: ['envelope'],
   commands: ['spec', 'failure.message', 'reason'],
   launches: ['env', 'stdin'],
   output: ['bytes', 'marks'],

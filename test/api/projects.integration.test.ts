@@ -114,7 +114,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     [ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((source) =>
       withBody({ name: 'x' }, { source, command: 'true' }, { source: 'never-was', command: 'true' }),
     ),
-  ...every('getRun getRunResult getRunOutput getRunAudit cancelRun', ({ runs }) =>
+  ...every('getRun getRunResult getRunOutput getRunAudit getRunReceipt getRunEvent cancelRun', ({ runs }) =>
     runs.map((id) => one({ id }, { id: NEVER.run })),
   ),
   getRunArtifact: ({ runs }) => runs.map((id) => one({ id, path: 'a' }, { id: NEVER.run, path: 'a' })),
@@ -157,7 +157,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy',
+    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys',
     'own',
   ),
   ...every(

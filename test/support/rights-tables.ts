@@ -60,6 +60,9 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runs remove',
       'runContents find',
       'runContents remove',
+      'receipts find',
+      'receipts insert',
+      'receipts remove',
     ],
     'running sources (activities/source/)': ['captures insert', 'captures update', 'sources insert', 'sources update'],
   },
@@ -122,6 +125,8 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runContents find',
       'runContents insert',
       'runContents update',
+      'receipts find',
+      'receiptKeys find',
     ],
     'sessions of MCP (api/mcp/)': [
       'mcpSessions find',
@@ -163,6 +168,8 @@ export const FORBIDDEN: Record<
     hosts: ['insert', 'remove'],
     hostSigners: ['find', 'insert', 'remove'],
     output: ['insert', 'update'],
+    receipts: ['insert', 'update', 'remove'],
+    receiptKeys: ['insert', 'update', 'remove'],
     layout: ['update'],
   },
   host: {

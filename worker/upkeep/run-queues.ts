@@ -45,7 +45,7 @@ export class RunQueues {
 
   /** Removes runs that are to be kept no longer; one behind which there is another of the same event goes after that. */
   async removePast(): Promise<void> {
-    const { runs, runContents } = this.store;
+    const { runs, runContents, receipts } = this.store;
     const now = new Date().toISOString();
     try {
       for (let after = ''; ; ) {
@@ -53,6 +53,7 @@ export class RunQueues {
         for (const { run } of page) {
           if (run.cleanup === 'pending' || (await runs.get(runIdOf(run.dedupe, run.epoch + 1)))) continue;
           await runContents.remove(run.id);
+          await receipts.remove(run.id);
           await runs.remove(run.id);
         }
         const last = page.at(-1);
