@@ -69,7 +69,10 @@ function verifiedBy(receipt: unknown, keys: readonly string[]): VerifiedReceipt 
 }
 
 /** Of files that were given one by one. @throws CliError for what the receipt does not speak of */
-async function findingsOf(args: Partial<Record<keyof typeof FILES, string>>, statement: Statement): Promise<Finding[]> {
+async function findingsOf(
+  args: Partial<Record<keyof typeof FILES, string | undefined>>,
+  statement: Statement,
+): Promise<Finding[]> {
   const named = savedOf(statement);
   const last = Math.max(0, ...named.map(({ name }) => Number(/^attempt-(\d+)\//.exec(name)?.[1] ?? 0)));
   const names: Record<keyof typeof FILES, string> = {

@@ -167,6 +167,16 @@ export class Runs {
     await this.#update({ _id: id }, { $unset: { unsigned: 1 } });
   }
 
+  /** Of one that a store which was set back knows less of than its workflow, and which has not ended. */
+  async restore({ id, tries }: RunRecord, changes: Pick<RunRecord, 'attempts' | 'tries'>): Promise<void> {
+    checkId(id);
+    const under = { state: 'preparing', cleanup: 'pending', admitted: 'begun', waitingFor: null };
+    await this.#update(
+      { _id: id, tries, state: { $ne: 'ended' } },
+      { $set: { ...this.#fields.sealed(id, changes), ...under }, $unset: UNQUEUED },
+    );
+  }
+
   /**
    * Those that are to be kept no longer, by when that was.
    * @param after the time of the last of the page before; `''`: the first page @param before ISO 8601

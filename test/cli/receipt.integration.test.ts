@@ -189,7 +189,7 @@ test('a run whose cleanup is not proved has none yet', async ({ mayfly }) => {
   const name = await functions.deploy('true');
   await functions.pause(name);
   const { id } = await functions.trigger(name);
-  await mayfly.arm('destroyDomain.before=delay(3000)', attemptIds(id, 1).sandboxId);
+  mayfly.arm('destroyDomain.before=delay(3000)', attemptIds(id, 1).sandboxId);
   await functions.resume(name);
   await functions.until(id, ({ state }) => state === 'ended');
   await watch.look();

@@ -459,6 +459,7 @@ export function callsOf(store: Store): Calls {
       free: () => runs.free(runId(3), { cleanup: 'proved' }),
       requeue: () => runs.requeue(runRecord(1), { waitingFor: 'capacity' }),
       past: () => runs.past('', '2999-01-01T00:00:00.000Z', 5),
+      restore: () => runs.restore(runRecord(1), { attempts: [], tries: 1 }),
       unsigned: () => runs.unsigned('', 5),
       signed: () => runs.signed(runId(2)),
       remove: () => runs.remove(runId(3)),
