@@ -87,10 +87,10 @@ export function receiptRoutes(app: App, { store }: Pick<AppDeps, 'store'>): void
 }
 
 /** @throws MayflyError run_without_result */
-async function sentEvent({ store }: RequestDeps, { id, eventDigest }: RunRecord): Promise<Uint8Array<ArrayBuffer>> {
-  const event = (await store.runs.eventOf(id)) ?? (await store.runContents.get(id, `event/${eventDigest}`));
+async function sentEvent({ store }: RequestDeps, run: RunRecord): Promise<Uint8Array<ArrayBuffer>> {
+  const event = await store.runs.event(run);
   if (event) return new Uint8Array(event);
-  throw new MayflyError('run_without_result', `The event of ${id} is not there any more.`);
+  throw new MayflyError('run_without_result', `The event of ${run.id} is not there any more.`);
 }
 
 /** @throws MayflyError run_not_ended, receipt_not_ready */

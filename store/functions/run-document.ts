@@ -34,6 +34,10 @@ export type RunDocument = Omit<RunRecord, 'id'> &
     eventJson: StoredBytes | null;
     /** When it may be removed; set with its end. ISO 8601. */
     removeAfter?: string;
+    /** Digest of the value of its first concurrency key; it has none: there is none. */
+    keyed?: string;
+    /** Only while it is a dead letter. */
+    deadLetter?: 'yes';
   };
 
 export function runSchema(): Schema<RunDocument> {
@@ -82,6 +86,11 @@ export function runSchema(): Schema<RunDocument> {
     slot1: TEXT,
     removeAfter: TEXT,
     unsigned: TEXT,
+    replayOf: NULLABLE_TEXT,
+    redriveOf: NULLABLE_TEXT,
+    redrivenAs: NULLABLE_TEXT,
+    keyed: TEXT,
+    deadLetter: TEXT,
   });
 }
 
@@ -96,6 +105,8 @@ export function recordOf({
   slot1: _slot1,
   removeAfter: _removeAfter,
   unsigned: _unsigned,
+  keyed: _keyed,
+  deadLetter: _deadLetter,
   ...rest
 }: RunDocument): RunRecord {
   return { id: _id, ...rest };

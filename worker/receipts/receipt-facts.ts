@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
 import { acceptedSpec } from '../../activities/function/accepted-version.ts';
-import { storedEvent } from '../../activities/function/stored-event.ts';
-import { MayflyError } from '../../model/errors.ts';
 import { mayHaveStarted } from '../../model/functions/command-end.ts';
 import { attemptIds, type RunRecord } from '../../model/functions/run.ts';
 import type { LogFacts, ProofFacts, ReceiptFacts } from '../../model/functions/statement.ts';
@@ -9,6 +7,7 @@ import type { CommandRecord, OutputStream } from '../../model/sandbox/command.ts
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import type { Store } from '../../store/connect.ts';
+import { eventOfRun } from '../../store/functions/run-event.ts';
 
 /** Of the sandboxes that were begun for a run, as many: one that waits for room for days begins one every half minute. */
 const MOST_SANDBOXES = 50;
@@ -36,12 +35,8 @@ export async function receiptFacts(store: Store, run: RunRecord, builder: string
 }
 
 async function eventDigestOf(store: Store, run: RunRecord): Promise<string | null> {
-  try {
-    return sha256(await storedEvent(store, run));
-  } catch (error) {
-    if (error instanceof MayflyError && error.code === 'function_gone') return null;
-    throw error;
-  }
+  const event = await eventOfRun(store, run);
+  return event && sha256(event);
 }
 
 async function sandboxesOf({ sandboxes }: Store, { id, tries }: RunRecord): Promise<SandboxRecord[]> {
