@@ -19,6 +19,7 @@ import { FunctionFiles } from './functions/function-files.ts';
 import { FunctionVersions } from './functions/function-versions.ts';
 import { Functions } from './functions/functions.ts';
 import { Hooks } from './functions/hooks.ts';
+import { Receipts } from './functions/receipts.ts';
 import { RunContents } from './functions/run-contents.ts';
 import { RunQueue } from './functions/run-queue.ts';
 import { Runs } from './functions/runs.ts';
@@ -102,6 +103,7 @@ export interface Store {
   secretValues: SecretValues;
   secretUses: SecretUses;
   attemptSecrets: AttemptSecrets;
+  receipts: Receipts;
   certificates: Certificates;
   activity: Activities;
   reconciled: ReconciledThings;
@@ -190,6 +192,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     secretValues: new SecretValues(connection, sealing),
     secretUses: new SecretUses(connection),
     attemptSecrets: new AttemptSecrets(connection, sealing),
+    receipts: new Receipts(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),

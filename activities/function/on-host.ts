@@ -53,12 +53,12 @@ export function createRunHostActivities({ guests, functions: { store } }: RunHos
   }
 
   /** Of secrets that the attempt was given; null: none. @throws MayflyError internal */
-  async function maskOf(run: RunRecord, { attemptId }: RunTarget): Promise<Mask | null> {
+  async function maskOf(run: RunRecord, spec: FunctionSpec, { attemptId }: RunTarget): Promise<Mask | null> {
+    if (spec.secrets.length === 0) return null;
     const attempt = run.attempts.find(({ sandboxId }) => sandboxId === attemptId);
-    if (!attempt || attempt.secrets.length === 0) return null;
-    const given = await store.attemptSecrets.get(attempt.commandId);
+    const given = attempt && (await store.attemptSecrets.get(attempt.commandId));
     if (given) return new Mask(given.map(({ value }) => value));
-    throw new MayflyError('internal', `The secrets of ${attempt.commandId} are not in the store any more.`);
+    throw new MayflyError('internal', `The secrets of ${attemptId} are not in the store any more.`);
   }
 
   async function guestOf({ attemptId }: RunTarget, context: StepContext): Promise<GuestRequests> {
@@ -86,7 +86,7 @@ export function createRunHostActivities({ guests, functions: { store } }: RunHos
       const { run, spec } = await known(target);
       const context = stepContext();
       const guest = await guestOf(target, context);
-      const place = { runContents: store.runContents, runId: run.id, mask: await maskOf(run, target) };
+      const place = { runContents: store.runContents, runId: run.id, mask: await maskOf(run, spec, target) };
       const { result, problem } = await collectedResult(guest, place, spec, target.isPartial);
       const fetched = await collectedArtifacts(guest, place, spec, context);
       const list = Buffer.from(JSON.stringify(fetched.artifacts));

@@ -26,6 +26,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   runContents: ['bytes'],
   secretValues: ['value'],
   attemptSecrets: ['secrets'],
+  receipts: ['envelope'],
   commands: ['spec', 'failure.message', 'reason'],
   launches: ['env', 'stdin', 'secretFiles'],
   output: ['bytes', 'marks'],

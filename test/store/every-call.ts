@@ -155,6 +155,7 @@ const hook: HookRecord = {
   createdBy: { ...actor, project: 'default' },
   createdAt: at,
 };
+const envelope = { payloadType: 't', payload: 'e30=', signatures: [{ keyid: 'k', sig: 's' }] };
 const playbook = playbookRecord();
 const [aFunction, aVersion] = [functionRecord(), functionVersion()];
 const slot = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
@@ -180,8 +181,8 @@ export function callsOf(store: Store): Calls {
     sentContexts,
   } = store;
   const { playbooks, playbookParts } = store;
-  const { functions, functionVersions, functionFiles, hooks, runs, runQueue, runContents } = store;
   const { secrets, secretValues, secretUses, attemptSecrets } = store;
+  const { functions, functionVersions, functionFiles, hooks, runs, runQueue, runContents, receipts } = store;
   const sent = async () => {
     const id = await sentContexts.begin('default', 'b'.repeat(64));
     await sentContexts.put(id, 0, Buffer.from('x'));
@@ -473,6 +474,9 @@ export function callsOf(store: Store): Calls {
       free: () => runs.free(runId(3), { cleanup: 'proved' }),
       requeue: () => runs.requeue(runRecord(1), { waitingFor: 'capacity' }),
       past: () => runs.past('', '2999-01-01T00:00:00.000Z', 5),
+      restore: () => runs.restore(runRecord(1), { attempts: [], tries: 1 }),
+      unsigned: () => runs.unsigned('', 5),
+      signed: () => runs.signed(runId(2)),
       remove: () => runs.remove(runId(3)),
     },
     runQueue: {
@@ -489,6 +493,13 @@ export function callsOf(store: Store): Calls {
       get: () => runContents.get(runId(1), 'result'),
       read: () => runContents.read(runId(1), 'result').next(),
       remove: () => runContents.remove(runId(2)),
+    },
+    receipts: {
+      add: () => receipts.add(runId(1), envelope, at),
+      get: () => receipts.get(runId(1)),
+      remove: () => receipts.remove(runId(2)),
+      addKey: () => receipts.addKey({ keyid: 'a'.repeat(64), publicKey: 'pem' }),
+      keys: () => receipts.keys(),
     },
     hooks: {
       create: () => hooks.create(hook),

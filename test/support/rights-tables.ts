@@ -68,6 +68,9 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'attemptSecrets find',
       'attemptSecrets insert',
       'attemptSecrets remove',
+      'receipts find',
+      'receipts insert',
+      'receipts remove',
     ],
     'running sources (activities/source/)': ['captures insert', 'captures update', 'sources insert', 'sources update'],
   },
@@ -137,6 +140,8 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'secretValues insert',
       'secretValues remove',
       'secretUses find',
+      'receipts find',
+      'receiptKeys find',
     ],
     'sessions of MCP (api/mcp/)': [
       'mcpSessions find',
@@ -178,6 +183,8 @@ export const FORBIDDEN: Record<
     hosts: ['insert', 'remove'],
     hostSigners: ['find', 'insert', 'remove'],
     output: ['insert', 'update'],
+    receipts: ['insert', 'update', 'remove'],
+    receiptKeys: ['insert', 'update', 'remove'],
     layout: ['update'],
   },
   host: {
