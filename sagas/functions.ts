@@ -1,4 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { BULK_WORKFLOW, type BulkInput, bulkWorkflowIdOf } from '../model/functions/bulk.ts';
 import {
   CANCEL_RUN,
   DISPATCHER_WORKFLOW,
@@ -59,6 +60,18 @@ export async function startRun(client: Client, input: RunInput): Promise<boolean
     if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
     throw error;
   }
+}
+
+/** Begins an action on many runs, or goes on with it, unless it runs. */
+export async function startBulk(client: Client, input: BulkInput): Promise<void> {
+  await client.workflow.start<(input: BulkInput) => Promise<void>>(BULK_WORKFLOW, {
+    workflowId: bulkWorkflowIdOf(input.bulkId),
+    taskQueue: CONTROL_QUEUE,
+    args: [input],
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    staticSummary: readable(`${input.bulkId} of ${input.function} of ${input.project}`),
+  });
 }
 
 /** Returns when Temporal has the wish, or nothing runs that could be cancelled. */

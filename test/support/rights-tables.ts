@@ -61,6 +61,13 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runContents find',
       'runContents remove',
     ],
+    'actions on many runs (activities/function/bulk.ts)': [
+      'bulks update',
+      'bulks remove',
+      'runs insert',
+      'runContents insert',
+      'runContents update',
+    ],
     'running sources (activities/source/)': ['captures insert', 'captures update', 'sources insert', 'sources update'],
   },
   host: {
@@ -123,6 +130,7 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runContents insert',
       'runContents update',
     ],
+    'actions on many runs (api/replays/)': ['bulks find', 'bulks insert', 'bulks update'],
     'sessions of MCP (api/mcp/)': [
       'mcpSessions find',
       'mcpSessions insert',
