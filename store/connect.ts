@@ -20,6 +20,7 @@ import { FunctionFiles } from './functions/function-files.ts';
 import { FunctionVersions } from './functions/function-versions.ts';
 import { Functions } from './functions/functions.ts';
 import { Hooks } from './functions/hooks.ts';
+import { Receipts } from './functions/receipts.ts';
 import { RunContents } from './functions/run-contents.ts';
 import { RunQueue } from './functions/run-queue.ts';
 import { Runs } from './functions/runs.ts';
@@ -96,6 +97,7 @@ export interface Store {
   runs: Runs;
   runQueue: RunQueue;
   runContents: RunContents;
+  receipts: Receipts;
   certificates: Certificates;
   activity: Activities;
   reconciled: ReconciledThings;
@@ -181,6 +183,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     runs: new Runs(connection, sealing),
     runQueue: new RunQueue(connection, sealing),
     runContents: new RunContents(connection, sealing),
+    receipts: new Receipts(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),

@@ -42,6 +42,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     { queued: 1 },
     { wakeAt: 1 },
     { removeAfter: 1 },
+    { unsigned: 1 },
   ],
   uses: [{ busy: 1 }],
   reconciled: [{ outcome: 1 }],

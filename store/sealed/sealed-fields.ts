@@ -25,6 +25,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   bulks: ['filter', 'refusals'],
   runs: ['failure', 'event', 'eventJson', 'keys', 'attempts', 'result', 'artifacts'],
   runContents: ['bytes'],
+  receipts: ['envelope'],
   commands: ['spec', 'failure.message', 'reason'],
   launches: ['env', 'stdin'],
   output: ['bytes', 'marks'],

@@ -60,6 +60,9 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runs remove',
       'runContents find',
       'runContents remove',
+      'receipts find',
+      'receipts insert',
+      'receipts remove',
     ],
     'actions on many runs (activities/function/bulk.ts)': [
       'bulks update',
@@ -129,6 +132,8 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runContents find',
       'runContents insert',
       'runContents update',
+      'receipts find',
+      'receiptKeys find',
     ],
     'actions on many runs (api/replays/)': ['bulks find', 'bulks insert', 'bulks update'],
     'sessions of MCP (api/mcp/)': [
@@ -171,6 +176,8 @@ export const FORBIDDEN: Record<
     hosts: ['insert', 'remove'],
     hostSigners: ['find', 'insert', 'remove'],
     output: ['insert', 'update'],
+    receipts: ['insert', 'update', 'remove'],
+    receiptKeys: ['insert', 'update', 'remove'],
     layout: ['update'],
   },
   host: {
