@@ -3,7 +3,6 @@ import { createRoute, type z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { BulkRecord } from '../../model/functions/bulk.ts';
-import { keysNamed } from '../../model/functions/keys-named.ts';
 import { bulkIdFrom, ID_BYTES } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { functionParams } from '../functions/function-schemas.ts';
@@ -14,6 +13,7 @@ import { REPLAYED } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { json, keyHeaders, noQuery } from '../http/schemas.ts';
 import { sha256 } from '../runs/accept-event.ts';
+import { keysNamed } from '../runs/keys-named.ts';
 import { bulkAnswer, bulkBody, bulkParams } from './bulk-schemas.ts';
 
 const ALL = '/v1/functions/{name}/bulk';

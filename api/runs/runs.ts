@@ -1,6 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
-import { keysNamed } from '../../model/functions/keys-named.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { auditPage, pageOfChain } from '../audit/audit-page.ts';
@@ -10,6 +9,7 @@ import { type App, type RequestDeps, serialised } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
 import { auditQuery, json, noQuery, pageOf } from '../http/schemas.ts';
 import { cancelled } from './cancel-run.ts';
+import { keysNamed } from './keys-named.ts';
 import { answerArtifact, answerResult } from './result.ts';
 import { outputQuery, runAnswer, runParams, runsQuery } from './run-schemas.ts';
 import { requireRun, runView } from './run-view.ts';
