@@ -1,4 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import { BULK_WORKFLOW, type BulkInput, bulkWorkflowIdOf } from '../model/functions/bulk.ts';
 import {
   CANCEL_RUN,
@@ -10,10 +11,14 @@ import {
   type RunInput,
   runWorkflowIdOf,
 } from '../model/functions/run-saga.ts';
+import { SEARCH_ATTRIBUTES } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { readable } from '../model/sagas/readable.ts';
 import type { Actor } from '../model/sandbox/sandbox.ts';
 import { isGone } from './temporal/failure.ts';
+
+const FUNCTION = defineSearchAttributeKey(SEARCH_ATTRIBUTES.function, SearchAttributeType.KEYWORD);
+const KEY = defineSearchAttributeKey(SEARCH_ATTRIBUTES.key, SearchAttributeType.KEYWORD);
 
 type FunctionRef = Pick<DispatcherInput, 'project' | 'name'>;
 
@@ -58,6 +63,10 @@ export async function startRun(client: Client, input: RunInput, isFirst: boolean
       taskQueue: CONTROL_QUEUE,
       args: [input],
       workflowIdReusePolicy: isFirst ? 'ALLOW_DUPLICATE_FAILED_ONLY' : 'ALLOW_DUPLICATE',
+      typedSearchAttributes: [
+        { key: FUNCTION, value: `${input.project}/${input.function}` },
+        ...(input.key === undefined ? [] : [{ key: KEY, value: input.key }]),
+      ],
       staticSummary: readable(`${input.function} of ${input.project}`),
       staticDetails: `Asked for by API key ${input.actor.apiKeyId}`,
     });
