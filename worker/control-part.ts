@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { DefaultLogger } from '@temporalio/worker';
 import type { Logger } from 'pino';
+import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { repeating } from '../host/os/repeating.ts';
 import { Reconciliation } from '../sagas/reconciliation.ts';
@@ -85,9 +86,21 @@ export async function startControlPart({
     await stopWatch();
     await registerWatch.look();
   });
+  const schemas = new InputSchemas();
+  closers.add('schemas of functions', () => schemas.close());
   const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'), tracing.workflowModules);
   const worker = runWorker(
-    await createControlWorker({ connection, namespace, dataConverter, store, ca, failpoints, workflowBundle, tracing }),
+    await createControlWorker({
+      connection,
+      namespace,
+      dataConverter,
+      store,
+      ca,
+      schemas,
+      failpoints,
+      workflowBundle,
+      tracing,
+    }),
   );
   closers.add(
     'control worker',

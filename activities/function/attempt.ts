@@ -243,7 +243,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       if (run.state === 'ended') {
         await store.audit.record(runId, { ...event, detail: { ...event.detail, cleanup } });
         await store.runs.free(runId, changes);
-        return { step: 'end' };
+        return { step: 'end', outcome: run.outcome };
       }
       const spec = await acceptedSpec(store, run);
       const next = spec ? nextStep({ ...run, ...changes }, spec, Date.now()) : ({ step: 'end' } as const);
@@ -255,7 +255,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
         await endRun({ ...run, ...changes }, end, { ...event, eventId: `${runId}/run.ended`, kind: 'run.ended' });
         await store.audit.record(runId, { ...event, detail: { ...event.detail, cleanup } });
         await store.runs.free(runId, { cleanup });
-        return { step: 'end' };
+        return { step: 'end', outcome: outcomeOf(run, end) };
       }
       const fullUntil = new Date(Date.now() + next.pauseMs).toISOString();
       await store.functions.change({ project: run.project, name: run.function }, { fullUntil });

@@ -22,6 +22,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   functionVersions: ['spec'],
   functionFiles: ['bytes'],
   hooks: ['secrets', 'filter'],
+  bulks: ['filter', 'refusals'],
   runs: ['failure', 'event', 'eventJson', 'keys', 'attempts', 'result', 'artifacts'],
   runContents: ['bytes'],
   receipts: ['envelope'],

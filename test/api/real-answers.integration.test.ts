@@ -296,6 +296,10 @@ async function deadLetter(): Promise<void> {
   await ask('deployFunction', { name }, { body: { source: 'golden-debian12', command: 'exit 1' } });
   const { id } = await ask('createRun', { name }, { body: {} });
   await ask('redriveRun', { id });
+  await ask('createRun', { name }, { body: {} });
+  const bulk = await ask('startBulk', { name }, { body: { action: 'redrive', filter: { outcome: 'failed' } } });
+  await ask('getBulk', { name, bulk: bulk.id });
+  await ask('cancelBulk', { name, bulk: bulk.id });
   await ask('deleteFunction', { name }, { query: '?drain=true' });
 }
 

@@ -64,6 +64,13 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'receipts insert',
       'receipts remove',
     ],
+    'actions on many runs (activities/function/bulk.ts)': [
+      'bulks update',
+      'bulks remove',
+      'runs insert',
+      'runContents insert',
+      'runContents update',
+    ],
     'running sources (activities/source/)': ['captures insert', 'captures update', 'sources insert', 'sources update'],
   },
   host: {
@@ -128,6 +135,7 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'receipts find',
       'receiptKeys find',
     ],
+    'actions on many runs (api/replays/)': ['bulks find', 'bulks insert', 'bulks update'],
     'sessions of MCP (api/mcp/)': [
       'mcpSessions find',
       'mcpSessions insert',
