@@ -3,6 +3,7 @@ import type {
   FunctionRecord,
   FunctionSpec,
   RetryPolicy,
+  ThrottleRule,
   FunctionVersion as VersionRecord,
 } from '../model/functions/function.ts';
 import { bytesOf } from './http/content.ts';
@@ -46,6 +47,17 @@ export interface DeployFunction {
     /** `@default` queue */
     onFull?: ConcurrencyRule['onFull'];
   })[];
+  /** How many begin in a time. `@default` as soon as its concurrency lets them */
+  throttle?: Pick<ThrottleRule, 'limit' | 'periodSeconds'> & {
+    /** So many at once when none has begun for long enough. `@default` 1 */
+    burst?: number;
+    /** A JSON Pointer into the data: so many runs of each value. `@default` all runs count together */
+    key?: string;
+    /** `@default` queue */
+    onFull?: ThrottleRule['onFull'];
+  };
+  /** Runs are of the version that is active when they are admitted. `@default` false: of the one that their event was accepted for */
+  lateBinding?: boolean;
   /** 0 to 9: ahead of runs that were accepted up to so many minutes before. `@default` 0 */
   priority?: number;
   /** `@default` nothing can be reached */

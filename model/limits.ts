@@ -134,6 +134,9 @@ export const LIMITS = {
     backoffSeconds: { min: 0, max: 86_400 },
     /** Of one key, or of all runs. `@default` what a function has that names none */
     concurrency: { rules: 2, limit: { min: 1, max: 1_000, default: 100 } },
+    throttle: { limit: { min: 1, max: 10_000 }, periodSeconds: { min: 1, max: 86_400 }, burst: { min: 1, max: 1_000 } },
+    /** That fail, for another reason than room, until a run that waits is given up. */
+    failedAdmissions: 5,
     /** Of the value of a key, as JSON. */
     keyBytes: 256,
     /** That fail before the process is started, for another reason than room, until a run is given up. */

@@ -63,7 +63,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
  */
 export const UNIQUE: Readonly<Record<string, readonly string[]>> = {
   sandboxes: ['heldName'],
-  runs: ['slot0', 'slot1'],
+  runs: ['slot0', 'slot1', 'ticket'],
 };
 
 /** Makes those that are missing. One at a time: FerretDB ends the connection when several of a command are there already. */

@@ -215,7 +215,8 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       get: async (id: string) => own(await store.runs.get(id)),
       /** Of the project whose key asks, also of operators. */
       list: (query: Omit<RunQuery, 'project'>) => store.runs.list({ project, ...query }),
-      change: store.runs.change.bind(store.runs),
+      wishCancel: store.runs.wishCancel.bind(store.runs),
+      cancelTold: store.runs.cancelTold.bind(store.runs),
       end: store.runs.end.bind(store.runs),
       /** Whether one of a function has not ended, or something of it may be left. */
       areOpen: (name: string) => hasOpenRuns(store, { project, name }),

@@ -101,6 +101,7 @@ async function specOf(
     retry: { ...retry, exitCodes: retry.exitCodes ?? null },
     idempotent,
     concurrency: concurrencyOf(request),
+    throttle: throttleOf(request),
     network: { egress: network.egress },
     cpus: cpus ?? null,
     memoryMib: memoryMib ?? null,
@@ -119,6 +120,12 @@ function concurrencyOf({ concurrency }: DeployRequest): FunctionSpec['concurrenc
     return [{ limit: LIMITS.functions.concurrency.limit.default, key: null, onFull: 'queue' }];
   }
   return concurrency.map(({ key = null, ...rule }) => ({ ...rule, key }));
+}
+
+function throttleOf({ throttle }: DeployRequest): FunctionSpec['throttle'] {
+  if (!throttle) return null;
+  const { key = null, ...rule } = throttle;
+  return { ...rule, key };
 }
 
 /** @throws MayflyError invalid_request */

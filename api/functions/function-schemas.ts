@@ -4,6 +4,7 @@ import {
   FUNCTION_STATES,
   isFunctionName,
   ON_FULL,
+  ON_RATE,
   RETRIED_OUTCOMES,
 } from '../../model/functions/function.ts';
 import { LIMITS } from '../../model/limits.ts';
@@ -38,6 +39,14 @@ const concurrency = z.strictObject({
   onFull: z.enum(ON_FULL).default('queue'),
 });
 
+const throttle = z.strictObject({
+  limit: whole(limits.throttle.limit, 'runs'),
+  periodSeconds: seconds(limits.throttle.periodSeconds),
+  burst: whole(limits.throttle.burst, 'runs').default(1),
+  key: pointer.optional(),
+  onFull: z.enum(ON_RATE).default('queue'),
+});
+
 const backoff = z.strictObject({
   initialSeconds: z.number().min(0).max(limits.backoffSeconds.max).default(1),
   factor: z.number().min(1).max(10).default(2),
@@ -54,6 +63,8 @@ const retry = z.strictObject({
   exitCodes: z.array(z.int().min(1).max(255)).max(255).optional(),
   backoff: backoff.prefault({}),
 });
+
+const supersedes = ({ onFull }: z.output<typeof concurrency>) => onFull === 'cancel-running';
 
 export const deployFunction = z
   .strictObject({
@@ -90,6 +101,8 @@ export const deployFunction = z
     retry: retry.prefault({}),
     idempotent: z.boolean().default(false),
     concurrency: z.array(concurrency).max(limits.concurrency.rules).default([]),
+    throttle: throttle.optional(),
+    lateBinding: z.boolean().default(false),
     priority: z.int().min(0).max(9).default(0),
     network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
     cpus: whole(cpus, 'CPUs').optional(),
@@ -111,6 +124,14 @@ export const deployFunction = z
   .refine(({ command: text, argv }) => (text === undefined) !== (argv === undefined), {
     path: ['command'],
     message: 'must be set, or `argv`, and not both',
+  })
+  .refine(({ concurrency: rules }) => rules.filter(supersedes).length < 2, {
+    path: ['concurrency'],
+    message: 'has more than one rule with `cancel-running`',
+  })
+  .refine(({ concurrency: rules, priority }) => priority === 0 || !rules.some(supersedes), {
+    path: ['priority'],
+    message: 'means nothing with `cancel-running`: the newest run goes on',
   })
   .openapi('DeployFunction');
 export type DeployRequest = z.output<typeof deployFunction>;
@@ -134,6 +155,16 @@ const specAnswer = z.object({
   }),
   idempotent: z.boolean(),
   concurrency: z.array(z.object({ limit: z.int(), key: z.string().nullable(), onFull: z.enum(ON_FULL) })),
+  throttle: z
+    .object({
+      limit: z.int(),
+      periodSeconds: z.int(),
+      burst: z.int(),
+      key: z.string().nullable(),
+      onFull: z.enum(ON_RATE),
+    })
+    .nullable(),
+  lateBinding: z.boolean(),
   priority: z.int(),
   network: z.object({ egress: z.enum(['none', 'internet']) }),
   cpus: z.int().nullable(),

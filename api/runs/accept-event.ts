@@ -1,14 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
-import type { FunctionSpec, FunctionVersion } from '../../model/functions/function.ts';
-import { valueAt } from '../../model/functions/json-pointer.ts';
+import type { FunctionVersion } from '../../model/functions/function.ts';
 import { type RunRecord, runIdOf } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import type { InputSchemas } from '../functions/schema/input-schemas.ts';
 import type { KnownFunction } from './known-functions.ts';
+import { type QueueKeys, queueKeysOf } from './queue-keys.ts';
 
 /** By what two events are the same, and for how long. */
 export interface Sameness {
@@ -38,6 +38,8 @@ const NOTHING_YET = {
   cleanup: 'none',
   waitingFor: null,
   outcome: null,
+  skippedFor: null,
+  supersededBy: null,
   exitCode: null,
   signal: null,
   failure: null,
@@ -72,13 +74,13 @@ export async function acceptEvent(
     );
   }
   await refuseUnlessFits(schemas, version, event);
-  const keys = keysOf(version.spec, event);
+  const keys = queueKeysOf(version.spec, event);
   const dedupe = sha256(JSON.stringify([project, name, sameness.by, sameness.text ?? randomBytes(16).toString('hex')]));
   const isInline = event.json.length <= LIMITS.functions.inlineEventBytes;
   for (let epoch = 0; ; ) {
     const id = runIdOf(dedupe, epoch);
     const present = isInline ? null : await runs.get(id);
-    const run = present ?? runOf(id, { record, version }, arrival, { keys, dedupe, epoch });
+    const run = present ?? runOf(id, { record, version }, arrival, { ...keys, dedupe, epoch });
     if (!present) {
       if (!isInline) await runContents.put(id, `event/${digest}`, event.json);
       if (await runs.accept(run, isInline ? event.json : null)) return { run, isNew: true };
@@ -102,7 +104,7 @@ function runOf(
   id: string,
   { record, version }: KnownFunction,
   { event, digest, sameness, delaySeconds = 0, actor }: Arrival,
-  { keys, dedupe, epoch }: Pick<RunRecord, 'keys' | 'dedupe' | 'epoch'>,
+  { dedupe, epoch, ...keys }: QueueKeys & Pick<RunRecord, 'dedupe' | 'epoch'>,
 ): RunRecord {
   const now = Date.now();
   const at = new Date(now).toISOString();
@@ -122,7 +124,8 @@ function runOf(
     event: { id: eventId, source, type, time },
     eventBytes: event.json.length,
     eventDigest: digest,
-    keys,
+    ...keys,
+    lateBinding: version.spec.lateBinding,
     priority: version.spec.priority,
     dedupe,
     epoch,
@@ -148,20 +151,6 @@ async function refuseUnlessFits(
   if (problems.length === 0) return;
   const fields = problems.map(({ field, problem }) => ({ field: `data${field}`, problem }));
   throw new MayflyError('event_invalid', `Its data does not fit the schema of ${name}.`, { fields });
-}
-
-/** @throws MayflyError key_invalid */
-function keysOf({ concurrency }: FunctionSpec, { data }: ReceivedEvent): (string | null)[] {
-  return concurrency.map(({ key }) => {
-    if (key === null) return null;
-    const value = valueAt(data, key) ?? null;
-    const isScalar = typeof value !== 'object' || value === null;
-    const text = isScalar ? JSON.stringify(value) : '';
-    if (isScalar && Buffer.byteLength(text) <= LIMITS.functions.keyBytes) return text;
-    const problem = isScalar ? `has more than ${LIMITS.functions.keyBytes} bytes` : 'is an object or a list';
-    const fields = [{ field: `data${key}`, problem }];
-    throw new MayflyError('key_invalid', `What the concurrency key ${key} points to ${problem}.`, { fields });
-  });
 }
 
 export function sha256(bytes: string | Uint8Array): string {

@@ -1,5 +1,4 @@
 import type { RunRecord } from '../../model/functions/run.ts';
-import { UNDER_WAY } from '../../model/functions/run.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { requireRun } from './run-view.ts';
@@ -16,7 +15,10 @@ export async function cancelled(deps: RequestDeps, run: RunRecord, actor: OwnedA
   const at = new Date().toISOString();
   const ended = { outcome: 'cancelled', cancelledBy: actor, endedAt: at, updatedAt: at } as const;
   if (run.state !== 'ended' && !(await store.runs.end(id, ['delayed', 'queued'], ended, run.retentionDays))) {
-    if (await store.runs.change(id, UNDER_WAY, { cancelledBy: actor, updatedAt: at })) await sagas.cancelRun(id, actor);
+    if (await store.runs.wishCancel(id, { cancelledBy: actor, updatedAt: at })) {
+      await sagas.cancelRun(id, actor);
+      await store.runs.cancelTold(id);
+    }
   }
   return requireRun(deps, id);
 }

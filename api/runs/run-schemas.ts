@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, WAITS } from '../../model/functions/run.ts';
+import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, SKIPS, WAITS } from '../../model/functions/run.ts';
 import { ID_PATTERNS, isRunId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { offset } from '../commands/command-schemas.ts';
@@ -59,6 +59,11 @@ export const runAnswer = z
     cleanup: z.enum(CLEANUPS).openapi({ description: '`proved`: nothing of its machines is left' }),
     waitingFor: z.enum(WAITS).nullable().openapi({ description: 'Why it is no further' }),
     outcome: z.enum(RUN_OUTCOMES).nullable().openapi({ description: 'Written once' }),
+    skippedFor: z.enum(SKIPS).nullable().openapi({
+      description:
+        '`singleton`: others of its key were under way. `superseded`: a newer one took its place. `rate`: it came too soon after others',
+    }),
+    supersededBy: z.string().nullable().openapi({ description: 'The run that took its place' }),
     exitCode: z.int().nullable(),
     signal: z.string().nullable(),
     failure: failure.nullable(),

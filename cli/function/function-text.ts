@@ -49,6 +49,8 @@ function specFields(spec: Spec): [string, string][] {
     ],
     ['attempts', `${retry.maxAttempts}${spec.idempotent ? ', idempotent' : ''}`],
     ['at once', spec.concurrency.map(ruleText).join('; ')],
+    ...(spec.throttle ? [['begin', throttleText(spec.throttle)] as [string, string]] : []),
+    ['binding', spec.lateBinding ? 'the version that is active when a run is admitted' : 'the version of its event'],
     ['priority', String(spec.priority)],
     [
       'limits',
@@ -57,7 +59,20 @@ function specFields(spec: Spec): [string, string][] {
   ];
 }
 
+const OTHERS: Record<Spec['concurrency'][number]['onFull'], string> = {
+  queue: 'others wait',
+  skip: 'others are skipped',
+  'cancel-running': 'newer ones take the place of older ones',
+};
+
 function ruleText({ limit, key, onFull }: Spec['concurrency'][number]): string {
-  const of = key === null ? '' : ` of each ${key}`;
-  return `${limit}${of}, others ${onFull === 'skip' ? 'are skipped' : 'wait'}`;
+  return `${limit}${ofEach(key)}, ${OTHERS[onFull]}`;
+}
+
+function throttleText({ limit, periodSeconds, burst, key, onFull }: NonNullable<Spec['throttle']>): string {
+  return `${limit} in ${duration(periodSeconds * 1_000)}${ofEach(key)}, ${burst} at once, ${OTHERS[onFull]}`;
+}
+
+function ofEach(key: string | null): string {
+  return key === null ? '' : ` of each ${key}`;
 }

@@ -1,5 +1,5 @@
 import type { Schema } from 'mongoose';
-import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, type RunRecord } from '../../model/functions/run.ts';
+import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, type RunRecord, SKIPS } from '../../model/functions/run.ts';
 import type { StoredBytes } from '../mongo/bytes.ts';
 import {
   actorPart,
@@ -16,13 +16,19 @@ import {
 export interface QueueFields {
   /** Only while it is queued. */
   queued?: string;
-  /** Only before its admission: when something is to be done with it, whatever becomes of others. ISO 8601. */
+  /** When something is to be done with it, whatever becomes of others: before its admission, and while its cancel is to be told. ISO 8601. */
   wakeAt?: string;
   /** From its admission until nothing of it is left: whether its workflow has begun. */
   admitted?: 'not-begun' | 'begun';
   /** The slots that it holds, of its concurrency rules in their order, as long as it is admitted. */
   slot0?: string;
   slot1?: string;
+  /** The last that it took of its throttle, and what that is: see run-tickets.ts. Milliseconds since 1970. */
+  ticket?: string;
+  ticketAt?: number;
+  ticketUntil?: number;
+  /** How often it could not be admitted, for another reason than room. */
+  failedAdmissions?: number;
 }
 
 export type RunDocument = Omit<RunRecord, 'id'> &
@@ -45,6 +51,8 @@ export function runSchema(): Schema<RunDocument> {
     cleanup: { type: String, required: true, enum: CLEANUPS },
     waitingFor: NULLABLE_TEXT,
     outcome: { type: String, default: null, enum: [...RUN_OUTCOMES, null] },
+    skippedFor: { type: String, default: null, enum: [...SKIPS, null] },
+    supersededBy: NULLABLE_TEXT,
     exitCode: NULLABLE_NUMBER,
     signal: NULLABLE_TEXT,
     failure: SEALED,
@@ -53,6 +61,9 @@ export function runSchema(): Schema<RunDocument> {
     eventDigest: NAME,
     eventJson: SEALED,
     keys: SEALED,
+    throttleKey: SEALED,
+    lane: SEALED,
+    lateBinding: { type: Boolean, required: true },
     priority: NUMBER,
     dedupe: NAME,
     epoch: NUMBER,
@@ -78,6 +89,10 @@ export function runSchema(): Schema<RunDocument> {
     admitted: TEXT,
     slot0: TEXT,
     slot1: TEXT,
+    ticket: TEXT,
+    ticketAt: { type: Number },
+    ticketUntil: { type: Number },
+    failedAdmissions: { type: Number },
     removeAfter: TEXT,
   });
 }
@@ -91,6 +106,10 @@ export function recordOf({
   admitted: _admitted,
   slot0: _slot0,
   slot1: _slot1,
+  ticket: _ticket,
+  ticketAt: _ticketAt,
+  ticketUntil: _ticketUntil,
+  failedAdmissions: _failed,
   removeAfter: _removeAfter,
   ...rest
 }: RunDocument): RunRecord {

@@ -16,16 +16,15 @@ export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'wakeAt'> 
   if (state !== 'queued') return {};
   const since = new Date(Date.parse(acceptedAt) - priority * PRIORITY_MS).toISOString();
   const rank = `${since}-${String(run.seq).padStart(6, '0')}`;
-  const n = run.keys.findIndex((key) => key !== null);
   const ref = { project: run.project, name: run.function };
-  return { queued: `${prefixOf(ref)}/${keyOf(run, n)}/${rank}/${id}`, wakeAt: expiresAt };
+  return { queued: `${prefixOf(ref)}/${hashOf(run.lane)}/${rank}/${id}`, wakeAt: expiresAt };
 }
 
 export function prefixOf({ project, name }: FunctionRef): string {
   return `${project}/${name}`;
 }
 
-export function keyOf({ keys }: Pick<RunRecord, 'keys'>, rule: number): string {
-  const key = keys[rule] ?? null;
+/** A key as it stands in an index. */
+export function hashOf(key: string | null): string {
   return key === null ? NO_KEY : createHash('sha256').update(key).digest('hex').slice(0, KEY_LENGTH);
 }

@@ -1,7 +1,8 @@
 import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
-import type { Cleanup, RunOutcome, RunRecord, RunState } from '../../model/functions/run.ts';
+import { type Cleanup, type RunOutcome, type RunRecord, type RunState, UNDER_WAY } from '../../model/functions/run.ts';
 import { isRunId } from '../../model/ids.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { bytesOf } from '../mongo/bytes.ts';
 import { DUPLICATE_KEY, reaching, refusalsOf } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
@@ -19,6 +20,11 @@ export interface RunQuery extends PageQuery {
 
 export type RunChanges = Partial<Omit<RunRecord, 'id' | 'project' | 'function' | 'dedupe'>>;
 
+/** Who wants a run to end, and which run took its place, where one did. */
+export type CancelWish = { cancelledBy: Actor; updatedAt: string; supersededBy?: string };
+
+/** Who wants a run to end tells it at once, or has died. Milliseconds. */
+const TOLD_WITHIN_MS = 5_000;
 const ADMITTED = ['not-begun', 'begun'] as const;
 /** Frees its slots: nothing of it is left, or nobody can look. */
 const FREED = { admitted: 1, slot0: 1, slot1: 1 } as const;
@@ -109,6 +115,22 @@ export class Runs {
   async change(id: string, states: readonly RunState[], changes: RunChanges): Promise<boolean> {
     checkId(id);
     return this.#update({ _id: id, state: { $in: [...states] } }, { $set: this.#fields.sealed(id, changes) });
+  }
+
+  /**
+   * Writes down who wants one that is under way to end. Its workflow is told afterwards, and then {@link cancelTold}: who dies
+   * before that is found by the upkeep.
+   * @returns false: it is not under way
+   */
+  async wishCancel(id: string, changes: CancelWish): Promise<boolean> {
+    checkId(id);
+    const wakeAt = new Date(Date.parse(changes.updatedAt) + TOLD_WITHIN_MS).toISOString();
+    return this.#update({ _id: id, state: { $in: [...UNDER_WAY] } }, { $set: { ...changes, wakeAt } });
+  }
+
+  async cancelTold(id: string): Promise<void> {
+    checkId(id);
+    await this.#update({ _id: id, state: { $in: [...UNDER_WAY] } }, { $unset: { wakeAt: 1 } });
   }
 
   /**

@@ -22,7 +22,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   functionVersions: ['spec'],
   functionFiles: ['bytes'],
   hooks: ['secrets', 'filter'],
-  runs: ['failure', 'event', 'eventJson', 'keys', 'attempts', 'result', 'artifacts'],
+  runs: ['failure', 'event', 'eventJson', 'keys', 'throttleKey', 'lane', 'attempts', 'result', 'artifacts'],
   runContents: ['bytes'],
   commands: ['spec', 'failure.message', 'reason'],
   launches: ['env', 'stdin'],

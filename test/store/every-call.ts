@@ -455,6 +455,8 @@ export function callsOf(store: Store): Calls {
       change: () => runs.change(runId(1), ['queued'], { waitingFor: 'concurrency' }),
       begin: () => runs.begin(runId(1), ['preparing'], { tries: 1 }),
       end: () => runs.end(runId(3), ['queued'], { outcome: 'cancelled', endedAt: at }, 7),
+      wishCancel: () => runs.wishCancel(runId(1), { cancelledBy: actor, updatedAt: at }),
+      cancelTold: () => runs.cancelTold(runId(1)),
       free: () => runs.free(runId(3), { cleanup: 'proved' }),
       requeue: () => runs.requeue(runRecord(1), { waitingFor: 'capacity' }),
       past: () => runs.past('', '2999-01-01T00:00:00.000Z', 5),
@@ -465,7 +467,13 @@ export function callsOf(store: Store): Calls {
       functions: () => runQueue.functions(),
       due: () => runQueue.due('2999-01-01T00:00:00.000Z', 5),
       enqueue: () => runQueue.enqueue(runRecord(2)),
-      admit: () => runQueue.admit(runRecord(2), [{ limit: 2, key: null, onFull: 'queue' }], at),
+      admit: () => {
+        const throttle = { limit: 1, periodSeconds: 1, burst: 1, key: null, onFull: 'queue' } as const;
+        return runQueue.admit(runRecord(2), { concurrency: [{ limit: 2, key: null, onFull: 'queue' }], throttle }, at);
+      },
+      behind: () => runQueue.behind(runRecord(2), 5),
+      holders: () => runQueue.holders(runRecord(2), 0),
+      failed: () => runQueue.failed(runId(1)),
       count: () => runQueue.count(aFunction, 5),
     },
     runContents: {

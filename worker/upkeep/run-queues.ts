@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type RunRecord, runIdOf } from '../../model/functions/run.ts';
+import { type RunRecord, runIdOf, UNDER_WAY } from '../../model/functions/run.ts';
 import { runInputOf } from '../../model/functions/run-saga.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
@@ -16,14 +16,14 @@ const BEING_DELETED_MS = 5_000;
 /** Of one look. */
 const AT_ONCE = 500;
 
-/** Looks at what nobody tells of: runs that are due or have expired, queues without a dispatcher, functions that go with their last run. */
+/** Looks at what nobody tells of: runs that are due, have expired, or were cancelled by somebody who died before telling, queues without a dispatcher, functions that go with their last run. */
 export class RunQueues {
   /** By `<project>/<name>`, when its dispatcher was asked for. Milliseconds since 1970. */
   readonly #ensuredAt = new Map<string, number>();
 
   constructor(
     private readonly store: Store,
-    private readonly reconciliation: Pick<Reconciliation, 'ensureDispatcher' | 'startRun'>,
+    private readonly reconciliation: Pick<Reconciliation, 'cancelRun' | 'ensureDispatcher' | 'startRun'>,
     private readonly logger: Logger,
   ) {}
 
@@ -82,9 +82,15 @@ export class RunQueues {
   async #wake(): Promise<void> {
     const now = new Date().toISOString();
     for (const run of await this.store.runQueue.due(now, AT_ONCE)) {
-      if (run.expiresAt <= now) await this.#expire(run, now);
+      if (UNDER_WAY.some((state) => state === run.state)) await this.#tellOfCancel(run);
+      else if (run.expiresAt <= now) await this.#expire(run, now);
       else await this.store.runQueue.enqueue(run);
     }
+  }
+
+  async #tellOfCancel({ id, cancelledBy }: RunRecord): Promise<void> {
+    if (cancelledBy) await this.reconciliation.cancelRun(id, cancelledBy);
+    await this.store.runs.cancelTold(id);
   }
 
   async #expire(run: RunRecord, at: string): Promise<void> {

@@ -1,0 +1,61 @@
+// @module-tag full
+import { afterAll, beforeAll, expect } from 'vitest';
+import { TestDoor } from '../support/door.ts';
+import { TestFunctions } from '../support/functions.ts';
+import { useSagaCases } from '../support/saga-cases.ts';
+
+/** The rules of a queue, with whole runs. */
+const { test, mayfly: all } = useSagaCases();
+let door: TestDoor;
+let functions: TestFunctions;
+beforeAll(async () => {
+  door = await TestDoor.open(all());
+  functions = new TestFunctions(door);
+});
+afterAll(() => door.close());
+
+test('of three events at once the last one runs; the others are cancelled and proved gone before it begins, or skipped (case 24)', async () => {
+  const concurrency = [{ limit: 1, onFull: 'cancel-running' }];
+  const name = await functions.deploy('case "$(cat)" in *last*) ;; *) sleep 1000 ;; esac', { concurrency });
+  const first = await functions.trigger(name, { n: 1 });
+  await functions.until(first.id, ({ state }) => state === 'running');
+  const second = await functions.trigger(name, { n: 2 });
+  const last = await functions.trigger(name, { n: 'last' });
+  const over = await functions.over(last);
+  expect(over).toMatchObject({ outcome: 'succeeded', skippedFor: null, cleanup: 'proved' });
+  for (const { id } of [first, second]) {
+    const run = await functions.get(id);
+    expect(run).toMatchObject({
+      outcome: expect.toBeOneOf(['cancelled', 'skipped']),
+      cleanup: expect.toBeOneOf(['none', 'proved']),
+    });
+    expect(run.supersededBy).toBeTypeOf('string');
+    for (const { sandboxId } of run.attempts) {
+      const proof = (await all().store.sandboxes.get(sandboxId))?.proof;
+      expect(Date.parse(over.attempts[0]?.begunAt ?? '')).toBeGreaterThanOrEqual(Date.parse(proof?.provedAt ?? ''));
+    }
+  }
+});
+
+test('a throttle has runs begin one after another, each not before its time', async () => {
+  const name = await functions.deploy('true', { throttle: { limit: 1, periodSeconds: 2 } });
+  const runs = await Promise.all([1, 2, 3].map((n) => functions.trigger(name, { n })));
+  const over = await Promise.all(runs.map((run) => functions.over(run)));
+  const admitted = over.map(({ admittedAt }) => Date.parse(admittedAt ?? '')).toSorted((a, b) => a - b);
+  for (const [n, at] of admitted.entries())
+    if (n > 0) expect(at - (admitted[n - 1] ?? 0)).toBeGreaterThanOrEqual(2_000);
+});
+
+test('what is bound late runs what is active when it begins; all else what it was accepted for (case 27)', async () => {
+  const names = [await functions.deploy('echo one', { lateBinding: true }), await functions.deploy('echo one')];
+  const outputs: string[] = [];
+  for (const name of names) {
+    await functions.pause(name);
+    const run = await functions.trigger(name);
+    await functions.deployAs(name, 'echo two');
+    await functions.resume(name);
+    await functions.over(run);
+    outputs.push(await functions.output(run.id));
+  }
+  expect(outputs).toEqual(['two\n', 'one\n']);
+});
