@@ -1,5 +1,7 @@
 import type {
+  Batching,
   ConcurrencyRule,
+  Debounce,
   FunctionRecord,
   FunctionSpec,
   RetryPolicy,
@@ -56,6 +58,10 @@ export interface DeployFunction {
     /** `@default` queue */
     onFull?: ThrottleRule['onFull'];
   };
+  /** Events gather until none has come for a period; then the newest runs, for all of them. `@default` each runs */
+  debounce?: Omit<Debounce, 'key'> & { key?: string };
+  /** Events gather, and one run has them all; not together with `debounce`. `@default` each runs by itself */
+  batch?: Omit<Batching, 'key'> & { key?: string };
   /** Runs are of the version that is active when they are admitted. `@default` false: of the one that their event was accepted for */
   lateBinding?: boolean;
   /** 0 to 9: ahead of runs that were accepted up to so many minutes before. `@default` 0 */

@@ -12,6 +12,8 @@ type Hidden =
   | 'throttleKey'
   | 'lane'
   | 'lateBinding'
+  | 'gathering'
+  | 'gatheringKey'
   | 'dedupe'
   | 'dedupeUntil'
   | 'epoch'

@@ -135,6 +135,12 @@ export const LIMITS = {
     /** Of one key, or of all runs. `@default` what a function has that names none */
     concurrency: { rules: 2, limit: { min: 1, max: 1_000, default: 100 } },
     throttle: { limit: { min: 1, max: 10_000 }, periodSeconds: { min: 1, max: 86_400 }, burst: { min: 1, max: 1_000 } },
+    debounce: { periodSeconds: { min: 1, max: 86_400 }, maxWaitSeconds: { min: 1, max: 604_800 } },
+    /** Events that one run stands for: then their time is over. */
+    debounced: 1_000,
+    batching: { maxSize: { min: 1, max: 100 }, maxWaitSeconds: { min: 1, max: 300 } },
+    /** Of all events of a batch. */
+    batchBytes: 26_214_400,
     /** That fail, for another reason than room, until a run that waits is given up. */
     failedAdmissions: 5,
     /** Of the value of a key, as JSON. */

@@ -18,6 +18,7 @@ import { Output } from './commands/output.ts';
 import { FunctionFiles } from './functions/function-files.ts';
 import { FunctionVersions } from './functions/function-versions.ts';
 import { Functions } from './functions/functions.ts';
+import { GatheredRuns } from './functions/gathered-runs.ts';
 import { Hooks } from './functions/hooks.ts';
 import { RunContents } from './functions/run-contents.ts';
 import { RunQueue } from './functions/run-queue.ts';
@@ -93,6 +94,7 @@ export interface Store {
   hooks: Hooks;
   runs: Runs;
   runQueue: RunQueue;
+  gatheredRuns: GatheredRuns;
   runContents: RunContents;
   certificates: Certificates;
   activity: Activities;
@@ -177,6 +179,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     hooks: new Hooks(connection, sealing),
     runs: new Runs(connection, sealing),
     runQueue: new RunQueue(connection, sealing),
+    gatheredRuns: new GatheredRuns(connection, sealing),
     runContents: new RunContents(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),

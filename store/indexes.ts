@@ -37,6 +37,8 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     { project: 1, outcome: 1, acceptedAt: -1, _id: -1 },
     { admitted: 1 },
     { queued: 1 },
+    { gathers: 1 },
+    { untold: 1, state: 1 },
     { wakeAt: 1 },
     { removeAfter: 1 },
   ],

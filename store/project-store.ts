@@ -221,6 +221,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       /** Whether one of a function has not ended, or something of it may be left. */
       areOpen: (name: string) => hasOpenRuns(store, { project, name }),
     },
+    gatheredRuns: { wakeIfFull: store.gatheredRuns.wakeIfFull.bind(store.gatheredRuns) },
     /** Of a run that was found to be the caller's. */
     runContents: {
       put: store.runContents.put.bind(store.runContents),

@@ -2,12 +2,27 @@ import { MayflyError } from '../../model/errors.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import type { Store } from '../../store/connect.ts';
 
-/** The event of a run, wherever it is kept. @throws MayflyError function_gone: it is not there any more */
-export async function storedEvent(
-  { runs, runContents }: Pick<Store, 'runs' | 'runContents'>,
-  { id, eventDigest }: Pick<RunRecord, 'id' | 'eventDigest'>,
-): Promise<Uint8Array> {
+type Stores = Pick<Store, 'runs' | 'runContents'>;
+type Of = Pick<RunRecord, 'id' | 'eventDigest' | 'isBatch' | 'events'>;
+
+/** The event of a run, wherever it is kept; of a batch the array of its events. @throws MayflyError function_gone: it is not there any more */
+export async function storedEvent(stores: Stores, run: Of): Promise<Uint8Array> {
+  if (!run.isBatch) return ownEvent(stores, run);
+  const pieces: Uint8Array[] = [];
+  for (const { runId } of run.events) {
+    const member = await stores.runs.get(runId);
+    if (!member) throw gone(runId);
+    pieces.push(Buffer.from(pieces.length === 0 ? '[' : ','), await ownEvent(stores, member));
+  }
+  return Buffer.concat([...pieces, Buffer.from(']')]);
+}
+
+async function ownEvent({ runs, runContents }: Stores, { id, eventDigest }: Of): Promise<Uint8Array> {
   const event = (await runs.eventOf(id)) ?? (await runContents.get(id, `event/${eventDigest}`));
   if (event) return event;
-  throw new MayflyError('function_gone', `The event of ${id} is not there any more.`);
+  throw gone(id);
+}
+
+function gone(id: string): MayflyError {
+  return new MayflyError('function_gone', `The event of ${id} is not there any more.`);
 }

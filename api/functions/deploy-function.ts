@@ -101,7 +101,9 @@ async function specOf(
     retry: { ...retry, exitCodes: retry.exitCodes ?? null },
     idempotent,
     concurrency: concurrencyOf(request),
-    throttle: throttleOf(request),
+    throttle: keyed(request.throttle),
+    debounce: keyed(request.debounce),
+    batch: keyed(request.batch),
     network: { egress: network.egress },
     cpus: cpus ?? null,
     memoryMib: memoryMib ?? null,
@@ -122,10 +124,10 @@ function concurrencyOf({ concurrency }: DeployRequest): FunctionSpec['concurrenc
   return concurrency.map(({ key = null, ...rule }) => ({ ...rule, key }));
 }
 
-function throttleOf({ throttle }: DeployRequest): FunctionSpec['throttle'] {
-  if (!throttle) return null;
-  const { key = null, ...rule } = throttle;
-  return { ...rule, key };
+function keyed<T extends object>(
+  rule: (T & { key?: string | undefined }) | undefined,
+): (T & { key: string | null }) | null {
+  return rule ? { ...rule, key: rule.key ?? null } : null;
 }
 
 /** @throws MayflyError invalid_request */

@@ -47,6 +47,18 @@ const throttle = z.strictObject({
   onFull: z.enum(ON_RATE).default('queue'),
 });
 
+const debounce = z.strictObject({
+  periodSeconds: seconds(limits.debounce.periodSeconds),
+  maxWaitSeconds: seconds(limits.debounce.maxWaitSeconds),
+  key: pointer.optional(),
+});
+
+const batch = z.strictObject({
+  maxSize: whole(limits.batching.maxSize, 'events'),
+  maxWaitSeconds: seconds(limits.batching.maxWaitSeconds),
+  key: pointer.optional(),
+});
+
 const backoff = z.strictObject({
   initialSeconds: z.number().min(0).max(limits.backoffSeconds.max).default(1),
   factor: z.number().min(1).max(10).default(2),
@@ -102,6 +114,8 @@ export const deployFunction = z
     idempotent: z.boolean().default(false),
     concurrency: z.array(concurrency).max(limits.concurrency.rules).default([]),
     throttle: throttle.optional(),
+    debounce: debounce.optional(),
+    batch: batch.optional(),
     lateBinding: z.boolean().default(false),
     priority: z.int().min(0).max(9).default(0),
     network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
@@ -132,6 +146,29 @@ export const deployFunction = z
   .refine(({ concurrency: rules, priority }) => priority === 0 || !rules.some(supersedes), {
     path: ['priority'],
     message: 'means nothing with `cancel-running`: the newest run goes on',
+  })
+  .refine((wish) => wish.debounce === undefined || wish.batch === undefined, {
+    path: ['batch'],
+    message: 'must not be set together with `debounce`',
+  })
+  .refine(({ debounce: rule }) => rule === undefined || rule.maxWaitSeconds >= rule.periodSeconds, {
+    path: ['debounce', 'maxWaitSeconds'],
+    message: 'must not be less than `periodSeconds`',
+  })
+  .superRefine(({ batch: of, concurrency: rules, throttle: rate }, c) => {
+    if (of === undefined) return;
+    const keyed = [
+      ...rules.map(({ key }, n) => ({ key, path: ['concurrency', n, 'key'] })),
+      { key: rate?.key, path: ['throttle', 'key'] },
+    ];
+    for (const { key, path } of keyed) {
+      if (key === undefined || key === of.key) continue;
+      c.addIssue({
+        code: 'custom',
+        path,
+        message: 'must be that of `batch`: the events of a batch have one value there',
+      });
+    }
   })
   .openapi('DeployFunction');
 export type DeployRequest = z.output<typeof deployFunction>;
@@ -164,6 +201,8 @@ const specAnswer = z.object({
       onFull: z.enum(ON_RATE),
     })
     .nullable(),
+  debounce: z.object({ periodSeconds: z.int(), maxWaitSeconds: z.int(), key: z.string().nullable() }).nullable(),
+  batch: z.object({ maxSize: z.int(), maxWaitSeconds: z.int(), key: z.string().nullable() }).nullable(),
   lateBinding: z.boolean(),
   priority: z.int(),
   network: z.object({ egress: z.enum(['none', 'internet']) }),

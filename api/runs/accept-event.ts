@@ -8,7 +8,7 @@ import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import type { InputSchemas } from '../functions/schema/input-schemas.ts';
 import type { KnownFunction } from './known-functions.ts';
-import { type QueueKeys, queueKeysOf } from './queue-keys.ts';
+import { gatheringOf, type QueueKeys, queueKeysOf } from './queue-keys.ts';
 
 /** By what two events are the same, and for how long. */
 export interface Sameness {
@@ -51,6 +51,8 @@ const NOTHING_YET = {
   failedStarts: 0,
   result: null,
   artifacts: [],
+  isBatch: false,
+  batch: null,
   cancelledBy: null,
 } as const;
 
@@ -60,7 +62,7 @@ const NOTHING_YET = {
  * @throws MayflyError event_conflict, idempotency_key_reused, event_too_large, event_invalid, schema_too_slow, key_invalid
  */
 export async function acceptEvent(
-  { runs, runContents }: Pick<ProjectStore, 'runs' | 'runContents'>,
+  { runs, runContents, gatheredRuns }: Pick<ProjectStore, 'runs' | 'runContents' | 'gatheredRuns'>,
   schemas: InputSchemas,
   { record, version }: KnownFunction,
   arrival: Arrival,
@@ -83,7 +85,10 @@ export async function acceptEvent(
     const run = present ?? runOf(id, { record, version }, arrival, { ...keys, dedupe, epoch });
     if (!present) {
       if (!isInline) await runContents.put(id, `event/${digest}`, event.json);
-      if (await runs.accept(run, isInline ? event.json : null)) return { run, isNew: true };
+      if (await runs.accept(run, isInline ? event.json : null)) {
+        if (run.waitingFor === 'batch') await gatheredRuns.wakeIfFull(run, version.spec.batch?.maxSize ?? 1);
+        return { run, isNew: true };
+      }
     }
     const found = present ?? (await runs.get(id));
     if (!found) continue; // it was removed meanwhile: its place is free
@@ -111,6 +116,8 @@ function runOf(
   const due = now + delaySeconds * 1_000;
   const after = (from: number, ms: number) => new Date(from + ms).toISOString();
   const { id: eventId, source, type, time = null } = event.attributes;
+  const isDelayed = delaySeconds > 0;
+  const gathering = gatheringOf(version.spec);
   return {
     ...NOTHING_YET,
     attempts: [],
@@ -120,11 +127,14 @@ function runOf(
     function: record.name,
     version: version.version,
     versionDigest: version.digest,
-    state: delaySeconds > 0 ? 'delayed' : 'queued',
+    state: isDelayed || gathering ? 'delayed' : 'queued',
+    waitingFor: (!isDelayed && gathering?.kind) || null,
     event: { id: eventId, source, type, time },
     eventBytes: event.json.length,
     eventDigest: digest,
     ...keys,
+    gathering,
+    events: [],
     lateBinding: version.spec.lateBinding,
     priority: version.spec.priority,
     dedupe,
@@ -132,7 +142,7 @@ function runOf(
     dedupeUntil: after(now, LIMITS.functions.dedupeHours[sameness.by] * HOUR_MS),
     acceptedAt: at,
     seq: sequence++ % 1_000_000,
-    dueAt: delaySeconds > 0 ? after(due, 0) : null,
+    dueAt: isDelayed ? after(due, 0) : null,
     expiresAt: after(due, version.spec.maxEventAgeSeconds * 1_000),
     updatedAt: at,
     retentionDays: version.spec.retentionDays,

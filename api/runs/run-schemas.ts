@@ -69,6 +69,23 @@ export const runAnswer = z
     failure: failure.nullable(),
     event: z.object({ id: z.string(), source: z.string(), type: z.string(), time: z.string().nullable() }),
     eventBytes: z.int(),
+    events: z
+      .array(
+        z.object({
+          runId: z.string().openapi({ description: 'The run by which it was accepted' }),
+          id: z.string(),
+          source: z.string(),
+          type: z.string(),
+          time: z.string().nullable(),
+          bytes: z.int(),
+        }),
+      )
+      .openapi({
+        description:
+          'Of a batch, those that it has; of a debounced run, those that it stands for, with its own; else none',
+      }),
+    isBatch: z.boolean(),
+    batch: z.string().nullable().openapi({ description: 'The run that has its event, together with others' }),
     priority: z.int(),
     attempts: z.array(attempt).openapi({ description: 'Each a sandbox of its own, and at most one started process' }),
     result: z

@@ -12,6 +12,8 @@ export function runView(run: RunRecord): z.infer<typeof runAnswer> {
     throttleKey: _throttle,
     lane: _lane,
     lateBinding: _binding,
+    gathering: _gathering,
+    gatheringKey: _gatheringKey,
     dedupe: _dedupe,
     dedupeUntil: _until,
     epoch: _epoch,

@@ -50,6 +50,7 @@ function specFields(spec: Spec): [string, string][] {
     ['attempts', `${retry.maxAttempts}${spec.idempotent ? ', idempotent' : ''}`],
     ['at once', spec.concurrency.map(ruleText).join('; ')],
     ...(spec.throttle ? [['begin', throttleText(spec.throttle)] as [string, string]] : []),
+    ...gatheringField(spec),
     ['binding', spec.lateBinding ? 'the version that is active when a run is admitted' : 'the version of its event'],
     ['priority', String(spec.priority)],
     [
@@ -67,6 +68,20 @@ const OTHERS: Record<Spec['concurrency'][number]['onFull'], string> = {
 
 function ruleText({ limit, key, onFull }: Spec['concurrency'][number]): string {
   return `${limit}${ofEach(key)}, ${OTHERS[onFull]}`;
+}
+
+function gatheringField({ debounce, batch }: Spec): [string, string][] {
+  const most = (seconds: number) => `${duration(seconds * 1_000)} at most`;
+  if (debounce) {
+    const { key, periodSeconds, maxWaitSeconds } = debounce;
+    return [
+      [
+        'gather',
+        `the newest${ofEach(key)} after ${duration(periodSeconds * 1_000)} without another, ${most(maxWaitSeconds)}`,
+      ],
+    ];
+  }
+  return batch ? [['gather', `${batch.maxSize}${ofEach(batch.key)} in a batch, ${most(batch.maxWaitSeconds)}`]] : [];
 }
 
 function throttleText({ limit, periodSeconds, burst, key, onFull }: NonNullable<Spec['throttle']>): string {

@@ -32,6 +32,24 @@ export interface ThrottleRule {
   onFull: OnRate;
 }
 
+/**
+ * Has the events of a key gather, until none has come for `periodSeconds`, or the first has waited `maxWaitSeconds`; then the
+ * newest by its time runs, for all of them.
+ */
+export interface Debounce {
+  periodSeconds: number;
+  maxWaitSeconds: number;
+  /** JSON Pointer into the data of an event; null: all gather together. */
+  key: string | null;
+}
+
+/** Has the events of a key gather, until there are `maxSize`, or the first has waited `maxWaitSeconds`; then one run has them all. */
+export interface Batching {
+  maxSize: number;
+  maxWaitSeconds: number;
+  key: string | null;
+}
+
 /** Outcomes after which another attempt may be made. */
 export const RETRIED_OUTCOMES = ['failed', 'timed-out', 'unknown'] as const;
 export type RetriedOutcome = (typeof RETRIED_OUTCOMES)[number];
@@ -69,6 +87,9 @@ export interface FunctionSpec {
   concurrency: ConcurrencyRule[];
   /** Null: they begin as soon as its concurrency lets them. */
   throttle: ThrottleRule | null;
+  /** Not both of them: how its events gather; null: each runs by itself. */
+  debounce: Debounce | null;
+  batch: Batching | null;
   /** Whether a run is of the version that is active when it is admitted, and not of the one that its event was accepted for. */
   lateBinding: boolean;
   /** 0 … 9: a run is ahead of those that were accepted up to so many minutes before it, within its key. */

@@ -40,7 +40,7 @@ export const CLEANUPS = ['none', 'pending', 'proved', 'unproved'] as const;
 export type Cleanup = (typeof CLEANUPS)[number];
 
 /** Why a run is no further. */
-export const WAITS = ['concurrency', 'throttle', 'capacity', 'retry', 'host'] as const;
+export const WAITS = ['debounce', 'batch', 'concurrency', 'throttle', 'capacity', 'retry', 'host'] as const;
 export type Wait = (typeof WAITS)[number];
 
 /**
@@ -80,6 +80,17 @@ export interface EventIdentity {
   /** RFC 3339; null: its producer gave none. */
   time: string | null;
 }
+
+/** An event that a run has beside others, or in place of others, and the run by which it was accepted. */
+export interface GatheredEvent extends EventIdentity {
+  runId: string;
+  bytes: number;
+}
+
+/** How long events of a key gather before one of them runs, or all at once. */
+export type Gathering =
+  | { kind: 'debounce'; periodMs: number; maxWaitMs: number }
+  | { kind: 'batch'; maxSize: number; maxWaitMs: number };
 
 /** The result as it was fetched; its bytes are kept apart. */
 export interface RunResult {
@@ -131,6 +142,16 @@ export interface RunRecord {
   throttleKey: string | null;
   /** Of those with the same one comes after another, in the order in which they were accepted; null: of all without any. */
   lane: string | null;
+  /** How its event gathers with others; null: it does not. */
+  gathering: Gathering | null;
+  /** The value of the key by which it gathers. */
+  gatheringKey: string | null;
+  /** Those that gathered, its own among them: in whose place it is, or which it has; empty: its own event alone. */
+  events: GatheredEvent[];
+  /** It has no event of its own, but all of `events`. */
+  isBatch: boolean;
+  /** The run that has its event together with others; null: it has it itself. */
+  batch: string | null;
   /** Its version is the active one when it is admitted. */
   lateBinding: boolean;
   priority: number;

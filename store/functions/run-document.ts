@@ -1,4 +1,4 @@
-import type { Schema } from 'mongoose';
+import { Schema } from 'mongoose';
 import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, type RunRecord, SKIPS } from '../../model/functions/run.ts';
 import type { StoredBytes } from '../mongo/bytes.ts';
 import {
@@ -16,6 +16,10 @@ import {
 export interface QueueFields {
   /** Only while it is queued. */
   queued?: string;
+  /** Only while it gathers with others: see gathered-runs.ts. */
+  gathers?: string;
+  /** Of a batch: what became of it is to be written to the runs of its events. */
+  untold?: 'members';
   /** When something is to be done with it, whatever becomes of others: before its admission, and while its cancel is to be told. ISO 8601. */
   wakeAt?: string;
   /** From its admission until nothing of it is left: whether its workflow has begun. */
@@ -64,6 +68,11 @@ export function runSchema(): Schema<RunDocument> {
     throttleKey: SEALED,
     lane: SEALED,
     lateBinding: { type: Boolean, required: true },
+    gathering: { type: Schema.Types.Mixed, default: null },
+    gatheringKey: SEALED,
+    events: SEALED,
+    isBatch: { type: Boolean, required: true },
+    batch: NULLABLE_TEXT,
     priority: NUMBER,
     dedupe: NAME,
     epoch: NUMBER,
@@ -85,6 +94,8 @@ export function runSchema(): Schema<RunDocument> {
     cancelledBy: { type: actorPart(), default: null },
     createdBy: { type: actorPart(), required: true },
     queued: TEXT,
+    gathers: TEXT,
+    untold: TEXT,
     wakeAt: TEXT,
     admitted: TEXT,
     slot0: TEXT,
@@ -102,6 +113,8 @@ export function recordOf({
   _id,
   eventJson: _event,
   queued: _queued,
+  gathers: _gathers,
+  untold: _untold,
   wakeAt: _wakeAt,
   admitted: _admitted,
   slot0: _slot0,

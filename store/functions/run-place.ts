@@ -10,14 +10,35 @@ const KEY_LENGTH = 24;
 export const NO_KEY = '-';
 
 /** Where a run stands before its admission. */
-export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'wakeAt'> {
-  const { id, state, acceptedAt, priority, dueAt, expiresAt } = run;
+export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'gathers' | 'wakeAt'> {
+  const { id, state, acceptedAt, priority, dueAt, expiresAt, gathering } = run;
+  if (gathering && isGathering(run)) {
+    const ms = gathering.kind === 'debounce' ? gathering.periodMs : gathering.maxWaitMs;
+    const since = gatheringSince(run);
+    const place = `${since}-${String(run.seq).padStart(6, '0')}/${id}`;
+    return { gathers: `${gatheringPrefix(run)}/${place}`, wakeAt: new Date(Date.parse(since) + ms).toISOString() };
+  }
   if (state === 'delayed') return { wakeAt: dueAt ?? acceptedAt };
   if (state !== 'queued') return {};
   const since = new Date(Date.parse(acceptedAt) - priority * PRIORITY_MS).toISOString();
   const rank = `${since}-${String(run.seq).padStart(6, '0')}`;
   const ref = { project: run.project, name: run.function };
   return { queued: `${prefixOf(ref)}/${hashOf(run.lane)}/${rank}/${id}`, wakeAt: expiresAt };
+}
+
+/** Whether it is one of those that gather now. */
+export function isGathering({ state, waitingFor, batch }: RunRecord): boolean {
+  return state === 'delayed' && batch === null && (waitingFor === 'debounce' || waitingFor === 'batch');
+}
+
+/** ISO 8601. */
+export function gatheringSince({ acceptedAt, dueAt }: RunRecord): string {
+  return dueAt ?? acceptedAt;
+}
+
+/** Of those with the same key. */
+export function gatheringPrefix({ project, function: name, gatheringKey }: RunRecord): string {
+  return `${prefixOf({ project, name })}/${hashOf(gatheringKey)}`;
 }
 
 export function prefixOf({ project, name }: FunctionRef): string {

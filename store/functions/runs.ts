@@ -29,7 +29,7 @@ const ADMITTED = ['not-begun', 'begun'] as const;
 /** Frees its slots: nothing of it is left, or nobody can look. */
 const FREED = { admitted: 1, slot0: 1, slot1: 1 } as const;
 /** Nobody admits it any more. */
-const UNQUEUED = { queued: 1, wakeAt: 1 } as const;
+const UNQUEUED = { queued: 1, gathers: 1, wakeAt: 1 } as const;
 const DAY_MS = 86_400_000;
 
 /** The runs of functions, one document each, `_id` = run id, which is made of what makes two events the same. */
@@ -51,7 +51,12 @@ export class Runs {
    */
   accept({ id, ...rest }: RunRecord, eventJson: Uint8Array | null): Promise<boolean> {
     checkId(id);
-    const fields = { ...rest, eventJson: eventJson && Buffer.from(eventJson), ...placeOf({ id, ...rest }) };
+    const fields = {
+      ...rest,
+      eventJson: eventJson && Buffer.from(eventJson),
+      ...placeOf({ id, ...rest }),
+      ...(rest.isBatch && { untold: 'members' }),
+    };
     return this.#accepted.add({ ...this.#fields.sealed(id, fields), _id: id });
   }
 
@@ -135,19 +140,20 @@ export class Runs {
 
   /**
    * Writes how one ended; who comes later changes nothing of it.
-   * @param states those in which it may be
-   * @returns false: it had ended, or is in another state
+   * @param states those in which it may be @param batch that which has its event; null: none
+   * @returns false: it had ended, is in another state, or its event is in another batch
    */
   async end(
     id: string,
     states: readonly Exclude<RunState, 'ended'>[],
     changes: RunChanges & { outcome: RunOutcome; endedAt: string },
     retentionDays: number,
+    batch: string | null = null,
   ): Promise<boolean> {
     checkId(id);
     const removeAfter = new Date(Date.parse(changes.endedAt) + retentionDays * DAY_MS).toISOString();
     const set = { ...this.#fields.sealed(id, changes), state: 'ended', waitingFor: null, removeAfter };
-    return this.#update({ _id: id, state: { $in: [...states] } }, { $set: set, $unset: UNQUEUED });
+    return this.#update({ _id: id, state: { $in: [...states] }, batch }, { $set: set, $unset: UNQUEUED });
   }
 
   /** Gives its slots back. */

@@ -169,7 +169,7 @@ export function callsOf(store: Store): Calls {
     sentContexts,
   } = store;
   const { playbooks, playbookParts } = store;
-  const { functions, functionVersions, functionFiles, hooks, runs, runQueue, runContents } = store;
+  const { functions, functionVersions, functionFiles, hooks, runs, runQueue, gatheredRuns, runContents } = store;
   const sent = async () => {
     const id = await sentContexts.begin('default', 'b'.repeat(64));
     await sentContexts.put(id, 0, Buffer.from('x'));
@@ -475,6 +475,17 @@ export function callsOf(store: Store): Calls {
       holders: () => runQueue.holders(runRecord(2), 0),
       failed: () => runQueue.failed(runId(1)),
       count: () => runQueue.count(aFunction, 5),
+    },
+    gatheredRuns: {
+      group: () => gatheredRuns.group(runRecord(2), 5),
+      gather: () => gatheredRuns.gather(runRecord(2)),
+      wakeIfFull: () => gatheredRuns.wakeIfFull(runRecord(2), 1),
+      postpone: () => gatheredRuns.postpone(runRecord(2), at, at),
+      claim: () => gatheredRuns.claim(runId(2), []),
+      release: () => gatheredRuns.release(runRecord(2), { events: [], eventBytes: 1 }),
+      join: () => gatheredRuns.join(runId(2), runId(1)),
+      untold: () => gatheredRuns.untold(5),
+      told: () => gatheredRuns.told(runId(2)),
     },
     runContents: {
       put: () => runContents.put(runId(1), 'result', Buffer.from('x')),

@@ -19,10 +19,11 @@ const rules = { concurrency: [], throttle: null };
 beforeAll(async () => {
   server = await startStoreServer();
   store = await openStore(server.uri, {});
-  const asked: Pick<Reconciliation, 'cancelRun' | 'ensureDispatcher' | 'startRun'> = {
+  const asked: Pick<Reconciliation, 'cancelRun' | 'ensureDispatcher' | 'startRun' | 'wakeDispatcher'> = {
     cancelRun: async (id) => void cancelled.push(id),
     ensureDispatcher: async ({ name }) => void ensured.push(name),
     startRun: async ({ runId: id }: RunInput) => void begun.push(id),
+    wakeDispatcher: async ({ name }) => void ensured.push(name),
   };
   queues = new RunQueues(store, asked, pino({ level: 'silent' }));
 });

@@ -59,3 +59,45 @@ test('what is bound late runs what is active when it begins; all else what it wa
   }
   expect(outputs).toEqual(['two\n', 'one\n']);
 });
+
+const cloudEvent = (id: string, time: string, data: object = {}) => ({
+  body: { specversion: '1.0', id, source: '/test', type: 'test.made', time, data },
+  headers: { 'Content-Type': 'application/cloudevents+json' },
+});
+
+test('of events that gather the newest by its time runs, for all of them (case 25)', async () => {
+  const name = await functions.deploy('cat', { debounce: { periodSeconds: 3, maxWaitSeconds: 60 } });
+  const [newer, older] = [cloudEvent('b', '2026-01-01T00:00:02Z'), cloudEvent('a', '2026-01-01T00:00:01Z')];
+  const first = await functions.trigger(name, newer.body, newer.headers);
+  expect(first).toMatchObject({ state: 'delayed', waitingFor: 'debounce' });
+  const second = await functions.trigger(name, older.body, older.headers);
+  expect(await functions.trigger(name, newer.body, newer.headers)).toMatchObject({ id: first.id });
+  expect(await functions.over(second)).toMatchObject({ skippedFor: 'superseded', supersededBy: first.id });
+  const over = await functions.over(first);
+  expect(over).toMatchObject({ outcome: 'succeeded', events: [{ id: 'b' }, { id: 'a', runId: second.id }] });
+  expect(JSON.parse(await functions.output(first.id))).toMatchObject({ id: 'b' });
+});
+
+test('events gather into a batch, but the one that does not fit; each has its item of the result (case 26)', async () => {
+  const schema = { type: 'object', required: ['n'] };
+  const batch = { maxSize: 3, maxWaitSeconds: 300 };
+  const name = await functions.deploy(
+    `cmp - $MAYFLY_EVENT && tr -d '[] ' < $MAYFLY_EVENT; echo '[1, {"two": 2}, "three"]' > $MAYFLY_RESULT`,
+    {
+      batch,
+      input: { schema },
+    },
+  );
+  const runs = [await functions.trigger(name, { n: 1 }), await functions.trigger(name, { n: 2 })];
+  expect((await functions.post(name, { m: 3 })).status).toBe(422);
+  runs.push(await functions.trigger(name, { n: 3 }));
+  const over = await Promise.all(runs.map((run) => functions.over(run)));
+  expect(over).toMatchObject(runs.map(() => ({ outcome: 'succeeded', cleanup: 'none', attempts: [], exitCode: 0 })));
+  const results = await Promise.all(runs.map(async ({ id }) => (await functions.result(id)).json()));
+  expect(results).toEqual([1, { two: 2 }, 'three']);
+  const of = await functions.over({ id: over[0]?.batch ?? '' });
+  expect(of).toMatchObject({ isBatch: true, outcome: 'succeeded', cleanup: 'proved', attempts: [{}] });
+  expect(of.events.map(({ runId }) => runId)).toEqual(runs.map(({ id }) => id));
+  expect(await functions.output(of.id)).toContain('"data":{"n":3}');
+  expect((await functions.cancel(runs[0]?.id ?? '')).status).toBe(200); // as it ended
+});

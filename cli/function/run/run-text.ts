@@ -49,6 +49,8 @@ export function runLines(io: Io, run: Run): string[] {
     ['function', `${run.function} version ${run.version}`],
     ['state', stateOf(run)],
     ['instead', run.supersededBy],
+    ['batch', run.batch],
+    ['events', run.events.map(({ runId }) => runId).join(' ')],
     ['failure', failure && `${failure.message} (${failure.code})`],
     ['exit', exitCode === null ? signal : String(exitCode)],
     ['cleanup', cleanupOf(run)],
