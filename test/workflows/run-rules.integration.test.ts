@@ -1,5 +1,9 @@
 // @module-tag full
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
 import { afterAll, beforeAll, expect } from 'vitest';
+import { Reconciliation } from '../../sagas/reconciliation.ts';
+import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../worker/upkeep/run-queues.ts';
 import { TestDoor } from '../support/door.ts';
 import { TestFunctions } from '../support/functions.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
@@ -8,11 +12,27 @@ import { useSagaCases } from '../support/saga-cases.ts';
 const { test, mayfly: all } = useSagaCases();
 let door: TestDoor;
 let functions: TestFunctions;
+let looks: Promise<void>;
+const stop = new AbortController();
 beforeAll(async () => {
   door = await TestDoor.open(all());
   functions = new TestFunctions(door);
+  looks = looking();
 });
-afterAll(() => door.close());
+afterAll(async () => {
+  stop.abort();
+  await looks;
+  door.close();
+});
+
+/** As the control worker does. */
+async function looking(): Promise<void> {
+  const queues = new RunQueues(all().store, new Reconciliation(all().client), pino({ level: 'silent' }));
+  while (!stop.signal.aborted) {
+    await queues.look();
+    await sleep(LOOK_AT_QUEUES_EVERY_MS, undefined, { signal: stop.signal }).catch(() => {});
+  }
+}
 
 test('of three events at once the last one runs; the others are cancelled and proved gone before it begins, or skipped (case 24)', async () => {
   const concurrency = [{ limit: 1, onFull: 'cancel-running' }];
