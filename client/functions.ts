@@ -31,6 +31,8 @@ export interface DeployFunction {
   input?: { schema?: unknown; maxBytes?: number };
   /** How long a process may take. Seconds. `@default` 600 */
   timeoutSeconds?: number;
+  /** From SIGTERM to SIGKILL when it is ended; in a guest of an older Mayfly 5. Seconds. `@default` 10 */
+  graceSeconds?: number;
   /** A run that was not started by then expires. Seconds. `@default` 21600 */
   maxEventAgeSeconds?: number;
   /** More than one attempt needs `idempotent`. `@default` one attempt */

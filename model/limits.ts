@@ -128,6 +128,7 @@ export const LIMITS = {
     /** An event that is kept in its run's own document; a larger one has parts of its own. */
     inlineEventBytes: 65_536,
     timeoutSeconds: { min: 1, max: 2_592_000, default: 600 },
+    graceSeconds: { min: 1, max: 600, default: 10 },
     maxEventAgeSeconds: { min: 60, max: 1_209_600, default: 21_600 },
     delaySeconds: { min: 0, max: 31_536_000 },
     maxAttempts: { min: 1, max: 100, default: 1 },

@@ -109,6 +109,7 @@ export const deployFunction = z
       })
       .prefault({}),
     timeoutSeconds: seconds(limits.timeoutSeconds).default(limits.timeoutSeconds.default),
+    graceSeconds: seconds(limits.graceSeconds).default(limits.graceSeconds.default),
     maxEventAgeSeconds: seconds(limits.maxEventAgeSeconds).default(limits.maxEventAgeSeconds.default),
     retry: retry.prefault({}),
     idempotent: z.boolean().default(false),
@@ -183,6 +184,7 @@ const specAnswer = z.object({
   envNames: z.array(z.string()).openapi({ description: 'What is in them is not told' }),
   input: z.object({ schema: z.unknown(), maxBytes: z.int() }),
   timeoutSeconds: z.int(),
+  graceSeconds: z.int(),
   maxEventAgeSeconds: z.int(),
   retry: z.object({
     maxAttempts: z.int(),

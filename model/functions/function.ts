@@ -79,6 +79,8 @@ export interface FunctionSpec {
   /** `schema`: JSON Schema 2020-12 of the data; null: anything. */
   input: { schema: unknown; maxBytes: number };
   timeoutSeconds: number;
+  /** From SIGTERM to SIGKILL, when its process is ended. */
+  graceSeconds: number;
   /** A run that was not started by then is not started any more. */
   maxEventAgeSeconds: number;
   retry: RetryPolicy;

@@ -30,6 +30,7 @@ export const functionVersion: FunctionVersion = {
     envNames: ['A', 'B'],
     input: { schema: null, maxBytes: 3_145_728 },
     timeoutSeconds: 600,
+    graceSeconds: 10,
     maxEventAgeSeconds: 21_600,
     retry: {
       maxAttempts: 1,

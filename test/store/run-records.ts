@@ -40,6 +40,7 @@ export function functionVersion(changes: Partial<FunctionVersion['spec']> = {}):
       env: {},
       input: { schema: null, maxBytes: 1_000 },
       timeoutSeconds: 600,
+      graceSeconds: 10,
       maxEventAgeSeconds: 21_600,
       retry: {
         maxAttempts: 1,
