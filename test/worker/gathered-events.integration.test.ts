@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storedEvent } from '../../activities/function/stored-event.ts';
 import type { Gathering, RunRecord } from '../../model/functions/run.ts';
 import type { Store } from '../../store/connect.ts';
-import { GatheredEvents } from '../../worker/upkeep/gathered-events.ts';
+import { GatheredEvents } from '../../worker/upkeep/gathering/gathered-events.ts';
 import { RunQueues } from '../../worker/upkeep/run-queues.ts';
 import { runRecord } from '../store/run-records.ts';
 import { openStore } from '../support/open-store.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { type Gatherer, gathered, newestOf } from '../../model/functions/gathering.ts';
-import { type GatheredEvent, type RunRecord, runIdOf } from '../../model/functions/run.ts';
-import { LIMITS } from '../../model/limits.ts';
-import type { Store } from '../../store/connect.ts';
-import { isGathering } from '../../store/functions/run-place.ts';
+import { type Gatherer, gathered, newestOf } from '../../../model/functions/gathering.ts';
+import { type GatheredEvent, type RunRecord, runIdOf } from '../../../model/functions/run.ts';
+import { LIMITS } from '../../../model/limits.ts';
+import type { Store } from '../../../store/connect.ts';
+import { isGathering } from '../../../store/functions/run-place.ts';
 
 /** So many are written at once. */
 const AT_ONCE = 50;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { jsonItems } from '../../model/events/json-items.ts';
-import { DEFAULT_RESULT_TYPE } from '../../model/functions/guest-layout.ts';
-import type { RunRecord, RunResult } from '../../model/functions/run.ts';
-import type { Store } from '../../store/connect.ts';
+import { jsonItems } from '../../../model/events/json-items.ts';
+import { DEFAULT_RESULT_TYPE } from '../../../model/functions/guest-layout.ts';
+import type { RunRecord, RunResult } from '../../../model/functions/run.ts';
+import type { Store } from '../../../store/connect.ts';
 
 /** Writes to the runs of the events of a batch what became of it; again, it changes nothing. */
 export class BatchEnds {
