@@ -1,6 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import type { Store } from '../../store/connect.ts';
+import { eventOfRun } from '../../store/functions/run-event.ts';
 
 type Stores = Pick<Store, 'runs' | 'runContents'>;
 type Of = Pick<RunRecord, 'id' | 'eventDigest' | 'isBatch' | 'events'>;
@@ -17,10 +18,10 @@ export async function storedEvent(stores: Stores, run: Of): Promise<Uint8Array> 
   return Buffer.concat([...pieces, Buffer.from(']')]);
 }
 
-async function ownEvent({ runs, runContents }: Stores, { id, eventDigest }: Of): Promise<Uint8Array> {
-  const event = (await runs.eventOf(id)) ?? (await runContents.get(id, `event/${eventDigest}`));
+async function ownEvent(stores: Stores, run: Of): Promise<Uint8Array> {
+  const event = await eventOfRun(stores, run);
   if (event) return event;
-  throw gone(id);
+  throw gone(run.id);
 }
 
 function gone(id: string): MayflyError {

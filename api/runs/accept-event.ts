@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
 import type { FunctionVersion } from '../../model/functions/function.ts';
-import { type RunRecord, runIdOf } from '../../model/functions/run.ts';
+import { NO_ORIGIN, type RunRecord, runIdOf } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
@@ -23,6 +23,8 @@ export interface Arrival {
   /** SHA-256 of what was sent, hex. */
   digest: string;
   delaySeconds?: number | undefined;
+  /** Whose event it is, when it did not come by itself. */
+  origin?: Pick<RunRecord, 'replayOf' | 'redriveOf'>;
   actor: OwnedActor;
 }
 
@@ -54,6 +56,7 @@ const NOTHING_YET = {
   isBatch: false,
   batch: null,
   cancelledBy: null,
+  redrivenAs: null,
 } as const;
 
 /**
@@ -101,14 +104,14 @@ export async function acceptEvent(
 }
 
 function conflictOf({ by }: Sameness, { id }: RunRecord): MayflyError {
-  if (by === 'key') return new MayflyError('idempotency_key_reused', `${id} is of another event with that key.`);
+  if (by !== 'event') return new MayflyError('idempotency_key_reused', `${id} is of another event with that key.`);
   return new MayflyError('event_conflict', `${id} is of another event with that source and id.`);
 }
 
 function runOf(
   id: string,
   { record, version }: KnownFunction,
-  { event, digest, sameness, delaySeconds = 0, actor }: Arrival,
+  { event, digest, sameness, delaySeconds = 0, origin = NO_ORIGIN, actor }: Arrival,
   { dedupe, epoch, ...keys }: QueueKeys & Pick<RunRecord, 'dedupe' | 'epoch'>,
 ): RunRecord {
   const now = Date.now();
@@ -120,6 +123,7 @@ function runOf(
   const gathering = gatheringOf(version.spec);
   return {
     ...NOTHING_YET,
+    ...origin,
     attempts: [],
     artifacts: [],
     id,

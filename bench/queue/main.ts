@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util';
 import { type RunRecord, runIdOf } from '../../model/functions/run.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
 import type { QueueRules } from '../../store/functions/run-queue.ts';
+import type { StoreKeys } from '../../store/sealed/seal.ts';
 import { startStoreServer } from '../../worker/servers/store-server.ts';
 import { round, Samples } from '../measure/measure.ts';
 
@@ -58,6 +59,9 @@ function queuedRun(name: string): RunRecord {
     events: [],
     isBatch: false,
     batch: null,
+    replayOf: null,
+    redriveOf: null,
+    redrivenAs: null,
     dedupe,
     dedupeUntil: '2999-01-01T00:00:00.000Z',
     expiresAt: '2999-01-01T00:00:00.000Z',
@@ -108,7 +112,7 @@ const [queued, runs] = [Number(values.queued ?? 100_000), Number(values.runs ?? 
 const folder = await mkdtemp(join(tmpdir(), 'mayfly-bench-'));
 const server = await startStoreServer(folder);
 try {
-  const keys = [{ id: '00112233aabbccdd', key: new Uint8Array(32).fill(5) }];
+  const keys: StoreKeys = [{ id: '00112233aabbccdd', key: new Uint8Array(32).fill(5) }];
   const store = await connectStore(server.address, { keys, isProcess: true });
   await fill(store, 'few', FEW);
   const alone = (await measured(store, ['few'], runs)).spreads();

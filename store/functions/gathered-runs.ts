@@ -87,8 +87,9 @@ export class GatheredRuns {
     return found.map((each) => recordOf(this.#fields.opened(each)));
   }
 
+  /** It is no dead letter: the runs of its events are. */
   async told(id: string): Promise<void> {
-    await this.#update({ _id: id }, { $unset: { untold: 1 } });
+    await this.#update({ _id: id }, { $unset: { untold: 1, deadLetter: 1 } });
   }
 
   async #update(filter: Record<string, unknown>, update: Record<string, unknown>): Promise<boolean> {

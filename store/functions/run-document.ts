@@ -42,6 +42,10 @@ export type RunDocument = Omit<RunRecord, 'id'> &
     eventJson: StoredBytes | null;
     /** When it may be removed; set with its end. ISO 8601. */
     removeAfter?: string;
+    /** Digest of the value of its first concurrency key; it has none: there is none. */
+    keyed?: string;
+    /** Only while it is a dead letter. */
+    deadLetter?: 'yes';
   };
 
 export function runSchema(): Schema<RunDocument> {
@@ -105,6 +109,11 @@ export function runSchema(): Schema<RunDocument> {
     ticketUntil: { type: Number },
     failedAdmissions: { type: Number },
     removeAfter: TEXT,
+    replayOf: NULLABLE_TEXT,
+    redriveOf: NULLABLE_TEXT,
+    redrivenAs: NULLABLE_TEXT,
+    keyed: TEXT,
+    deadLetter: TEXT,
   });
 }
 
@@ -124,6 +133,8 @@ export function recordOf({
   ticketUntil: _ticketUntil,
   failedAdmissions: _failed,
   removeAfter: _removeAfter,
+  keyed: _keyed,
+  deadLetter: _deadLetter,
   ...rest
 }: RunDocument): RunRecord {
   return { id: _id, ...rest };

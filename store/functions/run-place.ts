@@ -47,5 +47,15 @@ export function prefixOf({ project, name }: FunctionRef): string {
 
 /** A key as it stands in an index. */
 export function hashOf(key: string | null): string {
-  return key === null ? NO_KEY : createHash('sha256').update(key).digest('hex').slice(0, KEY_LENGTH);
+  return key === null ? NO_KEY : digestOfKey(key);
+}
+
+/** By which it is looked for: the first of its keys. */
+export function firstKeyOf({ keys }: Pick<RunRecord, 'keys'>): string {
+  return hashOf(keys.find((key) => key !== null) ?? null);
+}
+
+/** @param key as JSON */
+export function digestOfKey(key: string): string {
+  return createHash('sha256').update(key).digest('hex').slice(0, KEY_LENGTH);
 }

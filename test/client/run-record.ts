@@ -90,6 +90,9 @@ export function runRecord(of: Partial<Run> = {}): Run {
     result: null,
     artifacts: [],
     cancelledBy: null,
+    replayOf: null,
+    redriveOf: null,
+    redrivenAs: null,
     createdBy: { ...createdBy, project: 'default' },
     ...of,
   };
@@ -105,8 +108,6 @@ export function attemptRecord(of: Partial<Run['attempts'][number]> = {}): Run['a
     startedAt: AT,
     endedAt: null,
     outcome: null,
-    skippedFor: null,
-    supersededBy: null,
     exitCode: null,
     signal: null,
     failure: null,
