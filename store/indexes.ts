@@ -28,6 +28,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   images: [{ project: 1, ...NEWEST_FIRST }, { project: 1, name: 1, state: 1, ...NEWEST_FIRST }, { state: 1 }],
   playbooks: [{ project: 1, ...NEWEST_FIRST }, { state: 1 }],
   functions: [{ state: 1 }],
+  bulks: [{ state: 1 }, { removeAfter: 1 }],
   hooks: [{ project: 1, function: 1 }],
   functionVersions: [{ files: 1 }],
   runs: [
@@ -43,6 +44,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     { untold: 1, state: 1 },
     { wakeAt: 1 },
     { removeAfter: 1 },
+    { unsigned: 1 },
   ],
   uses: [{ busy: 1 }],
   reconciled: [{ outcome: 1 }],

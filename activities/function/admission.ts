@@ -1,12 +1,12 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { RunOutcome, RunRecord } from '../../model/functions/run.ts';
-import { runInputOf } from '../../model/functions/run-saga.ts';
 import { superseding } from '../../model/functions/superseding.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Held, Next, QueueRules } from '../../store/functions/run-queue.ts';
 import { acceptedSpec, type Binding, boundVersion, goneVersion } from './accepted-version.ts';
+import { beginRun } from './begin-run.ts';
 
 interface Deps {
   store: Store;
@@ -119,7 +119,7 @@ export class Admission {
       at: new Date().toISOString(),
       detail: { function: run.function, version, eventDigest: run.eventDigest },
     });
-    await reconciliation.startRun(runInputOf(run));
+    await beginRun({ store, reconciliation }, run);
   }
 }
 

@@ -24,6 +24,8 @@ export interface QueueFields {
   wakeAt?: string;
   /** From its admission until nothing of it is left: whether its workflow has begun. */
   admitted?: 'not-begun' | 'begun';
+  /** From when nothing of it is left until its receipt is signed: since when. ISO 8601. */
+  unsigned?: string;
   /** The slots that it holds, of its concurrency rules in their order, as long as it is admitted. */
   slot0?: string;
   slot1?: string;
@@ -109,6 +111,7 @@ export function runSchema(): Schema<RunDocument> {
     ticketUntil: { type: Number },
     failedAdmissions: { type: Number },
     removeAfter: TEXT,
+    unsigned: TEXT,
     replayOf: NULLABLE_TEXT,
     redriveOf: NULLABLE_TEXT,
     redrivenAs: NULLABLE_TEXT,
@@ -133,6 +136,7 @@ export function recordOf({
   ticketUntil: _ticketUntil,
   failedAdmissions: _failed,
   removeAfter: _removeAfter,
+  unsigned: _unsigned,
   keyed: _keyed,
   deadLetter: _deadLetter,
   ...rest

@@ -22,6 +22,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   functionVersions: ['spec'],
   functionFiles: ['bytes'],
   hooks: ['secrets', 'filter'],
+  bulks: ['filter', 'refusals'],
   runs: [
     'failure',
     'event',
@@ -36,6 +37,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
     'artifacts',
   ],
   runContents: ['bytes'],
+  receipts: ['envelope'],
   commands: ['spec', 'failure.message', 'reason'],
   launches: ['env', 'stdin'],
   output: ['bytes', 'marks'],

@@ -30,8 +30,9 @@ class Noted extends Reconciliation {
   constructor() {
     super(null as never);
   }
-  override async startRun({ runId }: { runId: string }): Promise<void> {
+  override async startRun({ runId }: { runId: string }): Promise<'begun'> {
     started.push(runId);
+    return 'begun';
   }
   override async cancelRun(runId: string): Promise<void> {
     cancelled.push(runId);

@@ -20,7 +20,8 @@ beforeAll(async () => {
   const asked = {
     cancelRun: async () => {},
     ensureDispatcher: async () => {},
-    startRun: async () => {},
+    startRun: async () => 'begun' as const,
+    startBulk: async () => {},
     wakeDispatcher: async ({ name }: { name: string }) => void woken.push(name),
   };
   queues = new RunQueues(store, asked, pino({ level: 'silent' }));

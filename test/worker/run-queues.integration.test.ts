@@ -19,10 +19,14 @@ const rules = { concurrency: [], throttle: null };
 beforeAll(async () => {
   server = await startStoreServer();
   store = await openStore(server.uri, {});
-  const asked: Pick<Reconciliation, 'cancelRun' | 'ensureDispatcher' | 'startRun' | 'wakeDispatcher'> = {
+  const asked: Pick<Reconciliation, 'cancelRun' | 'ensureDispatcher' | 'startRun' | 'startBulk' | 'wakeDispatcher'> = {
     cancelRun: async (id) => void cancelled.push(id),
+    startBulk: async ({ bulkId }) => void begun.push(bulkId),
     ensureDispatcher: async ({ name }) => void ensured.push(name),
-    startRun: async ({ runId: id }: RunInput) => void begun.push(id),
+    startRun: async ({ runId: id }: RunInput) => {
+      begun.push(id);
+      return 'begun';
+    },
     wakeDispatcher: async ({ name }) => void ensured.push(name),
   };
   queues = new RunQueues(store, asked, pino({ level: 'silent' }));
