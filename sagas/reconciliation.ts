@@ -15,7 +15,7 @@ import type { CaptureInput } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { TemplateInput, TemplateWish } from '../model/templates/template-saga.ts';
-import { cancelRun, ensureDispatcher, type RunStart, startBulk, startRun } from './functions.ts';
+import { cancelRun, ensureDispatcher, type RunStart, startBulk, startRun, wakeDispatcher } from './functions.ts';
 import { deleteSnapshot, operate, operated } from './operations.ts';
 import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
@@ -161,6 +161,11 @@ export class Reconciliation {
   /** Returns when Temporal has the wish, or nothing runs that could be cancelled. */
   async cancelRun(runId: string, actor: Actor): Promise<void> {
     await cancelRun(this.client, runId, actor);
+  }
+
+  /** Has the queue of a function looked at now. */
+  async wakeDispatcher(of: { project: string; name: string }): Promise<void> {
+    await wakeDispatcher(this.client, of);
   }
 
   /** Has the queue of a function looked at, unless somebody does. */
