@@ -132,6 +132,13 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('getHook deleteHook setHookSecrets disableHook enableHook', ({ hooks }) =>
     hooks.map((id) => one({ id }, { id: NEVER.hook })),
   ),
+  putSecret: () => [
+    {
+      ...one({ name: 'betas-x' }, { name: 'betas-y' }),
+      body: { value: 'a-value-1' },
+      neverBody: { value: 'a-value-1' },
+    },
+  ],
   ...every('getSecret deleteSecret', ({ secretNames }) =>
     secretNames.map((name) => one({ name }, { name: 'never-was' })),
   ),
@@ -171,8 +178,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates listImages listPlaybooks listFunctions listSecrets putSecret listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy',
-    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys',
+    'listSandboxes listTemplates listImages listPlaybooks listFunctions listSecrets listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys',
     'own',
   ),
   ...every(
