@@ -59,6 +59,8 @@ export function createCommands(io: Io) {
       dev: async () => (await import('./function/dev.ts')).devCommand(io),
       hook: async () => (await import('./hook/commands.ts')).hookCommand(io),
       trigger: async () => (await import('./hook/trigger.ts')).triggerCommand(io),
+      secret: async () => (await import('./secret/commands.ts')).secretCommand(io),
+      receipt: async () => (await import('./receipt/commands.ts')).receiptCommand(io),
       mcp: async () => (await import('./mcp.ts')).mcpCommand(io),
       serve: async () => (await import('./serve.ts')).serveCommand(io),
       completion: async () => (await import('./completion.ts')).completionCommand(io, () => root),

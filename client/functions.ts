@@ -1,10 +1,15 @@
+import type { BulkRecord } from '../model/functions/bulk.ts';
 import type {
+  Batching,
   ConcurrencyRule,
+  Debounce,
   FunctionRecord,
   FunctionSpec,
   RetryPolicy,
+  ThrottleRule,
   FunctionVersion as VersionRecord,
 } from '../model/functions/function.ts';
+import type { RunOutcome, RunState } from '../model/functions/run.ts';
 import { bytesOf } from './http/content.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 
@@ -24,10 +29,14 @@ export interface DeployFunction {
   user?: string;
   /** Names do not begin with `MAYFLY_`. `@default` {} */
   env?: Record<string, string>;
+  /** Each in a variable, or in a file of the folder `$MAYFLY_SECRETS`: docs/secrets.md. `@default` none */
+  secrets?: { name: string; env?: string; file?: string }[];
   /** `schema`: JSON Schema 2020-12 of the data. `@default` anything, of at most 3 MiB */
   input?: { schema?: unknown; maxBytes?: number };
   /** How long a process may take. Seconds. `@default` 600 */
   timeoutSeconds?: number;
+  /** From SIGTERM to SIGKILL when it is ended; in a guest of an older Mayfly 5. Seconds. `@default` 10 */
+  graceSeconds?: number;
   /** A run that was not started by then expires. Seconds. `@default` 21600 */
   maxEventAgeSeconds?: number;
   /** More than one attempt needs `idempotent`. `@default` one attempt */
@@ -46,6 +55,21 @@ export interface DeployFunction {
     /** `@default` queue */
     onFull?: ConcurrencyRule['onFull'];
   })[];
+  /** How many begin in a time. `@default` as soon as its concurrency lets them */
+  throttle?: Pick<ThrottleRule, 'limit' | 'periodSeconds'> & {
+    /** So many at once when none has begun for long enough. `@default` 1 */
+    burst?: number;
+    /** A JSON Pointer into the data: so many runs of each value. `@default` all runs count together */
+    key?: string;
+    /** `@default` queue */
+    onFull?: ThrottleRule['onFull'];
+  };
+  /** Events gather until none has come for a period; then the newest runs, for all of them. `@default` each runs */
+  debounce?: Omit<Debounce, 'key'> & { key?: string };
+  /** Events gather, and one run has them all; not together with `debounce`. `@default` each runs by itself */
+  batch?: Omit<Batching, 'key'> & { key?: string };
+  /** Runs are of the version that is active when they are admitted. `@default` false: of the one that their event was accepted for */
+  lateBinding?: boolean;
   /** 0 to 9: ahead of runs that were accepted up to so many minutes before. `@default` 0 */
   priority?: number;
   /** `@default` nothing can be reached */
@@ -71,6 +95,8 @@ export type DeployedFunction = Omit<FunctionRecord, 'fullUntil'>;
 export interface FunctionVersion extends Omit<VersionRecord, 'project' | 'spec'> {
   /** Events are accepted for it. */
   isActive: boolean;
+  /** Of its secrets, in the answer to its deployment: those that are not masked in what it prints. */
+  warnings?: string[];
   spec: Omit<FunctionSpec, 'env'> & { envNames: string[] };
 }
 
@@ -130,6 +156,21 @@ export class Functions {
     return this.#transport.json({ method: 'POST', path: `${pathOf(name)}/resume` }, options);
   }
 
+  /** Returns when it is written down: it goes on by itself, and acts on each run once. */
+  startBulk(name: string, { action, version, filter, ...options }: BulkWish): Promise<BulkAction> {
+    const body = { action, version, filter };
+    return this.#transport.json({ method: 'POST', path: `${pathOf(name)}/bulk`, body }, options);
+  }
+
+  bulk(name: string, id: string, options: CallOptions = {}): Promise<BulkAction> {
+    return this.#transport.json({ method: 'GET', path: bulkPath(name, id) }, options);
+  }
+
+  /** It ends with the runs that it is at; what it has done stays. */
+  cancelBulk(name: string, id: string, options: PostOptions = {}): Promise<BulkAction> {
+    return this.#transport.json({ method: 'POST', path: `${bulkPath(name, id)}/cancel` }, options);
+  }
+
   /**
    * @param options `drain`: it goes when its runs have ended. `@default` false: one whose runs have not ended is not deleted
    * @returns what is left of it until then; null: it is gone
@@ -144,6 +185,24 @@ export class Functions {
   }
 }
 
+/** Which runs, as in {@link Runs.list}. */
+export interface BulkWish extends PostOptions {
+  action: BulkAction['action'];
+  /** Of the function. `@default` current for a redrive, else same */
+  version?: BulkAction['version'];
+  /** `@default` all that were accepted before; of a redrive dead letters, of a cancel those that have not ended */
+  filter?: { state?: RunState; outcome?: RunOutcome; key?: string; since?: string };
+}
+
+/** An action on many runs, as the API shows it. */
+export type BulkAction = Omit<BulkRecord, 'filter' | 'pages' | 'place' | 'digest' | 'refusals'> & {
+  refusals: { runId: string; failure: { code: string; message: string } }[];
+};
+
 function pathOf(name: string): string {
   return `${ALL}/${encodeURIComponent(name)}`;
+}
+
+function bulkPath(name: string, id: string): string {
+  return `${pathOf(name)}/bulk/${encodeURIComponent(id)}`;
 }

@@ -23,6 +23,7 @@ import { Commands } from './sandbox/commands.ts';
 import { Desktop } from './sandbox/desktop.ts';
 import { Files } from './sandbox/files.ts';
 import { Ports } from './sandbox/ports.ts';
+import { Secrets } from './secret/secrets.ts';
 import { Snapshots } from './snapshots.ts';
 import { type Source, Sources } from './sources.ts';
 import { Templates } from './templates.ts';
@@ -127,6 +128,7 @@ export class MayflyClient {
   readonly playbooks: Playbooks;
   /** Programs that run once for each event. */
   readonly functions: Functions;
+  readonly secrets: Secrets;
   /** Events that they run for. */
   readonly runs: Runs;
   /** Ways in for signed events from outside. */
@@ -153,6 +155,7 @@ export class MayflyClient {
     this.images = new Images(this.#transport);
     this.playbooks = new Playbooks(this.#transport);
     this.functions = new Functions(this.#transport);
+    this.secrets = new Secrets(this.#transport);
     this.runs = new Runs(this.#transport);
     this.hooks = new Hooks(this.#transport);
     this.pools = new Pools(this.#transport);

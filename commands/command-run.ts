@@ -3,15 +3,17 @@ import type { Logger } from 'pino';
 import type { Hypervisor } from '../host/hypervisor.ts';
 import type { StepContext } from '../host/step-context.ts';
 import { type ErrorCode, MayflyError } from '../model/errors.ts';
-import type { CommandInputs, CommandRecord } from '../model/sandbox/command.ts';
+import type { CommandExit, CommandInputs, CommandRecord, OutputStream } from '../model/sandbox/command.ts';
 import { isMachineEndCode } from '../model/sandbox/machine-end.ts';
 import { FrameReader } from '../model/sandbox/output-frame.ts';
 import type { SandboxState } from '../model/sandbox/sandbox.ts';
+import { Mask } from '../model/secrets/mask.ts';
 import type { OutputPlace } from '../store/commands/output.ts';
 import { tailOf } from '../store/commands/output-tail.ts';
 import type { Store } from '../store/connect.ts';
 import { type Agent, AgentCommands, type CommandStatus, exitOf } from './agent-commands.ts';
 import { cancelledBeforeStart, type Ending, exited, interrupted, notStarted, unknown } from './command-ending.ts';
+import { MaskedFrames } from './masked-frames.ts';
 import { type Backlog, OutputWriter } from './output-writer.ts';
 
 export interface CommandRunDeps {
@@ -33,6 +35,7 @@ const GUEST_AT_FAULT: ReadonlySet<ErrorCode> = new Set(['guest_failed', 'not_fou
 const ENDING: ReadonlySet<SandboxState> = new Set(['destroying', 'destroyed', 'failed']);
 /** How often the record says how much is stored, while output comes. Milliseconds. */
 const PROGRESS_MS = 2_000;
+const NOTHING_KEPT: OutputPlace = { stdout: 0, stderr: 0 };
 
 /**
  * Sees one command to its end: starts it unless it was started, brings its output into the store, writes its record.
@@ -54,6 +57,9 @@ export class CommandRun {
   #startedAt: string | null = null;
   #forgotten: Promise<void> | null = null;
   #writer: OutputWriter | null = null;
+  /** Of one that was given secrets: nothing that its guest says is kept as it is. */
+  #mask: Mask | null = null;
+  #masked: MaskedFrames | null = null;
   #progressAt = Date.now();
   #tidied: Promise<void> = Promise.resolve();
 
@@ -77,11 +83,12 @@ export class CommandRun {
     if (!record) throw new MayflyError('command_not_found', `The store has no record of ${this.commandId}.`);
     if (record.state === 'ended') return record;
     try {
+      this.#mask = record.spec.isMasked ? await this.#maskOf(record) : null;
       return await this.#end(record, await this.#runInGuest(record, inputs));
     } catch (error) {
       this.stop.throwIfAborted();
       const ending = await this.#endingBy(record, error);
-      if (!ending) throw error;
+      if (!ending) throw this.#withoutSecrets(error);
       return await this.#end(record, ending);
     } finally {
       await this.#writer?.abandon();
@@ -160,16 +167,20 @@ export class CommandRun {
   async #follow({ spec }: CommandRecord, commands: AgentCommands, fromStart: Readable | null): Promise<Ending> {
     const onStored = (kept: OutputPlace) => this.#recordProgress(kept);
     const options = { output: this.deps.store.output, commandId: this.commandId, backlog: this.backlog, onStored };
-    const writer = fromStart ? OutputWriter.begin(options) : await OutputWriter.resume(options);
+    const isAgain = this.#mask !== null;
+    const writer = fromStart ? OutputWriter.begin(options) : await OutputWriter.resume(options, { isAgain });
     this.#writer = writer;
+    this.#masked = this.#mask && new MaskedFrames(this.#mask);
     const reader = new FrameReader();
     const body = fromStart ?? (await commands.output(this.commandId, writer.from));
     for await (const piece of body as AsyncIterable<Buffer>) {
       for (const item of reader.push(piece)) {
         if ('exit' in item) return exited(exitOf(item.exit));
-        writer.add(item);
+        const frame = this.#masked ? this.#masked.push(item) : item;
+        if (frame) writer.add(frame);
       }
-      if (Math.max(writer.kept.stdout, writer.kept.stderr) > spec.maxOutputBytes) {
+      const { stdout, stderr } = this.#masked?.taken ?? writer.kept;
+      if (Math.max(stdout, stderr) > spec.maxOutputBytes) {
         throw new MayflyError('guest_failed', 'The guest sent more output than is to be kept.');
       }
       await writer.room();
@@ -208,19 +219,50 @@ export class CommandRun {
 
   /** Writes the end, with what came of the output; what is left to tidy up is not waited for. */
   async #end(record: CommandRecord, { exit, ...ending }: Ending): Promise<CommandRecord> {
+    this.#addHeld(exit);
     await Promise.all([this.#writer?.finish(), this.#recordedRunning]);
     const kept = this.#writer?.kept ?? (await this.#stored());
+    const written = (stream: OutputStream) => {
+      if (record.spec.isMasked) return kept[stream] + lostOf(exit, stream);
+      return Math.max(exit?.[stream].bytes ?? 0, kept[stream]);
+    };
+    const { reason, failure } = ending;
     const changes = {
       ...ending,
+      reason: reason === null ? null : this.#shown(reason),
+      failure: failure && { ...failure, message: this.#shown(failure.message) },
       state: 'ended',
       endedAt: exit?.endedAt ?? (ending.outcome === 'not-started' ? null : new Date().toISOString()),
       startedAt: exit?.startedAt ?? this.#startedAt ?? record.startedAt,
-      stdout: { bytes: Math.max(exit?.stdout.bytes ?? 0, kept.stdout), kept: kept.stdout },
-      stderr: { bytes: Math.max(exit?.stderr.bytes ?? 0, kept.stderr), kept: kept.stderr },
+      stdout: { bytes: written('stdout'), kept: kept.stdout },
+      stderr: { bytes: written('stderr'), kept: kept.stderr },
     } as const;
     await this.deps.store.commands.update(this.commandId, changes);
     this.#tidied = this.#tidy(record.sandboxId, exit !== null);
     return { ...record, ...changes };
+  }
+
+  /** What was held back of its output, since it might have become a secret. */
+  #addHeld(exit: CommandExit | null): void {
+    const isCut = (stream: OutputStream) => exit === null || lostOf(exit, stream) > 0;
+    for (const frame of this.#masked?.end(this.#writer?.kept ?? NOTHING_KEPT, isCut) ?? []) this.#writer?.add(frame);
+    this.#masked = null;
+  }
+
+  /** @throws MayflyError internal: what it prints is not to be kept without */
+  async #maskOf({ id }: CommandRecord): Promise<Mask> {
+    const given = await this.deps.store.attemptSecrets.get(id);
+    if (given) return new Mask(given.map(({ value }) => value));
+    throw new MayflyError('internal', `The secrets of ${id} are not in the store any more, so its output is not kept.`);
+  }
+
+  #shown(text: string): string {
+    return this.#mask?.text(text) ?? text;
+  }
+
+  #withoutSecrets(error: unknown): unknown {
+    if (!this.#mask || !(error instanceof MayflyError)) return error;
+    return new MayflyError(error.code, this.#shown(error.message), error.options);
   }
 
   /**
@@ -242,4 +284,9 @@ export class CommandRun {
     const { stdout, stderr } = await tailOf(this.deps.store.output, this.commandId);
     return { stdout: stdout.end, stderr: stderr.end };
   }
+}
+
+/** What its guest did not keep. Bytes. */
+function lostOf(exit: CommandExit | null, stream: OutputStream): number {
+  return exit ? Math.max(0, exit[stream].bytes - exit[stream].kept) : 0;
 }

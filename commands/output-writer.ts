@@ -45,9 +45,13 @@ export class OutputWriter {
     return new OutputWriter(options, NO_TAIL);
   }
 
-  /** Goes on where whoever wrote before was stopped. */
-  static async resume(options: OutputWriterOptions): Promise<OutputWriter> {
-    return new OutputWriter(options, await tailOf(options.output, options.commandId));
+  /**
+   * Goes on where whoever wrote before was stopped.
+   * @param isAgain it is given all of it from the beginning, and what is stored is known
+   */
+  static async resume(options: OutputWriterOptions, { isAgain = false } = {}): Promise<OutputWriter> {
+    const tail = await tailOf(options.output, options.commandId);
+    return new OutputWriter(options, isAgain ? { ...tail, place: NO_TAIL.place } : tail);
   }
 
   private constructor({ output, commandId, backlog, onStored }: OutputWriterOptions, { place, ...tail }: OutputTail) {

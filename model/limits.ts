@@ -132,12 +132,22 @@ export const LIMITS = {
     /** An event that is kept in its run's own document; a larger one has parts of its own. */
     inlineEventBytes: 65_536,
     timeoutSeconds: { min: 1, max: 2_592_000, default: 600 },
+    graceSeconds: { min: 1, max: 600, default: 10 },
     maxEventAgeSeconds: { min: 60, max: 1_209_600, default: 21_600 },
     delaySeconds: { min: 0, max: 31_536_000 },
     maxAttempts: { min: 1, max: 100, default: 1 },
     backoffSeconds: { min: 0, max: 86_400 },
     /** Of one key, or of all runs. `@default` what a function has that names none */
     concurrency: { rules: 2, limit: { min: 1, max: 1_000, default: 100 } },
+    throttle: { limit: { min: 1, max: 10_000 }, periodSeconds: { min: 1, max: 86_400 }, burst: { min: 1, max: 1_000 } },
+    debounce: { periodSeconds: { min: 1, max: 86_400 }, maxWaitSeconds: { min: 1, max: 604_800 } },
+    /** Events that one run stands for: then their time is over. */
+    debounced: 1_000,
+    batching: { maxSize: { min: 1, max: 100 }, maxWaitSeconds: { min: 1, max: 300 } },
+    /** Of all events of a batch. */
+    batchBytes: 26_214_400,
+    /** That fail, for another reason than room, until a run that waits is given up. */
+    failedAdmissions: 5,
     /** Of the value of a key, as JSON. */
     keyBytes: 256,
     /** That fail before the process is started, for another reason than room, until a run is given up. */
@@ -158,6 +168,14 @@ export const LIMITS = {
     dedupeHours: { event: 168, key: 24, run: 87_600 },
     /** Of one request. */
     batch: 1_000,
+    bulk: {
+      /** That are not over, of one function. */
+      open: 10,
+      /** Of those that were refused, so many are told. */
+      refusals: 20,
+      /** How long one that is over can be read. */
+      keptDays: 30,
+    },
     hooks: {
       /** Of one function. */
       count: 100,
@@ -175,6 +193,18 @@ export const LIMITS = {
       /** Values of a condition, types of a filter, origins of a hook. */
       values: 64,
       valueLength: 256,
+    },
+    secrets: {
+      /** Of one project. */
+      count: 1_000,
+      /** Of one value, and of all values that a function is given. */
+      bytes: 65_536,
+      /** Of one function. */
+      ofFunction: 64,
+      /** That are told of one; only the newest has a value. */
+      versions: 100,
+      /** Of one, the newest, that are told. */
+      uses: 100,
     },
     /** Runs that wait, of one function. */
     queued: 1_000_000,

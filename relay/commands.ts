@@ -54,6 +54,9 @@ async function start({ commandRuns }: CommandsRouteDeps, exchange: Exchange, com
 async function output(deps: CommandsRouteDeps, exchange: Exchange, commandId: string): Promise<void> {
   allowMethods(exchange, 'GET');
   const place = { stdout: numberOf(exchange, 'stdout'), stderr: numberOf(exchange, 'stderr') };
+  if ((await deps.store.commands.get(commandId))?.spec.isMasked) {
+    throw new MayflyError('forbidden', `The output of ${commandId} is masked: it is read from the store.`);
+  }
   const commands = await commandsOf(deps, exchange, commandId);
   const body = await commands.output(commandId, place);
   exchange.response.writeHead(200, { 'Content-Type': 'application/octet-stream' });

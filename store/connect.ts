@@ -15,10 +15,13 @@ import { ChainKey } from './audit/audit-chain.ts';
 import { StoredCommandInputs } from './commands/command-inputs.ts';
 import { Commands } from './commands/commands.ts';
 import { Output } from './commands/output.ts';
+import { Bulks } from './functions/bulks.ts';
 import { FunctionFiles } from './functions/function-files.ts';
 import { FunctionVersions } from './functions/function-versions.ts';
 import { Functions } from './functions/functions.ts';
+import { GatheredRuns } from './functions/gathered-runs.ts';
 import { Hooks } from './functions/hooks.ts';
+import { Receipts } from './functions/receipts.ts';
 import { RunContents } from './functions/run-contents.ts';
 import { RunQueue } from './functions/run-queue.ts';
 import { Runs } from './functions/runs.ts';
@@ -48,6 +51,10 @@ import { ReconciledThings } from './sandboxes/reconciled.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { StoreKeys } from './sealed/seal.ts';
 import { Sealing } from './sealed/sealing.ts';
+import { AttemptSecrets } from './secrets/attempt-secrets.ts';
+import { SecretUses } from './secrets/secret-uses.ts';
+import { SecretValues } from './secrets/secret-values.ts';
+import { Secrets } from './secrets/secrets.ts';
 import { BakedSources } from './snapshots/baked-sources.ts';
 import { Captures } from './snapshots/captures.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
@@ -91,9 +98,16 @@ export interface Store {
   functionVersions: FunctionVersions;
   functionFiles: FunctionFiles;
   hooks: Hooks;
+  bulks: Bulks;
   runs: Runs;
   runQueue: RunQueue;
+  gatheredRuns: GatheredRuns;
   runContents: RunContents;
+  secrets: Secrets;
+  secretValues: SecretValues;
+  secretUses: SecretUses;
+  attemptSecrets: AttemptSecrets;
+  receipts: Receipts;
   certificates: Certificates;
   activity: Activities;
   reconciled: ReconciledThings;
@@ -174,10 +188,17 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     functions: new Functions(connection),
     functionVersions: new FunctionVersions(connection, sealing),
     functionFiles: new FunctionFiles(connection, sealing),
+    bulks: new Bulks(connection, sealing),
     hooks: new Hooks(connection, sealing),
     runs: new Runs(connection, sealing),
     runQueue: new RunQueue(connection, sealing),
+    gatheredRuns: new GatheredRuns(connection, sealing),
     runContents: new RunContents(connection, sealing),
+    secrets: new Secrets(connection),
+    secretValues: new SecretValues(connection, sealing),
+    secretUses: new SecretUses(connection),
+    attemptSecrets: new AttemptSecrets(connection, sealing),
+    receipts: new Receipts(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),

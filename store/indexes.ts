@@ -28,6 +28,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   images: [{ project: 1, ...NEWEST_FIRST }, { project: 1, name: 1, state: 1, ...NEWEST_FIRST }, { state: 1 }],
   playbooks: [{ project: 1, ...NEWEST_FIRST }, { state: 1 }],
   functions: [{ state: 1 }],
+  bulks: [{ state: 1 }, { removeAfter: 1 }],
   hooks: [{ project: 1, function: 1 }],
   functionVersions: [{ files: 1 }],
   runs: [
@@ -39,8 +40,11 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     { project: 1, deadLetter: 1, acceptedAt: -1, _id: -1 },
     { admitted: 1 },
     { queued: 1 },
+    { gathers: 1 },
+    { untold: 1, state: 1 },
     { wakeAt: 1 },
     { removeAfter: 1 },
+    { unsigned: 1 },
   ],
   uses: [{ busy: 1 }],
   reconciled: [{ outcome: 1 }],
@@ -65,7 +69,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
  */
 export const UNIQUE: Readonly<Record<string, readonly string[]>> = {
   sandboxes: ['heldName'],
-  runs: ['slot0', 'slot1'],
+  runs: ['slot0', 'slot1', 'ticket'],
 };
 
 /** Makes those that are missing. One at a time: FerretDB ends the connection when several of a command are there already. */

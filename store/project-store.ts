@@ -212,6 +212,14 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         own(await store.hooks.get(id)) !== null && store.hooks.change(id, changes),
       remove: async (id: string) => own(await store.hooks.get(id)) !== null && store.hooks.remove(id),
     },
+    bulks: {
+      create: store.bulks.create.bind(store.bulks),
+      get: async (id: string) => own(await store.bulks.get(id)),
+      cancel: store.bulks.cancel.bind(store.bulks),
+      /** That are not over. */
+      openOf: async (name: string) =>
+        (await store.bulks.open()).filter((each) => each.project === project && each.function === name).length,
+    },
     runs: {
       accept: store.runs.accept.bind(store.runs),
       get: async (id: string) => own(await store.runs.get(id)),
@@ -220,17 +228,32 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       redriven: store.runs.redriven.bind(store.runs),
       /** Of the project whose key asks, also of operators. */
       list: (query: Omit<RunQuery, 'project'>) => store.runs.list({ project, ...query }),
-      change: store.runs.change.bind(store.runs),
+      wishCancel: store.runs.wishCancel.bind(store.runs),
+      cancelTold: store.runs.cancelTold.bind(store.runs),
       end: store.runs.end.bind(store.runs),
       /** Whether one of a function has not ended, or something of it may be left. */
       areOpen: (name: string) => hasOpenRuns(store, { project, name }),
     },
+    gatheredRuns: { wakeIfFull: store.gatheredRuns.wakeIfFull.bind(store.gatheredRuns) },
     /** Of a run that was found to be the caller's. */
+    receipts: { get: store.receipts.get.bind(store.receipts) },
     runContents: {
       put: store.runContents.put.bind(store.runContents),
       get: store.runContents.get.bind(store.runContents),
       read: store.runContents.read.bind(store.runContents),
     },
+    secrets: {
+      /** Also one that is deleted. */
+      get: (name: string) => store.secrets.get({ project, name }),
+      list: () => store.secrets.list(project),
+      replace: store.secrets.replace.bind(store.secrets),
+    },
+    secretValues: {
+      create: (name: string, valueId: string, value: string) =>
+        store.secretValues.create({ project, name }, valueId, value),
+      remove: (name: string, valueId: string) => store.secretValues.remove({ project, name }, valueId),
+    },
+    secretUses: { list: (name: string) => store.secretUses.list({ project, name }) },
     imageLayers: { get: (key: string) => store.imageLayers.get(key) },
     bakedSources: {
       get: async (id: string) => own(await bakedSources.get(id)),

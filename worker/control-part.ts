@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { DefaultLogger } from '@temporalio/worker';
 import type { Logger } from 'pino';
+import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { repeating } from '../host/os/repeating.ts';
 import { Reconciliation } from '../sagas/reconciliation.ts';
@@ -11,6 +12,7 @@ import { bundleWorkflows } from './bundle.ts';
 import { createControlWorker } from './control.ts';
 import { temporalClient } from './payloads/data-converter.ts';
 import type { Process } from './process.ts';
+import { ReceiptWatch, SIGN_EVERY_MS } from './receipts/receipt-watch.ts';
 import { runWorker } from './running-worker.ts';
 import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
@@ -64,6 +66,11 @@ export async function startControlPart({
     'queues of functions',
     repeating(() => queues.look(), LOOK_AT_QUEUES_EVERY_MS),
   );
+  const receipts = new ReceiptWatch(store, join(secrets, 'receipt.key'), logger);
+  closers.add(
+    'receipts of runs',
+    repeating(() => receipts.look(), SIGN_EVERY_MS),
+  );
   closers.add(
     'runs of the past',
     repeating(() => queues.removePast(), PRUNE_EVERY_MS),
@@ -79,9 +86,21 @@ export async function startControlPart({
     await stopWatch();
     await registerWatch.look();
   });
+  const schemas = new InputSchemas();
+  closers.add('schemas of functions', () => schemas.close());
   const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'), tracing.workflowModules);
   const worker = runWorker(
-    await createControlWorker({ connection, namespace, dataConverter, store, ca, failpoints, workflowBundle, tracing }),
+    await createControlWorker({
+      connection,
+      namespace,
+      dataConverter,
+      store,
+      ca,
+      schemas,
+      failpoints,
+      workflowBundle,
+      tracing,
+    }),
   );
   closers.add(
     'control worker',

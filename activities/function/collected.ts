@@ -7,6 +7,7 @@ import type { FunctionSpec } from '../../model/functions/function.ts';
 import { ARTIFACTS_FOLDER, DEFAULT_RESULT_TYPE, RESULT_FILE } from '../../model/functions/guest-layout.ts';
 import type { RunArtifact, RunResult } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { Mask } from '../../model/secrets/mask.ts';
 import type { Store } from '../../store/connect.ts';
 import type { GuestRequests } from './guest-requests.ts';
 
@@ -20,6 +21,14 @@ const NAME_BYTES = 1_024;
 
 type Contents = Pick<Store, 'runContents'>['runContents'];
 
+/** Where what is fetched goes. */
+export interface Place {
+  runContents: Contents;
+  runId: string;
+  /** Of the result, and of all names; null: there are no secrets. */
+  mask: Mask | null;
+}
+
 /**
  * The result of a run. What comes within the limit is kept, whatever is wrong with it.
  * @param isPartial its process did not succeed: then nothing is wrong
@@ -27,15 +36,16 @@ type Contents = Pick<Store, 'runContents'>['runContents'];
  */
 export async function collectedResult(
   guest: GuestRequests,
-  { runContents, runId }: { runContents: Contents; runId: string },
+  { runContents, runId, mask }: Place,
   { result: { maxBytes } }: Pick<FunctionSpec, 'result'>,
   isPartial: boolean,
 ): Promise<{ result: RunResult | null; problem: MayflyError | null }> {
   const found = await guest.look(RESULT_FILE);
   if (!found) return { result: null, problem: null };
   if (found.type !== 'file') return { result: null, problem: invalid(`it is no regular file but a ${found.type}`) };
-  const bytes = await guest.read(RESULT_FILE, maxBytes);
-  const { contentType, problem: ofType } = await typeOf(guest);
+  const read = await guest.read(RESULT_FILE, maxBytes);
+  const bytes = mask ? mask.bytes(read, { isCut: found.size > read.length }) : read;
+  const { contentType, problem: ofType } = await typeOf(guest, mask);
   const tooLarge = found.size > maxBytes ? new MayflyError('result_too_large', largeText(found.size, maxBytes)) : null;
   const problem = tooLarge ?? ofType ?? notJson(contentType, bytes);
   await runContents.put(runId, 'result', bytes);
@@ -43,12 +53,15 @@ export async function collectedResult(
   return { result: { contentType, bytes: bytes.length, digest: sha256(bytes), partial }, problem };
 }
 
-async function typeOf(guest: GuestRequests): Promise<{ contentType: string; problem: MayflyError | null }> {
+async function typeOf(
+  guest: GuestRequests,
+  mask: Mask | null,
+): Promise<{ contentType: string; problem: MayflyError | null }> {
   const found = await guest.look(`${RESULT_FILE}.type`);
   if (!found) return { contentType: DEFAULT_RESULT_TYPE, problem: null };
   const text =
     found.type === 'file' ? (await guest.read(`${RESULT_FILE}.type`, TYPE_BYTES)).toString('latin1').trim() : '';
-  if (MEDIA_TYPE.test(text)) return { contentType: text, problem: null };
+  if (MEDIA_TYPE.test(text) && (mask?.text(text) ?? text) === text) return { contentType: text, problem: null };
   return { contentType: 'application/octet-stream', problem: invalid('$MAYFLY_RESULT.type names no media type') };
 }
 
@@ -76,7 +89,7 @@ function largeText(bytes: number, limit: number): string {
  */
 export async function collectedArtifacts(
   guest: GuestRequests,
-  { runContents, runId }: { runContents: Contents; runId: string },
+  { runContents, runId, mask }: Place,
   { artifacts: { globs, maxBytes } }: Pick<FunctionSpec, 'artifacts'>,
   { alive }: Pick<StepContext, 'alive'>,
 ): Promise<{ artifacts: RunArtifact[]; problem: MayflyError | null }> {
@@ -85,7 +98,7 @@ export async function collectedArtifacts(
   if (!found) return { artifacts, problem: null };
   if (found.type !== 'directory') return { artifacts, problem: invalid('$MAYFLY_ARTIFACTS is no folder any more') };
   const patterns = globs.map((glob) => glob.split('/'));
-  const fetching = new Fetching(runContents, runId, maxBytes, alive);
+  const fetching = new Fetching({ runContents, runId, mask }, maxBytes, alive);
   const sinkOf = (entry: TarEntry): Sink | null => fetching.take(entry, patterns);
   try {
     for await (const entry of tarEntries(await guest.tar(ARTIFACTS_FOLDER), sinkOf)) {
@@ -109,8 +122,7 @@ class Fetching {
   #writer: ReturnType<Contents['writer']> | null = null;
 
   constructor(
-    private readonly contents: Contents,
-    private readonly runId: string,
+    private readonly place: Place,
     private readonly maxBytes: number,
     private readonly alive: StepContext['alive'],
   ) {
@@ -136,7 +148,7 @@ class Fetching {
     nameOf(entry);
     this.#left -= entry.size;
     this.#hash = createHash('sha256');
-    const writer = this.contents.writer(this.runId, `artifact/${this.#n}`);
+    const writer = this.place.runContents.writer(this.place.runId, `artifact/${this.#n}`);
     this.#writer = writer;
     return (piece) => {
       this.alive(`artifact ${this.#n + 1}`);
@@ -149,7 +161,8 @@ class Fetching {
     if (!this.#writer) return null;
     await this.#writer.end();
     this.#n += 1;
-    return { path: nameOf(entry), bytes: entry.size, digest: this.#hash.digest('hex') };
+    const name = nameOf(entry);
+    return { path: this.place.mask?.text(name) ?? name, bytes: entry.size, digest: this.#hash.digest('hex') };
   }
 }
 

@@ -6,6 +6,7 @@ import { FILES_FOLDER, GUEST_FOLDER } from '../../model/functions/guest-layout.t
 import type { RunFailure, RunRecord, RunResult } from '../../model/functions/run.ts';
 import { isRunId, isSandboxId } from '../../model/ids.ts';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
+import { Mask } from '../../model/secrets/mask.ts';
 import type { Store } from '../../store/connect.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
@@ -16,7 +17,7 @@ import { storedEvent } from './stored-event.ts';
 
 export interface RunHostDeps {
   guests: { agent(sandboxId: string, context: StepContext): Promise<Pick<AgentSession, 'request'>> };
-  functions: { store: Pick<Store, 'runs' | 'runContents' | 'functionVersions' | 'functionFiles'> };
+  functions: { store: Pick<Store, 'runs' | 'runContents' | 'functionVersions' | 'functionFiles' | 'attemptSecrets'> };
 }
 
 /** `sandboxId` is the run's id: its steps take turns as a sandbox's do. */
@@ -51,6 +52,15 @@ export function createRunHostActivities({ guests, functions: { store } }: RunHos
     return { run, spec: await requireSpec(store, run) };
   }
 
+  /** Of secrets that the attempt was given; null: none. @throws MayflyError internal */
+  async function maskOf(run: RunRecord, spec: FunctionSpec, { attemptId }: RunTarget): Promise<Mask | null> {
+    if (spec.secrets.length === 0) return null;
+    const attempt = run.attempts.find(({ sandboxId }) => sandboxId === attemptId);
+    const given = attempt && (await store.attemptSecrets.get(attempt.commandId));
+    if (given) return new Mask(given.map(({ value }) => value));
+    throw new MayflyError('internal', `The secrets of ${attemptId} are not in the store any more.`);
+  }
+
   async function guestOf({ attemptId }: RunTarget, context: StepContext): Promise<GuestRequests> {
     return new GuestRequests(await guests.agent(attemptId, context), context.signal);
   }
@@ -76,7 +86,7 @@ export function createRunHostActivities({ guests, functions: { store } }: RunHos
       const { run, spec } = await known(target);
       const context = stepContext();
       const guest = await guestOf(target, context);
-      const place = { runContents: store.runContents, runId: run.id };
+      const place = { runContents: store.runContents, runId: run.id, mask: await maskOf(run, spec, target) };
       const { result, problem } = await collectedResult(guest, place, spec, target.isPartial);
       const fetched = await collectedArtifacts(guest, place, spec, context);
       const list = Buffer.from(JSON.stringify(fetched.artifacts));

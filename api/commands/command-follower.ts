@@ -27,7 +27,7 @@ const POLL_MS = 250;
 
 /**
  * The output of one command from a place on: live from its guest while it runs, from the store when it has ended or its
- * guest cannot be asked.
+ * guest cannot be asked, or when its output is masked, which it is on its way into the store.
  */
 export class CommandFollower {
   readonly #deps: RequestDeps;
@@ -51,7 +51,7 @@ export class CommandFollower {
       // Read before the output: when this says that it is over, what is stored is all there is.
       const hasEnded = (await store.commands.get(id))?.state === 'ended';
       if (hasEnded) return yield* this.#told(replay(store.output, id, this.#place), { isAll: true });
-      const isOver = yield* this.#live();
+      const isOver = !this.#record.spec.isMasked && (yield* this.#live());
       if (!isOver) yield* this.#told(this.#whole(), { isAll: false });
       await sleep(isOver ? SETTLE_MS : POLL_MS, undefined, { signal: this.#signal });
     }

@@ -11,6 +11,7 @@ import type { RequestDeps } from '../http/context.ts';
 import { placeableOrigin } from '../resources/placement.ts';
 import type { DeployRequest } from './function-schemas.ts';
 import type { InputSchemas } from './schema/input-schemas.ts';
+import { knownSecrets } from './secret-uses.ts';
 
 export interface Deployed {
   function: FunctionRecord;
@@ -22,7 +23,7 @@ export interface Deployed {
 /**
  * Deploys a function: the same content again is the version that is there.
  * @throws MayflyError what placing refuses with, retry_needs_idempotent, functions_full, function_draining, policy_denied,
- *   invalid_schema, schema_too_slow
+ *   secret_not_found, invalid_schema, schema_too_slow
  */
 export async function deployFunction(
   deps: RequestDeps,
@@ -97,10 +98,14 @@ async function specOf(
     command: command ?? null,
     argv: argv ?? null,
     user: user ?? null,
+    secrets: await knownSecrets(deps, request),
     input: { schema: input.schema ?? null, maxBytes: input.maxBytes },
     retry: { ...retry, exitCodes: retry.exitCodes ?? null },
     idempotent,
     concurrency: concurrencyOf(request),
+    throttle: keyed(request.throttle),
+    debounce: keyed(request.debounce),
+    batch: keyed(request.batch),
     network: { egress: network.egress },
     cpus: cpus ?? null,
     memoryMib: memoryMib ?? null,
@@ -119,6 +124,12 @@ function concurrencyOf({ concurrency }: DeployRequest): FunctionSpec['concurrenc
     return [{ limit: LIMITS.functions.concurrency.limit.default, key: null, onFull: 'queue' }];
   }
   return concurrency.map(({ key = null, ...rule }) => ({ ...rule, key }));
+}
+
+function keyed<T extends object>(
+  rule: (T & { key?: string | undefined }) | undefined,
+): (T & { key: string | null }) | null {
+  return rule ? { ...rule, key: rule.key ?? null } : null;
 }
 
 /** @throws MayflyError invalid_request */

@@ -4,10 +4,13 @@ import {
   FUNCTION_STATES,
   isFunctionName,
   ON_FULL,
+  ON_RATE,
   RETRIED_OUTCOMES,
 } from '../../model/functions/function.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { SECRET_FILE } from '../../model/secrets/secret.ts';
 import { actor, instant, printable, SOURCE_NAME_PATTERN, snapshotId, whole, wholeText } from '../http/schemas.ts';
+import { secretName } from '../secrets/secret-schemas.ts';
 
 const { functions: limits, command, cpus, memoryMib } = LIMITS;
 
@@ -30,12 +33,33 @@ export const pointer = z
   .max(1_024)
   .regex(/^(?:\/(?:[^~/]|~[01])*)*$/u, 'is no JSON Pointer')
   .openapi({ description: 'A JSON Pointer (RFC 6901) into the data of an event', example: '/customer/id' });
+const variableName = z.string().regex(/^(?!MAYFLY_)[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable of a caller');
 const variable = z.string().max(command.maxVariableBytes);
 
 const concurrency = z.strictObject({
   limit: whole(limits.concurrency.limit, 'runs'),
   key: pointer.optional(),
   onFull: z.enum(ON_FULL).default('queue'),
+});
+
+const throttle = z.strictObject({
+  limit: whole(limits.throttle.limit, 'runs'),
+  periodSeconds: seconds(limits.throttle.periodSeconds),
+  burst: whole(limits.throttle.burst, 'runs').default(1),
+  key: pointer.optional(),
+  onFull: z.enum(ON_RATE).default('queue'),
+});
+
+const debounce = z.strictObject({
+  periodSeconds: seconds(limits.debounce.periodSeconds),
+  maxWaitSeconds: seconds(limits.debounce.maxWaitSeconds),
+  key: pointer.optional(),
+});
+
+const batch = z.strictObject({
+  maxSize: whole(limits.batching.maxSize, 'events'),
+  maxWaitSeconds: seconds(limits.batching.maxWaitSeconds),
+  key: pointer.optional(),
 });
 
 const backoff = z.strictObject({
@@ -55,6 +79,29 @@ const retry = z.strictObject({
   backoff: backoff.prefault({}),
 });
 
+const secretUse = z
+  .strictObject({
+    name: secretName,
+    env: variableName.max(256).optional().openapi({ description: 'The variable that has it' }),
+    file: z.string().regex(SECRET_FILE, 'is no name of a file').optional().openapi({
+      description: 'The file of the folder $MAYFLY_SECRETS that has it; its user alone may read it',
+    }),
+  })
+  .refine(({ env, file }) => (env === undefined) !== (file === undefined), {
+    path: ['env'],
+    message: 'must be set, or `file`, and not both',
+  })
+  .openapi('SecretUse');
+
+/** No two of the same place. */
+function areApart({ secrets, env }: { secrets: z.output<typeof secretUse>[]; env: object }): boolean {
+  const variables = [...Object.keys(env), ...secrets.flatMap((each) => each.env ?? [])];
+  const files = secrets.flatMap(({ file }) => file ?? []);
+  return new Set(variables).size === variables.length && new Set(files).size === files.length;
+}
+
+const supersedes = ({ onFull }: z.output<typeof concurrency>) => onFull === 'cancel-running';
+
 export const deployFunction = z
   .strictObject({
     source: printable(LIMITS.sourceName.maxLength)
@@ -72,13 +119,16 @@ export const deployFunction = z
     argv: z.array(z.string().max(command.maxLength)).min(1).max(command.maxArguments).optional(),
     user: printable(32).optional(),
     env: z
-      .record(z.string().regex(/^(?!MAYFLY_)[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable of a caller'), variable)
+      .record(variableName, variable)
       .refine(
         (env) => Object.keys(env).length <= command.maxVariables,
         `has more than ${command.maxVariables} variables`,
       )
       .refine((env) => JSON.stringify(env).length <= limits.envBytes, `has more than ${limits.envBytes} bytes`)
       .default({}),
+    secrets: z.array(secretUse).max(limits.secrets.ofFunction).default([]).openapi({
+      description: 'What each attempt is given, as it is when the attempt begins: docs/secrets.md',
+    }),
     input: z
       .strictObject({
         schema: z.unknown().optional().openapi({ description: 'JSON Schema 2020-12 of the data of its events' }),
@@ -86,10 +136,15 @@ export const deployFunction = z
       })
       .prefault({}),
     timeoutSeconds: seconds(limits.timeoutSeconds).default(limits.timeoutSeconds.default),
+    graceSeconds: seconds(limits.graceSeconds).default(limits.graceSeconds.default),
     maxEventAgeSeconds: seconds(limits.maxEventAgeSeconds).default(limits.maxEventAgeSeconds.default),
     retry: retry.prefault({}),
     idempotent: z.boolean().default(false),
     concurrency: z.array(concurrency).max(limits.concurrency.rules).default([]),
+    throttle: throttle.optional(),
+    debounce: debounce.optional(),
+    batch: batch.optional(),
+    lateBinding: z.boolean().default(false),
     priority: z.int().min(0).max(9).default(0),
     network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
     cpus: whole(cpus, 'CPUs').optional(),
@@ -112,6 +167,41 @@ export const deployFunction = z
     path: ['command'],
     message: 'must be set, or `argv`, and not both',
   })
+  .refine(areApart, {
+    path: ['secrets'],
+    message: 'have two of one variable, which may be one of `env`, or of one file',
+  })
+  .refine(({ concurrency: rules }) => rules.filter(supersedes).length < 2, {
+    path: ['concurrency'],
+    message: 'has more than one rule with `cancel-running`',
+  })
+  .refine(({ concurrency: rules, priority }) => priority === 0 || !rules.some(supersedes), {
+    path: ['priority'],
+    message: 'means nothing with `cancel-running`: the newest run goes on',
+  })
+  .refine((wish) => wish.debounce === undefined || wish.batch === undefined, {
+    path: ['batch'],
+    message: 'must not be set together with `debounce`',
+  })
+  .refine(({ debounce: rule }) => rule === undefined || rule.maxWaitSeconds >= rule.periodSeconds, {
+    path: ['debounce', 'maxWaitSeconds'],
+    message: 'must not be less than `periodSeconds`',
+  })
+  .superRefine(({ batch: of, concurrency: rules, throttle: rate }, c) => {
+    if (of === undefined) return;
+    const keyed = [
+      ...rules.map(({ key }, n) => ({ key, path: ['concurrency', n, 'key'] })),
+      { key: rate?.key, path: ['throttle', 'key'] },
+    ];
+    for (const { key, path } of keyed) {
+      if (key === undefined || key === of.key) continue;
+      c.addIssue({
+        code: 'custom',
+        path,
+        message: 'must be that of `batch`: the events of a batch have one value there',
+      });
+    }
+  })
   .openapi('DeployFunction');
 export type DeployRequest = z.output<typeof deployFunction>;
 
@@ -123,8 +213,10 @@ const specAnswer = z.object({
   argv: z.array(z.string()).nullable(),
   user: z.string().nullable(),
   envNames: z.array(z.string()).openapi({ description: 'What is in them is not told' }),
+  secrets: z.array(z.object({ name: z.string(), env: z.string().nullable(), file: z.string().nullable() })),
   input: z.object({ schema: z.unknown(), maxBytes: z.int() }),
   timeoutSeconds: z.int(),
+  graceSeconds: z.int(),
   maxEventAgeSeconds: z.int(),
   retry: z.object({
     maxAttempts: z.int(),
@@ -134,6 +226,18 @@ const specAnswer = z.object({
   }),
   idempotent: z.boolean(),
   concurrency: z.array(z.object({ limit: z.int(), key: z.string().nullable(), onFull: z.enum(ON_FULL) })),
+  throttle: z
+    .object({
+      limit: z.int(),
+      periodSeconds: z.int(),
+      burst: z.int(),
+      key: z.string().nullable(),
+      onFull: z.enum(ON_RATE),
+    })
+    .nullable(),
+  debounce: z.object({ periodSeconds: z.int(), maxWaitSeconds: z.int(), key: z.string().nullable() }).nullable(),
+  batch: z.object({ maxSize: z.int(), maxWaitSeconds: z.int(), key: z.string().nullable() }).nullable(),
+  lateBinding: z.boolean(),
   priority: z.int(),
   network: z.object({ egress: z.enum(['none', 'internet']) }),
   cpus: z.int().nullable(),
@@ -151,6 +255,10 @@ export const versionAnswer = z
     digest: z.string().openapi({ description: 'SHA-256 of all that it says: the same content is the same version' }),
     isActive: z.boolean(),
     spec: specAnswer,
+    warnings: z
+      .array(z.string())
+      .optional()
+      .openapi({ description: 'Of its secrets, where it is deployed: those that are not masked in what it prints' }),
     createdBy: actor,
     createdAt: instant,
   })

@@ -15,6 +15,7 @@ import {
 } from './function-schemas.ts';
 import { functionView, requireFunction, requireVersion, versionView } from './function-view.ts';
 import type { InputSchemas } from './schema/input-schemas.ts';
+import { warningsOf } from './secret-uses.ts';
 
 const ALL = '/v1/functions';
 const ONE = '/v1/functions/{name}';
@@ -53,6 +54,7 @@ const deployOne = createRoute({
       PLACED,
       'retry_needs_idempotent',
       'functions_full',
+      'secret_not_found',
       'function_draining',
       'invalid_schema',
       'schema_too_slow',
@@ -149,7 +151,8 @@ export function functionRoutes(app: App, schemas: InputSchemas): void {
       version,
       isNew,
     } = await deploy(c.get('deps'), schemas, actorOf(c), name, c.req.valid('json'));
-    return c.json(versionView(version, record), isNew ? 201 : 200);
+    const warnings = await warningsOf(c.get('deps'), version.spec.secrets);
+    return c.json({ ...versionView(version, record), warnings }, isNew ? 201 : 200);
   });
   app.openapi(listAll, async (c) =>
     c.json({ items: (await c.get('deps').store.functions.list()).map(functionView) }, 200),

@@ -13,6 +13,8 @@ const IN_PATH = '/v1/sandboxes/{id}';
 const IN_QUERY = '/v1/audit';
 /** Of the id, between the slashes of such a path. */
 const SEGMENT = 3;
+/** What else than its files is of a guest. */
+const IN_GUEST = /^\/v1\/sandboxes\/[^/]+\/(?:diff|ports|desktop)(?:\/|$)/;
 
 interface Given {
   param?: { id: string };
@@ -68,6 +70,7 @@ async function requireOwn(c: Context<Env>, id: string): Promise<void> {
   const found = mayBeLost ? await store.sandboxes.get(id) : await requireSandbox({ store }, id);
   if (!found) return;
   refuseBuilder(found, c.req);
+  await refuseSecrets({ store }, found, c.req);
   if (!mayBeLost) c.set('found', found);
 }
 
@@ -82,6 +85,19 @@ function refuseBuilder({ id, builds }: SandboxRecord, { method, path }: { method
     run: 'a function runs',
   }[builds];
   throw new MayflyError('sandbox_not_running', `${id} is where ${what}: nothing else is done there.`);
+}
+
+/** What is read in the guest of a run is not masked. @throws MayflyError sandbox_not_running */
+async function refuseSecrets(
+  { store }: Pick<RequestDeps, 'store'>,
+  { id, builds, spec }: SandboxRecord,
+  { path }: { path: string },
+): Promise<void> {
+  if (builds !== 'run' || !(isFilePath(path) || IN_GUEST.test(path))) return;
+  const run = await store.runs.get(spec.metadata['run'] ?? '');
+  const attempt = run?.attempts.find(({ sandboxId }) => sandboxId === id);
+  if (attempt && attempt.secrets.length === 0) return;
+  throw new MayflyError('sandbox_not_running', `${id} is where a function runs that was given secrets.`);
 }
 
 /** Spares a saga that would be refused. @param id of who asks @throws MayflyError name_taken */

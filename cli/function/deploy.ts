@@ -4,6 +4,7 @@ import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 import { filesOf } from './function-files.ts';
 import { manifestOf } from './manifest.ts';
 
@@ -22,6 +23,7 @@ export function deployCommand(io: Io) {
       const { version, isNew } = await deployFolder(io, args.folder);
       if (args.json) io.printJson({ ...version, isNew });
       else io.print(`${version.function} version ${version.version} (${isNew ? 'new' : 'unchanged'})`);
+      for (const warning of version.warnings ?? []) io.note(printable(warning));
       return EXIT.ok;
     },
   });

@@ -3,6 +3,8 @@
  *
  * @module
  */
+
+export type { Envelope, ReceiptKey, Statement } from '../../model/functions/receipt.ts';
 export type { BootWish } from '../../model/sandbox/boot.ts';
 export type { Proof } from '../../model/sandbox/proof.ts';
 export type { SandboxRecord, SandboxState } from '../../model/sandbox/sandbox.ts';
@@ -13,6 +15,7 @@ export { ApprovalNeededError, MayflyApiError, MayflyConnectionError, MayflyDeadl
 export type { Page, PageOptions, WaitOptions } from '../http/options.ts';
 export type { Problem } from '../http/problem.ts';
 export type { CallOptions, ClientOptions, PostOptions } from '../http/transport.ts';
+export { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../receipts/verify-receipt.ts';
 export type {
   BatchItem,
   CloudEvent,
@@ -28,6 +31,7 @@ export type {
 } from '../run-shapes.ts';
 export type { Command, CommandOutput, RunCommand } from '../sandbox/commands.ts';
 export type { Content, FileContent, FileEntry, GuestPath, WriteOptions } from '../sandbox/files.ts';
+export type { Secret, SecretDetail } from '../secret/secrets.ts';
 export type { ForkSandbox, RestoreSandbox, Snapshot, TakeSnapshot } from '../snapshots.ts';
 export { Mayfly } from './mayfly.ts';
 export type { RunningCommand } from './running-command.ts';

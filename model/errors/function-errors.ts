@@ -104,6 +104,24 @@ export const FUNCTION_ERRORS = {
     remedy:
       'Sign the bytes of the body as they are sent, by the scheme of the hook, with one of its secrets, and at most 300 s before or after. Nothing says which of these it was.',
   },
+  secret_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such secret',
+    remedy: 'List them with GET /v1/secrets; put one with PUT /v1/secrets/{name}. What a function names must be there.',
+  },
+  secrets_full: {
+    status: 409,
+    retryable: false,
+    title: 'The project has as many secrets as it may have',
+    remedy: 'Delete some that are not needed.',
+  },
+  secrets_too_large: {
+    status: 422,
+    retryable: false,
+    title: 'The secrets of the function are larger than a process may be given',
+    remedy: 'Give it fewer of them: their values may have 64 KiB in all.',
+  },
   queue_full: {
     status: 429,
     retryable: true,
@@ -115,6 +133,12 @@ export const FUNCTION_ERRORS = {
     retryable: false,
     title: 'There is no such run',
     remedy: 'List them with GET /v1/runs. Those that ended long ago are removed.',
+  },
+  bulk_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such bulk action',
+    remedy: 'Its answer named it when it was begun. Those that were over long ago are removed.',
   },
   not_dead_letter: {
     status: 409,
@@ -129,11 +153,24 @@ export const FUNCTION_ERRORS = {
     title: 'The run has not ended',
     remedy: 'Read it (GET /v1/runs/{id}) until its state is `ended`.',
   },
+  receipt_not_ready: {
+    status: 409,
+    retryable: true,
+    title: 'The run has no receipt yet',
+    remedy:
+      'It is signed within seconds after the cleanup of the run is proved. Where that takes longer, see the log of the control worker, and `mayfly doctor`.',
+  },
   run_without_result: {
     status: 404,
     retryable: false,
     title: 'The run has no such result',
     remedy: 'Its process wrote none, or none could be fetched: see `outcome`, `result` and `artifacts` of the run.',
+  },
+  run_in_batch: {
+    status: 409,
+    retryable: false,
+    title: 'The run is one of a batch',
+    remedy: 'Cancel the batch, which `batch` of the run names: all of its events end with it.',
   },
   run_failed: {
     status: 502,

@@ -6,21 +6,34 @@ export const EVENT_FILE = `${GUEST_FOLDER}/event.json`;
 /** All that is fetched when it has ended. */
 export const OUT_FOLDER = `${GUEST_FOLDER}/out`;
 export const RESULT_FILE = `${OUT_FOLDER}/result`;
+/** A tmpfs, which the agent makes (guest/agent/commands/secrets.go) and removes when the process has ended. */
+export const SECRETS_FOLDER = '/run/mayfly-secrets';
 export const ARTIFACTS_FOLDER = `${OUT_FOLDER}/artifacts`;
 
 /** What an event is without a word about it. */
 export const DEFAULT_RESULT_TYPE = 'application/json';
 
-/** Environment of a process. @param deadline ISO 8601 @param replayOf the run whose event it has; null: it is its own */
+interface Told {
+  runId: string;
+  attempt: number;
+  /** ISO 8601 */
+  deadline: string;
+  /** The run whose event it has; null: it is its own. */
+  replayOf: string | null;
+  hasSecretFiles: boolean;
+}
+
+/** Environment of a process. */
 export function runEnvironment(
   own: Readonly<Record<string, string>>,
-  { runId, attempt, deadline, replayOf }: { runId: string; attempt: number; deadline: string; replayOf: string | null },
+  { runId, attempt, deadline, replayOf, hasSecretFiles }: Told,
 ): Record<string, string> {
   return {
     ...own,
     MAYFLY_EVENT: EVENT_FILE,
     MAYFLY_RESULT: RESULT_FILE,
     MAYFLY_ARTIFACTS: ARTIFACTS_FOLDER,
+    ...(hasSecretFiles && { MAYFLY_SECRETS: SECRETS_FOLDER }),
     MAYFLY_RUN_ID: runId,
     MAYFLY_ATTEMPT: String(attempt),
     MAYFLY_DEADLINE: deadline,

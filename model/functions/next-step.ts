@@ -31,6 +31,8 @@ const FOR_EVER: ReadonlySet<ErrorCode> = new Set([
   'program_not_executable',
   'program_not_found',
   'project_not_found',
+  'secret_not_found',
+  'secrets_too_large',
   'snapshot_not_found',
   'source_not_found',
 ] as const);

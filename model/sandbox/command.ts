@@ -43,10 +43,14 @@ export interface CommandSpec {
   user: string | null;
   /** From its start; the guest keeps it, so it holds when every worker is dead. Seconds. `@default` 600 */
   timeoutSeconds: number;
+  /** From SIGTERM to SIGKILL when it is ended; a guest whose agent is older gives it 5. Seconds. `@default` 5 */
+  graceSeconds?: number;
   /** Per stream; what comes after is dropped and counted. Bytes. `@default` 10 MiB */
   maxOutputBytes: number;
   /** Whether standard input stays open after what the request gave, for `POST …/stdin`. */
   stdinOpen: boolean;
+  /** Secrets are taken from what it prints, before that is stored: nobody follows it live. `@default` false */
+  isMasked?: boolean;
 }
 
 /** What the guest needs to start it and nobody needs to keep: removed from the store after the start. */
@@ -54,6 +58,8 @@ export interface CommandInputs {
   env: Record<string, string>;
   /** Written to standard input first. */
   stdin: Uint8Array;
+  /** Files of a tmpfs, by their names, which only its user reads; they go with it. `@default` none */
+  secretFiles?: Record<string, string>;
 }
 
 export interface StreamSummary {

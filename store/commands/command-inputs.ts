@@ -11,6 +11,7 @@ interface CommandInputsDocument {
   _id: string;
   env: { name: string; value: string }[];
   stdin: StoredBytes;
+  secretFiles?: { name: string; value: string }[];
 }
 
 /**
@@ -23,14 +24,14 @@ export class StoredCommandInputs {
 
   constructor(connection: Connection, sealing: Sealing) {
     this.#fields = sealing.of('launches');
-    const schema = strictSchema<CommandInputsDocument>({ _id: NAME, env: SEALED, stdin: SEALED });
+    const schema = strictSchema<CommandInputsDocument>({ _id: NAME, env: SEALED, stdin: SEALED, secretFiles: SEALED });
     this.#model = connection.model<CommandInputsDocument>('Launch', schema, 'launches');
   }
 
   /** Keeps what one command needs; what is there already (a repeated request) stays. */
-  async keep(commandId: string, { env, stdin }: CommandInputs): Promise<void> {
-    const values = Object.entries(env).map(([name, value]) => ({ name, value }));
-    const inputs = this.#fields.sealed(commandId, { env: values, stdin: Buffer.from(stdin) });
+  async keep(commandId: string, { env, stdin, secretFiles = {} }: CommandInputs): Promise<void> {
+    const values = { env: listed(env), stdin: Buffer.from(stdin), secretFiles: listed(secretFiles) };
+    const inputs = this.#fields.sealed(commandId, values);
     try {
       await reaching('keep what a command needs', () => this.#model.create({ _id: commandId, ...inputs }));
     } catch (error) {
@@ -44,11 +45,19 @@ export class StoredCommandInputs {
       this.#model.findById(commandId).lean<CommandInputsDocument>(),
     );
     if (!found) return null;
-    const { env, stdin } = this.#fields.opened(found);
-    return { env: Object.fromEntries(env.map(({ name, value }) => [name, value])), stdin: bytesOf(stdin) };
+    const { env, stdin, secretFiles } = this.#fields.opened(found);
+    return { env: named(env), stdin: bytesOf(stdin), secretFiles: named(secretFiles ?? []) };
   }
 
   async remove(commandId: string): Promise<void> {
     await reaching('forget what a command needed', () => this.#model.deleteOne({ _id: commandId }));
   }
+}
+
+function listed(values: Record<string, string>): { name: string; value: string }[] {
+  return Object.entries(values).map(([name, value]) => ({ name, value }));
+}
+
+function named(values: readonly { name: string; value: string }[]): Record<string, string> {
+  return Object.fromEntries(values.map(({ name, value }) => [name, value]));
 }

@@ -1,13 +1,16 @@
 import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
+import { digestOfKey } from '../../model/functions/key-digest.ts';
 import {
   type Cleanup,
   isUnsettled,
   type RunOutcome,
   type RunRecord,
   type RunState,
+  UNDER_WAY,
 } from '../../model/functions/run.ts';
 import { isRunId } from '../../model/ids.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { bytesOf } from '../mongo/bytes.ts';
 import { DUPLICATE_KEY, reaching, refusalsOf } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
@@ -15,7 +18,7 @@ import { olderThan, type Page, type PageQuery, pageOf } from '../mongo/page-curs
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import { type RunDocument, recordOf, runSchema } from './run-document.ts';
-import { digestOfKey, firstKeyOf, NO_KEY, placeOf } from './run-place.ts';
+import { firstKeyOf, NO_KEY, placeOf } from './run-place.ts';
 
 export interface RunQuery extends PageQuery {
   function?: string | undefined;
@@ -33,11 +36,16 @@ export interface RunQuery extends PageQuery {
 
 export type RunChanges = Partial<Omit<RunRecord, 'id' | 'project' | 'function' | 'dedupe'>>;
 
+/** Who wants a run to end, and which run took its place, where one did. */
+export type CancelWish = { cancelledBy: Actor; updatedAt: string; supersededBy?: string };
+
+/** Who wants a run to end tells it at once, or has died. Milliseconds. */
+const TOLD_WITHIN_MS = 5_000;
 const ADMITTED = ['not-begun', 'begun'] as const;
 /** Frees its slots: nothing of it is left, or nobody can look. */
 const FREED = { admitted: 1, slot0: 1, slot1: 1 } as const;
 /** Nobody admits it any more. */
-const UNQUEUED = { queued: 1, wakeAt: 1 } as const;
+const UNQUEUED = { queued: 1, gathers: 1, wakeAt: 1 } as const;
 const DAY_MS = 86_400_000;
 
 /** The runs of functions, one document each, `_id` = run id, which is made of what makes two events the same. */
@@ -61,7 +69,12 @@ export class Runs {
     checkId(id);
     const key = firstKeyOf(rest);
     const places = { ...placeOf({ id, ...rest }), ...(key !== NO_KEY && { keyed: key }) };
-    const fields = { ...rest, eventJson: eventJson && Buffer.from(eventJson), ...places };
+    const fields = {
+      ...rest,
+      eventJson: eventJson && Buffer.from(eventJson),
+      ...places,
+      ...(rest.isBatch && { untold: 'members' as const }),
+    };
     return this.#accepted.add({ ...this.#fields.sealed(id, fields), _id: id });
   }
 
@@ -127,21 +140,40 @@ export class Runs {
   }
 
   /**
+   * Writes down who wants one that is under way to end. Its workflow is told afterwards, and then {@link cancelTold}: who dies
+   * before that is found by the upkeep.
+   * @returns false: it is not under way
+   */
+  async wishCancel(id: string, changes: CancelWish): Promise<boolean> {
+    checkId(id);
+    const wakeAt = new Date(Date.parse(changes.updatedAt) + TOLD_WITHIN_MS).toISOString();
+    return this.#update({ _id: id, state: { $in: [...UNDER_WAY] } }, { $set: { ...changes, wakeAt } });
+  }
+
+  async cancelTold(id: string): Promise<void> {
+    checkId(id);
+    await this.#update({ _id: id, state: { $in: [...UNDER_WAY] } }, { $unset: { wakeAt: 1 } });
+  }
+
+  /**
    * Writes how one ended; who comes later changes nothing of it.
-   * @param states those in which it may be
-   * @returns false: it had ended, or is in another state
+   * @param states those in which it may be @param batch that which has its event; null: none
+   * @returns false: it had ended, is in another state, or its event is in another batch
    */
   async end(
     id: string,
     states: readonly Exclude<RunState, 'ended'>[],
     changes: RunChanges & { outcome: RunOutcome; endedAt: string },
     retentionDays: number,
+    batch: string | null = null,
   ): Promise<boolean> {
     checkId(id);
     const removeAfter = new Date(Date.parse(changes.endedAt) + retentionDays * DAY_MS).toISOString();
-    const kept = { removeAfter, ...(isUnsettled(changes.outcome) && { deadLetter: 'yes' }) };
+    const hadMachine = states.some((state) => state !== 'delayed' && state !== 'queued');
+    const unsigned = hadMachine ? {} : { unsigned: changes.endedAt };
+    const kept = { removeAfter, ...unsigned, ...(isUnsettled(changes.outcome) && { deadLetter: 'yes' }) };
     const set = { ...this.#fields.sealed(id, changes), state: 'ended', waitingFor: null, ...kept };
-    return this.#update({ _id: id, state: { $in: [...states] } }, { $set: set, $unset: UNQUEUED });
+    return this.#update({ _id: id, state: { $in: [...states] }, batch }, { $set: set, $unset: UNQUEUED });
   }
 
   /** Marks a dead letter: another run is in its place. @returns false: it is none, or is marked */
@@ -150,10 +182,11 @@ export class Runs {
     return this.#update({ _id: id, deadLetter: 'yes' }, { $set: { redrivenAs }, $unset: { deadLetter: 1 } });
   }
 
-  /** Gives its slots back. */
+  /** Gives the slots of one that has ended back: nothing of it is left, or nobody can look. */
   async free(id: string, changes: RunChanges & { cleanup: Cleanup }): Promise<void> {
     checkId(id);
-    await this.#update({ _id: id }, { $set: this.#fields.sealed(id, changes), $unset: FREED });
+    const set = { ...this.#fields.sealed(id, changes), unsigned: new Date().toISOString() };
+    await this.#update({ _id: id }, { $set: set, $unset: FREED });
   }
 
   /** Puts an admitted one back into the queue, in its place; its slots are free. @returns false: it is not under way any more */
@@ -162,6 +195,38 @@ export class Runs {
     const queued = { ...record, ...changes, state: 'queued' } as const;
     const set = { ...this.#fields.sealed(id, changes), state: 'queued', ...placeOf(queued) };
     return this.#update({ _id: id, state: record.state, admitted: 'begun' }, { $set: set, $unset: FREED });
+  }
+
+  /**
+   * Those of which nothing is left and no receipt is signed, by since when; what was damaged is left out.
+   * @param after `next` of the page before; `''`: the first page
+   */
+  async unsigned(after: string, limit: number): Promise<{ runs: RunRecord[]; next: string | null }> {
+    const found = await reaching('look for runs without a receipt', () =>
+      this.#model
+        .find({ unsigned: { $gt: after } })
+        .sort({ unsigned: 1 })
+        .limit(limit)
+        .lean<RunDocument[]>(),
+    );
+    const whole = found.map((each) => this.#fields.openedIfWhole(each)).filter((each) => each !== null);
+    return { runs: whole.map(recordOf), next: found.at(-1)?.unsigned ?? null };
+  }
+
+  /** Its receipt is signed. */
+  async signed(id: string): Promise<void> {
+    checkId(id);
+    await this.#update({ _id: id }, { $unset: { unsigned: 1 } });
+  }
+
+  /** Of one that a store which was set back knows less of than its workflow, and which has not ended. */
+  async restore({ id, tries }: RunRecord, changes: Pick<RunRecord, 'attempts' | 'tries'>): Promise<void> {
+    checkId(id);
+    const under = { state: 'preparing', cleanup: 'pending', admitted: 'begun', waitingFor: null };
+    await this.#update(
+      { _id: id, tries, state: { $ne: 'ended' } },
+      { $set: { ...this.#fields.sealed(id, changes), ...under }, $unset: UNQUEUED },
+    );
   }
 
   /**

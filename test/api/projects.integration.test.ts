@@ -114,13 +114,33 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     [ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((source) =>
       withBody({ name: 'x' }, { source, command: 'true' }, { source: 'never-was', command: 'true' }),
     ),
-  ...every('getRun watchRun getRunResult getRunOutput getRunAudit cancelRun redriveRun', ({ runs }) =>
-    runs.map((id) => one({ id }, { id: NEVER.run })),
+  ...every(
+    'getRun watchRun getRunResult getRunOutput getRunAudit getRunReceipt getRunEvent cancelRun redriveRun',
+    ({ runs }) => runs.map((id) => one({ id }, { id: NEVER.run })),
+  ),
+  startBulk: ({ functions }) =>
+    functions.map((name) => ({
+      ...one({ name }, { name: 'never-was' }),
+      body: { action: 'cancel' },
+      neverBody: { action: 'cancel' },
+    })),
+  ...every('getBulk cancelBulk', ({ bulks, functions: [name = ''] }) =>
+    bulks.map((bulk) => one({ name, bulk }, { name, bulk: NEVER.bulk })),
   ),
   replayRun: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
   getRunArtifact: ({ runs }) => runs.map((id) => one({ id, path: 'a' }, { id: NEVER.run, path: 'a' })),
   ...every('getHook deleteHook setHookSecrets disableHook enableHook', ({ hooks }) =>
     hooks.map((id) => one({ id }, { id: NEVER.hook })),
+  ),
+  putSecret: () => [
+    {
+      ...one({ name: 'betas-x' }, { name: 'betas-y' }),
+      body: { value: 'a-value-1' },
+      neverBody: { value: 'a-value-1' },
+    },
+  ],
+  ...every('getSecret deleteSecret', ({ secretNames }) =>
+    secretNames.map((name) => one({ name }, { name: 'never-was' })),
   ),
   listHooks: ({ functions }) => functions.map((of) => one({ of }, { of: 'never-was' })),
   createHook: ({ functions }) => {
@@ -158,7 +178,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy',
+    'listSandboxes listTemplates listImages listPlaybooks listFunctions listSecrets listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys',
     'own',
   ),
   ...every(
@@ -174,6 +194,7 @@ const NEVER = {
   capture: 'cap-zzzzzzzzzzzzzzzz',
   approval: 'apr-zzzzzzzzzzzzzzzz',
   run: 'run-zzzzzzzzzzzzzzzz',
+  bulk: 'blk-zzzzzzzzzzzzzzzz',
   hook: 'hok-zzzzzzzzzzzzzzzz',
 };
 
@@ -344,6 +365,8 @@ describe('a second project', () => {
     for (const id of world.approvals) expect((await door.store.approvals.get(id))?.state).toBe('awaiting-approval');
     for (const id of world.runs) expect((await door.store.runs.get(id))?.state).toBe('queued');
     for (const id of world.hooks) expect((await door.store.hooks.get(id))?.disabledAt).toBeNull();
+    for (const name of world.secretNames)
+      expect((await door.store.secrets.get({ project: ALPHA, name }))?.valueId).toBe('v');
     for (const name of world.functions)
       expect((await door.store.functions.get({ project: ALPHA, name }))?.state).toBe('active');
     for (const id of world.keys) expect((await door.store.apiKeys.get(id))?.revokedAt).toBeNull();

@@ -10,7 +10,7 @@ import { newCapture } from '../../model/snapshots/capture.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
-import { functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
+import { bulkRecord, functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
 import { command, commandId, record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
 import { type Door, host } from './support.ts';
 
@@ -47,6 +47,8 @@ export interface World {
   functions: string[];
   runs: string[];
   hooks: string[];
+  secretNames: string[];
+  bulks: string[];
   serials: string[];
   keys: string[];
   /** All of it that an answer to somebody else may not have. */
@@ -107,8 +109,16 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     runRecord(n, { project: ALPHA, function: functions[0] ?? '', createdBy: actor }),
   );
   for (const one of alphasRuns) await store.runs.accept(one, Buffer.from('"alphas-event"'));
+  const bulks = range(3).map((n) => bulkRecord(n, { project: ALPHA, function: functions[0] ?? '', createdBy: actor }));
+  for (const one of bulks) await store.bulks.create(one);
   const hooks = range(5).map((n) => hookOf(n, functions[n] ?? '', actor));
   for (const one of hooks) await store.hooks.create(one);
+  const secretNames = range(5).map((n) => `alphas-secret-${n}`);
+  for (const name of secretNames) {
+    const about = { project: ALPHA, name, version: 1, valueId: 'v', notMasked: null, createdAt: AT, updatedAt: AT };
+    await store.secrets.replace({ ...about, versions: [{ version: 1, createdBy: actor, createdAt: AT }] }, null);
+    await store.secretValues.create({ project: ALPHA, name }, 'v', 'alphas-value');
+  }
   await store.pools.put(poolOf(actor));
   for (const n of range(30)) await store.certificates.add(certificateOf(n, actor));
   await store.output.put(commandId(0), 'stdout', 0, { bytes: Buffer.from('alphas-output'), marks: [] });
@@ -148,6 +158,8 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     functions,
     runs: alphasRuns.map(({ id }) => id),
     hooks: hooks.map(({ id }) => id),
+    secretNames,
+    bulks: bulks.map(({ id }) => id),
     serials,
     keys: keyIds,
     secrets: [
@@ -156,6 +168,7 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
       ...playbooks.map(({ id }) => id),
       ...alphasRuns.map(({ id }) => id),
       ...hooks.map(({ id }) => id),
+      ...bulks.map(({ id }) => id),
       ...keyIds,
       ...serials,
       'alphas-',

@@ -3,13 +3,14 @@ import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
+import type { SecretRecord } from '../../model/secrets/secret.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { newCapture } from '../../model/snapshots/capture.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
 import type { Store } from '../../store/connect.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import { hostRecord } from '../support/host-record.ts';
-import { functionRecord, functionVersion, runId, runRecord } from './run-records.ts';
+import { bulkRecord, functionRecord, functionVersion, runId, runRecord } from './run-records.ts';
 import { command, commandId, imageRecord, playbookRecord, record, sandboxId, snapshot, snapshotId } from './support.ts';
 
 type Parts = Omit<Store, 'ping' | 'close'>;
@@ -70,6 +71,16 @@ const limits = { ...NO_LIMITS, sandboxes: 2 };
 const limited = { id: 'second', sources: null, limits, createdAt: at, deletedAt: null };
 const counted = { sandboxId: sandboxId(4), cpus: 1, memoryMib: 64 };
 const host = hostRecord('kvm-1');
+const secret: SecretRecord = {
+  project: 'default',
+  name: 'token',
+  version: 1,
+  valueId: 'v',
+  notMasked: null,
+  versions: [],
+  createdAt: at,
+  updatedAt: at,
+};
 const event = {
   eventId: 'e',
   kind: 'sandbox.state',
@@ -144,6 +155,7 @@ const hook: HookRecord = {
   createdBy: { ...actor, project: 'default' },
   createdAt: at,
 };
+const envelope = { payloadType: 't', payload: 'e30=', signatures: [{ keyid: 'k', sig: 's' }] };
 const playbook = playbookRecord();
 const [aFunction, aVersion] = [functionRecord(), functionVersion()];
 const slot = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
@@ -169,7 +181,9 @@ export function callsOf(store: Store): Calls {
     sentContexts,
   } = store;
   const { playbooks, playbookParts } = store;
-  const { functions, functionVersions, functionFiles, hooks, runs, runQueue, runContents } = store;
+  const { secrets, secretValues, secretUses, attemptSecrets } = store;
+  const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
+  const { gatheredRuns } = store;
   const sent = async () => {
     const id = await sentContexts.begin('default', 'b'.repeat(64));
     await sentContexts.put(id, 0, Buffer.from('x'));
@@ -457,10 +471,15 @@ export function callsOf(store: Store): Calls {
       change: () => runs.change(runId(1), ['queued'], { waitingFor: 'concurrency' }),
       begin: () => runs.begin(runId(1), ['preparing'], { tries: 1 }),
       end: () => runs.end(runId(3), ['queued'], { outcome: 'cancelled', endedAt: at }, 7),
+      wishCancel: () => runs.wishCancel(runId(1), { cancelledBy: actor, updatedAt: at }),
+      cancelTold: () => runs.cancelTold(runId(1)),
       redriven: () => runs.redriven(runId(3), runId(4)),
       free: () => runs.free(runId(3), { cleanup: 'proved' }),
       requeue: () => runs.requeue(runRecord(1), { waitingFor: 'capacity' }),
       past: () => runs.past('', '2999-01-01T00:00:00.000Z', 5),
+      restore: () => runs.restore(runRecord(1), { attempts: [], tries: 1 }),
+      unsigned: () => runs.unsigned('', 5),
+      signed: () => runs.signed(runId(2)),
       remove: () => runs.remove(runId(3)),
     },
     runQueue: {
@@ -468,8 +487,25 @@ export function callsOf(store: Store): Calls {
       functions: () => runQueue.functions(),
       due: () => runQueue.due('2999-01-01T00:00:00.000Z', 5),
       enqueue: () => runQueue.enqueue(runRecord(2)),
-      admit: () => runQueue.admit(runRecord(2), [{ limit: 2, key: null, onFull: 'queue' }], at),
+      admit: () => {
+        const throttle = { limit: 1, periodSeconds: 1, burst: 1, key: null, onFull: 'queue' } as const;
+        return runQueue.admit(runRecord(2), { concurrency: [{ limit: 2, key: null, onFull: 'queue' }], throttle }, at);
+      },
+      behind: () => runQueue.behind(runRecord(2), 5),
+      holders: () => runQueue.holders(runRecord(2), 0),
+      failed: () => runQueue.failed(runId(1)),
       count: () => runQueue.count(aFunction, 5),
+    },
+    gatheredRuns: {
+      group: () => gatheredRuns.group(runRecord(2), 5),
+      gather: () => gatheredRuns.gather(runRecord(2)),
+      wakeIfFull: () => gatheredRuns.wakeIfFull(runRecord(2), 1),
+      postpone: () => gatheredRuns.postpone(runRecord(2), at, at),
+      claim: () => gatheredRuns.claim(runId(2), []),
+      release: () => gatheredRuns.release(runRecord(2), { events: [], eventBytes: 1 }),
+      join: () => gatheredRuns.join(runId(2), runId(1)),
+      untold: () => gatheredRuns.untold(5),
+      told: () => gatheredRuns.told(runId(2)),
     },
     runContents: {
       put: () => runContents.put(runId(1), 'result', Buffer.from('x')),
@@ -478,6 +514,28 @@ export function callsOf(store: Store): Calls {
       read: () => runContents.read(runId(1), 'result').next(),
       remove: () => runContents.remove(runId(2)),
     },
+    bulks: {
+      create: () => bulks.create(bulkRecord(1)),
+      get: () => bulks.get(bulkRecord(1).id),
+      open: () => bulks.open(),
+      advance: () =>
+        bulks.advance(
+          bulkRecord(1),
+          { pages: 0, runs: [runId(1)], next: null },
+          { counts: { done: 1, unchanged: 0, refused: 0 }, refusals: [] },
+          at,
+        ),
+      cancel: () => bulks.cancel(bulkRecord(1).id, at),
+      end: () => bulks.end(bulkRecord(1).id, 'cancelled', at),
+      removePast: () => bulks.removePast('2999-01-01T00:00:00.000Z'),
+    },
+    receipts: {
+      add: () => receipts.add(runId(1), envelope, at),
+      get: () => receipts.get(runId(1)),
+      remove: () => receipts.remove(runId(2)),
+      addKey: () => receipts.addKey({ keyid: 'a'.repeat(64), publicKey: 'pem' }),
+      keys: () => receipts.keys(),
+    },
     hooks: {
       create: () => hooks.create(hook),
       get: () => hooks.get(hook.id),
@@ -485,6 +543,25 @@ export function callsOf(store: Store): Calls {
       change: () => hooks.change(hook.id, { secrets: ['new', 'old'] }),
       remove: () => hooks.remove(hook.id),
       removeOf: () => hooks.removeOf({ project: 'default', name: hook.function }),
+    },
+    secrets: {
+      replace: () => secrets.replace(secret, null),
+      get: () => secrets.get(secret),
+      list: () => secrets.list('default'),
+    },
+    secretValues: {
+      create: () => secretValues.create(secret, 'v', 'x'),
+      get: () => secretValues.get(secret, 'v'),
+      remove: () => secretValues.remove(secret, 'v'),
+    },
+    secretUses: {
+      add: () => secretUses.add(secret, { version: 1, runId: runId(1), attempt: 1, at }),
+      list: () => secretUses.list(secret),
+    },
+    attemptSecrets: {
+      keep: () => attemptSecrets.keep(commandId(1), []),
+      get: () => attemptSecrets.get(commandId(1)),
+      remove: () => attemptSecrets.remove(commandId(1)),
     },
     imageContexts: {
       keep: () => imageContexts.keep(image.id, { archive: Buffer.from('x'), secrets: {} }),

@@ -1,3 +1,4 @@
+import type { BulkRecord } from '../../model/functions/bulk.ts';
 import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 
@@ -38,8 +39,10 @@ export function functionVersion(changes: Partial<FunctionVersion['spec']> = {}):
       argv: null,
       user: null,
       env: {},
+      secrets: [],
       input: { schema: null, maxBytes: 1_000 },
       timeoutSeconds: 600,
+      graceSeconds: 10,
       maxEventAgeSeconds: 21_600,
       retry: {
         maxAttempts: 1,
@@ -49,6 +52,10 @@ export function functionVersion(changes: Partial<FunctionVersion['spec']> = {}):
       },
       idempotent: false,
       concurrency: [{ limit: 100, key: null, onFull: 'queue' }],
+      throttle: null,
+      debounce: null,
+      batch: null,
+      lateBinding: false,
       priority: 0,
       network: { egress: 'none' },
       cpus: null,
@@ -73,6 +80,8 @@ export function runRecord(n: number, changes: Partial<RunRecord> = {}): RunRecor
     cleanup: 'none',
     waitingFor: null,
     outcome: null,
+    skippedFor: null,
+    supersededBy: null,
     exitCode: null,
     signal: null,
     failure: null,
@@ -80,6 +89,14 @@ export function runRecord(n: number, changes: Partial<RunRecord> = {}): RunRecor
     eventBytes: 2,
     eventDigest: 'e',
     keys: [null],
+    throttleKey: null,
+    lane: changes.keys?.find((key) => key !== null) ?? null,
+    lateBinding: false,
+    gathering: null,
+    gatheringKey: null,
+    events: [],
+    isBatch: false,
+    batch: null,
     priority: 0,
     dedupe: String(n),
     epoch: 0,
@@ -103,6 +120,28 @@ export function runRecord(n: number, changes: Partial<RunRecord> = {}): RunRecor
     redriveOf: null,
     redrivenAs: null,
     createdBy,
+    ...changes,
+  };
+}
+
+export function bulkRecord(n: number, changes: Partial<BulkRecord> = {}): BulkRecord {
+  return {
+    id: `blk-${String(n).padStart(16, '0')}`,
+    project: 'default',
+    function: 'fn',
+    action: 'redrive',
+    version: 'current',
+    filter: {},
+    state: 'running',
+    counts: { done: 0, unchanged: 0, refused: 0 },
+    refusals: [],
+    pages: 0,
+    place: { list: 0, cursor: null },
+    digest: 'd',
+    createdBy,
+    createdAt: at,
+    updatedAt: at,
+    endedAt: null,
     ...changes,
   };
 }

@@ -48,7 +48,7 @@ func (s *Service) keep(c *command, exit *commandExit) {
 }
 
 func (s *Service) begin(id string, request *launchRequest, l *launch) (*command, error) {
-	c := &command{id: id, startedAt: time.Now(), gone: make(chan struct{})}
+	c := &command{id: id, startedAt: time.Now(), grace: request.grace, gone: make(chan struct{})}
 	r := requested{Command: request.Command, Argv: request.Argv, User: l.account.Name, Cwd: l.cwd, StartedAt: *stamp(c.startedAt)}
 	if err := s.markers.writeRequest(id, r); err != nil {
 		return nil, diskError(err)
@@ -63,6 +63,14 @@ func (s *Service) begin(id string, request *launchRequest, l *launch) (*command,
 	}
 	c.log = output.NewLog(file, request.MaxOutputBytes)
 	c.tree = processes.NewTree(s.groups, id)
+	if len(request.SecretFiles) > 0 {
+		if err := placeSecrets(request.SecretFiles, l.account); err != nil {
+			_ = file.Close()
+			c.tree.Forget()
+			return nil, err
+		}
+		c.secrets = request.SecretFiles
+	}
 	p, err := openPipes(len(request.Stdin) > 0 || request.StdinOpen)
 	if err == nil {
 		c.process, err = startProcess(l, p, c.tree)
@@ -72,6 +80,7 @@ func (s *Service) begin(id string, request *launchRequest, l *launch) (*command,
 		p.closeOurs()
 		_ = file.Close()
 		c.tree.Forget()
+		c.forgetSecrets()
 		return nil, startError(l, err)
 	}
 	c.tree.Begun(c.process.Pid)

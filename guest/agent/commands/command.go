@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// grace is how long a process tree has between SIGTERM and SIGKILL: graceSeconds of model/limits.ts.
-	grace = 5 * time.Second
+	// defaultGrace is how long a process tree has between SIGTERM and SIGKILL unless its request says: graceSeconds of model/limits.ts.
+	defaultGrace = 5 * time.Second
+	// maxGraceSeconds is the most that a request may say.
+	maxGraceSeconds = 600
 	// hopeless is how long processes that survive SIGKILL are waited for; they hang in the kernel.
 	hopeless = 10 * time.Second
 )
@@ -22,12 +24,15 @@ const (
 type command struct {
 	id        string
 	startedAt time.Time
+	grace     time.Duration
 	process   *os.Process
 	tree      *processes.Tree
 	log       *output.Log
 	stdin     *standardInput
 	streams   [2]*output.Stream
 	timeout   *time.Timer
+	// secrets are in files, until it has ended.
+	secrets map[string]string
 
 	mu sync.Mutex
 	// ending is "timed-out" or "cancelled" once we have begun to end it, and gone is closed when its tree is.
@@ -77,6 +82,7 @@ func (c *command) supervise(keep func(*commandExit)) {
 			reason = "Processes of it survive SIGKILL."
 		}
 	}
+	c.forgetSecrets()
 	for _, stream := range c.streams {
 		stream.Finish()
 	}
@@ -127,11 +133,21 @@ func (c *command) end(why string) bool {
 	return true
 }
 
+func (c *command) forgetSecrets() {
+	if len(c.secrets) == 0 {
+		return
+	}
+	if err := removeSecrets(c.secrets); err != nil {
+		fmt.Fprintf(os.Stderr, "mayfly-agent: the files of secrets of %s stay: %v\n", c.id, err)
+	}
+	c.secrets = nil
+}
+
 func (c *command) endTree() {
 	defer close(c.gone)
 	// What is stopped sees SIGTERM only when it goes on.
 	c.tree.Signal(syscall.SIGTERM, syscall.SIGCONT)
-	if c.emptyWithin(grace, func() {}) {
+	if c.emptyWithin(c.grace, func() {}) {
 		return
 	}
 	c.emptyWithin(hopeless, c.tree.Kill)

@@ -20,6 +20,7 @@ const attempt = (changes: Partial<Attempt>): Attempt => ({
   signal: null,
   failure: null,
   cleanup: 'proved',
+  secrets: [],
   ...changes,
 });
 

@@ -1,0 +1,85 @@
+import { MayflyError } from '../../model/errors.ts';
+import type { FunctionSpec } from '../../model/functions/function.ts';
+import type { Attempt, RunRecord } from '../../model/functions/run.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { GivenSecret, SecretUse, UsedSecret } from '../../model/secrets/secret.ts';
+import type { Store } from '../../store/connect.ts';
+
+type Stores = Pick<Store, 'secrets' | 'secretValues' | 'secretUses' | 'attemptSecrets'>;
+type OfRun = Pick<RunRecord, 'id' | 'project'>;
+
+/** Before anything is made for it. @throws MayflyError secret_not_found */
+export async function requireSecrets(
+  { secrets }: Pick<Store, 'secrets'>,
+  { project }: Pick<RunRecord, 'project'>,
+  spec: Pick<FunctionSpec, 'secrets'>,
+): Promise<void> {
+  for (const name of namesOf(spec.secrets)) {
+    const found = await secrets.get({ project, name });
+    if (!found || found.valueId === null) throw gone(name);
+  }
+}
+
+/**
+ * What an attempt is given: the values that hold now, or, when it is asked again, those that held then. That it was given them
+ * is written down.
+ * @throws MayflyError secret_not_found, secrets_too_large
+ */
+export async function giveSecrets(
+  store: Stores,
+  { id: runId, project }: OfRun,
+  { commandId, n, begunAt }: Attempt,
+  { secrets: uses }: Pick<FunctionSpec, 'secrets'>,
+): Promise<GivenSecret[]> {
+  if (uses.length === 0) return [];
+  const known = await store.attemptSecrets.get(commandId);
+  const given = known ?? (await store.attemptSecrets.keep(commandId, await current(store, project, uses)));
+  for (const { name, version } of versionsOf(given)) {
+    await store.secretUses.add({ project, name }, { version, runId, attempt: n, at: begunAt });
+  }
+  return given;
+}
+
+export function versionsOf(given: readonly GivenSecret[]): UsedSecret[] {
+  return [...new Map(given.map(({ name, version }) => [name, { name, version }])).values()];
+}
+
+/** Variables, and files of the folder of secrets. */
+export function placesOf(given: readonly GivenSecret[]): Record<'env' | 'files', Record<string, string>> {
+  const of = (place: 'env' | 'file') =>
+    Object.fromEntries(given.flatMap(({ value, [place]: name }) => (name === null ? [] : [[name, value]])));
+  return { env: of('env'), files: of('file') };
+}
+
+async function current(store: Stores, project: string, uses: readonly SecretUse[]): Promise<GivenSecret[]> {
+  const values = new Map<string, { version: number; value: string }>();
+  for (const name of namesOf(uses)) values.set(name, await newest(store, project, name));
+  const given = uses.flatMap((use) => {
+    const found = values.get(use.name);
+    return found ? [{ ...use, ...found }] : [];
+  });
+  const bytes = given.reduce((sum, { value }) => sum + Buffer.byteLength(value), 0);
+  if (bytes <= LIMITS.functions.secrets.bytes) return given;
+  const why = `Its secrets have ${bytes} bytes, ${LIMITS.functions.secrets.bytes} at most are given to a process.`;
+  throw new MayflyError('secrets_too_large', why);
+}
+
+/** Who puts another value names it, and then removes the one before. */
+async function newest({ secrets, secretValues }: Stores, project: string, name: string) {
+  for (;;) {
+    const record = await secrets.get({ project, name });
+    if (!record || record.valueId === null) throw gone(name);
+    const value = await secretValues.get({ project, name }, record.valueId);
+    if (value !== null) return { version: record.version, value };
+    const again = await secrets.get({ project, name });
+    if (again?.valueId === record.valueId) throw gone(name); // a store that has lost it
+  }
+}
+
+function namesOf(uses: readonly Pick<SecretUse, 'name'>[]): string[] {
+  return [...new Set(uses.map(({ name }) => name))];
+}
+
+function gone(name: string): MayflyError {
+  return new MayflyError('secret_not_found', `There is no secret ${name} any more.`);
+}

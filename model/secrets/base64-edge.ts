@@ -1,0 +1,28 @@
+/** Bytes that base64 has, of both alphabets. */
+const BASE64 = new Uint8Array(256);
+for (const each of Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_')) BASE64[each] = 1;
+const PADDING = 61;
+
+/** Whether base64 has such a byte; its padding is none. */
+export function isBase64(byte: number | undefined): boolean {
+  return byte !== undefined && BASE64[byte] === 1;
+}
+
+/** Whether a byte behind a piece of base64 belongs to it: its last character, then its padding. */
+export class EndOfBase64 {
+  #left = 0;
+  #isPadding = false;
+
+  begin(): void {
+    this.#left = 3;
+    this.#isPadding = false;
+  }
+
+  takes(byte: number): boolean {
+    if (this.#left === 0) return false;
+    const isTaken = byte === PADDING || (!this.#isPadding && isBase64(byte));
+    this.#isPadding = true;
+    this.#left = isTaken ? this.#left - 1 : 0;
+    return isTaken;
+  }
+}

@@ -1,0 +1,119 @@
+import { Automaton } from './automaton.ts';
+import { EndOfBase64, isBase64 } from './base64-edge.ts';
+import { formsOf } from './secret-forms.ts';
+
+/** What stands in the place of a secret. */
+const MASKED = Buffer.from('***');
+
+interface Span {
+  start: number;
+  end: number;
+}
+
+/** Puts `***` in the place of secrets, in whichever form: docs/secrets.md has them. */
+export class Mask {
+  readonly #automaton: Automaton;
+
+  /** @param secrets those that are not to be masked (maskable.ts) are not */
+  constructor(secrets: readonly string[]) {
+    this.#automaton = new Automaton(secrets.flatMap(formsOf));
+  }
+
+  stream(): MaskStream {
+    return new MaskStream(this.#automaton);
+  }
+
+  /** @param isCut what was behind them is not there: what begins a secret at their end is masked too. `@default` false */
+  bytes(bytes: Uint8Array, { isCut = false } = {}): Buffer {
+    const stream = this.stream();
+    return Buffer.concat([stream.push(bytes), stream.end({ isCut })]);
+  }
+
+  text(text: string): string {
+    return this.bytes(Buffer.from(text)).toString();
+  }
+}
+
+/** Masks bytes as they come: what comes out is the same whatever pieces they come in. */
+export class MaskStream {
+  readonly #tail = new EndOfBase64();
+  #state = 0;
+  /** Bytes that may belong to a secret, and the place of the first. */
+  #held: Uint8Array = new Uint8Array();
+  #from = 0;
+  /** What is covered, in order, none meeting the next. */
+  #spans: Span[] = [];
+  /** Whether the byte before those held was covered. */
+  #isInside = false;
+
+  constructor(private readonly automaton: Automaton) {}
+
+  /** @returns what can be said of all that came; the rest, less than the longest form of a secret, is held */
+  push(bytes: Uint8Array): Buffer {
+    if (bytes.length === 0) return Buffer.alloc(0);
+    const all = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
+    for (let at = this.#held.length; at < all.length; at++) this.#read(all, at);
+    const beside = isBase64(all.at(-1)) ? 1 : 0; // base64 of a secret may begin with the next
+    const safe = this.#from + all.length - Math.max(beside, this.automaton.heldAt(this.#state));
+    return this.#release(all, Math.max(safe, this.#from));
+  }
+
+  /** The rest. @param isCut there was more, that nobody gives: what begins a secret is masked. `@default` false */
+  end({ isCut = false } = {}): Buffer {
+    const end = this.#from + this.#held.length;
+    if (isCut && this.#held.length > 0) this.#cover({ start: this.#from, end });
+    return this.#release(this.#held, end);
+  }
+
+  /** @param all from `#from` on */
+  #read(all: Uint8Array, at: number): void {
+    const byte = all[at] ?? 0;
+    const end = this.#from + at + 1;
+    this.#state = this.automaton.next(this.#state, byte);
+    if (this.#tail.takes(byte)) this.#cover({ start: end - 1, end });
+    const covered = this.automaton.coveredAt(this.#state);
+    if (covered === 0) return;
+    const withBefore = this.automaton.withBeforeAt(this.#state);
+    const isBefore = withBefore > covered && isBase64(all[at + 1 - withBefore]);
+    this.#cover({ start: Math.max(this.#from, end - (isBefore ? withBefore : covered)), end });
+    if (this.automaton.coversAfter(this.#state)) this.#tail.begin();
+  }
+
+  #cover({ start: wanted, end }: Span): void {
+    let start = wanted;
+    for (let last = this.#spans.at(-1); last && last.end >= start; last = this.#spans.at(-1)) {
+      start = Math.min(start, last.start);
+      this.#spans.pop();
+    }
+    this.#spans.push({ start, end });
+  }
+
+  /** @param all from `#from` on @param safe up to where they are decided */
+  #release(all: Uint8Array, safe: number): Buffer {
+    const pieces: Uint8Array[] = [];
+    const later: Span[] = [];
+    let at = this.#from;
+    const shown = (end: number) => {
+      if (end <= at) return;
+      pieces.push(all.subarray(at - this.#from, end - this.#from));
+      this.#isInside = false;
+      at = end;
+    };
+    for (const span of this.#spans) {
+      if (span.start >= safe) {
+        later.push(span);
+        continue;
+      }
+      shown(span.start);
+      if (!this.#isInside) pieces.push(MASKED);
+      this.#isInside = true;
+      at = Math.min(span.end, safe);
+      if (span.end > safe) later.push({ start: safe, end: span.end });
+    }
+    shown(safe);
+    this.#held = Uint8Array.from(all.subarray(safe - this.#from));
+    this.#from = safe;
+    this.#spans = later;
+    return Buffer.concat(pieces);
+  }
+}

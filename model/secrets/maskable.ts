@@ -1,0 +1,39 @@
+/** Shorter ones are in every log. Characters. */
+export const SHORTEST_MASKED = 4;
+/** Words and numbers that are shorter than this are in many logs. Characters. */
+const LIKELY_WORD = 8;
+
+/** What logs say all the time, whatever its length. */
+const COMMON = new Set(
+  `true false null none undefined yes no on off error warn warning info debug trace fatal success failed failure enabled disabled
+   default unknown localhost 127.0.0.1 0.0.0.0 admin root user username password passwd secret token changeme production
+   development staging testing sandbox example database postgres mongodb`.split(/\s+/),
+);
+
+/**
+ * Why a secret is not masked in what its function prints: its log would be of no use.
+ * @returns null: it is masked
+ */
+export function whyNotMasked(value: string): string | null {
+  const text = value.trim();
+  const length = [...text].length;
+  if (length < SHORTEST_MASKED) return `it has less than ${SHORTEST_MASKED} characters`;
+  if (isCommon(text)) return 'it is a common word';
+  if (length < LIKELY_WORD && /^(?:[A-Z]?[a-z]+|[A-Z]+)$/.test(text)) {
+    return `it is a word of less than ${LIKELY_WORD} letters`;
+  }
+  if (length < LIKELY_WORD && /^[+-]?[\d.,_]+$/.test(text)) {
+    return `it is a number of less than ${LIKELY_WORD} characters`;
+  }
+  if (new Set(text).size === 1) return 'it is one character many times';
+  return null;
+}
+
+/** Whether a line of a secret is masked by itself. */
+export function isMaskedLine(line: string): boolean {
+  return [...line].length >= SHORTEST_MASKED && !isCommon(line) && new Set(line).size > 1;
+}
+
+function isCommon(text: string): boolean {
+  return COMMON.has(text.toLowerCase());
+}

@@ -1,0 +1,97 @@
+import { isMaskedLine, whyNotMasked } from './maskable.ts';
+
+/** Bytes that are not to be shown. */
+export interface SecretForm {
+  bytes: Uint8Array;
+  /**
+   * How many characters around them have bits of the secret, and of what stands beside it: 1 before, and 1 with its padding
+   * behind, where that is base64 whose groups begin elsewhere.
+   */
+  before: 0 | 1;
+  after: 0 | 1;
+}
+
+/** Columns at which programs break base64: those of MIME (RFC 2045), and of PEM (RFC 7468). */
+const COLUMNS = [76, 64];
+
+/** All that a secret may look like in what is printed; none of one that is not masked. */
+export function formsOf(value: string): SecretForm[] {
+  if (whyNotMasked(value) !== null) return [];
+  const whole = value.trim();
+  const lines = whole
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter(isMaskedLine);
+  const forms = [...new Set([value, whole, ...lines])].flatMap(encoded);
+  return unique([...forms, ...wrapped(value), ...wrapped(whole)]);
+}
+
+function encoded(text: string): SecretForm[] {
+  const bytes = Buffer.from(text);
+  const hex = bytes.toString('hex');
+  const texts = [text, ...asJson(text), ...inUrl(text), hex, hex.toUpperCase()];
+  return [...texts.map(plain), ...[0, 1, 2].flatMap((offset) => base64At(bytes, offset))];
+}
+
+function plain(text: string): SecretForm {
+  return { bytes: Buffer.from(text), before: 0, after: 0 };
+}
+
+/** As JavaScript, Python, Go and PHP write it. */
+function asJson(text: string): string[] {
+  const json = JSON.stringify(text).slice(1, -1);
+  const ascii = json.replace(/[\u007f-\uffff]/g, unicodeEscape);
+  const html = json.replace(/[<>&\u2028\u2029]/g, unicodeEscape);
+  return [json, ascii, html, json.replaceAll('/', '\\/'), ascii.replaceAll('/', '\\/')];
+}
+
+function unicodeEscape(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+/** By encodeURIComponent, by RFC 3986 to the letter, as a path, as a form; in digits of both cases. */
+function inUrl(text: string): string[] {
+  const component = encodeURIComponent(text);
+  const strict = component.replace(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
+  const forms = [component, strict].flatMap((form) => [
+    form,
+    form.replaceAll('%2F', '/'),
+    form.replaceAll('%20', '+'),
+    form.replaceAll('%20', '+').replaceAll('~', '%7E'),
+  ]);
+  return forms.flatMap((form) => [form, form.replace(/%[0-9A-F]{2}/g, (each) => each.toLowerCase())]);
+}
+
+/** @param offset how many bytes come before it in its group of three */
+function base64At(bytes: Uint8Array, offset: number): SecretForm[] {
+  const padded = Buffer.concat([Buffer.alloc(offset), bytes]);
+  const first = Math.ceil((offset * 8) / 6);
+  const end = Math.floor((padded.length * 8) / 6);
+  const edges = { before: offset === 0 ? 0 : 1, after: padded.length % 3 === 0 ? 0 : 1 } as const;
+  return (['base64', 'base64url'] as const).map((alphabet) => {
+    return { bytes: Buffer.from(padded.toString(alphabet).slice(first, end)), ...edges };
+  });
+}
+
+/** Line by line, as base64(1) and openssl(1) write what is longer than a line. */
+function wrapped(text: string): SecretForm[] {
+  const whole = base64At(Buffer.from(text), 0)[0];
+  if (!whole) return [];
+  const coded = Buffer.from(whole.bytes).toString('latin1');
+  return COLUMNS.filter((columns) => coded.length > columns).flatMap((columns) => {
+    const lines = coded.match(new RegExp(`.{1,${columns}}`, 'g')) ?? [];
+    return lines.filter((line) => line.length >= 4).map((line) => ({ ...plain(line), after: whole.after }));
+  });
+}
+
+function unique(forms: readonly SecretForm[]): SecretForm[] {
+  const known = new Map<string, SecretForm>();
+  for (const form of forms) {
+    const key = Buffer.from(form.bytes).toString('latin1');
+    const same = known.get(key);
+    const before = same?.before || form.before;
+    const after = same?.after || form.after;
+    known.set(key, { bytes: form.bytes, before, after });
+  }
+  return [...known.values()];
+}
