@@ -25,6 +25,7 @@ import { Ports } from './sandbox/ports.ts';
 import { Snapshots } from './snapshots.ts';
 import { type Source, Sources } from './sources.ts';
 import { Templates } from './templates.ts';
+import { WebhookEndpoints } from './webhooks/webhook-endpoints.ts';
 
 export interface ExtendSandbox {
   /** Seconds from now to the new end. */
@@ -128,6 +129,8 @@ export class MayflyClient {
   readonly functions: Functions;
   /** Events that they run for. */
   readonly runs: Runs;
+  /** Where events of the project are sent to. */
+  readonly webhookEndpoints: WebhookEndpoints;
   /** Sandboxes that are kept ready. */
   readonly pools: Pools;
   /** Requests that wait for somebody's leave, and the policy that asks for it. */
@@ -151,6 +154,7 @@ export class MayflyClient {
     this.playbooks = new Playbooks(this.#transport);
     this.functions = new Functions(this.#transport);
     this.runs = new Runs(this.#transport);
+    this.webhookEndpoints = new WebhookEndpoints(this.#transport);
     this.pools = new Pools(this.#transport);
     this.approvals = new Approvals(this.#transport);
     this.projects = new Projects(this.#transport);

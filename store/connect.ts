@@ -53,6 +53,9 @@ import { Captures } from './snapshots/captures.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import { Sources } from './snapshots/sources.ts';
 import { Templates } from './templates/templates.ts';
+import { UntoldRuns } from './webhooks/untold-runs.ts';
+import { WebhookDeliveries } from './webhooks/webhook-deliveries.ts';
+import { WebhookEndpoints } from './webhooks/webhook-endpoints.ts';
 
 export interface Store {
   sandboxes: Sandboxes;
@@ -94,6 +97,9 @@ export interface Store {
   runs: Runs;
   runQueue: RunQueue;
   runContents: RunContents;
+  untoldRuns: UntoldRuns;
+  webhookEndpoints: WebhookEndpoints;
+  webhookDeliveries: WebhookDeliveries;
   certificates: Certificates;
   activity: Activities;
   reconciled: ReconciledThings;
@@ -178,6 +184,9 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     runs: new Runs(connection, sealing),
     runQueue: new RunQueue(connection, sealing),
     runContents: new RunContents(connection, sealing),
+    untoldRuns: new UntoldRuns(connection, sealing),
+    webhookEndpoints: new WebhookEndpoints(connection, sealing),
+    webhookDeliveries: new WebhookDeliveries(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),

@@ -5,18 +5,21 @@ import { UserCa } from '../ca/user-ca.ts';
 import { repeating } from '../host/os/repeating.ts';
 import { Reconciliation } from '../sagas/reconciliation.ts';
 import { connectStore, type Store } from '../store/connect.ts';
+import { AddressPolicy } from '../webhooks/sending/address-policy.ts';
 import { auditAccess } from './audit/audit-access.ts';
 import { NOTE_EVERY_MS, RegisterWatch } from './audit/register-watch.ts';
 import { bundleWorkflows } from './bundle.ts';
 import { createControlWorker } from './control.ts';
 import { temporalClient } from './payloads/data-converter.ts';
 import type { Process } from './process.ts';
-import { runWorker } from './running-worker.ts';
+import { runWorkers } from './running-worker.ts';
 import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
 import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from './upkeep/run-queues.ts';
 import { APPEND_WAITING_EVERY_MS, WaitingAudit } from './upkeep/waiting-audit.ts';
+import { createDeliveryWorker } from './webhooks/delivery-worker.ts';
+import { LOOK_AT_WEBHOOKS_EVERY_MS, WebhookUpkeep } from './webhooks/upkeep.ts';
 
 /** Entries live 24 h (model/limits.ts), so an hour more of one is nothing. Milliseconds. */
 const PRUNE_EVERY_MS = 3_600_000;
@@ -68,6 +71,15 @@ export async function startControlPart({
     'runs of the past',
     repeating(() => queues.removePast(), PRUNE_EVERY_MS),
   );
+  const webhooks = new WebhookUpkeep(store, new Reconciliation(client), logger);
+  closers.add(
+    'webhooks that nobody sends',
+    repeating(() => webhooks.look(), LOOK_AT_WEBHOOKS_EVERY_MS),
+  );
+  closers.add(
+    'deliveries of the past',
+    repeating(() => webhooks.removePast(), PRUNE_EVERY_MS),
+  );
   closers.add(
     'events that wait for the audit',
     repeating(() => waitingAudit.look(), APPEND_WAITING_EVERY_MS),
@@ -80,9 +92,12 @@ export async function startControlPart({
     await registerWatch.look();
   });
   const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'), tracing.workflowModules);
-  const worker = runWorker(
-    await createControlWorker({ connection, namespace, dataConverter, store, ca, failpoints, workflowBundle, tracing }),
-  );
+  const shared = { connection, namespace, dataConverter, store, failpoints, tracing };
+  const network = { policy: new AddressPolicy(config.webhookAllow) };
+  const worker = runWorkers([
+    await createControlWorker({ ...shared, ca, workflowBundle }),
+    await createDeliveryWorker({ ...shared, network }),
+  ]);
   closers.add(
     'control worker',
     () => worker.stop(),

@@ -3,6 +3,7 @@ import { MayflyError } from '../model/errors.ts';
 import {
   isApprovalId,
   isCaptureId,
+  isDeliveryId,
   isHostId,
   isImageId,
   isInstallationId,
@@ -44,6 +45,7 @@ const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
   playbookId: isPlaybookId,
   checkerId: isSandboxId,
   describedId: isSandboxId,
+  deliveryId: isDeliveryId,
   operationId: isOperationId,
   restoreId: (text) => isOperationId(withoutEnd(text, '-back')), // of its undo: workflows/sandbox/restore-sandbox.ts
   hostId: isHostId,

@@ -23,12 +23,14 @@ import { hostOf, isFinal, type SandboxSpec } from '../../model/sandbox/sandbox.t
 import { sizeOfSource } from '../../model/source-size.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import type { Announcer } from '../webhook/announcer.ts';
 import { acceptedSpec, requireSpec } from './accepted-version.ts';
 import { storedEvent } from './stored-event.ts';
 
 interface Deps {
   store: Store;
   reconciliation: Reconciliation;
+  announcer: Announcer;
 }
 
 /** Of what a command is given on its standard input with its request. Bytes. */
@@ -38,7 +40,7 @@ const TTL_SECONDS = 2_592_000;
 const PENDING = { outcome: null, endedAt: null, exitCode: null, signal: null, failure: null, startedAt: null } as const;
 
 /** What a run asks of the store. What runs is read from its version each time. */
-export function createAttemptActivities({ store, reconciliation }: Deps) {
+export function createAttemptActivities({ store, reconciliation, announcer }: Deps) {
   async function mustGet(runId: string): Promise<RunRecord> {
     const run = await store.runs.get(runId);
     if (run) return run;
@@ -69,6 +71,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
     const ended = { outcome: 'cancelled', endedAt: at, updatedAt: at } as const;
     await store.runs.end(run.id, UNDER_WAY, ended, run.retentionDays);
     await store.runs.free(run.id, { cleanup: lastAttempt(run)?.cleanup ?? 'none' });
+    await announcer.ofRun(run.id);
   }
 
   /**
@@ -207,6 +210,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
         return;
       }
       await endRun({ ...run, ...changes }, end, event);
+      await announcer.ofRun(runId);
     },
 
     /** Says whether a run waits for its host. */
@@ -240,6 +244,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       if (run.state === 'ended') {
         await store.audit.record(runId, { ...event, detail: { ...event.detail, cleanup } });
         await store.runs.free(runId, changes);
+        await announcer.ofRun(runId);
         return { step: 'end' };
       }
       const spec = await acceptedSpec(store, run);
@@ -252,6 +257,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
         await endRun({ ...run, ...changes }, end, { ...event, eventId: `${runId}/run.ended`, kind: 'run.ended' });
         await store.audit.record(runId, { ...event, detail: { ...event.detail, cleanup } });
         await store.runs.free(runId, { cleanup });
+        await announcer.ofRun(runId);
         return { step: 'end' };
       }
       const fullUntil = new Date(Date.now() + next.pauseMs).toISOString();

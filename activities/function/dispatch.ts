@@ -4,11 +4,13 @@ import { runInputOf } from '../../model/functions/run-saga.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import type { FunctionRef } from '../../store/functions/functions.ts';
+import type { Announcer } from '../webhook/announcer.ts';
 import { acceptedSpec, goneVersion } from './accepted-version.ts';
 
 interface Deps {
   store: Store;
   reconciliation: Reconciliation;
+  announcer: Announcer;
 }
 
 /** What a look at a queue came to. */
@@ -26,12 +28,13 @@ const ADMITTED = 10;
 const LOOKED_AT = 200;
 
 /** What a dispatcher asks of the store. Any number of them may do so at once. */
-export function createDispatchActivities({ store, reconciliation }: Deps) {
+export function createDispatchActivities({ store, reconciliation, announcer }: Deps) {
   /** It ends before it has begun. */
   async function end(run: RunRecord, outcome: RunOutcome, failure: RunRecord['failure']): Promise<void> {
     const at = new Date().toISOString();
     const ended = { outcome, failure, endedAt: at, updatedAt: at };
     await store.runs.end(run.id, ['delayed', 'queued'], ended, run.retentionDays);
+    await announcer.ofRun(run.id);
   }
 
   /** @returns whether its key, or all of the function, has to wait; null: it does not */

@@ -32,6 +32,9 @@ export type RunDocument = Omit<RunRecord, 'id'> &
     eventJson: StoredBytes | null;
     /** When it may be removed; set with its end. ISO 8601. */
     removeAfter?: string;
+    /** When it ended, and when its cleanup was known, as long as nobody was told (store/webhooks/). ISO 8601. */
+    untoldEnd?: string;
+    untoldCleanup?: string;
   };
 
 export function runSchema(): Schema<RunDocument> {
@@ -79,6 +82,8 @@ export function runSchema(): Schema<RunDocument> {
     slot0: TEXT,
     slot1: TEXT,
     removeAfter: TEXT,
+    untoldEnd: TEXT,
+    untoldCleanup: TEXT,
   });
 }
 
@@ -92,6 +97,8 @@ export function recordOf({
   slot0: _slot0,
   slot1: _slot1,
   removeAfter: _removeAfter,
+  untoldEnd: _untoldEnd,
+  untoldCleanup: _untoldCleanup,
   ...rest
 }: RunDocument): RunRecord {
   return { id: _id, ...rest };

@@ -112,7 +112,7 @@ export class Runs {
   }
 
   /**
-   * Writes how one ended; who comes later changes nothing of it.
+   * Writes how one ended, which is to be told; who comes later changes nothing of it.
    * @param states those in which it may be
    * @returns false: it had ended, or is in another state
    */
@@ -124,14 +124,16 @@ export class Runs {
   ): Promise<boolean> {
     checkId(id);
     const removeAfter = new Date(Date.parse(changes.endedAt) + retentionDays * DAY_MS).toISOString();
-    const set = { ...this.#fields.sealed(id, changes), state: 'ended', waitingFor: null, removeAfter };
+    const ended = { state: 'ended', waitingFor: null, removeAfter, untoldEnd: changes.endedAt } as const;
+    const set = { ...this.#fields.sealed(id, changes), ...ended };
     return this.#update({ _id: id, state: { $in: [...states] } }, { $set: set, $unset: UNQUEUED });
   }
 
-  /** Gives its slots back. */
+  /** Gives its slots back; that is to be told. */
   async free(id: string, changes: RunChanges & { cleanup: Cleanup }): Promise<void> {
     checkId(id);
-    await this.#update({ _id: id }, { $set: this.#fields.sealed(id, changes), $unset: FREED });
+    const set = { ...this.#fields.sealed(id, changes), untoldCleanup: new Date().toISOString() };
+    await this.#update({ _id: id }, { $set: set, $unset: FREED });
   }
 
   /** Puts an admitted one back into the queue, in its place; its slots are free. @returns false: it is not under way any more */

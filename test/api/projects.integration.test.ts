@@ -6,6 +6,7 @@ import { textOf } from '../support/stream-text.ts';
 import { type Door, jsonOf, openDoor } from './support.ts';
 import {
   ALPHA,
+  AT,
   ALPHAS_CONTEXT,
   ALPHAS_POOL,
   ALPHAS_SOURCE,
@@ -121,6 +122,18 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('getHook deleteHook setHookSecrets disableHook enableHook', ({ hooks }) =>
     hooks.map((id) => one({ id }, { id: NEVER.hook })),
   ),
+  ...every(
+    'getWebhookEndpoint updateWebhookEndpoint deleteWebhookEndpoint rotateWebhookEndpoint listWebhookDeliveries',
+    ({ endpoints }) => endpoints.map((id) => one({ id }, { id: NEVER.endpoint })),
+  ),
+  recoverWebhooks: ({ endpoints }) => {
+    const wish = { since: '2020-01-01T00:00:00Z' };
+    return endpoints.map((id) => ({ ...one({ id }, { id: NEVER.endpoint }), body: wish, neverBody: wish }));
+  },
+  redeliverWebhook: ({ endpoints, deliveries }) =>
+    endpoints.map((id, n) =>
+      one({ id, deliveryId: deliveries[n] ?? '' }, { id: NEVER.endpoint, deliveryId: 'dlv-zzzzzzzzzzzzzzzz' }),
+    ),
   listHooks: ({ functions }) => functions.map((of) => one({ of }, { of: 'never-was' })),
   createHook: ({ functions }) => {
     const wish = (of: string) => ({ function: of, scheme: 'github', secrets: ['betas-secret'] });
@@ -157,7 +170,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy',
+    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns listWebhookEndpoints createWebhookEndpoint getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy',
     'own',
   ),
   ...every(
@@ -174,6 +187,7 @@ const NEVER = {
   approval: 'apr-zzzzzzzzzzzzzzzz',
   run: 'run-zzzzzzzzzzzzzzzz',
   hook: 'hok-zzzzzzzzzzzzzzzz',
+  endpoint: 'whe-zzzzzzzzzzzzzzzz',
 };
 
 function built(source: string) {
@@ -343,6 +357,7 @@ describe('a second project', () => {
     for (const id of world.approvals) expect((await door.store.approvals.get(id))?.state).toBe('awaiting-approval');
     for (const id of world.runs) expect((await door.store.runs.get(id))?.state).toBe('queued');
     for (const id of world.hooks) expect((await door.store.hooks.get(id))?.disabledAt).toBeNull();
+    for (const id of world.endpoints) expect((await door.store.webhookEndpoints.get(id))?.updatedAt).toBe(AT);
     for (const name of world.functions)
       expect((await door.store.functions.get({ project: ALPHA, name }))?.state).toBe('active');
     for (const id of world.keys) expect((await door.store.apiKeys.get(id))?.revokedAt).toBeNull();

@@ -9,9 +9,11 @@ import { requestedBake } from '../../model/snapshots/baked-source.ts';
 import { newCapture } from '../../model/snapshots/capture.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
+import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import { functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
 import { command, commandId, record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
+import { endedEvent, endpointId, endpointRecord } from '../store/webhook-records.ts';
 import { type Door, host } from './support.ts';
 
 /** The one whose things nobody else may see. */
@@ -24,7 +26,7 @@ export const ALPHAS_SOURCE = 'alpha.tools';
 export const ALPHAS_CONTEXT = 'a1'.repeat(32);
 export const ALPHAS_POOL = 'alphas-pool';
 
-const AT = '2026-01-01T00:00:00.000Z';
+export const AT = '2026-01-01T00:00:00.000Z';
 export const HOST = 'kvm-1';
 const source = (name: string, cloneable = true) => {
   return { name, cloneable, problem: null, cpus: 1, memoryMib: 64, diskBytes: 1 };
@@ -47,6 +49,8 @@ export interface World {
   functions: string[];
   runs: string[];
   hooks: string[];
+  endpoints: string[];
+  deliveries: string[];
   serials: string[];
   keys: string[];
   /** All of it that an answer to somebody else may not have. */
@@ -109,6 +113,12 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
   for (const one of alphasRuns) await store.runs.accept(one, Buffer.from('"alphas-event"'));
   const hooks = range(5).map((n) => hookOf(n, functions[n] ?? '', actor));
   for (const one of hooks) await store.hooks.create(one);
+  const endpoints = range(3).map((n) =>
+    endpointRecord({ id: endpointId(n), project: ALPHA, url: `https://alphas-${n}.example/`, createdBy: actor }),
+  );
+  for (const one of endpoints) await store.webhookEndpoints.create(one);
+  const deliveries = endpoints.map((one, n) => newDelivery(endedEvent(n, ALPHA), one, AT));
+  for (const one of deliveries) await store.webhookDeliveries.create(one, AT);
   await store.pools.put(poolOf(actor));
   for (const n of range(30)) await store.certificates.add(certificateOf(n, actor));
   await store.output.put(commandId(0), 'stdout', 0, { bytes: Buffer.from('alphas-output'), marks: [] });
@@ -148,6 +158,8 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     functions,
     runs: alphasRuns.map(({ id }) => id),
     hooks: hooks.map(({ id }) => id),
+    endpoints: endpoints.map(({ id }) => id),
+    deliveries: deliveries.map(({ id }) => id),
     serials,
     keys: keyIds,
     secrets: [
@@ -156,6 +168,8 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
       ...playbooks.map(({ id }) => id),
       ...alphasRuns.map(({ id }) => id),
       ...hooks.map(({ id }) => id),
+      ...endpoints.map(({ id }) => id),
+      ...deliveries.map(({ id }) => id),
       ...keyIds,
       ...serials,
       'alphas-',

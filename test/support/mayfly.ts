@@ -23,6 +23,7 @@ import { LIVING_STATES, type SandboxRecord, type SandboxSpec } from '../../model
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 import { TemporalSagas } from '../../sagas/temporal-sagas.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
+import { AddressPolicy } from '../../webhooks/sending/address-policy.ts';
 import { bundleWorkflows } from '../../worker/bundle.ts';
 import { Closers } from '../../worker/config/closers.ts';
 import { type Config, readConfig } from '../../worker/config/config.ts';
@@ -34,9 +35,10 @@ import {
   installationKeys,
   temporalClient,
 } from '../../worker/payloads/data-converter.ts';
-import { type RunningWorker, runWorker } from '../../worker/running-worker.ts';
+import { type RunningWorker, runWorkers } from '../../worker/running-worker.ts';
 import { connectTemporal, registerSearchAttributes } from '../../worker/servers/temporal.ts';
 import { requestIdOfClient } from '../../worker/tracing/request-id.ts';
+import { createDeliveryWorker, type DeliveryWorkerOptions } from '../../worker/webhooks/delivery-worker.ts';
 import { eventually } from './eventually.ts';
 import { runsThatReplayOtherwise } from './replayed-runs.ts';
 import { startStoreServer } from './store-server.ts';
@@ -53,6 +55,8 @@ export class TestMayfly {
   readonly failpoints = Failpoints.parse(undefined);
   sagas: TemporalSagas;
   host: HostPart | null = null;
+  /** How webhooks are sent by the control worker that is started next. */
+  webhooks: Pick<DeliveryWorkerOptions, 'network' | 'plan'> = {};
   #control: RunningWorker | null = null;
   readonly #began = new Date();
 
@@ -141,8 +145,12 @@ export class TestMayfly {
     const ca = await UserCa.open(join(config.stateDir, 'control', 'ca'));
     const workflowBundle = await bundleWorkflows(new DefaultLogger('ERROR'));
     const { namespace } = this.client.options;
-    const options = { connection, namespace, dataConverter, store, ca, failpoints, workflowBundle };
-    this.#control = runWorker(await createControlWorker(options));
+    const options = { connection, namespace, dataConverter, store, failpoints };
+    const network = { policy: new AddressPolicy(config.webhookAllow) };
+    this.#control = runWorkers([
+      await createControlWorker({ ...options, ca, workflowBundle }),
+      await createDeliveryWorker({ ...options, network, ...this.webhooks }),
+    ]);
   }
 
   /** Goes on as if Temporal's database had been lost: in a namespace in which nothing has happened yet. */

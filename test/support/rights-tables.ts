@@ -61,6 +61,14 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runContents find',
       'runContents remove',
     ],
+    'webhooks (activities/webhook/, worker/webhooks/)': [
+      'webhookEndpoints find',
+      'webhookEndpoints update',
+      'webhookDeliveries find',
+      'webhookDeliveries insert',
+      'webhookDeliveries update',
+      'webhookDeliveries remove',
+    ],
     'running sources (activities/source/)': ['captures insert', 'captures update', 'sources insert', 'sources update'],
   },
   host: {
@@ -122,6 +130,15 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runContents find',
       'runContents insert',
       'runContents update',
+    ],
+    'webhooks (api/webhooks/)': [
+      'webhookEndpoints find',
+      'webhookEndpoints insert',
+      'webhookEndpoints update',
+      'webhookEndpoints remove',
+      'webhookDeliveries find',
+      'webhookDeliveries update',
+      'webhookDeliveries remove',
     ],
     'sessions of MCP (api/mcp/)': [
       'mcpSessions find',

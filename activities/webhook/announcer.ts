@@ -1,0 +1,110 @@
+import type { FunctionSpec } from '../../model/functions/function.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
+import { newDelivery } from '../../model/webhooks/delivery.ts';
+import {
+  eventOfCleanup,
+  eventOfDisabling,
+  eventsOfEnd,
+  isDeadLetter,
+  type WebhookEvent,
+} from '../../model/webhooks/event.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import type { UntoldRun } from '../../store/webhooks/untold-runs.ts';
+import { acceptedSpec } from '../function/accepted-version.ts';
+
+/** Who writes a delivery down begins it at once, or has died. Milliseconds. */
+const NOT_BEGUN_MS = 3_000;
+/** Who ends a run tells of it at once, or has died, or leaves it to who looks. Milliseconds. */
+const NOT_TOLD_MS = 500;
+/** From one look at a delivery whose workflow should go on with it to the next. Milliseconds. */
+const LOOKED_AT_AGAIN_MS = 60_000;
+/** Of one look. */
+const AT_ONCE = 500;
+
+/**
+ * Tells endpoints of what is in the store: each event is written down once for each endpoint, and then sent. What was cut short
+ * is told again by whoever looks next, and comes to nothing more.
+ */
+export class Announcer {
+  constructor(
+    private readonly store: Store,
+    private readonly reconciliation: Pick<Reconciliation, 'startDelivery' | 'lookAtDelivery'>,
+  ) {}
+
+  /** Tells of the end of a run, and of its cleanup, as far as nobody has. It throws nothing: {@link look} finds what is left. */
+  async ofRun(runId: string): Promise<void> {
+    try {
+      const untold = await this.store.untoldRuns.get(runId);
+      if (untold) await this.#tell(untold);
+    } catch {
+      // looked at again in a second
+    }
+  }
+
+  /** Tells of an endpoint that was disabled, as {@link ofRun}. */
+  async ofDisabling(): Promise<void> {
+    for (const endpoint of await this.store.webhookEndpoints.untold()) {
+      const { id, disabledAt, disabledFor } = endpoint;
+      const failure = disabledFor === 'gone' ? 'endpoint-gone' : 'endpoint-disabled';
+      await this.store.webhookDeliveries.giveUp(id, failure, disabledAt ?? '');
+      await this.tell(eventOfDisabling(endpoint));
+      await this.store.webhookEndpoints.told(endpoint);
+    }
+  }
+
+  /**
+   * Tells all endpoints of an event of their project that want its type. The same event again is the same.
+   * @param to endpoints that are told whatever they want
+   */
+  async tell(event: WebhookEvent, to: readonly string[] = []): Promise<void> {
+    const now = inMs(0);
+    const wakeAt = inMs(NOT_BEGUN_MS);
+    for (const endpoint of await this.store.webhookEndpoints.list(event.project)) {
+      if (!endpoint.types.includes(event.type) && !to.includes(endpoint.id)) continue;
+      const delivery = newDelivery(event, endpoint, now);
+      const isNew = await this.store.webhookDeliveries.create(delivery, wakeAt);
+      if (!isNew || delivery.state !== 'pending') continue;
+      await this.reconciliation.startDelivery({ deliveryId: delivery.id }).catch(() => undefined); // as above
+    }
+  }
+
+  /**
+   * Goes on with what somebody has begun who died: events that nobody was told of, and deliveries without a workflow.
+   * @param onError is told of each that has to wait for the next look
+   */
+  async look(onError: (error: unknown) => void): Promise<void> {
+    const eachOf = async <T>(found: readonly T[], act: (one: T) => Promise<void>) => {
+      for (const one of found) await act(one).catch(onError);
+    };
+    const { untoldRuns, webhookDeliveries } = this.store;
+    const [now, before, next] = [0, -NOT_TOLD_MS, LOOKED_AT_AGAIN_MS].map(inMs) as [string, string, string];
+    await eachOf(await untoldRuns.find(before, AT_ONCE), (untold) => this.#tell(untold));
+    await this.ofDisabling().catch(onError);
+    await eachOf(await webhookDeliveries.toWake(now, AT_ONCE), async (due) => {
+      await this.reconciliation.lookAtDelivery({ deliveryId: due.id });
+      await webhookDeliveries.woken(due, next);
+    });
+  }
+
+  async #tell(untold: UntoldRun): Promise<void> {
+    const { run, end, cleanup } = untold;
+    if (end !== null) {
+      const to = await this.#destinationsOf(run);
+      for (const event of eventsOfEnd(run)) await this.tell(event, event.type === 'run.ended' ? to : []);
+    }
+    if (cleanup !== null) await this.tell(eventOfCleanup(run));
+    await this.store.untoldRuns.told(untold);
+  }
+
+  async #destinationsOf(run: RunRecord): Promise<string[]> {
+    const spec = await acceptedSpec(this.store, run);
+    const { onSuccess = null, onFailure = null }: Partial<FunctionSpec['destinations']> = spec?.destinations ?? {};
+    const wanted = run.outcome === 'succeeded' ? onSuccess : isDeadLetter(run) ? onFailure : null;
+    return wanted === null ? [] : [wanted];
+  }
+}
+
+function inMs(ms: number): string {
+  return new Date(Date.now() + ms).toISOString();
+}
