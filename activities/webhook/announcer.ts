@@ -1,6 +1,7 @@
 import type { FunctionSpec } from '../../model/functions/function.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
+import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
 import {
   eventOfCleanup,
   eventOfDisabling,
@@ -60,13 +61,15 @@ export class Announcer {
   async tell(event: WebhookEvent, to: readonly string[] = []): Promise<void> {
     const now = inMs(0);
     const wakeAt = inMs(NOT_BEGUN_MS);
-    for (const endpoint of await this.store.webhookEndpoints.list(event.project)) {
-      if (!endpoint.types.includes(event.type) && !to.includes(endpoint.id)) continue;
+    const known = await this.store.webhookEndpoints.list(event.project);
+    const told = known.filter(({ id, types }) => types.includes(event.type) || to.includes(id));
+    const send = async (endpoint: EndpointRecord) => {
       const delivery = newDelivery(event, endpoint, now);
       const isNew = await this.store.webhookDeliveries.create(delivery, wakeAt);
-      if (!isNew || delivery.state !== 'pending') continue;
-      await this.reconciliation.startDelivery({ deliveryId: delivery.id }).catch(() => undefined); // as above
-    }
+      if (!isNew || delivery.state !== 'pending') return;
+      await this.reconciliation.startDelivery({ deliveryId: delivery.id }).catch(() => undefined); // whoever looks next does
+    };
+    await Promise.all(told.map(send));
   }
 
   /**

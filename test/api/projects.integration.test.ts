@@ -6,10 +6,10 @@ import { textOf } from '../support/stream-text.ts';
 import { type Door, jsonOf, openDoor } from './support.ts';
 import {
   ALPHA,
-  AT,
   ALPHAS_CONTEXT,
   ALPHAS_POOL,
   ALPHAS_SOURCE,
+  AT,
   BETA,
   HOST,
   SECRET_SOURCE,
