@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { DefaultLogger } from '@temporalio/worker';
 import type { Logger } from 'pino';
+import { Announcer, LOOK_AT_WEBHOOKS_EVERY_MS } from '../activities/webhook/announcer.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { repeating } from '../host/os/repeating.ts';
 import { Reconciliation } from '../sagas/reconciliation.ts';
@@ -9,7 +10,7 @@ import { AddressPolicy } from '../webhooks/sending/address-policy.ts';
 import { auditAccess } from './audit/audit-access.ts';
 import { NOTE_EVERY_MS, RegisterWatch } from './audit/register-watch.ts';
 import { bundleWorkflows } from './bundle.ts';
-import { createControlWorker } from './control.ts';
+import { createControlWorker, createDeliveryWorker } from './control.ts';
 import { temporalClient } from './payloads/data-converter.ts';
 import type { Process } from './process.ts';
 import { runWorkers } from './running-worker.ts';
@@ -18,8 +19,6 @@ import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
 import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from './upkeep/run-queues.ts';
 import { APPEND_WAITING_EVERY_MS, WaitingAudit } from './upkeep/waiting-audit.ts';
-import { createDeliveryWorker } from './webhooks/delivery-worker.ts';
-import { LOOK_AT_WEBHOOKS_EVERY_MS, WebhookUpkeep } from './webhooks/upkeep.ts';
 
 /** Entries live 24 h (model/limits.ts), so an hour more of one is nothing. Milliseconds. */
 const PRUNE_EVERY_MS = 3_600_000;
@@ -71,14 +70,11 @@ export async function startControlPart({
     'runs of the past',
     repeating(() => queues.removePast(), PRUNE_EVERY_MS),
   );
-  const webhooks = new WebhookUpkeep(store, new Reconciliation(client), logger);
+  const announcer = new Announcer(store, new Reconciliation(client));
+  const later = (error: unknown) => logger.warn({ err: error }, 'webhooks are looked at again in a second');
   closers.add(
     'webhooks that nobody sends',
-    repeating(() => webhooks.look(), LOOK_AT_WEBHOOKS_EVERY_MS),
-  );
-  closers.add(
-    'deliveries of the past',
-    repeating(() => webhooks.removePast(), PRUNE_EVERY_MS),
+    repeating(() => announcer.look(later), LOOK_AT_WEBHOOKS_EVERY_MS),
   );
   closers.add(
     'events that wait for the audit',
@@ -109,19 +105,20 @@ export async function startControlPart({
 
 /** Removes what is past. */
 async function prune(
-  { idempotency, certificates, mcpSessions, mcpEvents, approvals }: Store,
+  { idempotency, certificates, mcpSessions, mcpEvents, approvals, webhookDeliveries }: Store,
   logger: Logger,
 ): Promise<void> {
   const before = new Date(Date.now() - CERTIFICATES_KEPT_MS).toISOString();
   try {
-    const [keys, ended, sessions, events, asked] = await Promise.all([
+    const [keys, ended, sessions, events, asked, deliveries] = await Promise.all([
       idempotency.prune(),
       certificates.prune(before),
       mcpSessions.prune(),
       mcpEvents.prune(),
       approvals.prune(),
+      webhookDeliveries.prune(),
     ]);
-    logger.debug({ keys, ended, sessions, events, asked }, 'removed what is past');
+    logger.debug({ keys, ended, sessions, events, asked, deliveries }, 'removed what is past');
   } catch (error) {
     logger.warn({ err: error }, 'what is past stays for another hour');
   }

@@ -1,19 +1,14 @@
 import type { FunctionSpec } from '../../model/functions/function.ts';
-import type { RunRecord } from '../../model/functions/run.ts';
+import { isUnsettled, type RunRecord } from '../../model/functions/run.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
-import {
-  eventOfCleanup,
-  eventOfDisabling,
-  eventsOfEnd,
-  isDeadLetter,
-  type WebhookEvent,
-} from '../../model/webhooks/event.ts';
+import { eventOfCleanup, eventOfDisabling, eventsOfEnd, type WebhookEvent } from '../../model/webhooks/event.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import type { UntoldRun } from '../../store/webhooks/untold-runs.ts';
-import { acceptedSpec } from '../function/accepted-version.ts';
 
+/** How soon an event is told that somebody has left untold, or a delivery is made that was asked for again. Milliseconds. */
+export const LOOK_AT_WEBHOOKS_EVERY_MS = 1_000;
 /** Who writes a delivery down begins it at once, or has died. Milliseconds. */
 const NOT_BEGUN_MS = 3_000;
 /** Who ends a run tells of it at once, or has died, or leaves it to who looks. Milliseconds. */
@@ -77,17 +72,27 @@ export class Announcer {
    * @param onError is told of each that has to wait for the next look
    */
   async look(onError: (error: unknown) => void): Promise<void> {
-    const eachOf = async <T>(found: readonly T[], act: (one: T) => Promise<void>) => {
-      for (const one of found) await act(one).catch(onError);
+    const eachOf = async <T>(find: () => Promise<readonly T[]>, act: (one: T) => Promise<void>) => {
+      try {
+        for (const one of await find()) await act(one).catch(onError);
+      } catch (error) {
+        onError(error);
+      }
     };
     const { untoldRuns, webhookDeliveries } = this.store;
     const [now, before, next] = [0, -NOT_TOLD_MS, LOOKED_AT_AGAIN_MS].map(inMs) as [string, string, string];
-    await eachOf(await untoldRuns.find(before, AT_ONCE), (untold) => this.#tell(untold));
+    await eachOf(
+      () => untoldRuns.find(before, AT_ONCE),
+      (untold) => this.#tell(untold),
+    );
     await this.ofDisabling().catch(onError);
-    await eachOf(await webhookDeliveries.toWake(now, AT_ONCE), async (due) => {
-      await this.reconciliation.lookAtDelivery({ deliveryId: due.id });
-      await webhookDeliveries.woken(due, next);
-    });
+    await eachOf(
+      () => webhookDeliveries.toWake(now, AT_ONCE),
+      async (due) => {
+        await this.reconciliation.lookAtDelivery({ deliveryId: due.id });
+        await webhookDeliveries.woken(due, next);
+      },
+    );
   }
 
   async #tell(untold: UntoldRun): Promise<void> {
@@ -100,13 +105,16 @@ export class Announcer {
     await this.store.untoldRuns.told(untold);
   }
 
-  async #destinationsOf(run: RunRecord): Promise<string[]> {
-    const spec = await acceptedSpec(this.store, run);
-    const { onSuccess = null, onFailure = null }: Partial<FunctionSpec['destinations']> = spec?.destinations ?? {};
-    const wanted = run.outcome === 'succeeded' ? onSuccess : isDeadLetter(run) ? onFailure : null;
+  async #destinationsOf({ project, function: name, version, versionDigest, outcome }: RunRecord): Promise<string[]> {
+    const accepted = await this.store.functionVersions.get({ project, name }, version);
+    if (accepted?.digest !== versionDigest || outcome === null) return [];
+    const { onSuccess, onFailure }: FunctionSpec['destinations'] = accepted.spec.destinations ?? NOWHERE; // older ones
+    const wanted = outcome === 'succeeded' ? onSuccess : isUnsettled(outcome) ? onFailure : null;
     return wanted === null ? [] : [wanted];
   }
 }
+
+const NOWHERE = { onSuccess: null, onFailure: null };
 
 function inMs(ms: number): string {
   return new Date(Date.now() + ms).toISOString();

@@ -1,4 +1,4 @@
-import type { RunRecord } from '../functions/run.ts';
+import { isUnsettled, type RunRecord } from '../functions/run.ts';
 import type { EndpointRecord, WebhookFormat, WebhookType } from './endpoint.ts';
 
 /** Something that endpoints are told of. */
@@ -17,20 +17,14 @@ export interface WebhookEvent {
   data: Record<string, unknown>;
 }
 
-/** Outcomes after which nobody has to look at a run. */
-const NO_LOSS = new Set<RunRecord['outcome']>(['succeeded', 'cancelled', 'skipped']);
 /** Of the data of the caller's in a body. Characters. */
 const MOST_CHARACTERS = 1_024;
-
-/** Whether a run did not come to what its event was for. */
-export function isDeadLetter({ outcome }: Pick<RunRecord, 'outcome'>): boolean {
-  return outcome !== null && !NO_LOSS.has(outcome);
-}
 
 /** What is to be told of the end of a run. */
 export function eventsOfEnd(run: RunRecord): WebhookEvent[] {
   const at = run.endedAt ?? run.updatedAt;
-  return [eventOf(run, 'run.ended', at), ...(isDeadLetter(run) ? [eventOf(run, 'run.dead-lettered', at)] : [])];
+  const isLost = run.outcome !== null && isUnsettled(run.outcome);
+  return [eventOf(run, 'run.ended', at), ...(isLost ? [eventOf(run, 'run.dead-lettered', at)] : [])];
 }
 
 /** What is to be told when nothing of a run is left. */

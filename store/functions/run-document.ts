@@ -32,6 +32,10 @@ export type RunDocument = Omit<RunRecord, 'id'> &
     eventJson: StoredBytes | null;
     /** When it may be removed; set with its end. ISO 8601. */
     removeAfter?: string;
+    /** Digest of the value of its first concurrency key; it has none: there is none. */
+    keyed?: string;
+    /** Only while it is a dead letter. */
+    deadLetter?: 'yes';
     /** When it ended, and when its cleanup was known, as long as nobody was told (store/webhooks/). ISO 8601. */
     untoldEnd?: string;
     untoldCleanup?: string;
@@ -82,6 +86,11 @@ export function runSchema(): Schema<RunDocument> {
     slot0: TEXT,
     slot1: TEXT,
     removeAfter: TEXT,
+    replayOf: NULLABLE_TEXT,
+    redriveOf: NULLABLE_TEXT,
+    redrivenAs: NULLABLE_TEXT,
+    keyed: TEXT,
+    deadLetter: TEXT,
     untoldEnd: TEXT,
     untoldCleanup: TEXT,
   });
@@ -97,6 +106,8 @@ export function recordOf({
   slot0: _slot0,
   slot1: _slot1,
   removeAfter: _removeAfter,
+  keyed: _keyed,
+  deadLetter: _deadLetter,
   untoldEnd: _untoldEnd,
   untoldCleanup: _untoldCleanup,
   ...rest

@@ -150,8 +150,8 @@ export class WebhookDeliveries {
   }
 
   /** Removes those that are to be kept no longer. */
-  async removePast(now: string): Promise<number> {
-    const past = { removeAfter: { $lt: now }, state: { $in: ['delivered', 'failed'] } } as const;
+  async prune(): Promise<number> {
+    const past = { removeAfter: { $lt: new Date().toISOString() }, state: { $in: ['delivered', 'failed'] } } as const;
     return reaching('remove deliveries', async () => (await this.#model.deleteMany(past)).deletedCount);
   }
 

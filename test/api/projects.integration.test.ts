@@ -115,17 +115,22 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     [ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((source) =>
       withBody({ name: 'x' }, { source, command: 'true' }, { source: 'never-was', command: 'true' }),
     ),
-  ...every('getRun getRunResult getRunOutput getRunAudit cancelRun', ({ runs }) =>
+  ...every('getRun watchRun getRunResult getRunOutput getRunAudit cancelRun redriveRun', ({ runs }) =>
     runs.map((id) => one({ id }, { id: NEVER.run })),
   ),
+  replayRun: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
   getRunArtifact: ({ runs }) => runs.map((id) => one({ id, path: 'a' }, { id: NEVER.run, path: 'a' })),
   ...every('getHook deleteHook setHookSecrets disableHook enableHook', ({ hooks }) =>
     hooks.map((id) => one({ id }, { id: NEVER.hook })),
   ),
-  ...every(
-    'getWebhookEndpoint updateWebhookEndpoint deleteWebhookEndpoint rotateWebhookEndpoint listWebhookDeliveries',
-    ({ endpoints }) => endpoints.map((id) => one({ id }, { id: NEVER.endpoint })),
+  ...every('getWebhookEndpoint deleteWebhookEndpoint rotateWebhookEndpoint listWebhookDeliveries', ({ endpoints }) =>
+    endpoints.map((id) => one({ id }, { id: NEVER.endpoint })),
   ),
+  createWebhookEndpoint: () => [],
+  updateWebhookEndpoint: ({ endpoints }) => {
+    const wish = { disabled: true };
+    return endpoints.map((id) => ({ ...one({ id }, { id: NEVER.endpoint }), body: wish, neverBody: wish }));
+  },
   recoverWebhooks: ({ endpoints }) => {
     const wish = { since: '2020-01-01T00:00:00Z' };
     return endpoints.map((id) => ({ ...one({ id }, { id: NEVER.endpoint }), body: wish, neverBody: wish }));
@@ -170,7 +175,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns listWebhookEndpoints createWebhookEndpoint getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy',
+    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns listWebhookEndpoints getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy',
     'own',
   ),
   ...every(

@@ -27,7 +27,7 @@ import { AddressPolicy } from '../../webhooks/sending/address-policy.ts';
 import { bundleWorkflows } from '../../worker/bundle.ts';
 import { Closers } from '../../worker/config/closers.ts';
 import { type Config, readConfig } from '../../worker/config/config.ts';
-import { createControlWorker } from '../../worker/control.ts';
+import { createControlWorker, createDeliveryWorker, type DeliveryWorkerOptions } from '../../worker/control.ts';
 import type { HostMachine } from '../../worker/machine/host-machine.ts';
 import {
   dataConverterOf,
@@ -38,7 +38,6 @@ import {
 import { type RunningWorker, runWorkers } from '../../worker/running-worker.ts';
 import { connectTemporal, registerSearchAttributes } from '../../worker/servers/temporal.ts';
 import { requestIdOfClient } from '../../worker/tracing/request-id.ts';
-import { createDeliveryWorker, type DeliveryWorkerOptions } from '../../worker/webhooks/delivery-worker.ts';
 import { eventually } from './eventually.ts';
 import { runsThatReplayOtherwise } from './replayed-runs.ts';
 import { startStoreServer } from './store-server.ts';

@@ -61,7 +61,7 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runContents find',
       'runContents remove',
     ],
-    'webhooks (activities/webhook/, worker/webhooks/)': [
+    'webhooks (activities/webhook/)': [
       'webhookEndpoints find',
       'webhookEndpoints update',
       'webhookDeliveries find',

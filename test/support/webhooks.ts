@@ -1,10 +1,9 @@
 import type { z } from '@hono/zod-openapi';
-import { pino } from 'pino';
 import { expect } from 'vitest';
+import { Announcer } from '../../activities/webhook/announcer.ts';
 import type { deliveryAnswer } from '../../api/webhooks/delivery-schemas.ts';
 import type { newEndpointAnswer } from '../../api/webhooks/endpoint-schemas.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
-import { WebhookUpkeep } from '../../worker/webhooks/upkeep.ts';
 import type { TestDoor } from './door.ts';
 import { eventually } from './eventually.ts';
 import type { TestMayfly } from './mayfly.ts';
@@ -62,6 +61,8 @@ export class TestWebhooks {
 }
 
 /** What the control worker does each second. */
-export function webhookUpkeep({ store, client }: Pick<TestMayfly, 'store' | 'client'>): WebhookUpkeep {
-  return new WebhookUpkeep(store, new Reconciliation(client), pino({ level: 'silent' }));
+export async function lookAtWebhooks({ store, client }: Pick<TestMayfly, 'store' | 'client'>): Promise<void> {
+  const failures: unknown[] = [];
+  await new Announcer(store, new Reconciliation(client)).look((error) => void failures.push(error));
+  expect(failures).toEqual([]);
 }

@@ -12,7 +12,7 @@ import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { type Answering, answers, WebhookReceiver } from '../support/webhook-receiver.ts';
-import { type Delivery, type Endpoint, TestWebhooks, webhookUpkeep } from '../support/webhooks.ts';
+import { type Delivery, type Endpoint, lookAtWebhooks, TestWebhooks } from '../support/webhooks.ts';
 
 /** A receiver that fails in twenty ways, in a time that runs 20,000 times as fast. */
 const { alone, mayfly: all } = useSagaCases();
@@ -180,11 +180,11 @@ alone('each of twenty ways to fail comes to what is said of it, under one id, at
   receiver.at('/a-failure-for-ever');
   await webhooks.change(down, { disabled: false });
   expect(await (await webhooks.recover(down, '2020-01-01T00:00:00Z')).json()).toEqual({ count: 1 });
-  await webhookUpkeep(all()).look();
+  await lookAtWebhooks(all());
   const recovered = await webhooks.delivery(down, ({ state }) => state === 'delivered');
   expect(recovered.attempts.map(({ n }) => n)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
   expect((await webhooks.redeliver(recovered)).status).toBe(202);
-  await webhookUpkeep(all()).look();
+  await lookAtWebhooks(all());
   const again = await receiver.until('/a-failure-for-ever', 12);
   expect(new Set(again.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([recovered.id]));
 });

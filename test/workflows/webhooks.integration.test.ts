@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { TestFunctions } from '../support/functions.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { answers, WebhookReceiver } from '../support/webhook-receiver.ts';
-import { TestWebhooks, webhookUpkeep } from '../support/webhooks.ts';
+import { lookAtWebhooks, TestWebhooks } from '../support/webhooks.ts';
 
 /** From the end of a run to who is told of it. */
 const { test, alone, mayfly: all } = useSagaCases({ env: () => ({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' }) });
@@ -114,7 +114,7 @@ describe('a run that fails is a dead letter', () => {
     await all().store.runs.end(id, ['queued'], { outcome: 'expired', endedAt: at }, 30);
     await eventually(
       async () => {
-        await webhookUpkeep(all()).look();
+        await lookAtWebhooks(all());
         return receiver.to('/expired');
       },
       (found) => found.length > 0,
@@ -135,7 +135,7 @@ alone(
     const delivery = newDelivery(endedEvent(45), record, new Date().toISOString());
     const begun = new Date(Date.now() - 5_000).toISOString();
     await store.webhookDeliveries.create({ ...delivery, sendingSince: begun }, begun);
-    await webhookUpkeep({ store, client }).look();
+    await lookAtWebhooks({ store, client });
     const [sent] = await receiver.until('/killed', 1);
     expect(sent?.headers['webhook-id']).toBe(delivery.id);
     const known = await webhooks.delivery(endpoint, ({ state }) => state === 'delivered');
@@ -174,7 +174,7 @@ test('410 ends it at once, and what comes later is there to be recovered', async
   await webhooks.change(endpoint, { disabled: false });
   const recovered = await webhooks.recover(endpoint, first.acceptedAt);
   expect([recovered.status, ((await recovered.json()) as { count: number }).count]).toEqual([202, expect.any(Number)]);
-  await webhookUpkeep(all()).look();
+  await lookAtWebhooks(all());
   await eventually(
     async () =>
       receiver
