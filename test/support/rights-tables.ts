@@ -62,12 +62,9 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runContents remove',
     ],
     'webhooks (activities/webhook/)': [
-      'webhookEndpoints find',
       'webhookEndpoints update',
-      'webhookDeliveries find',
       'webhookDeliveries insert',
       'webhookDeliveries update',
-      'webhookDeliveries remove',
     ],
     'running sources (activities/source/)': ['captures insert', 'captures update', 'sources insert', 'sources update'],
   },
