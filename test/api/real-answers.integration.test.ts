@@ -350,7 +350,7 @@ async function hooks(): Promise<void> {
 }
 
 async function webhooks(): Promise<void> {
-  const wish = { url: 'http://127.0.0.1:9/mayfly', types: ['run.ended', 'run.dead-lettered'] };
+  const wish = { url: 'https://example.com/mayfly', types: ['run.ended', 'run.dead-lettered'] };
   const { id } = await ask('createWebhookEndpoint', {}, { body: wish });
   await ask('listWebhookEndpoints');
   await ask('getWebhookEndpoint', { id });

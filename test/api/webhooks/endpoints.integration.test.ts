@@ -2,7 +2,7 @@ import type { z } from '@hono/zod-openapi';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { newEndpointAnswer } from '../../../api/webhooks/endpoint-schemas.ts';
 import { LIMITS } from '../../../model/limits.ts';
-import { type DeliveryAttempt, newDelivery } from '../../../model/webhooks/delivery.ts';
+import { type DeliveryAttempt, type DeliveryRecord, newDelivery } from '../../../model/webhooks/delivery.ts';
 import { validSecrets } from '../../../model/webhooks/endpoint.ts';
 import { endedEvent, endpointId, endpointRecord } from '../../store/webhook-records.ts';
 import { type Door, jsonOf, openDoor, problemOf } from '../support.ts';
@@ -127,7 +127,12 @@ test('what was sent is listed, with what came back for admins alone, and goes wi
     answer: 'what-came-back',
     nextAt: null,
   };
-  const lost = { state: 'failed', failure: 'attempts-used-up', dueAt: null, attempts: [attempt] } as const;
+  const lost: Pick<DeliveryRecord, 'state' | 'failure' | 'dueAt' | 'attempts'> = {
+    state: 'failed',
+    failure: 'attempts-used-up',
+    dueAt: null,
+    attempts: [attempt],
+  };
   const deliveries = [1, 2].map((n) => ({
     ...newDelivery(endedEvent(n), endpoint, `2026-01-0${n}T00:00:00.000Z`),
     ...lost,
