@@ -49,6 +49,7 @@ import { projectRoutes } from './projects/projects.ts';
 import { replayRoutes } from './replays/replays.ts';
 import { resolveSandboxes } from './resources/sandbox-names.ts';
 import { Acceptance } from './runs/acceptance.ts';
+import { receiptRoutes } from './runs/receipts.ts';
 import { runEventRoutes } from './runs/run-events.ts';
 import { runRoutes } from './runs/runs.ts';
 import { triggerRoutes } from './runs/trigger.ts';
@@ -122,6 +123,7 @@ export function createApp(deps: AppDeps): App {
   const acceptance = new Acceptance(deps, schemas);
   triggerRoutes(app, acceptance);
   runRoutes(app);
+  receiptRoutes(app, deps);
   runEventRoutes(app, streams);
   replayRoutes(app, acceptance);
   hookRoutes(app);

@@ -43,21 +43,29 @@ function dispatcherOptions({ project, name }: FunctionRef) {
   };
 }
 
-/** Begins an admitted run, or goes on with it. @returns false: it runs */
-export async function startRun(client: Client, input: RunInput): Promise<boolean> {
+/** What came of starting a run: `ran`: it never began by its record, and Temporal has seen it come to its end. */
+export type RunStart = 'begun' | 'runs' | 'ran';
+
+/**
+ * Begins an admitted run, or goes on with it, unless it runs.
+ * @param isFirst it never began, by its record
+ */
+export async function startRun(client: Client, input: RunInput, isFirst: boolean): Promise<RunStart> {
   try {
     await client.workflow.start<(input: RunInput) => Promise<void>>(RUN_WORKFLOW, {
       workflowId: runWorkflowIdOf(input.runId),
       taskQueue: CONTROL_QUEUE,
       args: [input],
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      workflowIdReusePolicy: isFirst ? 'ALLOW_DUPLICATE_FAILED_ONLY' : 'ALLOW_DUPLICATE',
       staticSummary: readable(`${input.function} of ${input.project}`),
       staticDetails: `Asked for by API key ${input.actor.apiKeyId}`,
     });
-    return true;
+    return 'begun';
   } catch (error) {
-    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
-    throw error;
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    if (!isFirst) return 'runs';
+    const { status } = await client.workflow.getHandle(runWorkflowIdOf(input.runId)).describe();
+    return status.name === 'RUNNING' ? 'runs' : 'ran';
   }
 }
 

@@ -15,6 +15,7 @@ import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { TemplateInput, TemplateWish } from '../model/templates/template-saga.ts';
 import type { DeliveryInput } from '../model/webhooks/delivery-saga.ts';
 import { ensureDispatcher, startRun } from './functions.ts';
+import { ensureDispatcher, type RunStart, startRun } from './functions.ts';
 import { deleteSnapshot, operate, operated } from './operations.ts';
 import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
@@ -148,9 +149,9 @@ export class Reconciliation {
     await buildImage(this.client, input);
   }
 
-  /** Begins an admitted run, or goes on with it, unless it runs. */
-  async startRun(input: RunInput): Promise<void> {
-    await startRun(this.client, input);
+  /** Begins an admitted run, or goes on with it, unless it runs. @param isFirst it never began, by its record */
+  startRun(input: RunInput, isFirst: boolean): Promise<RunStart> {
+    return startRun(this.client, input, isFirst);
   }
 
   /** Has the queue of a function looked at, unless somebody does. */

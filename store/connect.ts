@@ -19,6 +19,7 @@ import { FunctionFiles } from './functions/function-files.ts';
 import { FunctionVersions } from './functions/function-versions.ts';
 import { Functions } from './functions/functions.ts';
 import { Hooks } from './functions/hooks.ts';
+import { Receipts } from './functions/receipts.ts';
 import { RunContents } from './functions/run-contents.ts';
 import { RunQueue } from './functions/run-queue.ts';
 import { Runs } from './functions/runs.ts';
@@ -100,6 +101,7 @@ export interface Store {
   untoldRuns: UntoldRuns;
   webhookEndpoints: WebhookEndpoints;
   webhookDeliveries: WebhookDeliveries;
+  receipts: Receipts;
   certificates: Certificates;
   activity: Activities;
   reconciled: ReconciledThings;
@@ -187,6 +189,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     untoldRuns: new UntoldRuns(connection, sealing),
     webhookEndpoints: new WebhookEndpoints(connection, sealing),
     webhookDeliveries: new WebhookDeliveries(connection, sealing),
+    receipts: new Receipts(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),

@@ -50,6 +50,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     { removeAfter: 1 },
     { untoldEnd: 1 },
     { untoldCleanup: 1 },
+    { unsigned: 1 },
   ],
   uses: [{ busy: 1 }],
   reconciled: [{ outcome: 1 }],

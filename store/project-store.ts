@@ -248,6 +248,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       areOpen: (name: string) => hasOpenRuns(store, { project, name }),
     },
     /** Of a run that was found to be the caller's. */
+    receipts: { get: store.receipts.get.bind(store.receipts) },
     runContents: {
       put: store.runContents.put.bind(store.runContents),
       get: store.runContents.get.bind(store.runContents),

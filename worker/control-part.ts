@@ -14,6 +14,8 @@ import { createControlWorker, createDeliveryWorker } from './control.ts';
 import { temporalClient } from './payloads/data-converter.ts';
 import type { Process } from './process.ts';
 import { runWorkers } from './running-worker.ts';
+import { ReceiptWatch, SIGN_EVERY_MS } from './receipts/receipt-watch.ts';
+import { runWorker } from './running-worker.ts';
 import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
@@ -65,6 +67,11 @@ export async function startControlPart({
   closers.add(
     'queues of functions',
     repeating(() => queues.look(), LOOK_AT_QUEUES_EVERY_MS),
+  );
+  const receipts = new ReceiptWatch(store, join(secrets, 'receipt.key'), logger);
+  closers.add(
+    'receipts of runs',
+    repeating(() => receipts.look(), SIGN_EVERY_MS),
   );
   closers.add(
     'runs of the past',

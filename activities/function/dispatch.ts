@@ -1,11 +1,11 @@
 import type { FunctionRecord } from '../../model/functions/function.ts';
 import type { RunOutcome, RunRecord } from '../../model/functions/run.ts';
-import { runInputOf } from '../../model/functions/run-saga.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import type { FunctionRef } from '../../store/functions/functions.ts';
 import type { Announcer } from '../webhook/announcer.ts';
 import { acceptedSpec, goneVersion } from './accepted-version.ts';
+import { beginRun } from './begin-run.ts';
 
 interface Deps {
   store: Store;
@@ -72,7 +72,7 @@ export function createDispatchActivities({ store, reconciliation, announcer }: D
       at: new Date().toISOString(),
       detail: { function: run.function, version: run.version, eventDigest: run.eventDigest },
     });
-    await reconciliation.startRun(runInputOf(run));
+    await beginRun({ store, reconciliation }, run);
   }
 
   /** @returns whether none of the function is to be admitted now */

@@ -153,6 +153,13 @@ export const FUNCTION_ERRORS = {
     title: 'The run has not ended',
     remedy: 'Read it (GET /v1/runs/{id}) until its state is `ended`.',
   },
+  receipt_not_ready: {
+    status: 409,
+    retryable: true,
+    title: 'The run has no receipt yet',
+    remedy:
+      'It is signed within seconds after the cleanup of the run is proved. Where that takes longer, see the log of the control worker, and `mayfly doctor`.',
+  },
   run_without_result: {
     status: 404,
     retryable: false,

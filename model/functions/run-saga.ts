@@ -32,6 +32,8 @@ export interface BegunAttempt {
   sandboxId: string;
   commandId: string;
   begunAt: string;
+  /** Of the run, with this one. Absent in older histories. */
+  tries?: number;
   /** Its sandbox has a record. */
   isPresent: boolean;
   /** Its process was started. */
@@ -42,8 +44,8 @@ export interface BegunAttempt {
   cancelledBy?: Actor | null;
 }
 
-/** What a run does when its sandbox is gone. */
-export type NextOfRun = { step: 'end' } | { step: 'requeue' } | { step: 'retry'; pauseMs: number };
+/** What a run does when its sandbox is gone. `lost`: the store has no record of it any more. */
+export type NextOfRun = { step: 'end' | 'requeue' | 'lost' } | { step: 'retry'; pauseMs: number };
 
 /** The workflow that admits the runs of one function; its id is {@link dispatcherWorkflowIdOf}. It ends when none is queued. */
 export const DISPATCHER_WORKFLOW = 'dispatcher';

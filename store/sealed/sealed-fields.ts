@@ -26,6 +26,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   webhookDeliveries: ['body', 'attempts'],
   runs: ['failure', 'event', 'eventJson', 'keys', 'attempts', 'result', 'artifacts'],
   runContents: ['bytes'],
+  receipts: ['envelope'],
   commands: ['spec', 'failure.message', 'reason'],
   launches: ['env', 'stdin'],
   output: ['bytes', 'marks'],

@@ -115,8 +115,9 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     [ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((source) =>
       withBody({ name: 'x' }, { source, command: 'true' }, { source: 'never-was', command: 'true' }),
     ),
-  ...every('getRun watchRun getRunResult getRunOutput getRunAudit cancelRun redriveRun', ({ runs }) =>
-    runs.map((id) => one({ id }, { id: NEVER.run })),
+  ...every(
+    'getRun watchRun getRunResult getRunOutput getRunAudit getRunReceipt getRunEvent cancelRun redriveRun',
+    ({ runs }) => runs.map((id) => one({ id }, { id: NEVER.run })),
   ),
   replayRun: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
   getRunArtifact: ({ runs }) => runs.map((id) => one({ id, path: 'a' }, { id: NEVER.run, path: 'a' })),
@@ -176,6 +177,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   },
   ...every(
     'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns listWebhookEndpoints getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy',
+    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys',
     'own',
   ),
   ...every(

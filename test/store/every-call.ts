@@ -148,6 +148,7 @@ const hook: HookRecord = {
   createdBy: { ...actor, project: 'default' },
   createdAt: at,
 };
+const envelope = { payloadType: 't', payload: 'e30=', signatures: [{ keyid: 'k', sig: 's' }] };
 const playbook = playbookRecord();
 const [aFunction, aVersion] = [functionRecord(), functionVersion()];
 const slot = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
@@ -175,6 +176,7 @@ export function callsOf(store: Store): Calls {
   const { playbooks, playbookParts } = store;
   const { functions, functionVersions, functionFiles, hooks, runs, runQueue, runContents } = store;
   const { untoldRuns, webhookEndpoints, webhookDeliveries } = store;
+  const { functions, functionVersions, functionFiles, hooks, runs, runQueue, runContents, receipts } = store;
   const sent = async () => {
     const id = await sentContexts.begin('default', 'b'.repeat(64));
     await sentContexts.put(id, 0, Buffer.from('x'));
@@ -466,6 +468,9 @@ export function callsOf(store: Store): Calls {
       free: () => runs.free(runId(3), { cleanup: 'proved' }),
       requeue: () => runs.requeue(runRecord(1), { waitingFor: 'capacity' }),
       past: () => runs.past('', '2999-01-01T00:00:00.000Z', 5),
+      restore: () => runs.restore(runRecord(1), { attempts: [], tries: 1 }),
+      unsigned: () => runs.unsigned('', 5),
+      signed: () => runs.signed(runId(2)),
       remove: () => runs.remove(runId(3)),
     },
     runQueue: {
@@ -482,6 +487,13 @@ export function callsOf(store: Store): Calls {
       get: () => runContents.get(runId(1), 'result'),
       read: () => runContents.read(runId(1), 'result').next(),
       remove: () => runContents.remove(runId(2)),
+    },
+    receipts: {
+      add: () => receipts.add(runId(1), envelope, at),
+      get: () => receipts.get(runId(1)),
+      remove: () => receipts.remove(runId(2)),
+      addKey: () => receipts.addKey({ keyid: 'a'.repeat(64), publicKey: 'pem' }),
+      keys: () => receipts.keys(),
     },
     hooks: {
       create: () => hooks.create(hook),

@@ -60,6 +60,9 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runs remove',
       'runContents find',
       'runContents remove',
+      'receipts find',
+      'receipts insert',
+      'receipts remove',
     ],
     'webhooks (activities/webhook/)': [
       'webhookEndpoints update',
@@ -127,6 +130,8 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runContents find',
       'runContents insert',
       'runContents update',
+      'receipts find',
+      'receiptKeys find',
     ],
     'webhooks (api/webhooks/)': [
       'webhookEndpoints find',
@@ -177,6 +182,8 @@ export const FORBIDDEN: Record<
     hosts: ['insert', 'remove'],
     hostSigners: ['find', 'insert', 'remove'],
     output: ['insert', 'update'],
+    receipts: ['insert', 'update', 'remove'],
+    receiptKeys: ['insert', 'update', 'remove'],
     layout: ['update'],
   },
   host: {

@@ -19,7 +19,10 @@ beforeAll(async () => {
   store = await openStore(server.uri, {});
   const asked: Pick<Reconciliation, 'ensureDispatcher' | 'startRun'> = {
     ensureDispatcher: async ({ name }) => void ensured.push(name),
-    startRun: async ({ runId: id }: RunInput) => void begun.push(id),
+    startRun: async ({ runId: id }: RunInput) => {
+      begun.push(id);
+      return 'begun';
+    },
   };
   queues = new RunQueues(store, asked, pino({ level: 'silent' }));
 });

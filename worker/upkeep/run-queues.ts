@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
+import { beginRun } from '../../activities/function/begin-run.ts';
 import { type RunRecord, runIdOf } from '../../model/functions/run.ts';
-import { runInputOf } from '../../model/functions/run-saga.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { hasOpenRuns, removeFunction } from '../../store/functions/function-removal.ts';
@@ -22,8 +22,8 @@ export class RunQueues {
   readonly #ensuredAt = new Map<string, number>();
 
   constructor(
-    private readonly store: Store,
-    private readonly reconciliation: Pick<Reconciliation, 'ensureDispatcher' | 'startRun'>,
+    readonly store: Store,
+    readonly reconciliation: Pick<Reconciliation, 'ensureDispatcher' | 'startRun'>,
     private readonly logger: Logger,
   ) {}
 
@@ -32,7 +32,7 @@ export class RunQueues {
       await this.#wake();
       await this.#ensureDispatchers();
       for (const run of await this.store.runs.notBegun(before(NOT_BEGUN_MS))) {
-        await this.reconciliation.startRun(runInputOf(run));
+        await beginRun(this, run);
       }
       for (const ref of await this.store.functions.draining()) {
         if (ref.updatedAt >= before(BEING_DELETED_MS)) continue;
@@ -45,7 +45,7 @@ export class RunQueues {
 
   /** Removes runs that are to be kept no longer; one behind which there is another of the same event goes after that. */
   async removePast(): Promise<void> {
-    const { runs, runContents } = this.store;
+    const { runs, runContents, receipts } = this.store;
     const now = new Date().toISOString();
     try {
       for (let after = ''; ; ) {
@@ -54,6 +54,7 @@ export class RunQueues {
           if (run.cleanup === 'pending' || (await runs.get(runIdOf(run.dedupe, run.epoch + 1)))) continue;
           if (run.redriveOf !== null) await runs.redriven(run.redriveOf, run.id); // who redrove it may have died before
           await runContents.remove(run.id);
+          await receipts.remove(run.id);
           await runs.remove(run.id);
         }
         const last = page.at(-1);
