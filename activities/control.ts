@@ -5,6 +5,7 @@ import type { Store } from '../store/connect.ts';
 import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
 import { createAttemptActivities } from './function/attempt.ts';
+import { type AcceptAgain, createBulkActivities } from './function/bulk.ts';
 import { createDispatchActivities } from './function/dispatch.ts';
 import { createImageActivities } from './image/image.ts';
 import { createPlaybookActivities } from './playbook/playbook.ts';
@@ -36,6 +37,7 @@ export interface ControlDeps {
   store: Store;
   ca: UserCa;
   reconciliation: Reconciliation;
+  acceptAgain: AcceptAgain;
 }
 
 /** Every activity of the control queue: the store and the user CA. */
@@ -57,6 +59,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createTemplateRecordActivities(deps),
     ...createDispatchActivities(deps),
     ...createAttemptActivities(deps),
+    ...createBulkActivities(deps),
     ...createImageActivities(deps),
     ...createPlaybookActivities(deps),
     ...createSandboxReconcileActivities(deps),

@@ -46,6 +46,7 @@ import { poolRoutes } from './pools/pools.ts';
 import { openPortRoutes } from './ports/open-ports.ts';
 import { portRoutes } from './ports/ports.ts';
 import { projectRoutes } from './projects/projects.ts';
+import { bulkRoutes } from './replays/bulk.ts';
 import { replayRoutes } from './replays/replays.ts';
 import { resolveSandboxes } from './resources/sandbox-names.ts';
 import { Acceptance } from './runs/acceptance.ts';
@@ -126,6 +127,7 @@ export function createApp(deps: AppDeps): App {
   receiptRoutes(app, deps);
   runEventRoutes(app, streams);
   replayRoutes(app, acceptance);
+  bulkRoutes(app);
   hookRoutes(app);
   endpointRoutes(app);
   deliveryRoutes(app);

@@ -1,4 +1,6 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import { BULK_WORKFLOW, type BulkInput, bulkWorkflowIdOf } from '../model/functions/bulk.ts';
 import {
   CANCEL_RUN,
   DISPATCHER_WORKFLOW,
@@ -9,10 +11,14 @@ import {
   type RunInput,
   runWorkflowIdOf,
 } from '../model/functions/run-saga.ts';
+import { SEARCH_ATTRIBUTES } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { readable } from '../model/sagas/readable.ts';
 import type { Actor } from '../model/sandbox/sandbox.ts';
 import { isGone } from './temporal/failure.ts';
+
+const FUNCTION = defineSearchAttributeKey(SEARCH_ATTRIBUTES.function, SearchAttributeType.KEYWORD);
+const KEY = defineSearchAttributeKey(SEARCH_ATTRIBUTES.key, SearchAttributeType.KEYWORD);
 
 type FunctionRef = Pick<DispatcherInput, 'project' | 'name'>;
 
@@ -57,6 +63,10 @@ export async function startRun(client: Client, input: RunInput, isFirst: boolean
       taskQueue: CONTROL_QUEUE,
       args: [input],
       workflowIdReusePolicy: isFirst ? 'ALLOW_DUPLICATE_FAILED_ONLY' : 'ALLOW_DUPLICATE',
+      typedSearchAttributes: [
+        { key: FUNCTION, value: `${input.project}/${input.function}` },
+        ...(input.key === undefined ? [] : [{ key: KEY, value: input.key }]),
+      ],
       staticSummary: readable(`${input.function} of ${input.project}`),
       staticDetails: `Asked for by API key ${input.actor.apiKeyId}`,
     });
@@ -67,6 +77,18 @@ export async function startRun(client: Client, input: RunInput, isFirst: boolean
     const { status } = await client.workflow.getHandle(runWorkflowIdOf(input.runId)).describe();
     return status.name === 'RUNNING' ? 'runs' : 'ran';
   }
+}
+
+/** Begins an action on many runs, or goes on with it, unless it runs. */
+export async function startBulk(client: Client, input: BulkInput): Promise<void> {
+  await client.workflow.start<(input: BulkInput) => Promise<void>>(BULK_WORKFLOW, {
+    workflowId: bulkWorkflowIdOf(input.bulkId),
+    taskQueue: CONTROL_QUEUE,
+    args: [input],
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    staticSummary: readable(`${input.bulkId} of ${input.function} of ${input.project}`),
+  });
 }
 
 /** Returns when Temporal has the wish, or nothing runs that could be cancelled. */

@@ -1,4 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { BulkInput } from '../model/functions/bulk.ts';
 import type { RunInput } from '../model/functions/run-saga.ts';
 import type { ImageInput } from '../model/image/image-saga.ts';
 import type { GaveWay, PoolInput } from '../model/pools/pool.ts';
@@ -8,14 +9,14 @@ import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
 import { readable } from '../model/sagas/readable.ts';
 import { RECONCILER } from '../model/sagas/reconcile.ts';
 import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../model/sandbox/command.ts';
+import type { Actor } from '../model/sandbox/sandbox.ts';
 import type { DeleteSourceInput } from '../model/snapshots/baked-source.ts';
 import type { CaptureInput } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { TemplateInput, TemplateWish } from '../model/templates/template-saga.ts';
 import type { DeliveryInput } from '../model/webhooks/delivery-saga.ts';
-import { ensureDispatcher, startRun } from './functions.ts';
-import { ensureDispatcher, type RunStart, startRun } from './functions.ts';
+import { cancelRun, ensureDispatcher, ensureDispatcher, ensureDispatcher, type RunStart, type RunStart, startBulk, startRun, startRun, startRun } from './functions.ts';
 import { deleteSnapshot, operate, operated } from './operations.ts';
 import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
@@ -152,6 +153,16 @@ export class Reconciliation {
   /** Begins an admitted run, or goes on with it, unless it runs. @param isFirst it never began, by its record */
   startRun(input: RunInput, isFirst: boolean): Promise<RunStart> {
     return startRun(this.client, input, isFirst);
+  }
+
+  /** Has an action on many runs gone on with, unless it is. */
+  async startBulk(input: BulkInput): Promise<void> {
+    await startBulk(this.client, input);
+  }
+
+  /** Returns when Temporal has the wish, or nothing runs that could be cancelled. */
+  async cancelRun(runId: string, actor: Actor): Promise<void> {
+    await cancelRun(this.client, runId, actor);
   }
 
   /** Has the queue of a function looked at, unless somebody does. */

@@ -15,6 +15,7 @@ import { ChainKey } from './audit/audit-chain.ts';
 import { StoredCommandInputs } from './commands/command-inputs.ts';
 import { Commands } from './commands/commands.ts';
 import { Output } from './commands/output.ts';
+import { Bulks } from './functions/bulks.ts';
 import { FunctionFiles } from './functions/function-files.ts';
 import { FunctionVersions } from './functions/function-versions.ts';
 import { Functions } from './functions/functions.ts';
@@ -95,6 +96,7 @@ export interface Store {
   functionVersions: FunctionVersions;
   functionFiles: FunctionFiles;
   hooks: Hooks;
+  bulks: Bulks;
   runs: Runs;
   runQueue: RunQueue;
   runContents: RunContents;
@@ -182,6 +184,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     functions: new Functions(connection),
     functionVersions: new FunctionVersions(connection, sealing),
     functionFiles: new FunctionFiles(connection, sealing),
+    bulks: new Bulks(connection, sealing),
     hooks: new Hooks(connection, sealing),
     runs: new Runs(connection, sealing),
     runQueue: new RunQueue(connection, sealing),

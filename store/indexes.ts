@@ -28,6 +28,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   images: [{ project: 1, ...NEWEST_FIRST }, { project: 1, name: 1, state: 1, ...NEWEST_FIRST }, { state: 1 }],
   playbooks: [{ project: 1, ...NEWEST_FIRST }, { state: 1 }],
   functions: [{ state: 1 }],
+  bulks: [{ state: 1 }, { removeAfter: 1 }],
   hooks: [{ project: 1, function: 1 }],
   webhookEndpoints: [{ project: 1 }, { untoldDisabling: 1 }],
   webhookDeliveries: [

@@ -233,6 +233,13 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       get: async (id: string) => own(await store.webhookDeliveries.get(id)),
       again: store.webhookDeliveries.again.bind(store.webhookDeliveries),
       recover: store.webhookDeliveries.recover.bind(store.webhookDeliveries),
+    bulks: {
+      create: store.bulks.create.bind(store.bulks),
+      get: async (id: string) => own(await store.bulks.get(id)),
+      cancel: store.bulks.cancel.bind(store.bulks),
+      /** That are not over. */
+      openOf: async (name: string) =>
+        (await store.bulks.open()).filter((each) => each.project === project && each.function === name).length,
     },
     runs: {
       accept: store.runs.accept.bind(store.runs),

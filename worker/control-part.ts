@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { DefaultLogger } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { Announcer, LOOK_AT_WEBHOOKS_EVERY_MS } from '../activities/webhook/announcer.ts';
+import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { repeating } from '../host/os/repeating.ts';
 import { Reconciliation } from '../sagas/reconciliation.ts';
@@ -13,9 +14,8 @@ import { bundleWorkflows } from './bundle.ts';
 import { createControlWorker, createDeliveryWorker } from './control.ts';
 import { temporalClient } from './payloads/data-converter.ts';
 import type { Process } from './process.ts';
-import { runWorkers } from './running-worker.ts';
 import { ReceiptWatch, SIGN_EVERY_MS } from './receipts/receipt-watch.ts';
-import { runWorker } from './running-worker.ts';
+import { runWorkers } from './running-worker.ts';
 import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
@@ -94,11 +94,13 @@ export async function startControlPart({
     await stopWatch();
     await registerWatch.look();
   });
+  const schemas = new InputSchemas();
+  closers.add('schemas of functions', () => schemas.close());
   const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'), tracing.workflowModules);
   const shared = { connection, namespace, dataConverter, store, failpoints, tracing };
   const network = { policy: new AddressPolicy(config.webhookAllow) };
   const worker = runWorkers([
-    await createControlWorker({ ...shared, ca, workflowBundle }),
+    await createControlWorker({ ...shared, ca, schemas, workflowBundle }),
     await createDeliveryWorker({ ...shared, network }),
   ]);
   closers.add(

@@ -11,6 +11,10 @@ import {
 import { type ControlDeps, createControlActivities } from '../activities/control.ts';
 import { Announcer } from '../activities/webhook/announcer.ts';
 import { createDeliveryActivities } from '../activities/webhook/deliver.ts';
+import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
+import { acceptAgainBy } from '../api/replays/replay-run.ts';
+import { acceptEvent } from '../api/runs/accept-event.ts';
+import { KnownFunctions } from '../api/runs/known-functions.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { DeliveryPlan } from '../model/webhooks/delivery-plan.ts';
@@ -27,7 +31,7 @@ import { STOP_MS } from './stop-watch.ts';
 import { requestIdOfActivity } from './tracing/request-id.ts';
 import type { Tracing } from './tracing/tracing.ts';
 
-export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation'> {
+export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation' | 'acceptAgain'> {
   connection: NativeConnection;
   namespace: string;
   dataConverter: DataConverter;
@@ -35,6 +39,8 @@ export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation'
   failpoints: Failpoints;
   /** `@default` none */
   tracing?: Tracing;
+  /** `@default` its own */
+  schemas?: InputSchemas;
   /** `@default` CONTROL_QUEUE */
   taskQueue?: string;
 }
@@ -43,13 +49,19 @@ export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation'
 export function createControlWorker(options: ControlWorkerOptions): Promise<Worker> {
   const { connection, namespace, dataConverter, workflowBundle, failpoints, tracing } = options;
   const reconciliation = new Reconciliation(temporalClient({ connection, namespace, dataConverter }));
+  const schemas = options.schemas ?? new InputSchemas();
+  const functions = new KnownFunctions();
+  const acceptAgain = acceptAgainBy({
+    target: (stores, name) => functions.get(stores, name),
+    accept: ({ store }, target, arrival) => acceptEvent(store, schemas, target, arrival),
+  });
   return Worker.create({
     connection,
     namespace,
     dataConverter,
     taskQueue: options.taskQueue ?? CONTROL_QUEUE,
     workflowBundle,
-    activities: createControlActivities({ ...options, reconciliation }),
+    activities: createControlActivities({ ...options, reconciliation, acceptAgain }),
     interceptors: {
       activity: [
         requestIdOfActivity,

@@ -2,6 +2,7 @@ import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from
 import { MayflyError } from '../model/errors.ts';
 import {
   isApprovalId,
+  isBulkId,
   isCaptureId,
   isDeliveryId,
   isHostId,
@@ -43,6 +44,7 @@ const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
   sourceId: isSourceId,
   imageId: isImageId,
   playbookId: isPlaybookId,
+  bulkId: isBulkId,
   checkerId: isSandboxId,
   describedId: isSandboxId,
   deliveryId: isDeliveryId,

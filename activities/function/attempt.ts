@@ -248,7 +248,7 @@ export function createAttemptActivities({ store, reconciliation, announcer }: De
         await store.audit.record(runId, { ...event, detail: { ...event.detail, cleanup } });
         await store.runs.free(runId, changes);
         await announcer.ofRun(runId);
-        return { step: 'end' };
+        return { step: 'end', outcome: run.outcome };
       }
       const spec = await acceptedSpec(store, run);
       const next = spec ? nextStep({ ...run, ...changes }, spec, Date.now()) : ({ step: 'end' } as const);
@@ -261,7 +261,7 @@ export function createAttemptActivities({ store, reconciliation, announcer }: De
         await store.audit.record(runId, { ...event, detail: { ...event.detail, cleanup } });
         await store.runs.free(runId, { cleanup });
         await announcer.ofRun(runId);
-        return { step: 'end' };
+        return { step: 'end', outcome: outcomeOf(run, end) };
       }
       const fullUntil = new Date(Date.now() + next.pauseMs).toISOString();
       await store.functions.change({ project: run.project, name: run.function }, { fullUntil });

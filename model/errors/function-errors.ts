@@ -140,6 +140,12 @@ export const FUNCTION_ERRORS = {
     title: 'There is no such run',
     remedy: 'List them with GET /v1/runs. Those that ended long ago are removed.',
   },
+  bulk_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such bulk action',
+    remedy: 'Its answer named it when it was begun. Those that were over long ago are removed.',
+  },
   not_dead_letter: {
     status: 409,
     retryable: false,

@@ -1,6 +1,7 @@
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
-import type { RunRecord } from './run.ts';
+import { digestOfKey } from './key-digest.ts';
+import type { RunOutcome, RunRecord } from './run.ts';
 
 /** The workflow of one admitted run; its id is {@link runWorkflowIdOf}. */
 export const RUN_WORKFLOW = 'run';
@@ -10,6 +11,8 @@ export interface RunInput {
   project: string;
   function: string;
   actor: Actor;
+  /** Digest of the value of its first concurrency key, by which operators find it. `@default` it has none */
+  key?: string;
   /** `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
 }
@@ -17,8 +20,9 @@ export interface RunInput {
 /** Signal with an {@link Actor}: it is undone, or its process ended; what has ended is as it ended. */
 export const CANCEL_RUN = 'cancelRun';
 
-export function runInputOf({ id, project, function: name, createdBy }: RunRecord): RunInput {
-  return { runId: id, project, function: name, actor: createdBy };
+export function runInputOf({ id, project, function: name, keys, createdBy }: RunRecord): RunInput {
+  const key = keys.find((each) => each !== null) ?? null;
+  return { runId: id, project, function: name, actor: createdBy, ...(key !== null && { key: digestOfKey(key) }) };
 }
 
 export function runWorkflowIdOf(runId: string): string {
@@ -45,7 +49,10 @@ export interface BegunAttempt {
 }
 
 /** What a run does when its sandbox is gone. `lost`: the store has no record of it any more. */
-export type NextOfRun = { step: 'end' | 'requeue' | 'lost' } | { step: 'retry'; pauseMs: number };
+export type NextOfRun =
+  | { step: 'end'; outcome?: RunOutcome | null }
+  | { step: 'requeue' | 'lost' }
+  | { step: 'retry'; pauseMs: number };
 
 /** The workflow that admits the runs of one function; its id is {@link dispatcherWorkflowIdOf}. It ends when none is queued. */
 export const DISPATCHER_WORKFLOW = 'dispatcher';

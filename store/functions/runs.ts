@@ -1,5 +1,6 @@
 import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
+import { digestOfKey } from '../../model/functions/key-digest.ts';
 import {
   type Cleanup,
   isUnsettled,
@@ -15,7 +16,7 @@ import { olderThan, type Page, type PageQuery, pageOf } from '../mongo/page-curs
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import { type RunDocument, recordOf, runSchema } from './run-document.ts';
-import { digestOfKey, firstKeyOf, NO_KEY, placeOf } from './run-place.ts';
+import { firstKeyOf, NO_KEY, placeOf } from './run-place.ts';
 
 export interface RunQuery extends PageQuery {
   function?: string | undefined;

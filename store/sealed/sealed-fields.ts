@@ -24,6 +24,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   hooks: ['secrets', 'filter'],
   webhookEndpoints: ['url', 'secrets'],
   webhookDeliveries: ['body', 'attempts'],
+  bulks: ['filter', 'refusals'],
   runs: ['failure', 'event', 'eventJson', 'keys', 'attempts', 'result', 'artifacts'],
   runContents: ['bytes'],
   receipts: ['envelope'],

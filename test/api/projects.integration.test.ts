@@ -119,6 +119,15 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     'getRun watchRun getRunResult getRunOutput getRunAudit getRunReceipt getRunEvent cancelRun redriveRun',
     ({ runs }) => runs.map((id) => one({ id }, { id: NEVER.run })),
   ),
+  startBulk: ({ functions }) =>
+    functions.map((name) => ({
+      ...one({ name }, { name: 'never-was' }),
+      body: { action: 'cancel' },
+      neverBody: { action: 'cancel' },
+    })),
+  ...every('getBulk cancelBulk', ({ bulks, functions: [name = ''] }) =>
+    bulks.map((bulk) => one({ name, bulk }, { name, bulk: NEVER.bulk })),
+  ),
   replayRun: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
   getRunArtifact: ({ runs }) => runs.map((id) => one({ id, path: 'a' }, { id: NEVER.run, path: 'a' })),
   ...every('getHook deleteHook setHookSecrets disableHook enableHook', ({ hooks }) =>
@@ -193,6 +202,7 @@ const NEVER = {
   capture: 'cap-zzzzzzzzzzzzzzzz',
   approval: 'apr-zzzzzzzzzzzzzzzz',
   run: 'run-zzzzzzzzzzzzzzzz',
+  bulk: 'blk-zzzzzzzzzzzzzzzz',
   hook: 'hok-zzzzzzzzzzzzzzzz',
   endpoint: 'whe-zzzzzzzzzzzzzzzz',
 };

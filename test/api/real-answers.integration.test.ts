@@ -14,8 +14,8 @@ import { tarOf } from '../../model/image/tar.ts';
 import { END } from '../../model/ports/pieces.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
-import { endedEvent } from '../store/webhook-records.ts';
 import { ReceiptWatch } from '../../worker/receipts/receipt-watch.ts';
+import { endedEvent } from '../store/webhook-records.ts';
 import { Described } from '../support/described.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
@@ -298,6 +298,10 @@ async function deadLetter(): Promise<void> {
   await ask('deployFunction', { name }, { body: { source: 'golden-debian12', command: 'exit 1' } });
   const { id } = await ask('createRun', { name }, { body: {} });
   await ask('redriveRun', { id });
+  await ask('createRun', { name }, { body: {} });
+  const bulk = await ask('startBulk', { name }, { body: { action: 'redrive', filter: { outcome: 'failed' } } });
+  await ask('getBulk', { name, bulk: bulk.id });
+  await ask('cancelBulk', { name, bulk: bulk.id });
   await ask('deleteFunction', { name }, { query: '?drain=true' });
 }
 

@@ -11,7 +11,7 @@ import type { TemplateRecord } from '../../model/templates/template.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
-import { functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
+import { bulkRecord, functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
 import { command, commandId, record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
 import { endedEvent, endpointId, endpointRecord } from '../store/webhook-records.ts';
 import { type Door, host } from './support.ts';
@@ -51,6 +51,7 @@ export interface World {
   hooks: string[];
   endpoints: string[];
   deliveries: string[];
+  bulks: string[];
   serials: string[];
   keys: string[];
   /** All of it that an answer to somebody else may not have. */
@@ -111,6 +112,8 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     runRecord(n, { project: ALPHA, function: functions[0] ?? '', createdBy: actor }),
   );
   for (const one of alphasRuns) await store.runs.accept(one, Buffer.from('"alphas-event"'));
+  const bulks = range(3).map((n) => bulkRecord(n, { project: ALPHA, function: functions[0] ?? '', createdBy: actor }));
+  for (const one of bulks) await store.bulks.create(one);
   const hooks = range(5).map((n) => hookOf(n, functions[n] ?? '', actor));
   for (const one of hooks) await store.hooks.create(one);
   const endpoints = range(3).map((n) =>
@@ -160,6 +163,7 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     hooks: hooks.map(({ id }) => id),
     endpoints: endpoints.map(({ id }) => id),
     deliveries: deliveries.map(({ id }) => id),
+    bulks: bulks.map(({ id }) => id),
     serials,
     keys: keyIds,
     secrets: [
@@ -170,6 +174,7 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
       ...hooks.map(({ id }) => id),
       ...endpoints.map(({ id }) => id),
       ...deliveries.map(({ id }) => id),
+      ...bulks.map(({ id }) => id),
       ...keyIds,
       ...serials,
       'alphas-',

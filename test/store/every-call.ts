@@ -10,7 +10,7 @@ import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { Store } from '../../store/connect.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import { hostRecord } from '../support/host-record.ts';
-import { functionRecord, functionVersion, runId, runRecord } from './run-records.ts';
+import { bulkRecord, functionRecord, functionVersion, runId, runRecord } from './run-records.ts';
 import { command, commandId, imageRecord, playbookRecord, record, sandboxId, snapshot, snapshotId } from './support.ts';
 import { endedEvent, endpointRecord } from './webhook-records.ts';
 
@@ -177,6 +177,7 @@ export function callsOf(store: Store): Calls {
   const { functions, functionVersions, functionFiles, hooks, runs, runQueue, runContents } = store;
   const { untoldRuns, webhookEndpoints, webhookDeliveries } = store;
   const { functions, functionVersions, functionFiles, hooks, runs, runQueue, runContents, receipts } = store;
+  const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
   const sent = async () => {
     const id = await sentContexts.begin('default', 'b'.repeat(64));
     await sentContexts.put(id, 0, Buffer.from('x'));
@@ -487,6 +488,21 @@ export function callsOf(store: Store): Calls {
       get: () => runContents.get(runId(1), 'result'),
       read: () => runContents.read(runId(1), 'result').next(),
       remove: () => runContents.remove(runId(2)),
+    },
+    bulks: {
+      create: () => bulks.create(bulkRecord(1)),
+      get: () => bulks.get(bulkRecord(1).id),
+      open: () => bulks.open(),
+      advance: () =>
+        bulks.advance(
+          bulkRecord(1),
+          { pages: 0, runs: [runId(1)], next: null },
+          { counts: { done: 1, unchanged: 0, refused: 0 }, refusals: [] },
+          at,
+        ),
+      cancel: () => bulks.cancel(bulkRecord(1).id, at),
+      end: () => bulks.end(bulkRecord(1).id, 'cancelled', at),
+      removePast: () => bulks.removePast('2999-01-01T00:00:00.000Z'),
     },
     receipts: {
       add: () => receipts.add(runId(1), envelope, at),

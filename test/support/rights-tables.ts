@@ -68,6 +68,12 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'webhookEndpoints update',
       'webhookDeliveries insert',
       'webhookDeliveries update',
+    'actions on many runs (activities/function/bulk.ts)': [
+      'bulks update',
+      'bulks remove',
+      'runs insert',
+      'runContents insert',
+      'runContents update',
     ],
     'running sources (activities/source/)': ['captures insert', 'captures update', 'sources insert', 'sources update'],
   },
@@ -142,6 +148,7 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'webhookDeliveries update',
       'webhookDeliveries remove',
     ],
+    'actions on many runs (api/replays/)': ['bulks find', 'bulks insert', 'bulks update'],
     'sessions of MCP (api/mcp/)': [
       'mcpSessions find',
       'mcpSessions insert',

@@ -75,6 +75,8 @@ test('an event comes in, a result goes out, and nothing is left', async () => {
   expect(sandbox).toMatchObject({ state: 'destroyed', builds: 'run', proof: expect.anything() });
   expect(sandbox?.proof).not.toHaveProperty('unproved');
   expect(await all().store.runs.admitted()).not.toContainEqual(expect.objectContaining({ id: run.id }));
+  const shown = (await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).describe()).searchAttributes;
+  expect(shown).toMatchObject({ RunFunction: [`default/${name}`], RunOutcome: ['succeeded'] });
   await all().keepHistory('run', '', runWorkflowIdOf(run.id));
   await eventually(
     () => new Reconciliation(all().client).isOpen(dispatcherWorkflowIdOf({ project: 'default', name })),

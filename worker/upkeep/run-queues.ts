@@ -13,6 +13,8 @@ const ENSURED_EVERY_MS = 5_000;
 const NOT_BEGUN_MS = 5_000;
 /** Who asks for a deletion does it at once, where nothing is to be waited for: the name may be another's by then. Milliseconds. */
 const BEING_DELETED_MS = 5_000;
+/** A bulk action that goes on says so with each page. Milliseconds. */
+const BULK_SILENT_MS = 10_000;
 /** Of one look. */
 const AT_ONCE = 500;
 
@@ -23,7 +25,7 @@ export class RunQueues {
 
   constructor(
     readonly store: Store,
-    readonly reconciliation: Pick<Reconciliation, 'ensureDispatcher' | 'startRun'>,
+    readonly reconciliation: Pick<Reconciliation, 'ensureDispatcher' | 'startRun' | 'startBulk'>,
     private readonly logger: Logger,
   ) {}
 
@@ -33,6 +35,10 @@ export class RunQueues {
       await this.#ensureDispatchers();
       for (const run of await this.store.runs.notBegun(before(NOT_BEGUN_MS))) {
         await beginRun(this, run);
+      }
+      for (const { id: bulkId, project, function: name, updatedAt } of await this.store.bulks.open()) {
+        if (updatedAt < before(BULK_SILENT_MS))
+          await this.reconciliation.startBulk({ bulkId, project, function: name });
       }
       for (const ref of await this.store.functions.draining()) {
         if (ref.updatedAt >= before(BEING_DELETED_MS)) continue;
@@ -48,6 +54,7 @@ export class RunQueues {
     const { runs, runContents, receipts } = this.store;
     const now = new Date().toISOString();
     try {
+      await this.store.bulks.removePast(now);
       for (let after = ''; ; ) {
         const page = await runs.past(after, now, AT_ONCE);
         for (const { run } of page) {

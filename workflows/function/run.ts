@@ -1,4 +1,10 @@
-import { ApplicationFailure, CancellationScope, getExternalWorkflowHandle, log } from '@temporalio/workflow';
+import {
+  ApplicationFailure,
+  CancellationScope,
+  getExternalWorkflowHandle,
+  log,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
 import type { ErrorCode } from '../../model/errors.ts';
 import {
   type BegunAttempt,
@@ -8,6 +14,7 @@ import {
   type RunInput,
 } from '../../model/functions/run-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
+import { outcomeAttribute } from '../saga/messages.ts';
 import type { TaskSandbox } from '../source/task-sandbox.ts';
 import { attempt, attemptSandbox, type Ended, neverBegan, saidOf } from './attempt.ts';
 import { RunLife } from './run-life.ts';
@@ -31,6 +38,7 @@ export async function run(input: RunInput): Promise<void> {
     life.cancelledBy ??= begun.cancelledBy ?? null;
     const next = await CancellationScope.nonCancellable(() => attempted(life, begun));
     if (next.step === 'lost') throw lostRecord(runId);
+    if (next.step === 'end' && next.outcome) upsertSearchAttributes([{ key: outcomeAttribute, value: next.outcome }]);
     if (next.step !== 'retry') break;
     await life.pause(next.pauseMs);
   }
