@@ -1,9 +1,12 @@
 import type { BulkRecord } from '../model/functions/bulk.ts';
 import type {
+  Batching,
   ConcurrencyRule,
+  Debounce,
   FunctionRecord,
   FunctionSpec,
   RetryPolicy,
+  ThrottleRule,
   FunctionVersion as VersionRecord,
 } from '../model/functions/function.ts';
 import type { RunOutcome, RunState } from '../model/functions/run.ts';
@@ -30,6 +33,8 @@ export interface DeployFunction {
   input?: { schema?: unknown; maxBytes?: number };
   /** How long a process may take. Seconds. `@default` 600 */
   timeoutSeconds?: number;
+  /** From SIGTERM to SIGKILL when it is ended; in a guest of an older Mayfly 5. Seconds. `@default` 10 */
+  graceSeconds?: number;
   /** A run that was not started by then expires. Seconds. `@default` 21600 */
   maxEventAgeSeconds?: number;
   /** More than one attempt needs `idempotent`. `@default` one attempt */
@@ -48,6 +53,21 @@ export interface DeployFunction {
     /** `@default` queue */
     onFull?: ConcurrencyRule['onFull'];
   })[];
+  /** How many begin in a time. `@default` as soon as its concurrency lets them */
+  throttle?: Pick<ThrottleRule, 'limit' | 'periodSeconds'> & {
+    /** So many at once when none has begun for long enough. `@default` 1 */
+    burst?: number;
+    /** A JSON Pointer into the data: so many runs of each value. `@default` all runs count together */
+    key?: string;
+    /** `@default` queue */
+    onFull?: ThrottleRule['onFull'];
+  };
+  /** Events gather until none has come for a period; then the newest runs, for all of them. `@default` each runs */
+  debounce?: Omit<Debounce, 'key'> & { key?: string };
+  /** Events gather, and one run has them all; not together with `debounce`. `@default` each runs by itself */
+  batch?: Omit<Batching, 'key'> & { key?: string };
+  /** Runs are of the version that is active when they are admitted. `@default` false: of the one that their event was accepted for */
+  lateBinding?: boolean;
   /** 0 to 9: ahead of runs that were accepted up to so many minutes before. `@default` 0 */
   priority?: number;
   /** `@default` nothing can be reached */

@@ -71,12 +71,13 @@ export class AgentCommands {
    *   guest_unreachable when that cannot be known
    */
   async start(id: string, spec: CommandSpec, { env, stdin }: CommandInputs): Promise<CommandStatus> {
-    const { command, argv, cwd, user, timeoutSeconds, maxOutputBytes, stdinOpen } = spec;
+    const { command, argv, cwd, user, timeoutSeconds, graceSeconds, maxOutputBytes, stdinOpen } = spec;
+    const grace = graceSeconds === undefined ? '' : `&graceSeconds=${graceSeconds}`; // agents refuse fields that they don't know
     const request = { command, argv, env, stdin: Buffer.from(stdin).toString('base64') };
     const body = JSON.stringify({ ...request, stdinOpen, cwd, user, timeoutSeconds, maxOutputBytes });
     const answer = await this.#agent.request({
       method: 'PUT',
-      path: `/v1/commands/${id}?follow=true`,
+      path: `/v1/commands/${id}?follow=true${grace}`,
       headers: { 'content-type': 'application/json' },
       body: Buffer.from(body),
       signal: this.#signal,

@@ -132,12 +132,22 @@ export const LIMITS = {
     /** An event that is kept in its run's own document; a larger one has parts of its own. */
     inlineEventBytes: 65_536,
     timeoutSeconds: { min: 1, max: 2_592_000, default: 600 },
+    graceSeconds: { min: 1, max: 600, default: 10 },
     maxEventAgeSeconds: { min: 60, max: 1_209_600, default: 21_600 },
     delaySeconds: { min: 0, max: 31_536_000 },
     maxAttempts: { min: 1, max: 100, default: 1 },
     backoffSeconds: { min: 0, max: 86_400 },
     /** Of one key, or of all runs. `@default` what a function has that names none */
     concurrency: { rules: 2, limit: { min: 1, max: 1_000, default: 100 } },
+    throttle: { limit: { min: 1, max: 10_000 }, periodSeconds: { min: 1, max: 86_400 }, burst: { min: 1, max: 1_000 } },
+    debounce: { periodSeconds: { min: 1, max: 86_400 }, maxWaitSeconds: { min: 1, max: 604_800 } },
+    /** Events that one run stands for: then their time is over. */
+    debounced: 1_000,
+    batching: { maxSize: { min: 1, max: 100 }, maxWaitSeconds: { min: 1, max: 300 } },
+    /** Of all events of a batch. */
+    batchBytes: 26_214_400,
+    /** That fail, for another reason than room, until a run that waits is given up. */
+    failedAdmissions: 5,
     /** Of the value of a key, as JSON. */
     keyBytes: 256,
     /** That fail before the process is started, for another reason than room, until a run is given up. */

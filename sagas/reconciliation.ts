@@ -17,6 +17,7 @@ import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { TemplateInput, TemplateWish } from '../model/templates/template-saga.ts';
 import type { DeliveryInput } from '../model/webhooks/delivery-saga.ts';
 import { cancelRun, ensureDispatcher, ensureDispatcher, ensureDispatcher, type RunStart, type RunStart, startBulk, startRun, startRun, startRun } from './functions.ts';
+import { cancelRun, ensureDispatcher, type RunStart, startBulk, startRun, wakeDispatcher } from './functions.ts';
 import { deleteSnapshot, operate, operated } from './operations.ts';
 import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
@@ -163,6 +164,11 @@ export class Reconciliation {
   /** Returns when Temporal has the wish, or nothing runs that could be cancelled. */
   async cancelRun(runId: string, actor: Actor): Promise<void> {
     await cancelRun(this.client, runId, actor);
+  }
+
+  /** Has the queue of a function looked at now. */
+  async wakeDispatcher(of: { project: string; name: string }): Promise<void> {
+    await wakeDispatcher(this.client, of);
   }
 
   /** Has the queue of a function looked at, unless somebody does. */

@@ -19,6 +19,7 @@ import { Bulks } from './functions/bulks.ts';
 import { FunctionFiles } from './functions/function-files.ts';
 import { FunctionVersions } from './functions/function-versions.ts';
 import { Functions } from './functions/functions.ts';
+import { GatheredRuns } from './functions/gathered-runs.ts';
 import { Hooks } from './functions/hooks.ts';
 import { Receipts } from './functions/receipts.ts';
 import { RunContents } from './functions/run-contents.ts';
@@ -99,6 +100,7 @@ export interface Store {
   bulks: Bulks;
   runs: Runs;
   runQueue: RunQueue;
+  gatheredRuns: GatheredRuns;
   runContents: RunContents;
   untoldRuns: UntoldRuns;
   webhookEndpoints: WebhookEndpoints;
@@ -188,6 +190,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     hooks: new Hooks(connection, sealing),
     runs: new Runs(connection, sealing),
     runQueue: new RunQueue(connection, sealing),
+    gatheredRuns: new GatheredRuns(connection, sealing),
     runContents: new RunContents(connection, sealing),
     untoldRuns: new UntoldRuns(connection, sealing),
     webhookEndpoints: new WebhookEndpoints(connection, sealing),

@@ -47,6 +47,8 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     { project: 1, deadLetter: 1, acceptedAt: -1, _id: -1 },
     { admitted: 1 },
     { queued: 1 },
+    { gathers: 1 },
+    { untold: 1, state: 1 },
     { wakeAt: 1 },
     { removeAfter: 1 },
     { untoldEnd: 1 },
@@ -76,7 +78,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
  */
 export const UNIQUE: Readonly<Record<string, readonly string[]>> = {
   sandboxes: ['heldName'],
-  runs: ['slot0', 'slot1'],
+  runs: ['slot0', 'slot1', 'ticket'],
 };
 
 /** Makes those that are missing. One at a time: FerretDB ends the connection when several of a command are there already. */

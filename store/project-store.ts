@@ -249,11 +249,13 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       redriven: store.runs.redriven.bind(store.runs),
       /** Of the project whose key asks, also of operators. */
       list: (query: Omit<RunQuery, 'project'>) => store.runs.list({ project, ...query }),
-      change: store.runs.change.bind(store.runs),
+      wishCancel: store.runs.wishCancel.bind(store.runs),
+      cancelTold: store.runs.cancelTold.bind(store.runs),
       end: store.runs.end.bind(store.runs),
       /** Whether one of a function has not ended, or something of it may be left. */
       areOpen: (name: string) => hasOpenRuns(store, { project, name }),
     },
+    gatheredRuns: { wakeIfFull: store.gatheredRuns.wakeIfFull.bind(store.gatheredRuns) },
     /** Of a run that was found to be the caller's. */
     receipts: { get: store.receipts.get.bind(store.receipts) },
     runContents: {

@@ -6,7 +6,31 @@ import type { Store } from '../../store/connect.ts';
 type Stores = Pick<Store, 'functionVersions'>;
 type Accepted = Pick<RunRecord, 'project' | 'function' | 'version' | 'versionDigest'>;
 
-/** What a run was accepted for; null: it is not there any more, or another has its number. */
+/** The version that a run is of from its admission on. */
+export interface Binding extends Pick<RunRecord, 'version' | 'versionDigest'> {
+  spec: FunctionSpec;
+}
+
+/**
+ * What a run is to be bound to when it is admitted: what it was accepted for, or the active version where that said so; null: it
+ * is not there any more.
+ * @param activeVersion of its function; null: that is not there any more
+ */
+export async function boundVersion(
+  { functionVersions }: Stores,
+  run: Accepted & Pick<RunRecord, 'lateBinding'>,
+  activeVersion: number | null,
+): Promise<Binding | null> {
+  const { project, function: name, lateBinding } = run;
+  if (lateBinding && activeVersion !== null) {
+    const active = await functionVersions.get({ project, name }, activeVersion);
+    if (active) return { version: active.version, versionDigest: active.digest, spec: active.spec };
+  }
+  const spec = await acceptedSpec({ functionVersions }, run);
+  return spec && { version: run.version, versionDigest: run.versionDigest, spec };
+}
+
+/** What a run is of; null: it is not there any more, or another has its number. */
 export async function acceptedSpec({ functionVersions }: Stores, run: Accepted): Promise<FunctionSpec | null> {
   const version = await functionVersions.get({ project: run.project, name: run.function }, run.version);
   return version?.digest === run.versionDigest ? version.spec : null;

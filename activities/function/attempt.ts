@@ -333,6 +333,7 @@ function commandOf(spec: FunctionSpec, env: Record<string, string>, isLarge: boo
     cwd: FILES_FOLDER,
     user: spec.user,
     timeoutSeconds: spec.timeoutSeconds,
+    graceSeconds: spec.graceSeconds,
     maxOutputBytes: spec.logBytes,
     stdinOpen: false,
   };

@@ -103,6 +103,9 @@ async function specOf(
     idempotent,
     concurrency: concurrencyOf(request),
     destinations,
+    throttle: keyed(request.throttle),
+    debounce: keyed(request.debounce),
+    batch: keyed(request.batch),
     network: { egress: network.egress },
     cpus: cpus ?? null,
     memoryMib: memoryMib ?? null,
@@ -133,6 +136,12 @@ function concurrencyOf({ concurrency }: DeployRequest): FunctionSpec['concurrenc
     return [{ limit: LIMITS.functions.concurrency.limit.default, key: null, onFull: 'queue' }];
   }
   return concurrency.map(({ key = null, ...rule }) => ({ ...rule, key }));
+}
+
+function keyed<T extends object>(
+  rule: (T & { key?: string | undefined }) | undefined,
+): (T & { key: string | null }) | null {
+  return rule ? { ...rule, key: rule.key ?? null } : null;
 }
 
 /** @throws MayflyError invalid_request */

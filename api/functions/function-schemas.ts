@@ -4,6 +4,7 @@ import {
   FUNCTION_STATES,
   isFunctionName,
   ON_FULL,
+  ON_RATE,
   RETRIED_OUTCOMES,
 } from '../../model/functions/function.ts';
 import { LIMITS } from '../../model/limits.ts';
@@ -47,6 +48,26 @@ const concurrency = z.strictObject({
   onFull: z.enum(ON_FULL).default('queue'),
 });
 
+const throttle = z.strictObject({
+  limit: whole(limits.throttle.limit, 'runs'),
+  periodSeconds: seconds(limits.throttle.periodSeconds),
+  burst: whole(limits.throttle.burst, 'runs').default(1),
+  key: pointer.optional(),
+  onFull: z.enum(ON_RATE).default('queue'),
+});
+
+const debounce = z.strictObject({
+  periodSeconds: seconds(limits.debounce.periodSeconds),
+  maxWaitSeconds: seconds(limits.debounce.maxWaitSeconds),
+  key: pointer.optional(),
+});
+
+const batch = z.strictObject({
+  maxSize: whole(limits.batching.maxSize, 'events'),
+  maxWaitSeconds: seconds(limits.batching.maxWaitSeconds),
+  key: pointer.optional(),
+});
+
 const backoff = z.strictObject({
   initialSeconds: z.number().min(0).max(limits.backoffSeconds.max).default(1),
   factor: z.number().min(1).max(10).default(2),
@@ -63,6 +84,8 @@ const retry = z.strictObject({
   exitCodes: z.array(z.int().min(1).max(255)).max(255).optional(),
   backoff: backoff.prefault({}),
 });
+
+const supersedes = ({ onFull }: z.output<typeof concurrency>) => onFull === 'cancel-running';
 
 export const deployFunction = z
   .strictObject({
@@ -95,10 +118,15 @@ export const deployFunction = z
       })
       .prefault({}),
     timeoutSeconds: seconds(limits.timeoutSeconds).default(limits.timeoutSeconds.default),
+    graceSeconds: seconds(limits.graceSeconds).default(limits.graceSeconds.default),
     maxEventAgeSeconds: seconds(limits.maxEventAgeSeconds).default(limits.maxEventAgeSeconds.default),
     retry: retry.prefault({}),
     idempotent: z.boolean().default(false),
     concurrency: z.array(concurrency).max(limits.concurrency.rules).default([]),
+    throttle: throttle.optional(),
+    debounce: debounce.optional(),
+    batch: batch.optional(),
+    lateBinding: z.boolean().default(false),
     priority: z.int().min(0).max(9).default(0),
     network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
     cpus: whole(cpus, 'CPUs').optional(),
@@ -128,6 +156,37 @@ export const deployFunction = z
     path: ['command'],
     message: 'must be set, or `argv`, and not both',
   })
+  .refine(({ concurrency: rules }) => rules.filter(supersedes).length < 2, {
+    path: ['concurrency'],
+    message: 'has more than one rule with `cancel-running`',
+  })
+  .refine(({ concurrency: rules, priority }) => priority === 0 || !rules.some(supersedes), {
+    path: ['priority'],
+    message: 'means nothing with `cancel-running`: the newest run goes on',
+  })
+  .refine((wish) => wish.debounce === undefined || wish.batch === undefined, {
+    path: ['batch'],
+    message: 'must not be set together with `debounce`',
+  })
+  .refine(({ debounce: rule }) => rule === undefined || rule.maxWaitSeconds >= rule.periodSeconds, {
+    path: ['debounce', 'maxWaitSeconds'],
+    message: 'must not be less than `periodSeconds`',
+  })
+  .superRefine(({ batch: of, concurrency: rules, throttle: rate }, c) => {
+    if (of === undefined) return;
+    const keyed = [
+      ...rules.map(({ key }, n) => ({ key, path: ['concurrency', n, 'key'] })),
+      { key: rate?.key, path: ['throttle', 'key'] },
+    ];
+    for (const { key, path } of keyed) {
+      if (key === undefined || key === of.key) continue;
+      c.addIssue({
+        code: 'custom',
+        path,
+        message: 'must be that of `batch`: the events of a batch have one value there',
+      });
+    }
+  })
   .openapi('DeployFunction');
 export type DeployRequest = z.output<typeof deployFunction>;
 
@@ -141,6 +200,7 @@ const specAnswer = z.object({
   envNames: z.array(z.string()).openapi({ description: 'What is in them is not told' }),
   input: z.object({ schema: z.unknown(), maxBytes: z.int() }),
   timeoutSeconds: z.int(),
+  graceSeconds: z.int(),
   maxEventAgeSeconds: z.int(),
   retry: z.object({
     maxAttempts: z.int(),
@@ -150,6 +210,18 @@ const specAnswer = z.object({
   }),
   idempotent: z.boolean(),
   concurrency: z.array(z.object({ limit: z.int(), key: z.string().nullable(), onFull: z.enum(ON_FULL) })),
+  throttle: z
+    .object({
+      limit: z.int(),
+      periodSeconds: z.int(),
+      burst: z.int(),
+      key: z.string().nullable(),
+      onFull: z.enum(ON_RATE),
+    })
+    .nullable(),
+  debounce: z.object({ periodSeconds: z.int(), maxWaitSeconds: z.int(), key: z.string().nullable() }).nullable(),
+  batch: z.object({ maxSize: z.int(), maxWaitSeconds: z.int(), key: z.string().nullable() }).nullable(),
+  lateBinding: z.boolean(),
   priority: z.int(),
   network: z.object({ egress: z.enum(['none', 'internet']) }),
   cpus: z.int().nullable(),

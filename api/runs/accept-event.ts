@@ -1,14 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
-import type { FunctionSpec, FunctionVersion } from '../../model/functions/function.ts';
-import { valueAt } from '../../model/functions/json-pointer.ts';
+import type { FunctionVersion } from '../../model/functions/function.ts';
 import { NO_ORIGIN, type RunRecord, runIdOf } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import type { InputSchemas } from '../functions/schema/input-schemas.ts';
 import type { KnownFunction } from './known-functions.ts';
+import { gatheringOf, type QueueKeys, queueKeysOf } from './queue-keys.ts';
 
 /** By what two events are the same, and for how long. */
 export interface Sameness {
@@ -40,6 +40,8 @@ const NOTHING_YET = {
   cleanup: 'none',
   waitingFor: null,
   outcome: null,
+  skippedFor: null,
+  supersededBy: null,
   exitCode: null,
   signal: null,
   failure: null,
@@ -51,6 +53,8 @@ const NOTHING_YET = {
   failedStarts: 0,
   result: null,
   artifacts: [],
+  isBatch: false,
+  batch: null,
   cancelledBy: null,
   redrivenAs: null,
 } as const;
@@ -61,7 +65,7 @@ const NOTHING_YET = {
  * @throws MayflyError event_conflict, idempotency_key_reused, event_too_large, event_invalid, schema_too_slow, key_invalid
  */
 export async function acceptEvent(
-  { runs, runContents }: Pick<ProjectStore, 'runs' | 'runContents'>,
+  { runs, runContents, gatheredRuns }: Pick<ProjectStore, 'runs' | 'runContents' | 'gatheredRuns'>,
   schemas: InputSchemas,
   { record, version }: KnownFunction,
   arrival: Arrival,
@@ -75,16 +79,19 @@ export async function acceptEvent(
     );
   }
   await refuseUnlessFits(schemas, version, event);
-  const keys = keysOf(version.spec, event);
+  const keys = queueKeysOf(version.spec, event);
   const dedupe = sha256(JSON.stringify([project, name, sameness.by, sameness.text ?? randomBytes(16).toString('hex')]));
   const isInline = event.json.length <= LIMITS.functions.inlineEventBytes;
   for (let epoch = 0; ; ) {
     const id = runIdOf(dedupe, epoch);
     const present = isInline ? null : await runs.get(id);
-    const run = present ?? runOf(id, { record, version }, arrival, { keys, dedupe, epoch });
+    const run = present ?? runOf(id, { record, version }, arrival, { ...keys, dedupe, epoch });
     if (!present) {
       if (!isInline) await runContents.put(id, `event/${digest}`, event.json);
-      if (await runs.accept(run, isInline ? event.json : null)) return { run, isNew: true };
+      if (await runs.accept(run, isInline ? event.json : null)) {
+        if (run.waitingFor === 'batch') await gatheredRuns.wakeIfFull(run, version.spec.batch?.maxSize ?? 1);
+        return { run, isNew: true };
+      }
     }
     const found = present ?? (await runs.get(id));
     if (!found) continue; // it was removed meanwhile: its place is free
@@ -105,13 +112,15 @@ function runOf(
   id: string,
   { record, version }: KnownFunction,
   { event, digest, sameness, delaySeconds = 0, origin = NO_ORIGIN, actor }: Arrival,
-  { keys, dedupe, epoch }: Pick<RunRecord, 'keys' | 'dedupe' | 'epoch'>,
+  { dedupe, epoch, ...keys }: QueueKeys & Pick<RunRecord, 'dedupe' | 'epoch'>,
 ): RunRecord {
   const now = Date.now();
   const at = new Date(now).toISOString();
   const due = now + delaySeconds * 1_000;
   const after = (from: number, ms: number) => new Date(from + ms).toISOString();
   const { id: eventId, source, type, time = null } = event.attributes;
+  const isDelayed = delaySeconds > 0;
+  const gathering = gatheringOf(version.spec);
   return {
     ...NOTHING_YET,
     ...origin,
@@ -122,18 +131,22 @@ function runOf(
     function: record.name,
     version: version.version,
     versionDigest: version.digest,
-    state: delaySeconds > 0 ? 'delayed' : 'queued',
+    state: isDelayed || gathering ? 'delayed' : 'queued',
+    waitingFor: (!isDelayed && gathering?.kind) || null,
     event: { id: eventId, source, type, time },
     eventBytes: event.json.length,
     eventDigest: digest,
-    keys,
+    ...keys,
+    gathering,
+    events: [],
+    lateBinding: version.spec.lateBinding,
     priority: version.spec.priority,
     dedupe,
     epoch,
     dedupeUntil: after(now, LIMITS.functions.dedupeHours[sameness.by] * HOUR_MS),
     acceptedAt: at,
     seq: sequence++ % 1_000_000,
-    dueAt: delaySeconds > 0 ? after(due, 0) : null,
+    dueAt: isDelayed ? after(due, 0) : null,
     expiresAt: after(due, version.spec.maxEventAgeSeconds * 1_000),
     updatedAt: at,
     retentionDays: version.spec.retentionDays,
@@ -152,20 +165,6 @@ async function refuseUnlessFits(
   if (problems.length === 0) return;
   const fields = problems.map(({ field, problem }) => ({ field: `data${field}`, problem }));
   throw new MayflyError('event_invalid', `Its data does not fit the schema of ${name}.`, { fields });
-}
-
-/** @throws MayflyError key_invalid */
-function keysOf({ concurrency }: FunctionSpec, { data }: ReceivedEvent): (string | null)[] {
-  return concurrency.map(({ key }) => {
-    if (key === null) return null;
-    const value = valueAt(data, key) ?? null;
-    const isScalar = typeof value !== 'object' || value === null;
-    const text = isScalar ? JSON.stringify(value) : '';
-    if (isScalar && Buffer.byteLength(text) <= LIMITS.functions.keyBytes) return text;
-    const problem = isScalar ? `has more than ${LIMITS.functions.keyBytes} bytes` : 'is an object or a list';
-    const fields = [{ field: `data${key}`, problem }];
-    throw new MayflyError('key_invalid', `What the concurrency key ${key} points to ${problem}.`, { fields });
-  });
 }
 
 export function sha256(bytes: string | Uint8Array): string {

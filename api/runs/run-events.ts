@@ -23,7 +23,7 @@ const runProgress = runAnswer.omit({ artifacts: true }).openapi('RunProgress');
 
 const runEvent = z
   .object({ event: z.literal('run'), id: z.string(), data: eventData('RunProgress') })
-  .openapi('RunEvent', { description: 'The run as it is now, without its artifacts; `id` is of what it says.' });
+  .openapi('RunChange', { description: 'The run as it is now, without its artifacts; `id` is of what it says.' });
 
 const events = createRoute({
   method: 'get',

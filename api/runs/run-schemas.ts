@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, WAITS } from '../../model/functions/run.ts';
+import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, SKIPS, WAITS } from '../../model/functions/run.ts';
 import { ID_PATTERNS, isRunId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { offset } from '../commands/command-schemas.ts';
@@ -89,11 +89,33 @@ export const runAnswer = z
     cleanup: z.enum(CLEANUPS).openapi({ description: '`proved`: nothing of its machines is left' }),
     waitingFor: z.enum(WAITS).nullable().openapi({ description: 'Why it is no further' }),
     outcome: z.enum(RUN_OUTCOMES).nullable().openapi({ description: 'Written once' }),
+    skippedFor: z.enum(SKIPS).nullable().openapi({
+      description:
+        '`singleton`: others of its key were under way. `superseded`: a newer one took its place. `rate`: it came too soon after others',
+    }),
+    supersededBy: z.string().nullable().openapi({ description: 'The run that took its place' }),
     exitCode: z.int().nullable(),
     signal: z.string().nullable(),
     failure: failure.nullable(),
     event: z.object({ id: z.string(), source: z.string(), type: z.string(), time: z.string().nullable() }),
     eventBytes: z.int(),
+    events: z
+      .array(
+        z.object({
+          runId: z.string().openapi({ description: 'The run by which it was accepted' }),
+          id: z.string(),
+          source: z.string(),
+          type: z.string(),
+          time: z.string().nullable(),
+          bytes: z.int(),
+        }),
+      )
+      .openapi({
+        description:
+          'Of a batch, those that it has; of a debounced run, those that it stands for, with its own; else none',
+      }),
+    isBatch: z.boolean(),
+    batch: z.string().nullable().openapi({ description: 'The run that has its event, together with others' }),
     priority: z.int(),
     attempts: z.array(attempt).openapi({ description: 'Each a sandbox of its own, and at most one started process' }),
     result: z

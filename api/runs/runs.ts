@@ -113,7 +113,7 @@ const cancelOne = createRoute({
   responses: {
     200: json('It has ended, now or before', runAnswer),
     202: json('It is being ended', runAnswer),
-    ...problems('run_not_found', 'temporal_unavailable'),
+    ...problems('run_not_found', 'run_in_batch', 'temporal_unavailable'),
   },
 });
 

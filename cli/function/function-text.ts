@@ -49,6 +49,9 @@ function specFields(spec: Spec): [string, string][] {
     ],
     ['attempts', `${retry.maxAttempts}${spec.idempotent ? ', idempotent' : ''}`],
     ['at once', spec.concurrency.map(ruleText).join('; ')],
+    ...(spec.throttle ? [['begin', throttleText(spec.throttle)] as [string, string]] : []),
+    ...gatheringField(spec),
+    ['binding', spec.lateBinding ? 'the version that is active when a run is admitted' : 'the version of its event'],
     ['priority', String(spec.priority)],
     [
       'limits',
@@ -57,7 +60,34 @@ function specFields(spec: Spec): [string, string][] {
   ];
 }
 
+const OTHERS: Record<Spec['concurrency'][number]['onFull'], string> = {
+  queue: 'others wait',
+  skip: 'others are skipped',
+  'cancel-running': 'newer ones take the place of older ones',
+};
+
 function ruleText({ limit, key, onFull }: Spec['concurrency'][number]): string {
-  const of = key === null ? '' : ` of each ${key}`;
-  return `${limit}${of}, others ${onFull === 'skip' ? 'are skipped' : 'wait'}`;
+  return `${limit}${ofEach(key)}, ${OTHERS[onFull]}`;
+}
+
+function gatheringField({ debounce, batch }: Spec): [string, string][] {
+  const most = (seconds: number) => `${duration(seconds * 1_000)} at most`;
+  if (debounce) {
+    const { key, periodSeconds, maxWaitSeconds } = debounce;
+    return [
+      [
+        'gather',
+        `the newest${ofEach(key)} after ${duration(periodSeconds * 1_000)} without another, ${most(maxWaitSeconds)}`,
+      ],
+    ];
+  }
+  return batch ? [['gather', `${batch.maxSize}${ofEach(batch.key)} in a batch, ${most(batch.maxWaitSeconds)}`]] : [];
+}
+
+function throttleText({ limit, periodSeconds, burst, key, onFull }: NonNullable<Spec['throttle']>): string {
+  return `${limit} in ${duration(periodSeconds * 1_000)}${ofEach(key)}, ${burst} at once, ${OTHERS[onFull]}`;
+}
+
+function ofEach(key: string | null): string {
+  return key === null ? '' : ` of each ${key}`;
 }

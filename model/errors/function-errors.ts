@@ -172,6 +172,12 @@ export const FUNCTION_ERRORS = {
     title: 'The run has no such result',
     remedy: 'Its process wrote none, or none could be fetched: see `outcome`, `result` and `artifacts` of the run.',
   },
+  run_in_batch: {
+    status: 409,
+    retryable: false,
+    title: 'The run is one of a batch',
+    remedy: 'Cancel the batch, which `batch` of the run names: all of its events end with it.',
+  },
   run_failed: {
     status: 502,
     retryable: false,

@@ -1,7 +1,10 @@
 import type { Actor, Egress } from '../sandbox/sandbox.ts';
 
-/** What becomes of a run that finds its concurrency used up: it waits, or it ends as `skipped`. */
-export const ON_FULL = ['queue', 'skip'] as const;
+/**
+ * What becomes of a run that finds its concurrency used up: it waits, it ends as `skipped`, or older ones make room for it: those
+ * that wait end as `skipped`, and those under way are cancelled.
+ */
+export const ON_FULL = ['queue', 'skip', 'cancel-running'] as const;
 export type OnFull = (typeof ON_FULL)[number];
 
 /** How many runs of a function are under way at once, in all, or with the same value at `key` in the data of their events. */
@@ -10,6 +13,41 @@ export interface ConcurrencyRule {
   /** JSON Pointer (RFC 6901) into the data of an event; null: all runs count together. */
   key: string | null;
   onFull: OnFull;
+}
+
+/** What becomes of a run that comes too soon after others: it waits, or it ends as `skipped`. */
+export const ON_RATE = ['queue', 'skip'] as const;
+export type OnRate = (typeof ON_RATE)[number];
+
+/**
+ * How many runs of a function begin in a time, in all, or with the same value at `key`: one each `periodSeconds` / `limit`, and
+ * `burst` of them at once when none has begun for long enough (GCRA). So of any period `limit` + `burst` - 1 at most.
+ */
+export interface ThrottleRule {
+  limit: number;
+  periodSeconds: number;
+  burst: number;
+  /** JSON Pointer into the data of an event; null: all runs count together. */
+  key: string | null;
+  onFull: OnRate;
+}
+
+/**
+ * Has the events of a key gather, until none has come for `periodSeconds`, or the first has waited `maxWaitSeconds`; then the
+ * newest by its time runs, for all of them.
+ */
+export interface Debounce {
+  periodSeconds: number;
+  maxWaitSeconds: number;
+  /** JSON Pointer into the data of an event; null: all gather together. */
+  key: string | null;
+}
+
+/** Has the events of a key gather, until there are `maxSize`, or the first has waited `maxWaitSeconds`; then one run has them all. */
+export interface Batching {
+  maxSize: number;
+  maxWaitSeconds: number;
+  key: string | null;
 }
 
 /** Outcomes after which another attempt may be made. */
@@ -41,12 +79,21 @@ export interface FunctionSpec {
   /** `schema`: JSON Schema 2020-12 of the data; null: anything. */
   input: { schema: unknown; maxBytes: number };
   timeoutSeconds: number;
+  /** From SIGTERM to SIGKILL, when its process is ended. */
+  graceSeconds: number;
   /** A run that was not started by then is not started any more. */
   maxEventAgeSeconds: number;
   retry: RetryPolicy;
   /** Whether its process may be started again for the same event. */
   idempotent: boolean;
   concurrency: ConcurrencyRule[];
+  /** Null: they begin as soon as its concurrency lets them. */
+  throttle: ThrottleRule | null;
+  /** Not both of them: how its events gather; null: each runs by itself. */
+  debounce: Debounce | null;
+  batch: Batching | null;
+  /** Whether a run is of the version that is active when it is admitted, and not of the one that its event was accepted for. */
+  lateBinding: boolean;
   /** 0 … 9: a run is ahead of those that were accepted up to so many minutes before it, within its key. */
   priority: number;
   network: { egress: Egress };

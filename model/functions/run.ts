@@ -17,7 +17,7 @@ export type RunState = (typeof RUN_STATES)[number];
 export const UNDER_WAY = ['preparing', 'running', 'collecting'] as const satisfies readonly RunState[];
 
 /**
- * `expired`: not started within its event's greatest age. `skipped`: not started, since others of its key were under way.
+ * `expired`: not started within its event's greatest age. `skipped`: not started, `skippedFor` says why.
  * `not-started`: it never began, `failure` says why. `unknown`: it was started, and nobody can find out how it ended.
  */
 export const RUN_OUTCOMES = [
@@ -40,8 +40,15 @@ export const CLEANUPS = ['none', 'pending', 'proved', 'unproved'] as const;
 export type Cleanup = (typeof CLEANUPS)[number];
 
 /** Why a run is no further. */
-export const WAITS = ['concurrency', 'capacity', 'retry', 'host'] as const;
+export const WAITS = ['debounce', 'batch', 'concurrency', 'throttle', 'capacity', 'retry', 'host'] as const;
 export type Wait = (typeof WAITS)[number];
+
+/**
+ * Why a run was skipped: `singleton`: others of its key were under way. `superseded`: a newer one took its place. `rate`: it came
+ * too soon after others.
+ */
+export const SKIPS = ['singleton', 'superseded', 'rate'] as const;
+export type Skip = (typeof SKIPS)[number];
 
 export interface RunFailure {
   code: ErrorCode;
@@ -73,6 +80,17 @@ export interface EventIdentity {
   /** RFC 3339; null: its producer gave none. */
   time: string | null;
 }
+
+/** An event that a run has beside others, or in place of others, and the run by which it was accepted. */
+export interface GatheredEvent extends EventIdentity {
+  runId: string;
+  bytes: number;
+}
+
+/** How long events of a key gather before one of them runs, or all at once. */
+export type Gathering =
+  | { kind: 'debounce'; periodMs: number; maxWaitMs: number }
+  | { kind: 'batch'; maxSize: number; maxWaitMs: number };
 
 /** The result as it was fetched; its bytes are kept apart. */
 export interface RunResult {
@@ -107,6 +125,10 @@ export interface RunRecord {
   cleanup: Cleanup;
   waitingFor: Wait | null;
   outcome: RunOutcome | null;
+  /** Null: its outcome is another. */
+  skippedFor: Skip | null;
+  /** The run that took its place; null: none did. */
+  supersededBy: string | null;
   exitCode: number | null;
   signal: string | null;
   failure: RunFailure | null;
@@ -116,6 +138,22 @@ export interface RunRecord {
   eventDigest: string;
   /** The values of the keys of its concurrency rules, as they are compared; null: the rule has none. */
   keys: (string | null)[];
+  /** The same of its throttle. */
+  throttleKey: string | null;
+  /** Of those with the same one comes after another, in the order in which they were accepted; null: of all without any. */
+  lane: string | null;
+  /** How its event gathers with others; null: it does not. */
+  gathering: Gathering | null;
+  /** The value of the key by which it gathers. */
+  gatheringKey: string | null;
+  /** Those that gathered, its own among them: in whose place it is, or which it has; empty: its own event alone. */
+  events: GatheredEvent[];
+  /** It has no event of its own, but all of `events`. */
+  isBatch: boolean;
+  /** The run that has its event together with others; null: it has it itself. */
+  batch: string | null;
+  /** Its version is the active one when it is admitted. */
+  lateBinding: boolean;
   priority: number;
   /** Another event with the same is the same, hex. */
   dedupe: string;

@@ -43,6 +43,8 @@ export interface CommandSpec {
   user: string | null;
   /** From its start; the guest keeps it, so it holds when every worker is dead. Seconds. `@default` 600 */
   timeoutSeconds: number;
+  /** From SIGTERM to SIGKILL when it is ended; a guest whose agent is older gives it 5. Seconds. `@default` 5 */
+  graceSeconds?: number;
   /** Per stream; what comes after is dropped and counted. Bytes. `@default` 10 MiB */
   maxOutputBytes: number;
   /** Whether standard input stays open after what the request gave, for `POST …/stdin`. */

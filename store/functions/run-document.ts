@@ -1,5 +1,5 @@
-import type { Schema } from 'mongoose';
-import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, type RunRecord } from '../../model/functions/run.ts';
+import { Schema } from 'mongoose';
+import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, type RunRecord, SKIPS } from '../../model/functions/run.ts';
 import type { StoredBytes } from '../mongo/bytes.ts';
 import {
   actorPart,
@@ -16,7 +16,11 @@ import {
 export interface QueueFields {
   /** Only while it is queued. */
   queued?: string;
-  /** Only before its admission: when something is to be done with it, whatever becomes of others. ISO 8601. */
+  /** Only while it gathers with others: see gathered-runs.ts. */
+  gathers?: string;
+  /** Of a batch: what became of it is to be written to the runs of its events. */
+  untold?: 'members';
+  /** When something is to be done with it, whatever becomes of others: before its admission, and while its cancel is to be told. ISO 8601. */
   wakeAt?: string;
   /** From its admission until nothing of it is left: whether its workflow has begun. */
   admitted?: 'not-begun' | 'begun';
@@ -25,6 +29,12 @@ export interface QueueFields {
   /** The slots that it holds, of its concurrency rules in their order, as long as it is admitted. */
   slot0?: string;
   slot1?: string;
+  /** The last that it took of its throttle, and what that is: see run-tickets.ts. Milliseconds since 1970. */
+  ticket?: string;
+  ticketAt?: number;
+  ticketUntil?: number;
+  /** How often it could not be admitted, for another reason than room. */
+  failedAdmissions?: number;
 }
 
 export type RunDocument = Omit<RunRecord, 'id'> &
@@ -54,6 +64,8 @@ export function runSchema(): Schema<RunDocument> {
     cleanup: { type: String, required: true, enum: CLEANUPS },
     waitingFor: NULLABLE_TEXT,
     outcome: { type: String, default: null, enum: [...RUN_OUTCOMES, null] },
+    skippedFor: { type: String, default: null, enum: [...SKIPS, null] },
+    supersededBy: NULLABLE_TEXT,
     exitCode: NULLABLE_NUMBER,
     signal: NULLABLE_TEXT,
     failure: SEALED,
@@ -62,6 +74,14 @@ export function runSchema(): Schema<RunDocument> {
     eventDigest: NAME,
     eventJson: SEALED,
     keys: SEALED,
+    throttleKey: SEALED,
+    lane: SEALED,
+    lateBinding: { type: Boolean, required: true },
+    gathering: { type: Schema.Types.Mixed, default: null },
+    gatheringKey: SEALED,
+    events: SEALED,
+    isBatch: { type: Boolean, required: true },
+    batch: NULLABLE_TEXT,
     priority: NUMBER,
     dedupe: NAME,
     epoch: NUMBER,
@@ -83,10 +103,16 @@ export function runSchema(): Schema<RunDocument> {
     cancelledBy: { type: actorPart(), default: null },
     createdBy: { type: actorPart(), required: true },
     queued: TEXT,
+    gathers: TEXT,
+    untold: TEXT,
     wakeAt: TEXT,
     admitted: TEXT,
     slot0: TEXT,
     slot1: TEXT,
+    ticket: TEXT,
+    ticketAt: { type: Number },
+    ticketUntil: { type: Number },
+    failedAdmissions: { type: Number },
     removeAfter: TEXT,
     unsigned: TEXT,
     replayOf: NULLABLE_TEXT,
@@ -104,10 +130,16 @@ export function recordOf({
   _id,
   eventJson: _event,
   queued: _queued,
+  gathers: _gathers,
+  untold: _untold,
   wakeAt: _wakeAt,
   admitted: _admitted,
   slot0: _slot0,
   slot1: _slot1,
+  ticket: _ticket,
+  ticketAt: _ticketAt,
+  ticketUntil: _ticketUntil,
+  failedAdmissions: _failed,
   removeAfter: _removeAfter,
   unsigned: _unsigned,
   keyed: _keyed,

@@ -8,29 +8,47 @@ const PRIORITY_MS = 60_000;
 export const NO_KEY = '-';
 
 /** Where a run stands before its admission. */
-export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'wakeAt'> {
-  const { id, state, acceptedAt, priority, dueAt, expiresAt } = run;
+export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'gathers' | 'wakeAt'> {
+  const { id, state, acceptedAt, priority, dueAt, expiresAt, gathering } = run;
+  if (gathering && isGathering(run)) {
+    const ms = gathering.kind === 'debounce' ? gathering.periodMs : gathering.maxWaitMs;
+    const since = gatheringSince(run);
+    const place = `${since}-${String(run.seq).padStart(6, '0')}/${id}`;
+    return { gathers: `${gatheringPrefix(run)}/${place}`, wakeAt: new Date(Date.parse(since) + ms).toISOString() };
+  }
   if (state === 'delayed') return { wakeAt: dueAt ?? acceptedAt };
   if (state !== 'queued') return {};
   const since = new Date(Date.parse(acceptedAt) - priority * PRIORITY_MS).toISOString();
   const rank = `${since}-${String(run.seq).padStart(6, '0')}`;
   const ref = { project: run.project, name: run.function };
-  return { queued: `${prefixOf(ref)}/${firstKeyOf(run)}/${rank}/${id}`, wakeAt: expiresAt };
+  return { queued: `${prefixOf(ref)}/${hashOf(run.lane)}/${rank}/${id}`, wakeAt: expiresAt };
+}
+
+/** Whether it is one of those that gather now. */
+export function isGathering({ state, waitingFor, batch }: RunRecord): boolean {
+  return state === 'delayed' && batch === null && (waitingFor === 'debounce' || waitingFor === 'batch');
+}
+
+/** ISO 8601. */
+export function gatheringSince({ acceptedAt, dueAt }: RunRecord): string {
+  return dueAt ?? acceptedAt;
+}
+
+/** Of those with the same key. */
+export function gatheringPrefix({ project, function: name, gatheringKey }: RunRecord): string {
+  return `${prefixOf({ project, name })}/${hashOf(gatheringKey)}`;
 }
 
 export function prefixOf({ project, name }: FunctionRef): string {
   return `${project}/${name}`;
 }
 
-export function keyOf({ keys }: Pick<RunRecord, 'keys'>, rule: number): string {
-  const key = keys[rule] ?? null;
+/** A key as it stands in an index. */
+export function hashOf(key: string | null): string {
   return key === null ? NO_KEY : digestOfKey(key);
 }
 
-/** By which its function takes turns: of the first of its keys. */
-export function firstKeyOf(run: Pick<RunRecord, 'keys'>): string {
-  return keyOf(
-    run,
-    run.keys.findIndex((key) => key !== null),
-  );
+/** By which it is looked for: the first of its keys. */
+export function firstKeyOf({ keys }: Pick<RunRecord, 'keys'>): string {
+  return hashOf(keys.find((key) => key !== null) ?? null);
 }

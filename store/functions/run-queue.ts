@@ -1,39 +1,52 @@
 import type { Connection, Model } from 'mongoose';
-import type { ConcurrencyRule } from '../../model/functions/function.ts';
+import type { FunctionSpec } from '../../model/functions/function.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
+import type { Holder } from '../../model/functions/superseding.ts';
 import { rangeBelow } from '../mongo/below.ts';
 import { reaching } from '../mongo/failure.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import type { FunctionRef } from './functions.ts';
 import { type QueueFields, type RunDocument, recordOf } from './run-document.ts';
-import { keyOf, NO_KEY, placeOf, prefixOf } from './run-place.ts';
+import { NO_KEY, placeOf, prefixOf } from './run-place.ts';
+import { type Full, RunSlots } from './run-slots.ts';
+import { RunTickets, type TooSoon } from './run-tickets.ts';
 
-/** What is taken of one rule by who is admitted. */
-interface Slot {
-  field: 'slot0' | 'slot1';
-  name: string;
+/** The rules of what a run was accepted for. */
+export type QueueRules = Pick<FunctionSpec, 'concurrency' | 'throttle'>;
+/** Why none is admitted of a key now, or of all. */
+export type Held = Full | TooSoon;
+/** What a run is bound to when it is admitted. */
+export type Bound = Pick<RunRecord, 'version' | 'versionDigest'>;
+
+/** The next of a key. */
+export interface Next {
+  key: string;
+  run: RunRecord;
+  /** False: what is sealed of it can't be read. */
+  isWhole: boolean;
 }
-
-/** Why none is admitted of a key now. */
-export type Full = Pick<ConcurrencyRule, 'onFull'> & { isOfAll: boolean };
 
 /**
  * The queues of functions. `queued` is `<project>/<function>/<key>/<rank>/<id>`: so the runs of a function stand by keys, and
  * those of a key by when they were accepted, and the next of each is found by one look at one index, however many there are.
- * A slot is `<project>/<function>/<rule>/<key>/<n>`, in the run that has it, and no two have the same.
+ * What a run takes to be admitted are fields of it, too: see run-slots.ts, run-tickets.ts.
  */
 export class RunQueue {
   readonly #model: Model<RunDocument>;
   readonly #fields: SealedFields;
+  readonly #slots: RunSlots;
+  readonly #tickets: RunTickets;
 
   constructor(connection: Connection, sealing: Sealing) {
     this.#fields = sealing.of('runs');
     this.#model = connection.model<RunDocument>('Run');
+    this.#slots = new RunSlots(this.#model);
+    this.#tickets = new RunTickets(this.#model);
   }
 
   /** The first of the next key. @param after a key; `''`: from the first */
-  async next(ref: FunctionRef, after: string): Promise<{ run: RunRecord; key: string } | null> {
+  async next(ref: FunctionRef, after: string): Promise<Next | null> {
     const start = `${prefixOf(ref)}/${after}`;
     const range = { queued: { $gt: after === '' ? start : `${start}0`, $lt: `${prefixOf(ref)}0` } };
     const [found] = await reaching('look for the next run', () =>
@@ -41,7 +54,8 @@ export class RunQueue {
     );
     if (!found) return null;
     const [, , key = NO_KEY] = (found.queued ?? '').split('/');
-    return { run: recordOf(this.#fields.opened(found)), key };
+    const opened = this.#fields.openedIfWhole(found);
+    return { key, run: recordOf(opened ?? found), isWhole: opened !== null };
   }
 
   /** The functions that have runs in their queues. */
@@ -62,7 +76,7 @@ export class RunQueue {
     }
   }
 
-  /** Those that are to be looked at by now: what is due, and what has expired. @param now ISO 8601 */
+  /** Those that are to be looked at by now: what is due, what has expired, and what was cancelled by somebody who died. @param now ISO 8601 */
   async due(now: string, limit: number): Promise<RunRecord[]> {
     const found = await reaching('look for what is due', () =>
       this.#model
@@ -71,7 +85,7 @@ export class RunQueue {
         .limit(limit)
         .lean<RunDocument[]>(),
     );
-    return found.map((each) => recordOf(this.#fields.opened(each)));
+    return found.map((each) => recordOf(this.#fields.openedIfWhole(each) ?? each));
   }
 
   /** Puts a delayed one into its place in the queue. */
@@ -83,62 +97,66 @@ export class RunQueue {
   }
 
   /**
-   * Admits one that is queued, unless a rule says that too many are under way. What is under way is counted in the runs
-   * themselves; of two that take the same slot at once the store refuses one.
+   * Admits one that is queued, unless a rule says that too many are under way, or began lately. What is under way is counted in
+   * the runs themselves; of two that take the same slot or ticket at once the store refuses one.
+   * @param version what it is bound to with that; null: as it is
    * @returns null: it is admitted, or is not queued any more
    */
-  async admit(run: RunRecord, rules: readonly ConcurrencyRule[], at: string): Promise<Full | null> {
+  async admit(run: RunRecord, rules: QueueRules, at: string, version: Bound | null = null): Promise<Held | null> {
     for (;;) {
-      const slots = await this.#freeSlots(run, rules);
-      if ('onFull' in slots) return slots;
-      const taken = Object.fromEntries(slots.taken.map(({ field, name }) => [field, name]));
+      const slots = await this.#slots.free(run, rules.concurrency);
+      if ('why' in slots) return slots;
+      const ticket = await this.#tickets.next(run, rules.throttle, Date.parse(at));
+      if (ticket && 'why' in ticket) return ticket;
+      const taken = { ...slots, ...ticket, ...version };
       const set = { state: 'preparing', cleanup: 'pending', admitted: 'not-begun', waitingFor: null, ...taken };
       try {
         await reaching('admit a run', () =>
           this.#model.updateOne(
             { _id: run.id, state: 'queued' },
-            { $set: { ...set, admittedAt: at, updatedAt: at }, $unset: { queued: 1, wakeAt: 1 } },
+            { $set: { ...set, admittedAt: at, updatedAt: at }, $unset: { queued: 1, wakeAt: 1, failedAdmissions: 1 } },
           ),
         );
         return null;
       } catch (error) {
         // Servers say differently that an update would make a second one: so it is looked at.
-        if (!(await this.#isAnyHeld(slots.taken))) throw error;
+        if (!(await this.#slots.areHeld(slots)) && !(ticket && (await this.#tickets.isTaken(ticket)))) throw error;
       }
     }
+  }
+
+  /** Those that wait in its lane after it, their ids, up to so many. */
+  async behind(run: RunRecord, upTo: number): Promise<string[]> {
+    const { queued = '' } = placeOf(run);
+    const { $lt } = rangeBelow(queued.split('/').slice(0, 3).join('/'));
+    const found = await reaching('look behind a run', () =>
+      this.#model
+        .find({ queued: { $gt: queued, $lt } }, { _id: 1 })
+        .sort({ queued: 1 })
+        .limit(upTo)
+        .lean<Pick<RunDocument, '_id'>[]>(),
+    );
+    return found.map(({ _id }) => _id);
+  }
+
+  /** Those of a rule with the key of this one that nobody has cancelled and that have not ended. @param rule its number */
+  holders(run: RunRecord, rule: number): Promise<Holder[]> {
+    return this.#slots.holders(run, rule);
+  }
+
+  /** Counts that one could not be admitted. @returns how often that was */
+  async failed(id: string): Promise<number> {
+    const found = await reaching('count a failed admission', () =>
+      this.#model
+        .findOneAndUpdate({ _id: id, state: 'queued' }, { $inc: { failedAdmissions: 1 } }, { returnDocument: 'after' })
+        .lean<QueueFields>(),
+    );
+    return found?.failedAdmissions ?? 0;
   }
 
   /** How many of a function are queued, up to so many. */
   async count(ref: FunctionRef, upTo: number): Promise<number> {
     const range = { queued: rangeBelow(prefixOf(ref)) };
     return reaching('count a queue', () => this.#model.countDocuments(range, { limit: upTo }));
-  }
-
-  async #freeSlots(run: RunRecord, rules: readonly ConcurrencyRule[]): Promise<{ taken: Slot[] } | Full> {
-    const taken: Slot[] = [];
-    for (const [n, rule] of rules.entries()) {
-      const field = n === 0 ? 'slot0' : 'slot1';
-      const prefix = `${prefixOf({ project: run.project, name: run.function })}/${n}/${keyOf(run, n)}`;
-      const held = await this.#held(field, prefix);
-      if (held.size >= rule.limit) return { onFull: rule.onFull, isOfAll: rule.key === null };
-      const free = Array.from({ length: rule.limit }, (_, i) => `${prefix}/${i}`).find((name) => !held.has(name));
-      if (free !== undefined) taken.push({ field, name: free });
-    }
-    return { taken };
-  }
-
-  async #held(field: Slot['field'], prefix: string): Promise<Set<string | undefined>> {
-    const range = { [field]: rangeBelow(prefix) };
-    const found = await reaching('count what is under way', () =>
-      this.#model.find(range, { [field]: 1 }).lean<QueueFields[]>(),
-    );
-    return new Set(found.map((each) => each[field]));
-  }
-
-  async #isAnyHeld(slots: readonly Slot[]): Promise<boolean> {
-    for (const { field, name } of slots) {
-      if ((await this.#held(field, name.slice(0, name.lastIndexOf('/')))).has(name)) return true;
-    }
-    return false;
   }
 }

@@ -7,8 +7,10 @@ import {
   type RunOutcome,
   type RunRecord,
   type RunState,
+  UNDER_WAY,
 } from '../../model/functions/run.ts';
 import { isRunId } from '../../model/ids.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { bytesOf } from '../mongo/bytes.ts';
 import { DUPLICATE_KEY, reaching, refusalsOf } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
@@ -34,11 +36,16 @@ export interface RunQuery extends PageQuery {
 
 export type RunChanges = Partial<Omit<RunRecord, 'id' | 'project' | 'function' | 'dedupe'>>;
 
+/** Who wants a run to end, and which run took its place, where one did. */
+export type CancelWish = { cancelledBy: Actor; updatedAt: string; supersededBy?: string };
+
+/** Who wants a run to end tells it at once, or has died. Milliseconds. */
+const TOLD_WITHIN_MS = 5_000;
 const ADMITTED = ['not-begun', 'begun'] as const;
 /** Frees its slots: nothing of it is left, or nobody can look. */
 const FREED = { admitted: 1, slot0: 1, slot1: 1 } as const;
 /** Nobody admits it any more. */
-const UNQUEUED = { queued: 1, wakeAt: 1 } as const;
+const UNQUEUED = { queued: 1, gathers: 1, wakeAt: 1 } as const;
 const DAY_MS = 86_400_000;
 
 /** The runs of functions, one document each, `_id` = run id, which is made of what makes two events the same. */
@@ -62,7 +69,12 @@ export class Runs {
     checkId(id);
     const key = firstKeyOf(rest);
     const places = { ...placeOf({ id, ...rest }), ...(key !== NO_KEY && { keyed: key }) };
-    const fields = { ...rest, eventJson: eventJson && Buffer.from(eventJson), ...places };
+    const fields = {
+      ...rest,
+      eventJson: eventJson && Buffer.from(eventJson),
+      ...places,
+      ...(rest.isBatch && { untold: 'members' as const }),
+    };
     return this.#accepted.add({ ...this.#fields.sealed(id, fields), _id: id });
   }
 
@@ -128,15 +140,32 @@ export class Runs {
   }
 
   /**
+   * Writes down who wants one that is under way to end. Its workflow is told afterwards, and then {@link cancelTold}: who dies
+   * before that is found by the upkeep.
+   * @returns false: it is not under way
+   */
+  async wishCancel(id: string, changes: CancelWish): Promise<boolean> {
+    checkId(id);
+    const wakeAt = new Date(Date.parse(changes.updatedAt) + TOLD_WITHIN_MS).toISOString();
+    return this.#update({ _id: id, state: { $in: [...UNDER_WAY] } }, { $set: { ...changes, wakeAt } });
+  }
+
+  async cancelTold(id: string): Promise<void> {
+    checkId(id);
+    await this.#update({ _id: id, state: { $in: [...UNDER_WAY] } }, { $unset: { wakeAt: 1 } });
+  }
+
+  /**
    * Writes how one ended, which is to be told; who comes later changes nothing of it.
-   * @param states those in which it may be
-   * @returns false: it had ended, or is in another state
+   * @param states those in which it may be @param batch that which has its event; null: none
+   * @returns false: it had ended, is in another state, or its event is in another batch
    */
   async end(
     id: string,
     states: readonly Exclude<RunState, 'ended'>[],
     changes: RunChanges & { outcome: RunOutcome; endedAt: string },
     retentionDays: number,
+    batch: string | null = null,
   ): Promise<boolean> {
     checkId(id);
     const removeAfter = new Date(Date.parse(changes.endedAt) + retentionDays * DAY_MS).toISOString();
@@ -149,7 +178,7 @@ export class Runs {
       ...(isUnsettled(changes.outcome) && { deadLetter: 'yes' }),
     };
     const set = { ...this.#fields.sealed(id, changes), state: 'ended', waitingFor: null, ...kept };
-    return this.#update({ _id: id, state: { $in: [...states] } }, { $set: set, $unset: UNQUEUED });
+    return this.#update({ _id: id, state: { $in: [...states] }, batch }, { $set: set, $unset: UNQUEUED });
   }
 
   /** Marks a dead letter: another run is in its place. @returns false: it is none, or is marked */

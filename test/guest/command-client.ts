@@ -28,14 +28,14 @@ export function requestOf({ stdin, ...request }: Request): object {
   return { ...defaults, ...limits, ...request, stdin: Buffer.from(stdin ?? '').toString('base64') };
 }
 
-export function put(agent: AgentProcess, id: string, request: Request): Promise<Answer> {
-  return agent.request('PUT', `/v1/commands/${id}`, requestOf(request));
+export function put(agent: AgentProcess, id: string, request: Request, query = ''): Promise<Answer> {
+  return agent.request('PUT', `/v1/commands/${id}${query}`, requestOf(request));
 }
 
 /** Starts a command, which must be accepted. */
-export async function begin(agent: AgentProcess, request: Request): Promise<string> {
+export async function begin(agent: AgentProcess, request: Request, query = ''): Promise<string> {
   const id = newCommandId();
-  const answer = await put(agent, id, request);
+  const answer = await put(agent, id, request, query);
   if (answer.status !== 201) throw new Error(`${answer.status} ${answer.body.toString()}`);
   return id;
 }

@@ -65,6 +65,24 @@ describe('cancelling', () => {
     expect(exit).toMatchObject({ outcome: 'cancelled', exitCode: 3, signal: null });
   });
 
+  test('forces it after the grace that it was given, also what forks meanwhile (case 19)', async () => {
+    const command = `trap 'while :; do echo no; (sleep 1000 &); sleep 0.1; done' TERM; echo ready; while :; do sleep 0.05; done`;
+    const id = await begin(agent, { command }, '?graceSeconds=1');
+    await printed(id, 'ready');
+    await agent.request('POST', `/v1/commands/${id}/cancel`, Buffer.alloc(0));
+    const { stdout, exit } = await outputOf(agent, id);
+    expect(exit).toMatchObject({ outcome: 'cancelled', signal: 'SIGKILL', reason: null });
+    const lines = stdout.toString().split('\n').length;
+    expect(lines).toBeGreaterThan(2);
+    expect(lines).toBeLessThan(45); // it would be 50 in the 5 s of who says nothing
+  });
+
+  test('is refused with a grace that is none', async () => {
+    for (const grace of ['0', '601', 'x', '-1', '1.5']) {
+      await expect(begin(agent, { command: 'true' }, `?graceSeconds=${grace}`)).rejects.toThrow('graceSeconds');
+    }
+  });
+
   test('reaches one that is stopped, and one that has ended is told so', async () => {
     const id = await begin(agent, { command: 'echo ready; kill -STOP $$' });
     await printed(id, 'ready');

@@ -178,6 +178,7 @@ export function callsOf(store: Store): Calls {
   const { untoldRuns, webhookEndpoints, webhookDeliveries } = store;
   const { functions, functionVersions, functionFiles, hooks, runs, runQueue, runContents, receipts } = store;
   const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
+  const { gatheredRuns } = store;
   const sent = async () => {
     const id = await sentContexts.begin('default', 'b'.repeat(64));
     await sentContexts.put(id, 0, Buffer.from('x'));
@@ -465,6 +466,8 @@ export function callsOf(store: Store): Calls {
       change: () => runs.change(runId(1), ['queued'], { waitingFor: 'concurrency' }),
       begin: () => runs.begin(runId(1), ['preparing'], { tries: 1 }),
       end: () => runs.end(runId(3), ['queued'], { outcome: 'cancelled', endedAt: at }, 7),
+      wishCancel: () => runs.wishCancel(runId(1), { cancelledBy: actor, updatedAt: at }),
+      cancelTold: () => runs.cancelTold(runId(1)),
       redriven: () => runs.redriven(runId(3), runId(4)),
       free: () => runs.free(runId(3), { cleanup: 'proved' }),
       requeue: () => runs.requeue(runRecord(1), { waitingFor: 'capacity' }),
@@ -479,8 +482,25 @@ export function callsOf(store: Store): Calls {
       functions: () => runQueue.functions(),
       due: () => runQueue.due('2999-01-01T00:00:00.000Z', 5),
       enqueue: () => runQueue.enqueue(runRecord(2)),
-      admit: () => runQueue.admit(runRecord(2), [{ limit: 2, key: null, onFull: 'queue' }], at),
+      admit: () => {
+        const throttle = { limit: 1, periodSeconds: 1, burst: 1, key: null, onFull: 'queue' } as const;
+        return runQueue.admit(runRecord(2), { concurrency: [{ limit: 2, key: null, onFull: 'queue' }], throttle }, at);
+      },
+      behind: () => runQueue.behind(runRecord(2), 5),
+      holders: () => runQueue.holders(runRecord(2), 0),
+      failed: () => runQueue.failed(runId(1)),
       count: () => runQueue.count(aFunction, 5),
+    },
+    gatheredRuns: {
+      group: () => gatheredRuns.group(runRecord(2), 5),
+      gather: () => gatheredRuns.gather(runRecord(2)),
+      wakeIfFull: () => gatheredRuns.wakeIfFull(runRecord(2), 1),
+      postpone: () => gatheredRuns.postpone(runRecord(2), at, at),
+      claim: () => gatheredRuns.claim(runId(2), []),
+      release: () => gatheredRuns.release(runRecord(2), { events: [], eventBytes: 1 }),
+      join: () => gatheredRuns.join(runId(2), runId(1)),
+      untold: () => gatheredRuns.untold(5),
+      told: () => gatheredRuns.told(runId(2)),
     },
     runContents: {
       put: () => runContents.put(runId(1), 'result', Buffer.from('x')),

@@ -24,6 +24,8 @@ afterAll(async () => {
 const at = '2026-01-01T00:00:00.000Z';
 const rule = (limit: number, key: string | null = null): ConcurrencyRule => ({ limit, key, onFull: 'queue' });
 
+const rulesOf = (concurrency: ConcurrencyRule[]) => ({ concurrency, throttle: null });
+
 /** Runs of a function of their own, in the order in which they are accepted. */
 async function queued(name: string, changes: Partial<RunRecord>[]): Promise<RunRecord[]> {
   const runs = changes.map((each) => runRecord(++count, { function: name, ...each }));
@@ -32,7 +34,7 @@ async function queued(name: string, changes: Partial<RunRecord>[]): Promise<RunR
 }
 
 /** The order in which keys take turns. @param admit whether each is admitted as it is found */
-async function turns(name: string, rules: readonly ConcurrencyRule[]): Promise<string[]> {
+async function turns(name: string, concurrency: ConcurrencyRule[]): Promise<string[]> {
   const found: string[] = [];
   for (let after = ''; ; ) {
     const next = await store.runQueue.next({ project: 'default', name }, after);
@@ -40,7 +42,7 @@ async function turns(name: string, rules: readonly ConcurrencyRule[]): Promise<s
     after = next?.key ?? '';
     if (!next) continue;
     found.push(next.run.id);
-    expect(await store.runQueue.admit(next.run, rules, at)).toBeNull();
+    expect(await store.runQueue.admit(next.run, rulesOf(concurrency), at)).toBeNull();
   }
 }
 
@@ -71,7 +73,7 @@ it('never has more under way than a rule says, however many admit at once (case 
   );
   const rules = [rule(5), rule(3, '/parity')];
   const stores = [store, other];
-  await Promise.all(stores.flatMap((each) => runs.map((run) => each.runQueue.admit(run, rules, at))));
+  await Promise.all(stores.flatMap((each) => runs.map((run) => each.runQueue.admit(run, rulesOf(rules), at))));
   const admitted = await store.runs.admitted({ project: 'default', function: 'full' });
   expect(admitted).toHaveLength(5);
   const even = admitted.filter(({ keys }) => keys[1] === '"even"').length;
@@ -87,12 +89,12 @@ it('never has more under way than a rule says, however many admit at once (case 
 });
 
 /** How many are left when all that can be admitted were. */
-async function waitingOf(name: string, rules: readonly ConcurrencyRule[]): Promise<number> {
+async function waitingOf(name: string, rules: ConcurrencyRule[]): Promise<number> {
   const ref = { project: 'default', name };
   for (let after = ''; ; ) {
     const next = await store.runQueue.next(ref, after);
     if (!next) return store.runQueue.count(ref, 100);
-    await store.runQueue.admit(next.run, rules, at);
+    await store.runQueue.admit(next.run, rulesOf(rules), at);
     after = next.key;
   }
 }
@@ -100,9 +102,9 @@ async function waitingOf(name: string, rules: readonly ConcurrencyRule[]): Promi
 it('says of a rule that is full what becomes of who comes', async () => {
   const [first, second] = await queued('skip', [{}, {}]);
   if (!first || !second) throw new Error('there are none');
-  const rules = [{ limit: 1, key: null, onFull: 'skip' }] as const;
+  const rules = rulesOf([{ limit: 1, key: null, onFull: 'skip' }]);
   expect(await store.runQueue.admit(first, rules, at)).toBeNull();
-  expect(await store.runQueue.admit(second, rules, at)).toEqual({ onFull: 'skip', isOfAll: true });
+  expect(await store.runQueue.admit(second, rules, at)).toEqual({ why: 'concurrency', onFull: 'skip', isOfAll: true });
   expect((await store.runs.get(second.id))?.state).toBe('queued');
 });
 
@@ -120,14 +122,14 @@ it('stores one of many events that are the same, and its end is written once', a
 it('puts one that found no room back into its place, without its slot', async () => {
   const [first, second] = await queued('room', [{}, {}]);
   if (!first || !second) throw new Error('there are none');
-  await store.runQueue.admit(first, [rule(1)], at);
+  await store.runQueue.admit(first, rulesOf([rule(1)]), at);
   await store.runs.begin(first.id, ['preparing'], { tries: 1 });
   const begun = await store.runs.get(first.id);
   if (!begun) throw new Error('it is gone');
   expect(await store.runs.requeue(begun, { cleanup: 'none', waitingFor: 'capacity' })).toBe(true);
   expect(await store.runs.requeue(begun, { cleanup: 'none' })).toBe(false); // by who is late
   expect((await store.runQueue.next({ project: 'default', name: 'room' }, ''))?.run.id).toBe(first.id);
-  expect(await store.runQueue.admit(second, [rule(1)], at)).toBeNull();
+  expect(await store.runQueue.admit(second, rulesOf([rule(1)]), at)).toBeNull();
 });
 
 it('knows what is due and what has expired, of all functions', async () => {

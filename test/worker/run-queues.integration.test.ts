@@ -14,16 +14,20 @@ let store: Store;
 let queues: RunQueues;
 const ensured: string[] = [];
 const begun: string[] = [];
+const cancelled: string[] = [];
+const rules = { concurrency: [], throttle: null };
 beforeAll(async () => {
   server = await startStoreServer();
   store = await openStore(server.uri, {});
-  const asked: Pick<Reconciliation, 'ensureDispatcher' | 'startRun' | 'startBulk'> = {
+  const asked: Pick<Reconciliation, 'cancelRun' | 'ensureDispatcher' | 'startRun' | 'startBulk' | 'wakeDispatcher'> = {
+    cancelRun: async (id) => void cancelled.push(id),
     startBulk: async ({ bulkId }) => void begun.push(bulkId),
     ensureDispatcher: async ({ name }) => void ensured.push(name),
     startRun: async ({ runId: id }: RunInput) => {
       begun.push(id);
       return 'begun';
     },
+    wakeDispatcher: async ({ name }) => void ensured.push(name),
   };
   queues = new RunQueues(store, asked, pino({ level: 'silent' }));
 });
@@ -48,9 +52,9 @@ it('finds what is due, what has expired, queues, and what was admitted and not b
   const late = await accept(3, { function: 'late', expiresAt: ago(1) });
   const never = await accept(4, { function: 'never', state: 'delayed', dueAt: ago(30), expiresAt: ago(1) });
   const admitted = await accept(5, { function: 'admitted' });
-  await store.runQueue.admit(admitted, [], ago(10));
+  await store.runQueue.admit(admitted, rules, ago(10));
   const fresh = await accept(6, { function: 'admitted' });
-  await store.runQueue.admit(fresh, [], new Date().toISOString());
+  await store.runQueue.admit(fresh, rules, new Date().toISOString());
   await queues.look();
   const states = await Promise.all([due, later, late, never].map(async ({ id }) => await store.runs.get(id)));
   expect(states.map((run) => [run?.state, run?.outcome])).toEqual([
@@ -65,13 +69,25 @@ it('finds what is due, what has expired, queues, and what was admitted and not b
   expect(ensured).toEqual(['due']); // most have one: it is asked for now and then
 });
 
+it('tells of a cancel whose teller has died, once, and of none that was told', async () => {
+  const [lost, told] = [await accept(11, { function: 'lost' }), await accept(12, { function: 'lost' })];
+  for (const run of [lost, told]) {
+    await store.runQueue.admit(run, rules, ago(20));
+    expect(await store.runs.wishCancel(run.id, { cancelledBy: run.createdBy, updatedAt: ago(10) })).toBe(true);
+  }
+  await store.runs.cancelTold(told.id);
+  await queues.look();
+  await queues.look();
+  expect(cancelled).toEqual([lost.id]);
+});
+
 it('removes a function that drains when its last run is clean, and not before', async () => {
   const draining = functionRecord({ name: 'draining', state: 'draining' });
   await store.functions.create(draining);
   await store.functionVersions.create({ ...functionVersion(), function: 'draining' });
   const run = await accept(7, { function: 'draining' });
   await queues.look();
-  await store.runQueue.admit(run, [], ago(0));
+  await store.runQueue.admit(run, rules, ago(0));
   await store.runs.begin(run.id, ['preparing'], {});
   await store.runs.end(run.id, ['preparing'], ended, 7);
   await queues.look();

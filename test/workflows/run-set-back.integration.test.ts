@@ -85,7 +85,11 @@ test('59: a run whose record waits, and that has long been over, is not run agai
   await functions.over({ id });
   await all().client.workflow.getHandle(runWorkflowIdOf(id)).result();
   await collection('runs').replaceOne({ _id: id }, backup ?? {});
-  await all().store.runQueue.admit((await all().store.runs.get(id)) ?? never(id), [], new Date().toISOString());
+  await all().store.runQueue.admit(
+    (await all().store.runs.get(id)) ?? never(id),
+    { concurrency: [], throttle: null },
+    new Date().toISOString(),
+  );
   const reconciliation = new Reconciliation(all().client);
   await beginRun({ store: all().store, reconciliation }, (await all().store.runs.get(id)) ?? never(id));
   expect(await functions.get(id)).toMatchObject({

@@ -1,9 +1,13 @@
 import type { Logger } from 'pino';
 import { beginRun } from '../../activities/function/begin-run.ts';
-import { type RunRecord, runIdOf } from '../../model/functions/run.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { type RunRecord, runIdOf, UNDER_WAY } from '../../model/functions/run.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { hasOpenRuns, removeFunction } from '../../store/functions/function-removal.ts';
+import { gatheringPrefix, isGathering } from '../../store/functions/run-place.ts';
+import { BatchEnds } from './gathering/batch-ends.ts';
+import { GatheredEvents } from './gathering/gathered-events.ts';
 
 /** How soon a run is begun of which nobody was told, or which is due. Milliseconds. */
 export const LOOK_AT_QUEUES_EVERY_MS = 1_000;
@@ -18,20 +22,31 @@ const BULK_SILENT_MS = 10_000;
 /** Of one look. */
 const AT_ONCE = 500;
 
-/** Looks at what nobody tells of: runs that are due or have expired, queues without a dispatcher, functions that go with their last run. */
+/** Looks at what nobody tells of: runs that are due, have expired, or were cancelled by somebody who died before telling, queues without a dispatcher, functions that go with their last run. */
 export class RunQueues {
   /** By `<project>/<name>`, when its dispatcher was asked for. Milliseconds since 1970. */
   readonly #ensuredAt = new Map<string, number>();
+  readonly #gathered: GatheredEvents;
+  readonly #batchEnds: BatchEnds;
 
   constructor(
     readonly store: Store,
-    readonly reconciliation: Pick<Reconciliation, 'ensureDispatcher' | 'startRun' | 'startBulk'>,
+    readonly reconciliation: Pick<
+      Reconciliation,
+      'cancelRun' | 'ensureDispatcher' | 'startRun' | 'startBulk' | 'wakeDispatcher'
+    >,
     private readonly logger: Logger,
-  ) {}
+  ) {
+    this.#gathered = new GatheredEvents(store);
+    this.#batchEnds = new BatchEnds(store);
+  }
 
   async look(): Promise<void> {
     try {
       await this.#wake();
+      for (const batch of await this.store.gatheredRuns.untold(AT_ONCE)) {
+        await this.#apart({ runId: batch.id }, () => this.#batchEnds.tell(batch));
+      }
       await this.#ensureDispatchers();
       for (const run of await this.store.runs.notBegun(before(NOT_BEGUN_MS))) {
         await beginRun(this, run);
@@ -90,10 +105,41 @@ export class RunQueues {
 
   async #wake(): Promise<void> {
     const now = new Date().toISOString();
+    const groups = new Set<string>();
     for (const run of await this.store.runQueue.due(now, AT_ONCE)) {
-      if (run.expiresAt <= now) await this.#expire(run, now);
-      else await this.store.runQueue.enqueue(run);
+      await this.#apart({ runId: run.id }, () => this.#wakeOne(run, now, groups));
     }
+  }
+
+  async #wakeOne(run: RunRecord, now: string, groups: Set<string>): Promise<void> {
+    if (UNDER_WAY.some((state) => state === run.state)) await this.#tellOfCancel(run);
+    else if (run.expiresAt <= now) await this.#expire(run, now);
+    else if (run.gathering || run.isBatch) await this.#gather(run, now, groups);
+    else await this.store.runQueue.enqueue(run);
+  }
+
+  /** One that fails does not keep the others from their turn. @throws MayflyError store_unavailable */
+  async #apart(what: object, act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      if (error instanceof MayflyError && error.code === 'store_unavailable') throw error;
+      this.logger.warn({ err: error, ...what }, 'a run is looked at again in a second');
+    }
+  }
+
+  /** @param groups those that were looked at */
+  async #gather(run: RunRecord, now: string, groups: Set<string>): Promise<void> {
+    const group = isGathering(run) ? gatheringPrefix(run) : run.id;
+    if (groups.has(group)) return;
+    groups.add(group);
+    const isQueued = await this.#gathered.look(run, now);
+    if (isQueued) await this.reconciliation.wakeDispatcher({ project: run.project, name: run.function });
+  }
+
+  async #tellOfCancel({ id, cancelledBy }: RunRecord): Promise<void> {
+    if (cancelledBy) await this.reconciliation.cancelRun(id, cancelledBy);
+    await this.store.runs.cancelTold(id);
   }
 
   async #expire(run: RunRecord, at: string): Promise<void> {

@@ -5,8 +5,8 @@ import { control } from '../saga/control.ts';
 
 const look = defineSignal(LOOK);
 
-/** What is queued is looked at so often when nobody tells of anything. */
-const POLL = '3s';
+/** What is queued is looked at so often when nobody tells of anything. Milliseconds. */
+const POLL_MS = 3_000;
 
 /**
  * Admits the runs of one function, the next key's first one after another, as far as its concurrency goes:
@@ -27,6 +27,6 @@ export async function dispatcher({ project, name, after = '' }: DispatcherInput)
     at = found.after;
     if (found.isEmpty && !isTold) return;
     if (shallContinue()) return continueAsNew<typeof dispatcher>({ project, name, after: at });
-    if (!found.isMore) await condition(() => isTold, POLL);
+    if (!found.isMore) await condition(() => isTold, Math.min(found.waitMs ?? POLL_MS, POLL_MS));
   }
 }

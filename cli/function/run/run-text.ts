@@ -15,7 +15,8 @@ export function runRow(run: Run): string[] {
 }
 
 /** What became of it, or how far it is. */
-export function stateOf({ state, outcome, waitingFor }: Run): string {
+export function stateOf({ state, outcome, waitingFor, skippedFor }: Run): string {
+  if (skippedFor !== null) return `${outcome}: ${skippedFor}`;
   return outcome ?? (waitingFor ? `${state}, waits for ${waitingFor}` : state);
 }
 
@@ -47,6 +48,9 @@ export function runLines(io: Io, run: Run): string[] {
   const fields: [string, string | null][] = [
     ['function', `${run.function} version ${run.version}`],
     ['state', stateOf(run)],
+    ['instead', run.supersededBy],
+    ['batch', run.batch],
+    ['events', run.events.map(({ runId }) => runId).join(' ')],
     ['failure', failure && `${failure.message} (${failure.code})`],
     ['exit', exitCode === null ? signal : String(exitCode)],
     ['cleanup', cleanupOf(run)],

@@ -48,7 +48,7 @@ func (s *Service) keep(c *command, exit *commandExit) {
 }
 
 func (s *Service) begin(id string, request *launchRequest, l *launch) (*command, error) {
-	c := &command{id: id, startedAt: time.Now(), gone: make(chan struct{})}
+	c := &command{id: id, startedAt: time.Now(), grace: request.grace, gone: make(chan struct{})}
 	r := requested{Command: request.Command, Argv: request.Argv, User: l.account.Name, Cwd: l.cwd, StartedAt: *stamp(c.startedAt)}
 	if err := s.markers.writeRequest(id, r); err != nil {
 		return nil, diskError(err)

@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// grace is how long a process tree has between SIGTERM and SIGKILL: graceSeconds of model/limits.ts.
-	grace = 5 * time.Second
+	// defaultGrace is how long a process tree has between SIGTERM and SIGKILL unless its request says: graceSeconds of model/limits.ts.
+	defaultGrace = 5 * time.Second
+	// maxGraceSeconds is the most that a request may say.
+	maxGraceSeconds = 600
 	// hopeless is how long processes that survive SIGKILL are waited for; they hang in the kernel.
 	hopeless = 10 * time.Second
 )
@@ -22,6 +24,7 @@ const (
 type command struct {
 	id        string
 	startedAt time.Time
+	grace     time.Duration
 	process   *os.Process
 	tree      *processes.Tree
 	log       *output.Log
@@ -131,7 +134,7 @@ func (c *command) endTree() {
 	defer close(c.gone)
 	// What is stopped sees SIGTERM only when it goes on.
 	c.tree.Signal(syscall.SIGTERM, syscall.SIGCONT)
-	if c.emptyWithin(grace, func() {}) {
+	if c.emptyWithin(c.grace, func() {}) {
 		return
 	}
 	c.emptyWithin(hopeless, c.tree.Kill)

@@ -50,6 +50,10 @@ func (s *Service) handlePut(w http.ResponseWriter, r *http.Request) {
 		answer.Error(w, answer.Refused("invalid_request", "The body is not a command: %s.", err))
 		return
 	}
+	if request.grace, err = graceOf(r.URL.Query().Get("graceSeconds")); err != nil {
+		answer.Error(w, err)
+		return
+	}
 	if err := request.check(); err != nil {
 		answer.Error(w, err)
 		return

@@ -3,7 +3,9 @@ package commands
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"mayfly/guest/agent/accounts"
 	"mayfly/guest/agent/answer"
@@ -21,6 +23,8 @@ type launchRequest struct {
 	User           *string           `json:"user"`
 	TimeoutSeconds int64             `json:"timeoutSeconds"`
 	MaxOutputBytes int64             `json:"maxOutputBytes"`
+	// grace stands in the query, and not in the body: an agent that is older than it ignores it there.
+	grace time.Duration
 }
 
 // launch is a request with everything looked up: what will be executed, as whom and where.
@@ -62,6 +66,18 @@ func (r *launchRequest) check() error {
 		}
 	}
 	return nil
+}
+
+// graceOf reads the seconds between SIGTERM and SIGKILL as the query says them.
+func graceOf(text string) (time.Duration, error) {
+	if text == "" {
+		return defaultGrace, nil
+	}
+	seconds, err := strconv.Atoi(text)
+	if err != nil || seconds < 1 || seconds > maxGraceSeconds {
+		return 0, answer.Refused("invalid_request", "graceSeconds must be from 1 to %d.", maxGraceSeconds)
+	}
+	return time.Duration(seconds) * time.Second, nil
 }
 
 // resolve looks up the user, the working directory and the program, so that what cannot start is known before the start.

@@ -71,6 +71,28 @@ describe('a deployment', () => {
     ['files that are no archive', { files: { tar: 'bm90IGEgdGFy' } }, 422, 'invalid_request', 'files.tar'],
     ['a source that nobody has', { source: 'other' }, 404, 'source_not_found', undefined],
     ['a schema that is none', { input: { schema: { type: 'thing' } } }, 422, 'invalid_schema', '/type'],
+    [
+      'two rules that cancel',
+      { concurrency: [1, 2].map((limit) => ({ limit, onFull: 'cancel-running' })) },
+      422,
+      'invalid_request',
+      'concurrency',
+    ],
+    [
+      'a priority where the newest goes on',
+      { priority: 1, concurrency: [{ limit: 1, onFull: 'cancel-running' }] },
+      422,
+      'invalid_request',
+      'priority',
+    ],
+    ['a throttle of no time', { throttle: { limit: 1 } }, 422, 'invalid_request', 'throttle.periodSeconds'],
+    [
+      'a throttle that cancels',
+      { throttle: { limit: 1, periodSeconds: 1, onFull: 'cancel-running' } },
+      422,
+      'invalid_request',
+      'throttle.onFull',
+    ],
     ['an event of no bytes', { input: { maxBytes: 0 } }, 422, 'invalid_request', 'input.maxBytes'],
   ])('with %s is refused by its name', async (_what, more, status, code, field) => {
     const response = await deploy('refused', more);

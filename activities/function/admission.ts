@@ -1,0 +1,128 @@
+import { MayflyError } from '../../model/errors.ts';
+import type { RunOutcome, RunRecord } from '../../model/functions/run.ts';
+import { superseding } from '../../model/functions/superseding.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import type { Held, Next, QueueRules } from '../../store/functions/run-queue.ts';
+import { acceptedSpec, type Binding, boundVersion, goneVersion } from './accepted-version.ts';
+import { beginRun } from './begin-run.ts';
+
+interface Deps {
+  store: Store;
+  reconciliation: Reconciliation;
+}
+
+/** What became of a run that was looked at. */
+export type Looked =
+  | { is: 'admitted' | 'ended' }
+  /** Its key, or all of the function, has to wait. `notBefore`: until then. Milliseconds since 1970; null: until somebody tells. */
+  | { is: 'key' | 'all'; notBefore: number | null };
+
+type Ending = Partial<Pick<RunRecord, 'failure' | 'skippedFor' | 'supersededBy'>>;
+
+/** Before one is looked at again that could not be admitted: twice as long each time. Milliseconds. */
+const FAILED_MS = 200;
+const ENDED: Looked = { is: 'ended' };
+
+/** Admits runs, one at a time. Any number may do so at once: what decides is in the update that admits. */
+export class Admission {
+  constructor(private readonly deps: Deps) {}
+
+  /** The first of a key. @throws MayflyError store_unavailable; all else is counted, and a run of which too much is ends */
+  async look({ run, isWhole }: Next, activeVersion: number | null, now: Date): Promise<Looked> {
+    if (Date.parse(run.expiresAt) <= now.getTime()) return this.#end(run, 'expired', {});
+    let looked: Looked;
+    try {
+      if (!isWhole) throw new MayflyError('record_damaged', `The record of ${run.id} can't be read.`);
+      looked = await this.#decided(run, activeVersion, now);
+    } catch (error) {
+      if (error instanceof MayflyError && error.code === 'store_unavailable') throw error;
+      return this.#failed(run, error, now);
+    }
+    if (looked.is === 'admitted') await this.#begin(run);
+    return looked;
+  }
+
+  async #decided(run: RunRecord, activeVersion: number | null, now: Date): Promise<Looked> {
+    const { store } = this.deps;
+    const binding = await boundVersion(store, run, activeVersion);
+    if (!binding) {
+      const { code, message } = goneVersion(run);
+      return this.#end(run, 'not-started', { failure: { code, message } });
+    }
+    const rules = (await acceptedSpec(store, run)) ?? binding.spec;
+    if (await this.#isSuperseded(run, rules, now)) return ENDED;
+    const held = await store.runQueue.admit(run, rules, now.toISOString(), boundOf(binding));
+    if (!held) return { is: 'admitted' };
+    return this.#held(run, held);
+  }
+
+  async #held(run: RunRecord, held: Held): Promise<Looked> {
+    if (held.onFull === 'skip') {
+      return this.#end(run, 'skipped', { skippedFor: held.why === 'throttle' ? 'rate' : 'singleton' });
+    }
+    const { why: waitingFor } = held;
+    if (run.waitingFor !== waitingFor) await this.deps.store.runs.change(run.id, ['queued'], { waitingFor });
+    return { is: held.isOfAll ? 'all' : 'key', notBefore: held.why === 'throttle' ? held.notBefore : null };
+  }
+
+  /** Ends it where enough newer ones have come, or has older ones make room for it. @returns whether it has ended */
+  async #isSuperseded(run: RunRecord, { concurrency }: QueueRules, now: Date): Promise<boolean> {
+    const n = concurrency.findIndex(({ onFull }) => onFull === 'cancel-running');
+    const limit = concurrency[n]?.limit;
+    if (limit === undefined) return false;
+    const { runQueue } = this.deps.store;
+    const [behind, holders] = await Promise.all([runQueue.behind(run, limit), runQueue.holders(run, n)]);
+    const { by, cancelled } = superseding(run, { limit, behind, holders });
+    if (by !== null) await this.#end(run, 'skipped', { skippedFor: 'superseded', supersededBy: by });
+    for (const { id } of cancelled) await this.#cancel(id, run, now);
+    return by !== null;
+  }
+
+  /** Its slot is free when nothing of it is left. */
+  async #cancel(id: string, by: RunRecord, now: Date): Promise<void> {
+    const { store, reconciliation } = this.deps;
+    const cancelledBy = by.createdBy;
+    if (!(await store.runs.wishCancel(id, { cancelledBy, updatedAt: now.toISOString(), supersededBy: by.id }))) return;
+    await reconciliation.cancelRun(id, cancelledBy);
+    await store.runs.cancelTold(id);
+  }
+
+  async #failed(run: RunRecord, error: unknown, now: Date): Promise<Looked> {
+    const times = await this.deps.store.runQueue.failed(run.id);
+    if (times < LIMITS.functions.failedAdmissions) {
+      return { is: 'key', notBefore: now.getTime() + FAILED_MS * 2 ** times };
+    }
+    const code = error instanceof MayflyError ? error.code : 'internal';
+    const message = `It could not be admitted: ${error instanceof Error ? error.message : String(error)}`;
+    return this.#end(run, 'not-started', { failure: { code, message } });
+  }
+
+  /** It ends before it has begun. */
+  async #end(run: RunRecord, outcome: RunOutcome, why: Ending): Promise<Looked> {
+    const at = new Date().toISOString();
+    const ended = { outcome, ...why, endedAt: at, updatedAt: at };
+    await this.deps.store.runs.end(run.id, ['delayed', 'queued'], ended, run.retentionDays);
+    return ENDED;
+  }
+
+  async #begin(run: RunRecord): Promise<void> {
+    const { store, reconciliation } = this.deps;
+    const { version = run.version } = (await store.runs.get(run.id)) ?? {};
+    await store.audit.record(run.id, {
+      eventId: `${run.id}/admitted/${run.tries}`,
+      kind: 'run.admitted',
+      actor: run.createdBy,
+      runId: null,
+      hostId: null,
+      at: new Date().toISOString(),
+      detail: { function: run.function, version, eventDigest: run.eventDigest },
+    });
+    await beginRun({ store, reconciliation }, run);
+  }
+}
+
+function boundOf({ version, versionDigest }: Binding) {
+  return { version, versionDigest };
+}

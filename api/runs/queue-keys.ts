@@ -1,0 +1,42 @@
+import { MayflyError } from '../../model/errors.ts';
+import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
+import type { FunctionSpec } from '../../model/functions/function.ts';
+import { valueAt } from '../../model/functions/json-pointer.ts';
+import type { Gathering, RunRecord } from '../../model/functions/run.ts';
+import { LIMITS } from '../../model/limits.ts';
+
+/** By what a run waits. */
+export type QueueKeys = Pick<RunRecord, 'keys' | 'throttleKey' | 'lane' | 'gatheringKey'>;
+
+/**
+ * The values at the keys of the rules of a function. A run's lane is its key of the rule that lets newer ones take the place of
+ * older ones, else its first.
+ * @throws MayflyError key_invalid
+ */
+export function queueKeysOf({ concurrency, throttle, debounce, batch }: FunctionSpec, event: ReceivedEvent): QueueKeys {
+  const keys = concurrency.map(({ key }) => keyAt(key, event));
+  const throttleKey = keyAt(throttle?.key ?? null, event);
+  const superseding = concurrency.findIndex(({ onFull }) => onFull === 'cancel-running');
+  const first = [...keys, throttleKey].find((key) => key !== null) ?? null;
+  const gatheringKey = keyAt((debounce ?? batch)?.key ?? null, event);
+  return { keys, throttleKey, gatheringKey, lane: superseding < 0 ? first : (keys[superseding] ?? null) };
+}
+
+export function gatheringOf({ debounce, batch }: FunctionSpec): Gathering | null {
+  if (debounce) {
+    const { periodSeconds, maxWaitSeconds } = debounce;
+    return { kind: 'debounce', periodMs: periodSeconds * 1_000, maxWaitMs: maxWaitSeconds * 1_000 };
+  }
+  return batch && { kind: 'batch', maxSize: batch.maxSize, maxWaitMs: batch.maxWaitSeconds * 1_000 };
+}
+
+function keyAt(pointer: string | null, { data }: ReceivedEvent): string | null {
+  if (pointer === null) return null;
+  const value = valueAt(data, pointer) ?? null;
+  const isScalar = typeof value !== 'object' || value === null;
+  const text = isScalar ? JSON.stringify(value) : '';
+  if (isScalar && Buffer.byteLength(text) <= LIMITS.functions.keyBytes) return text;
+  const problem = isScalar ? `has more than ${LIMITS.functions.keyBytes} bytes` : 'is an object or a list';
+  const fields = [{ field: `data${pointer}`, problem }];
+  throw new MayflyError('key_invalid', `What the key ${pointer} points to ${problem}.`, { fields });
+}

@@ -1,0 +1,62 @@
+import { LIMITS } from '../limits.ts';
+import type { Gathering, RunRecord } from './run.ts';
+
+/** A run whose event gathers. */
+export type Gatherer = Pick<
+  RunRecord,
+  'id' | 'seq' | 'acceptedAt' | 'dueAt' | 'event' | 'eventBytes' | 'versionDigest' | 'gathering'
+>;
+
+/** How many of the first belong together, if their time is over; else until when they gather. Milliseconds since 1970. */
+export type Gathered = { closed: number } | { until: number };
+
+/** @param group of one key, the first first @param now milliseconds since 1970 */
+export function gathered(group: readonly Gatherer[], now: number): Gathered {
+  const rule = group[0]?.gathering;
+  if (!rule) return { until: now };
+  const other = group.findIndex(({ gathering }) => gathering?.kind !== rule.kind); // of another version
+  const all = other < 0 ? group : group.slice(0, other);
+  return rule.kind === 'debounce' ? debounced(all, rule, now) : batched(all, rule, now);
+}
+
+/** The newest, by the times of their events. */
+export function newestOf<T extends Gatherer>(all: readonly [T, ...T[]]): T {
+  return all.reduce((newest, each) => (eventTime(each) >= eventTime(newest) ? each : newest));
+}
+
+type Rule<K> = Extract<Gathering, { kind: K }>;
+
+function debounced(all: readonly Gatherer[], { periodMs, maxWaitMs }: Rule<'debounce'>, now: number): Gathered {
+  const end = (all[0] ? since(all[0]) : now) + maxWaitMs;
+  let until = end;
+  let count = 0;
+  for (const each of all.slice(0, LIMITS.functions.debounced)) {
+    if (count > 0 && since(each) > until) break;
+    until = Math.min(end, since(each) + periodMs);
+    count += 1;
+  }
+  return now >= until || count === LIMITS.functions.debounced ? { closed: count } : { until };
+}
+
+function batched(all: readonly Gatherer[], { maxSize, maxWaitMs }: Rule<'batch'>, now: number): Gathered {
+  const [first] = all;
+  const until = (first ? since(first) : now) + maxWaitMs;
+  let [count, bytes] = [0, 0];
+  for (const each of all) {
+    bytes += each.eventBytes;
+    const isOfOthers = bytes > LIMITS.functions.batchBytes || each.versionDigest !== first?.versionDigest;
+    if (count === maxSize || (count > 0 && isOfOthers)) return { closed: count };
+    count += 1;
+  }
+  return count === maxSize || now >= until ? { closed: count } : { until };
+}
+
+function since({ acceptedAt, dueAt }: Gatherer): number {
+  return Date.parse(dueAt ?? acceptedAt);
+}
+
+/** What says no time has come when it was accepted. */
+function eventTime({ event, acceptedAt }: Gatherer): number {
+  const time = event.time === null ? Number.NaN : Date.parse(event.time);
+  return Number.isNaN(time) ? Date.parse(acceptedAt) : time;
+}

@@ -1,0 +1,76 @@
+import type { Model } from 'mongoose';
+import type { ConcurrencyRule } from '../../model/functions/function.ts';
+import { type RunRecord, UNDER_WAY } from '../../model/functions/run.ts';
+import type { Holder } from '../../model/functions/superseding.ts';
+import { rangeBelow } from '../mongo/below.ts';
+import { reaching } from '../mongo/failure.ts';
+import type { QueueFields, RunDocument } from './run-document.ts';
+import { hashOf, prefixOf } from './run-place.ts';
+
+/** What is taken of each rule by who is admitted. */
+export type Slots = Pick<QueueFields, 'slot0' | 'slot1'>;
+
+/** A rule has no slot left. */
+export interface Full extends Pick<ConcurrencyRule, 'onFull'> {
+  why: 'concurrency';
+  isOfAll: boolean;
+}
+
+const FIELDS = ['slot0', 'slot1'] as const;
+type Field = (typeof FIELDS)[number];
+
+/**
+ * How many runs of a rule are under way. A slot is `<project>/<function>/<rule>/<key>/<n>`, in the run that has it, and no two
+ * have the same.
+ */
+export class RunSlots {
+  constructor(private readonly model: Model<RunDocument>) {}
+
+  async free(run: RunRecord, rules: readonly ConcurrencyRule[]): Promise<Slots | Full> {
+    const taken: Slots = {};
+    for (const [n, rule] of rules.entries()) {
+      const field = fieldOf(n);
+      const prefix = prefixOfRule(run, n);
+      const held = await this.#held(field, prefix);
+      if (held.size >= rule.limit) return { why: 'concurrency', onFull: rule.onFull, isOfAll: rule.key === null };
+      const free = Array.from({ length: rule.limit }, (_, i) => `${prefix}/${i}`).find((name) => !held.has(name));
+      if (free !== undefined) taken[field] = free;
+    }
+    return taken;
+  }
+
+  /** Whether somebody has one of them. */
+  async areHeld(slots: Slots): Promise<boolean> {
+    for (const field of FIELDS) {
+      const name = slots[field];
+      if (name !== undefined && (await this.#held(field, name.slice(0, name.lastIndexOf('/')))).has(name)) return true;
+    }
+    return false;
+  }
+
+  /** Those of a rule with the key of this one that nobody has cancelled and that have not ended. */
+  async holders(run: RunRecord, rule: number): Promise<Holder[]> {
+    const range = { [fieldOf(rule)]: rangeBelow(prefixOfRule(run, rule)) };
+    const shown = { acceptedAt: 1, seq: 1, state: 1, cancelledBy: 1 } as const;
+    const found = await reaching('read what is under way', () => this.model.find(range, shown).lean<RunDocument[]>());
+    return found
+      .filter(({ state, cancelledBy }) => cancelledBy === null && UNDER_WAY.some((each) => each === state))
+      .map(({ _id: id, acceptedAt, seq }) => ({ id, acceptedAt, seq }));
+  }
+
+  async #held(field: Field, prefix: string): Promise<Set<string | undefined>> {
+    const range = { [field]: rangeBelow(prefix) };
+    const found = await reaching('count what is under way', () =>
+      this.model.find(range, { [field]: 1 }).lean<QueueFields[]>(),
+    );
+    return new Set(found.map((each) => each[field]));
+  }
+}
+
+function fieldOf(rule: number): Field {
+  return rule === 0 ? 'slot0' : 'slot1';
+}
+
+function prefixOfRule({ project, function: name, keys }: RunRecord, rule: number): string {
+  return `${prefixOf({ project, name })}/${rule}/${hashOf(keys[rule] ?? null)}`;
+}

@@ -1,0 +1,58 @@
+import type { Model } from 'mongoose';
+import type { ThrottleRule } from '../../model/functions/function.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
+import { nextTicket } from '../../model/functions/throttle.ts';
+import { rangeBelow } from '../mongo/below.ts';
+import { reaching } from '../mongo/failure.ts';
+import type { QueueFields, RunDocument } from './run-document.ts';
+import { hashOf, prefixOf } from './run-place.ts';
+
+export type Ticket = Required<Pick<QueueFields, 'ticket' | 'ticketAt' | 'ticketUntil'>>;
+
+/** Others began too short a time ago. */
+export interface TooSoon extends Pick<ThrottleRule, 'onFull'> {
+  why: 'throttle';
+  isOfAll: boolean;
+  /** Milliseconds since 1970. */
+  notBefore: number;
+}
+
+const DIGITS = 12;
+
+/**
+ * When runs of a throttle began. A ticket is `<project>/<function>/<key>/<n>`, in the run that took it, and no two have the same: so
+ * the last one says what may begin now, whoever asks, and of two that ask at once one is refused. It stays when the run has ended.
+ */
+export class RunTickets {
+  constructor(private readonly model: Model<RunDocument>) {}
+
+  /** @param rule null: there is none @param now milliseconds since 1970 */
+  async next(run: RunRecord, rule: ThrottleRule | null, now: number): Promise<Ticket | TooSoon | null> {
+    if (!rule) return null;
+    const prefix = `${prefixOf({ project: run.project, name: run.function })}/${hashOf(run.throttleKey)}`;
+    const last = await this.#last(prefix);
+    const next = nextTicket(rule, last && { at: last.ticketAt, until: last.ticketUntil }, now);
+    if ('notBefore' in next) {
+      return { why: 'throttle', onFull: rule.onFull, isOfAll: rule.key === null, notBefore: next.notBefore };
+    }
+    const n = last ? Number(last.ticket.slice(prefix.length + 1)) + 1 : 0;
+    const ticket = `${prefix}/${String(n).padStart(DIGITS, '0')}`;
+    return { ticket, ticketAt: next.ticket.at, ticketUntil: next.ticket.until };
+  }
+
+  async isTaken({ ticket }: Ticket): Promise<boolean> {
+    return (await reaching('look for a ticket', () => this.model.findOne({ ticket }, { _id: 1 }).lean())) !== null;
+  }
+
+  async #last(prefix: string): Promise<Ticket | null> {
+    const shown = { ticket: 1, ticketAt: 1, ticketUntil: 1 } as const;
+    const [last] = await reaching('look for the last ticket', () =>
+      this.model
+        .find({ ticket: rangeBelow(prefix) }, shown)
+        .sort({ ticket: -1 })
+        .limit(1)
+        .lean<Ticket[]>(),
+    );
+    return last ?? null;
+  }
+}

@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest';
+import { nextTicket, type Ticket } from '../../../model/functions/throttle.ts';
+
+const rule = (limit: number, periodSeconds: number, burst: number) =>
+  ({ limit, periodSeconds, burst, key: null, onFull: 'queue' }) as const;
+
+/** When those begin that come at these times, each as early as it may. */
+function begun(of: ReturnType<typeof rule>, arrivals: readonly number[]): number[] {
+  let last: Ticket | null = null;
+  return arrivals.map((arrival) => {
+    let now = Math.max(arrival, last?.at ?? 0);
+    for (;;) {
+      const next = nextTicket(of, last, now);
+      if ('ticket' in next) {
+        last = next.ticket;
+        return now;
+      }
+      expect(next.notBefore).toBeGreaterThan(now);
+      now = next.notBefore;
+    }
+  });
+}
+
+it('lets one begin each period / limit', () => {
+  expect(begun(rule(2, 10, 1), [0, 0, 0, 100])).toEqual([0, 5_000, 10_000, 15_000]);
+});
+
+it('lets a burst begin at once, and after a pause again', () => {
+  expect(begun(rule(2, 10, 3), [0, 0, 0, 0, 60_000, 60_000, 60_000, 60_000])).toEqual([
+    0, 0, 0, 5_000, 60_000, 60_000, 60_000, 65_000,
+  ]);
+});
+
+it('never lets more than limit + burst - 1 begin in a period', () => {
+  const of = rule(7, 3, 4);
+  const times = begun(
+    of,
+    Array.from({ length: 200 }, (_, n) => (n * 7_919) % 20_000).toSorted((a, b) => a - b),
+  );
+  for (const from of new Set(times))
+    expect(times.filter((at) => at >= from && at < from + 3_000).length).toBeLessThanOrEqual(10);
+});
+
+it('is not bound by what a slower rule of another version has left', () => {
+  const left = nextTicket(rule(1, 86_400, 1), null, 0);
+  if (!('ticket' in left)) throw new Error('none');
+  expect(nextTicket(rule(1, 1, 1), left.ticket, 1_000)).toMatchObject({ ticket: { at: 1_000 } });
+});

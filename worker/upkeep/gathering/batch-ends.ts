@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto';
+import { jsonItems } from '../../../model/events/json-items.ts';
+import { DEFAULT_RESULT_TYPE } from '../../../model/functions/guest-layout.ts';
+import type { RunRecord, RunResult } from '../../../model/functions/run.ts';
+import type { Store } from '../../../store/connect.ts';
+
+/** Writes to the runs of the events of a batch what became of it; again, it changes nothing. */
+export class BatchEnds {
+  constructor(private readonly store: Pick<Store, 'gatheredRuns' | 'runs' | 'runContents'>) {}
+
+  async tell(batch: RunRecord): Promise<void> {
+    const items = await this.#itemsOf(batch);
+    for (const [n, { runId }] of batch.events.entries()) {
+      const item = items?.[n];
+      if (item) await this.store.runContents.put(runId, 'result', item);
+      await this.#end(runId, batch, item ? resultOf(item) : null);
+    }
+    await this.store.gatheredRuns.told(batch.id);
+  }
+
+  async #end(runId: string, batch: RunRecord, result: RunResult | null): Promise<void> {
+    const { outcome, exitCode, signal, failure, skippedFor, supersededBy, startedAt, admittedAt, retentionDays } =
+      batch;
+    const at = new Date().toISOString();
+    const ended = { outcome: outcome ?? 'unknown', endedAt: batch.endedAt ?? at, updatedAt: at, result } as const;
+    const same = { exitCode, signal, failure, skippedFor, supersededBy, startedAt, admittedAt };
+    await this.store.runs.end(runId, ['delayed'], { ...same, ...ended }, retentionDays, batch.id);
+  }
+
+  /** The results of its events: where its own is a JSON array of as many. */
+  async #itemsOf({ id, events, outcome, result }: RunRecord): Promise<Uint8Array[] | null> {
+    if (outcome !== 'succeeded' || result?.contentType !== DEFAULT_RESULT_TYPE) return null;
+    const bytes = await this.store.runContents.get(id, 'result');
+    if (!bytes) return null;
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString());
+    return Array.isArray(value) && value.length === events.length ? jsonItems(bytes) : null;
+  }
+}
+
+function resultOf(item: Uint8Array): RunResult {
+  const digest = createHash('sha256').update(item).digest('hex');
+  return { contentType: DEFAULT_RESULT_TYPE, bytes: item.length, digest, partial: false };
+}

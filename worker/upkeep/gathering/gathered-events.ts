@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto';
+import { type Gatherer, gathered, newestOf } from '../../../model/functions/gathering.ts';
+import { type GatheredEvent, type RunRecord, runIdOf } from '../../../model/functions/run.ts';
+import { LIMITS } from '../../../model/limits.ts';
+import type { Store } from '../../../store/connect.ts';
+import { isGathering } from '../../../store/functions/run-place.ts';
+
+/** So many are written at once. */
+const AT_ONCE = 50;
+/** Of one look at a group. */
+const CLOSED = 20;
+
+/**
+ * Makes of events that have gathered long enough what runs. What is to become of a group is written down first, in one run: who dies
+ * afterwards leaves that for the next to go on with.
+ */
+export class GatheredEvents {
+  constructor(private readonly store: Pick<Store, 'gatheredRuns' | 'runs'>) {}
+
+  /**
+   * @param run one that is due, of which the group has not been looked at
+   * @returns whether something may have been queued
+   */
+  async look(run: RunRecord, now: string): Promise<boolean> {
+    const { gatheredRuns } = this.store;
+    if (run.isBatch) {
+      await this.#form(run);
+      return true;
+    }
+    if (!isGathering(run)) {
+      await gatheredRuns.gather(run);
+      return false;
+    }
+    let closed = 0;
+    for (; closed < CLOSED; closed++) {
+      const group = await gatheredRuns.group(run, LIMITS.functions.debounced);
+      const claimed = group.find(({ events }) => events.length > 0);
+      if (claimed) {
+        await this.#stand(claimed);
+        continue;
+      }
+      const next = gathered(group, Date.parse(now));
+      if ('until' in next) {
+        await gatheredRuns.postpone(run, now, new Date(next.until).toISOString());
+        break;
+      }
+      await this.#close(group.slice(0, next.closed));
+    }
+    return closed > 0;
+  }
+
+  async #close([first, ...rest]: RunRecord[]): Promise<void> {
+    if (!first) return;
+    const members = [first, ...rest] as const;
+    const events = members.map(eventOf);
+    if (first.gathering?.kind === 'batch') {
+      const batch = await this.#begun(first, events);
+      return batch ? this.#form(batch) : undefined;
+    }
+    const newest = newestOf<RunRecord & Gatherer>([...members]);
+    await this.store.gatheredRuns.claim(newest.id, events);
+    await this.#stand({ ...newest, events });
+  }
+
+  /** The batch that begins with one, as it was written down first; null: that is in one already. */
+  async #begun(first: RunRecord, events: GatheredEvent[]): Promise<RunRecord | null> {
+    const { runs } = this.store;
+    for (let epoch = 0; ; epoch++) {
+      const batch = batchOf(first, events, epoch);
+      const known = (await runs.accept(batch, null)) ? batch : await runs.get(batch.id);
+      if (known?.state === 'delayed') return known;
+      const latest = await runs.get(first.id);
+      if (!latest || !isGathering(latest)) return null; // else that batch was cancelled before it had it
+    }
+  }
+
+  /** Queues the newest of a group when the others have ended. */
+  async #stand(run: RunRecord): Promise<void> {
+    const at = new Date().toISOString();
+    const why = { outcome: 'skipped', skippedFor: 'superseded', supersededBy: run.id } as const;
+    const others = run.events.filter(({ runId }) => runId !== run.id);
+    for (let n = 0; n < others.length; n += AT_ONCE) {
+      await Promise.all(
+        others
+          .slice(n, n + AT_ONCE)
+          .map(({ runId }) =>
+            this.store.runs.end(runId, ['delayed'], { ...why, endedAt: at, updatedAt: at }, run.retentionDays),
+          ),
+      );
+    }
+    await this.store.gatheredRuns.release(run, { events: run.events, eventBytes: run.eventBytes });
+  }
+
+  /** Queues a batch, with those of its events that nobody has cancelled, and that no other batch has. */
+  async #form(batch: RunRecord): Promise<void> {
+    if (batch.state !== 'delayed') return;
+    const { gatheredRuns, runs } = this.store;
+    const joined = await Promise.all(batch.events.map(({ runId }) => gatheredRuns.join(runId, batch.id)));
+    const events = batch.events.filter((_, n) => joined[n]);
+    if (events.length > 0) return gatheredRuns.release(batch, { events, eventBytes: bytesOf(events) });
+    const at = new Date().toISOString();
+    await runs.end(batch.id, ['delayed'], { outcome: 'cancelled', endedAt: at, updatedAt: at }, batch.retentionDays);
+  }
+}
+
+function eventOf({ id: runId, event, eventBytes: bytes }: RunRecord): GatheredEvent {
+  return { runId, ...event, bytes };
+}
+
+/** Of the events and what is between them. */
+function bytesOf(events: readonly GatheredEvent[]): number {
+  return events.reduce((sum, { bytes }) => sum + bytes + 1, 1);
+}
+
+/** The same of the same first, whoever makes it. */
+function batchOf(first: RunRecord, events: GatheredEvent[], epoch: number): RunRecord {
+  const at = new Date().toISOString();
+  const { project, function: name } = first;
+  const dedupe = createHash('sha256')
+    .update(JSON.stringify([project, name, 'batch', first.id]))
+    .digest('hex');
+  const id = runIdOf(dedupe, epoch);
+  return {
+    ...first,
+    id,
+    state: 'delayed',
+    waitingFor: null,
+    event: { id, source: `/projects/${project}/functions/${name}`, type: 'mayfly.batch', time: null },
+    eventBytes: bytesOf(events),
+    eventDigest: dedupe,
+    dedupe,
+    epoch,
+    dedupeUntil: at,
+    acceptedAt: at,
+    updatedAt: at,
+    dueAt: null,
+    gathering: null,
+    gatheringKey: null,
+    events,
+    isBatch: true,
+    batch: null,
+  };
+}
