@@ -46,8 +46,7 @@ export const ID_PATTERNS = {
 } as const;
 
 /** What every id of ours begins with: no name may, or it could be taken for one. */
-const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'img', 'pbk', 'run', 'hok', 'whe', 'dlv', 'apr', 'ins'];
-const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'img', 'pbk', 'run', 'hok', 'blk', 'apr', 'ins'];
+const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'img', 'pbk', 'run', 'hok', 'whe', 'dlv', 'blk', 'apr', 'ins'];
 const SANDBOX_NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LIKE_AN_ID = new RegExp(`^(?:${ID_PREFIXES.join('|')})-`);
 
@@ -217,6 +216,8 @@ export function isEndpointId(text: string): boolean {
 
 export function isDeliveryId(text: string): boolean {
   return DELIVERY_ID.test(text);
+}
+
 export function isBulkId(text: string): boolean {
   return BULK_ID.test(text);
 }

@@ -233,6 +233,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       get: async (id: string) => own(await store.webhookDeliveries.get(id)),
       again: store.webhookDeliveries.again.bind(store.webhookDeliveries),
       recover: store.webhookDeliveries.recover.bind(store.webhookDeliveries),
+    },
     bulks: {
       create: store.bulks.create.bind(store.bulks),
       get: async (id: string) => own(await store.bulks.get(id)),

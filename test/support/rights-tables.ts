@@ -71,6 +71,7 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'webhookEndpoints update',
       'webhookDeliveries insert',
       'webhookDeliveries update',
+    ],
     'actions on many runs (activities/function/bulk.ts)': [
       'bulks update',
       'bulks remove',
