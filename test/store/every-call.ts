@@ -174,9 +174,7 @@ export function callsOf(store: Store): Calls {
     sentContexts,
   } = store;
   const { playbooks, playbookParts } = store;
-  const { functions, functionVersions, functionFiles, hooks, runs, runQueue, runContents } = store;
   const { untoldRuns, webhookEndpoints, webhookDeliveries } = store;
-  const { functions, functionVersions, functionFiles, hooks, runs, runQueue, runContents, receipts } = store;
   const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
   const { gatheredRuns } = store;
   const sent = async () => {
