@@ -46,7 +46,23 @@ export const ID_PATTERNS = {
 } as const;
 
 /** What every id of ours begins with: no name may, or it could be taken for one. */
-const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'img', 'pbk', 'run', 'hok', 'whe', 'dlv', 'blk', 'apr', 'ins'];
+const ID_PREFIXES = [
+  'sbx',
+  'src',
+  'snp',
+  'cap',
+  'opn',
+  'cmd',
+  'img',
+  'pbk',
+  'run',
+  'hok',
+  'whe',
+  'dlv',
+  'blk',
+  'apr',
+  'ins',
+];
 const SANDBOX_NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LIKE_AN_ID = new RegExp(`^(?:${ID_PREFIXES.join('|')})-`);
 
@@ -115,6 +131,8 @@ export function endpointIdFrom(random: Uint8Array): string {
 /** The id of what is sent of one event to one endpoint: the same two, the same id. */
 export function deliveryIdOf(eventId: string, endpointId: string): string {
   return `dlv-${crockford(sha256(utf8ToBytes(`${endpointId}/delivery/${eventId}`)).slice(0, ID_BYTES))}`;
+}
+
 /** As {@link sandboxIdFrom}, for one action on many runs. */
 export function bulkIdFrom(random: Uint8Array): string {
   return `blk-${crockford(random)}`;

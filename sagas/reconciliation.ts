@@ -16,7 +16,6 @@ import type { DeleteSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { TemplateInput, TemplateWish } from '../model/templates/template-saga.ts';
 import type { DeliveryInput } from '../model/webhooks/delivery-saga.ts';
-import { cancelRun, ensureDispatcher, ensureDispatcher, ensureDispatcher, type RunStart, type RunStart, startBulk, startRun, startRun, startRun } from './functions.ts';
 import { cancelRun, ensureDispatcher, type RunStart, startBulk, startRun, wakeDispatcher } from './functions.ts';
 import { deleteSnapshot, operate, operated } from './operations.ts';
 import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';

@@ -185,8 +185,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns listWebhookEndpoints getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy',
-    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys',
+    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns listWebhookEndpoints getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys',
     'own',
   ),
   ...every(
