@@ -31,6 +31,7 @@ import { createCaptureRecordActivities } from './source/capture-record.ts';
 import { createSourceRecordActivities } from './source/source-record.ts';
 import { createTaskCommandActivities } from './source/task-command.ts';
 import { createTemplateRecordActivities } from './template/template-record.ts';
+import { Announcer } from './webhook/announcer.ts';
 
 export interface ControlDeps {
   store: Store;
@@ -41,7 +42,8 @@ export interface ControlDeps {
 
 /** Every activity of the control queue: the store and the user CA. */
 export function createControlActivities(given: ControlDeps) {
-  const deps = { ...given, admission: new StorageAdmission(given.store), givingWay: new GivingWay(given) };
+  const announcer = new Announcer(given.store, given.reconciliation);
+  const deps = { ...given, announcer, admission: new StorageAdmission(given.store), givingWay: new GivingWay(given) };
   return {
     ...createRecordActivities(deps),
     ...createPlacementActivities(deps),

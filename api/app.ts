@@ -65,6 +65,8 @@ import { captureRoutes } from './sources/captures.ts';
 import { sourceRoutes } from './sources/sources.ts';
 import { Streams } from './streams/streams.ts';
 import { templateRoutes } from './templates/templates.ts';
+import { deliveryRoutes } from './webhooks/deliveries.ts';
+import { endpointRoutes } from './webhooks/endpoints.ts';
 
 /** Paths whose bodies have limits of their own. */
 const LARGER = /^\/v1\/(?:images$|functions\/|runs\/)/;
@@ -129,6 +131,8 @@ export function createApp(deps: AppDeps): App {
   replayRoutes(app, acceptance);
   bulkRoutes(app);
   hookRoutes(app);
+  endpointRoutes(app);
+  deliveryRoutes(app);
   hookDoorRoutes(app, deps, acceptance);
   keyRoutes(app);
   projectRoutes(app, deps);

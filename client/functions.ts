@@ -84,6 +84,8 @@ export interface DeployFunction {
   artifacts?: { globs?: string[]; maxBytes?: number };
   /** How much of each output stream is kept. Bytes. `@default` 10 MiB */
   logBytes?: number;
+  /** Ids of webhook endpoints that are told of the end of its runs. `@default` none */
+  destinations?: { onSuccess?: string; onFailure?: string };
   /** How long a run that has ended can be read. Days. `@default` 30 */
   retentionDays?: number;
 }

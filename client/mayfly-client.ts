@@ -27,6 +27,7 @@ import { Secrets } from './secret/secrets.ts';
 import { Snapshots } from './snapshots.ts';
 import { type Source, Sources } from './sources.ts';
 import { Templates } from './templates.ts';
+import { WebhookEndpoints } from './webhooks/webhook-endpoints.ts';
 
 export interface ExtendSandbox {
   /** Seconds from now to the new end. */
@@ -133,6 +134,8 @@ export class MayflyClient {
   readonly runs: Runs;
   /** Ways in for signed events from outside. */
   readonly hooks: Hooks;
+  /** Where events of the project are sent to. */
+  readonly webhookEndpoints: WebhookEndpoints;
   /** Sandboxes that are kept ready. */
   readonly pools: Pools;
   /** Requests that wait for somebody's leave, and the policy that asks for it. */
@@ -158,6 +161,7 @@ export class MayflyClient {
     this.secrets = new Secrets(this.#transport);
     this.runs = new Runs(this.#transport);
     this.hooks = new Hooks(this.#transport);
+    this.webhookEndpoints = new WebhookEndpoints(this.#transport);
     this.pools = new Pools(this.#transport);
     this.approvals = new Approvals(this.#transport);
     this.projects = new Projects(this.#transport);

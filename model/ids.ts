@@ -20,6 +20,8 @@ const IMAGE_ID = /^img-[0-9a-hjkmnp-tv-z]{16}$/;
 const PLAYBOOK_ID = /^pbk-[0-9a-hjkmnp-tv-z]{16}$/;
 const RUN_ID = /^run-[0-9a-hjkmnp-tv-z]{16}$/;
 const HOOK_ID = /^hok-[0-9a-hjkmnp-tv-z]{16}$/;
+const ENDPOINT_ID = /^whe-[0-9a-hjkmnp-tv-z]{16}$/;
+const DELIVERY_ID = /^dlv-[0-9a-hjkmnp-tv-z]{16}$/;
 const BULK_ID = /^blk-[0-9a-hjkmnp-tv-z]{16}$/;
 const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
 /** Those of before request keys have 16 characters. */
@@ -37,12 +39,30 @@ export const ID_PATTERNS = {
   playbook: PLAYBOOK_ID.source,
   run: RUN_ID.source,
   hook: HOOK_ID.source,
+  endpoint: ENDPOINT_ID.source,
+  delivery: DELIVERY_ID.source,
   bulk: BULK_ID.source,
   host: HOST_ID.source,
 } as const;
 
 /** What every id of ours begins with: no name may, or it could be taken for one. */
-const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'img', 'pbk', 'run', 'hok', 'blk', 'apr', 'ins'];
+const ID_PREFIXES = [
+  'sbx',
+  'src',
+  'snp',
+  'cap',
+  'opn',
+  'cmd',
+  'img',
+  'pbk',
+  'run',
+  'hok',
+  'whe',
+  'dlv',
+  'blk',
+  'apr',
+  'ins',
+];
 const SANDBOX_NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LIKE_AN_ID = new RegExp(`^(?:${ID_PREFIXES.join('|')})-`);
 
@@ -101,6 +121,16 @@ export function runIdFrom(random: Uint8Array): string {
 /** As {@link sandboxIdFrom}, for a hook. */
 export function hookIdFrom(random: Uint8Array): string {
   return `hok-${crockford(random)}`;
+}
+
+/** As {@link sandboxIdFrom}, for a webhook endpoint. */
+export function endpointIdFrom(random: Uint8Array): string {
+  return `whe-${crockford(random)}`;
+}
+
+/** The id of what is sent of one event to one endpoint: the same two, the same id. */
+export function deliveryIdOf(eventId: string, endpointId: string): string {
+  return `dlv-${crockford(sha256(utf8ToBytes(`${endpointId}/delivery/${eventId}`)).slice(0, ID_BYTES))}`;
 }
 
 /** As {@link sandboxIdFrom}, for one action on many runs. */
@@ -196,6 +226,14 @@ export function isRunId(text: string): boolean {
 
 export function isHookId(text: string): boolean {
   return HOOK_ID.test(text);
+}
+
+export function isEndpointId(text: string): boolean {
+  return ENDPOINT_ID.test(text);
+}
+
+export function isDeliveryId(text: string): boolean {
+  return DELIVERY_ID.test(text);
 }
 
 export function isBulkId(text: string): boolean {

@@ -209,6 +209,15 @@ export const LIMITS = {
     /** Runs that wait, of one function. */
     queued: 1_000_000,
   },
+  webhooks: {
+    /** Of one project. */
+    endpoints: 50,
+    urlLength: 2_048,
+    /** How long both sign while a secret is rotated. */
+    rotationHours: 24,
+    /** That sign at once. */
+    secrets: 4,
+  },
   /** Members of one pool. */
   poolMembers: { min: 0, max: 100 },
   /** Sandboxes made from a snapshot by one request. */

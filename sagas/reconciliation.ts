@@ -15,6 +15,7 @@ import type { CaptureInput } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { TemplateInput, TemplateWish } from '../model/templates/template-saga.ts';
+import type { DeliveryInput } from '../model/webhooks/delivery-saga.ts';
 import { cancelRun, ensureDispatcher, type RunStart, startBulk, startRun, wakeDispatcher } from './functions.ts';
 import { deleteSnapshot, operate, operated } from './operations.ts';
 import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
@@ -26,6 +27,7 @@ import { startSourceTask } from './source/source-tasks.ts';
 import { resumeTemplate, wantTemplate } from './source/templates.ts';
 import { isGone } from './temporal/failure.ts';
 import { waitFor } from './temporal/wait.ts';
+import { lookAtDelivery, startDelivery } from './webhooks.ts';
 
 /** A run that is open, as Temporal's list shows it: that follows what happens by some seconds. */
 export interface OpenRun {
@@ -171,6 +173,16 @@ export class Reconciliation {
   /** Has the queue of a function looked at, unless somebody does. */
   async ensureDispatcher(of: { project: string; name: string }): Promise<void> {
     await ensureDispatcher(this.client, of);
+  }
+
+  /** Begins what is sent of an event to an endpoint, unless that is under way. */
+  async startDelivery(input: DeliveryInput): Promise<void> {
+    await startDelivery(this.client, input);
+  }
+
+  /** Has what is sent looked at again, now; begins it unless it is under way. */
+  async lookAtDelivery(input: DeliveryInput): Promise<void> {
+    await lookAtDelivery(this.client, input);
   }
 
   /** Has a member of a pool end, unless it is claimed. @returns whether it does, or has no saga */

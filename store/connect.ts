@@ -60,6 +60,9 @@ import { Captures } from './snapshots/captures.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import { Sources } from './snapshots/sources.ts';
 import { Templates } from './templates/templates.ts';
+import { UntoldRuns } from './webhooks/untold-runs.ts';
+import { WebhookDeliveries } from './webhooks/webhook-deliveries.ts';
+import { WebhookEndpoints } from './webhooks/webhook-endpoints.ts';
 
 export interface Store {
   sandboxes: Sandboxes;
@@ -107,6 +110,9 @@ export interface Store {
   secretValues: SecretValues;
   secretUses: SecretUses;
   attemptSecrets: AttemptSecrets;
+  untoldRuns: UntoldRuns;
+  webhookEndpoints: WebhookEndpoints;
+  webhookDeliveries: WebhookDeliveries;
   receipts: Receipts;
   certificates: Certificates;
   activity: Activities;
@@ -198,6 +204,9 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     secretValues: new SecretValues(connection, sealing),
     secretUses: new SecretUses(connection),
     attemptSecrets: new AttemptSecrets(connection, sealing),
+    untoldRuns: new UntoldRuns(connection, sealing),
+    webhookEndpoints: new WebhookEndpoints(connection, sealing),
+    webhookDeliveries: new WebhookDeliveries(connection, sealing),
     receipts: new Receipts(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),

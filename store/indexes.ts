@@ -30,6 +30,13 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   functions: [{ state: 1 }],
   bulks: [{ state: 1 }, { removeAfter: 1 }],
   hooks: [{ project: 1, function: 1 }],
+  webhookEndpoints: [{ project: 1 }, { untoldDisabling: 1 }],
+  webhookDeliveries: [
+    { endpointId: 1, ...NEWEST_FIRST },
+    { endpointId: 1, state: 1, ...NEWEST_FIRST },
+    { wakeAt: 1 },
+    { removeAfter: 1 },
+  ],
   functionVersions: [{ files: 1 }],
   runs: [
     { project: 1, acceptedAt: -1, _id: -1 },
@@ -44,6 +51,8 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     { untold: 1, state: 1 },
     { wakeAt: 1 },
     { removeAfter: 1 },
+    { untoldEnd: 1 },
+    { untoldCleanup: 1 },
     { unsigned: 1 },
   ],
   uses: [{ busy: 1 }],

@@ -212,6 +212,28 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         own(await store.hooks.get(id)) !== null && store.hooks.change(id, changes),
       remove: async (id: string) => own(await store.hooks.get(id)) !== null && store.hooks.remove(id),
     },
+    webhookEndpoints: {
+      create: store.webhookEndpoints.create.bind(store.webhookEndpoints),
+      get: async (id: string) => own(await store.webhookEndpoints.get(id)),
+      /** Of the project whose key asks, also of operators. */
+      list: () => store.webhookEndpoints.list(project),
+      /** Of one that was found to be the caller's. */
+      change: store.webhookEndpoints.change.bind(store.webhookEndpoints),
+      /** With what was sent to it. */
+      remove: async (id: string) => {
+        if (own(await store.webhookEndpoints.get(id)) === null) return false;
+        const isRemoved = await store.webhookEndpoints.remove(id);
+        await store.webhookDeliveries.removeOf(id);
+        return isRemoved;
+      },
+    },
+    /** Of an endpoint that was found to be the caller's. */
+    webhookDeliveries: {
+      list: store.webhookDeliveries.list.bind(store.webhookDeliveries),
+      get: async (id: string) => own(await store.webhookDeliveries.get(id)),
+      again: store.webhookDeliveries.again.bind(store.webhookDeliveries),
+      recover: store.webhookDeliveries.recover.bind(store.webhookDeliveries),
+    },
     bulks: {
       create: store.bulks.create.bind(store.bulks),
       get: async (id: string) => own(await store.bulks.get(id)),

@@ -58,6 +58,18 @@ export function standardKey(text: string): StandardKey {
   return { version: 'v1a', publicKey: createPublicKey(privateKey), privateKey };
 }
 
+/** The `whpk_` of a `whsk_`. @throws TypeError when it is none */
+export function standardPublicKey(secretKey: string): string {
+  const { x = '' } = createPublicKey(privateKeyIn(secretKey)).export({ format: 'jwk' });
+  return PUBLIC + Buffer.from(x, 'base64url').toString('base64');
+}
+
+function privateKeyIn(text: string): KeyObject {
+  const key = standardKey(text);
+  if (key.version === 'v1a' && key.privateKey !== null) return key.privateKey;
+  throw new TypeError('That has no private key.');
+}
+
 function partsOf(text: string): [prefix: string, bytes: Buffer | null] {
   const end = text.indexOf('_') + 1;
   return [text.slice(0, end), decode(text.slice(end), 'base64')];

@@ -1,19 +1,21 @@
 import { join } from 'node:path';
 import { DefaultLogger } from '@temporalio/worker';
 import type { Logger } from 'pino';
+import { Announcer, LOOK_AT_WEBHOOKS_EVERY_MS } from '../activities/webhook/announcer.ts';
 import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { repeating } from '../host/os/repeating.ts';
 import { Reconciliation } from '../sagas/reconciliation.ts';
 import { connectStore, type Store } from '../store/connect.ts';
+import { AddressPolicy } from '../webhooks/sending/address-policy.ts';
 import { auditAccess } from './audit/audit-access.ts';
 import { NOTE_EVERY_MS, RegisterWatch } from './audit/register-watch.ts';
 import { bundleWorkflows } from './bundle.ts';
-import { createControlWorker } from './control.ts';
+import { createControlWorker, createDeliveryWorker } from './control.ts';
 import { temporalClient } from './payloads/data-converter.ts';
 import type { Process } from './process.ts';
 import { ReceiptWatch, SIGN_EVERY_MS } from './receipts/receipt-watch.ts';
-import { runWorker } from './running-worker.ts';
+import { runWorkers } from './running-worker.ts';
 import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
@@ -75,6 +77,12 @@ export async function startControlPart({
     'runs of the past',
     repeating(() => queues.removePast(), PRUNE_EVERY_MS),
   );
+  const announcer = new Announcer(store, new Reconciliation(client));
+  const later = (error: unknown) => logger.warn({ err: error }, 'webhooks are looked at again in a second');
+  closers.add(
+    'webhooks that nobody sends',
+    repeating(() => announcer.look(later), LOOK_AT_WEBHOOKS_EVERY_MS),
+  );
   closers.add(
     'events that wait for the audit',
     repeating(() => waitingAudit.look(), APPEND_WAITING_EVERY_MS),
@@ -89,19 +97,12 @@ export async function startControlPart({
   const schemas = new InputSchemas();
   closers.add('schemas of functions', () => schemas.close());
   const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'), tracing.workflowModules);
-  const worker = runWorker(
-    await createControlWorker({
-      connection,
-      namespace,
-      dataConverter,
-      store,
-      ca,
-      schemas,
-      failpoints,
-      workflowBundle,
-      tracing,
-    }),
-  );
+  const shared = { connection, namespace, dataConverter, store, failpoints, tracing };
+  const network = { policy: new AddressPolicy(config.webhookAllow) };
+  const worker = runWorkers([
+    await createControlWorker({ ...shared, ca, schemas, workflowBundle }),
+    await createDeliveryWorker({ ...shared, network }),
+  ]);
   closers.add(
     'control worker',
     () => worker.stop(),
@@ -113,19 +114,20 @@ export async function startControlPart({
 
 /** Removes what is past. */
 async function prune(
-  { idempotency, certificates, mcpSessions, mcpEvents, approvals }: Store,
+  { idempotency, certificates, mcpSessions, mcpEvents, approvals, webhookDeliveries }: Store,
   logger: Logger,
 ): Promise<void> {
   const before = new Date(Date.now() - CERTIFICATES_KEPT_MS).toISOString();
   try {
-    const [keys, ended, sessions, events, asked] = await Promise.all([
+    const [keys, ended, sessions, events, asked, deliveries] = await Promise.all([
       idempotency.prune(),
       certificates.prune(before),
       mcpSessions.prune(),
       mcpEvents.prune(),
       approvals.prune(),
+      webhookDeliveries.prune(),
     ]);
-    logger.debug({ keys, ended, sessions, events, asked }, 'removed what is past');
+    logger.debug({ keys, ended, sessions, events, asked, deliveries }, 'removed what is past');
   } catch (error) {
     logger.warn({ err: error }, 'what is past stays for another hour');
   }

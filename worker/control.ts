@@ -1,13 +1,27 @@
+import type { Context } from '@temporalio/activity';
 import type { DataConverter } from '@temporalio/common';
-import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
+import {
+  type ActivityExecuteInput,
+  type ActivityInboundCallsInterceptor,
+  type NativeConnection,
+  type Next,
+  Worker,
+  type WorkflowBundle,
+} from '@temporalio/worker';
 import { type ControlDeps, createControlActivities } from '../activities/control.ts';
+import { Announcer } from '../activities/webhook/announcer.ts';
+import { createDeliveryActivities } from '../activities/webhook/deliver.ts';
 import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
 import { acceptAgainBy } from '../api/replays/replay-run.ts';
 import { acceptEvent } from '../api/runs/accept-event.ts';
 import { KnownFunctions } from '../api/runs/known-functions.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
+import { DeliveryPlan } from '../model/webhooks/delivery-plan.ts';
+import { WEBHOOK_QUEUE } from '../model/webhooks/delivery-saga.ts';
 import { Reconciliation } from '../sagas/reconciliation.ts';
+import { AddressPolicy } from '../webhooks/sending/address-policy.ts';
+import { type Network, post } from '../webhooks/sending/post.ts';
 import { FailpointInterceptor } from './activity-interceptors.ts';
 import { HandBackInterceptor } from './hand-back.ts';
 import { IdCheck } from './id-check.ts';
@@ -64,4 +78,62 @@ export function createControlWorker(options: ControlWorkerOptions): Promise<Work
     sinks: tracing?.sinks ?? {},
     shutdownGraceTime: STOP_MS.grace,
   });
+}
+
+export interface DeliveryWorkerOptions
+  extends Pick<
+    ControlWorkerOptions,
+    'connection' | 'namespace' | 'dataConverter' | 'store' | 'failpoints' | 'tracing'
+  > {
+  /** Which addresses are connected to, and how. `@default` those that are reached at large */
+  network?: Network;
+  /** `@default` the times of docs/webhooks.md */
+  plan?: DeliveryPlan;
+}
+
+/** Of one process, of all endpoints: of each it is a few. */
+const AT_ONCE = 1_000;
+/** Temporal takes a silence of 10 s for the end of the process. Milliseconds. */
+const BEAT_MS = 2_500;
+
+/** The worker of requests to webhook endpoints. */
+export function createDeliveryWorker(options: DeliveryWorkerOptions): Promise<Worker> {
+  const { connection, namespace, dataConverter, store, failpoints, tracing } = options;
+  const network = options.network ?? { policy: new AddressPolicy() };
+  const reconciliation = new Reconciliation(temporalClient({ connection, namespace, dataConverter }));
+  const announcer = new Announcer(store, reconciliation);
+  const plan = options.plan ?? new DeliveryPlan();
+  return Worker.create({
+    connection,
+    namespace,
+    dataConverter,
+    taskQueue: WEBHOOK_QUEUE,
+    activities: createDeliveryActivities({ store, announcer, plan, send: (posted) => post(posted, network) }),
+    interceptors: {
+      activity: [
+        requestIdOfActivity,
+        ...(tracing?.activity ?? []),
+        () => ({ inbound: new IdCheck() }),
+        (context) => ({ inbound: new HandBackInterceptor(context) }),
+        (context) => ({ inbound: new Beating(context) }),
+        (context) => ({ inbound: new FailpointInterceptor(context, failpoints) }),
+      ],
+    },
+    maxConcurrentActivityTaskExecutions: AT_ONCE,
+    shutdownGraceTime: STOP_MS.grace,
+  });
+}
+
+/** Says that it lives, as long as an attempt is under way. */
+class Beating implements ActivityInboundCallsInterceptor {
+  constructor(private readonly context: Context) {}
+
+  async execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
+    const beat = setInterval(() => this.context.heartbeat(), BEAT_MS);
+    try {
+      return await next(input);
+    } finally {
+      clearInterval(beat);
+    }
+  }
 }

@@ -4,6 +4,7 @@ import {
   isApprovalId,
   isBulkId,
   isCaptureId,
+  isDeliveryId,
   isHostId,
   isImageId,
   isInstallationId,
@@ -46,6 +47,7 @@ const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
   bulkId: isBulkId,
   checkerId: isSandboxId,
   describedId: isSandboxId,
+  deliveryId: isDeliveryId,
   operationId: isOperationId,
   restoreId: (text) => isOperationId(withoutEnd(text, '-back')), // of its undo: workflows/sandbox/restore-sandbox.ts
   hostId: isHostId,

@@ -21,3 +21,4 @@ export { source } from './source/source.ts';
 export { sourcePower } from './source/source-power.ts';
 export { makeTemplate } from './template/make-template.ts';
 export { template } from './template/template.ts';
+export { delivery } from './webhook/delivery.ts';

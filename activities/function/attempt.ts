@@ -23,6 +23,7 @@ import { hostOf, isFinal, type SandboxSpec } from '../../model/sandbox/sandbox.t
 import { sizeOfSource } from '../../model/source-size.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import type { Announcer } from '../webhook/announcer.ts';
 import { acceptedSpec, requireSpec } from './accepted-version.ts';
 import { giveSecrets, placesOf, requireSecrets, versionsOf } from './attempt-secrets.ts';
 import { knownAttempt, PENDING, type SaidAttempt } from './known-attempt.ts';
@@ -31,6 +32,7 @@ import { storedEvent } from './stored-event.ts';
 interface Deps {
   store: Store;
   reconciliation: Reconciliation;
+  announcer: Announcer;
 }
 
 /** Of what a command is given on its standard input with its request. Bytes. */
@@ -39,7 +41,7 @@ const LARGEST_STDIN = 1_048_576;
 const TTL_SECONDS = 2_592_000;
 
 /** What a run asks of the store. What runs is read from its version each time. */
-export function createAttemptActivities({ store, reconciliation }: Deps) {
+export function createAttemptActivities({ store, reconciliation, announcer }: Deps) {
   async function mustGet(runId: string): Promise<RunRecord> {
     const run = await store.runs.get(runId);
     if (run) return run;
@@ -70,6 +72,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
     const ended = { outcome: 'cancelled', endedAt: at, updatedAt: at } as const;
     await store.runs.end(run.id, UNDER_WAY, ended, run.retentionDays);
     await store.runs.free(run.id, { cleanup: lastAttempt(run)?.cleanup ?? 'none' });
+    await announcer.ofRun(run.id);
   }
 
   /**
@@ -218,6 +221,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
         return;
       }
       await endRun({ ...run, ...changes }, end, event);
+      await announcer.ofRun(runId);
     },
 
     /** Says whether a run waits for its host. */
@@ -253,6 +257,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       if (run.state === 'ended') {
         await store.audit.record(runId, { ...event, detail: { ...event.detail, cleanup } });
         await store.runs.free(runId, changes);
+        await announcer.ofRun(runId);
         return { step: 'end', outcome: run.outcome };
       }
       const spec = await acceptedSpec(store, run);
@@ -265,6 +270,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
         await endRun({ ...run, ...changes }, end, { ...event, eventId: `${runId}/run.ended`, kind: 'run.ended' });
         await store.audit.record(runId, { ...event, detail: { ...event.detail, cleanup } });
         await store.runs.free(runId, { cleanup });
+        await announcer.ofRun(runId);
         return { step: 'end', outcome: outcomeOf(run, end) };
       }
       const fullUntil = new Date(Date.now() + next.pauseMs).toISOString();

@@ -89,6 +89,7 @@ async function specOf(
   await refuseUnlessAllowed(deps, project, facts, 'have somebody deploy it whom the policy lets');
   if (files) refuseUnlessTar(files);
   if (input.schema !== undefined) await schemas.check(input.schema);
+  const destinations = await destinationsOf(deps, request);
   const { files: _files, source: _source, snapshotId: _snapshot, network: _network, ...plain } = rest;
   return {
     ...plain,
@@ -103,6 +104,7 @@ async function specOf(
     retry: { ...retry, exitCodes: retry.exitCodes ?? null },
     idempotent,
     concurrency: concurrencyOf(request),
+    destinations,
     throttle: keyed(request.throttle),
     debounce: keyed(request.debounce),
     batch: keyed(request.batch),
@@ -110,6 +112,18 @@ async function specOf(
     cpus: cpus ?? null,
     memoryMib: memoryMib ?? null,
   };
+}
+
+/** @throws MayflyError invalid_request, which names what is no endpoint of the project */
+async function destinationsOf({ store }: RequestDeps, request: DeployRequest): Promise<FunctionSpec['destinations']> {
+  const { onSuccess = null, onFailure = null } = request.destinations;
+  const fields = [];
+  for (const [name, id] of Object.entries({ onSuccess, onFailure })) {
+    if (id === null || (await store.webhookEndpoints.get(id))) continue;
+    fields.push({ field: `destinations.${name}`, problem: `there is no webhook endpoint ${id}` });
+  }
+  if (fields.length === 0) return { onSuccess, onFailure };
+  throw new MayflyError('invalid_request', 'A destination is not there.', { fields });
 }
 
 /** What it is made of would be another copy from run to run. @throws MayflyError source_running */

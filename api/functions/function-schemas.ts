@@ -9,7 +9,16 @@ import {
 } from '../../model/functions/function.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { SECRET_FILE } from '../../model/secrets/secret.ts';
-import { actor, instant, printable, SOURCE_NAME_PATTERN, snapshotId, whole, wholeText } from '../http/schemas.ts';
+import {
+  actor,
+  endpointId,
+  instant,
+  printable,
+  SOURCE_NAME_PATTERN,
+  snapshotId,
+  whole,
+  wholeText,
+} from '../http/schemas.ts';
 import { secretName } from '../secrets/secret-schemas.ts';
 
 const { functions: limits, command, cpus, memoryMib } = LIMITS;
@@ -157,6 +166,13 @@ export const deployFunction = z
       })
       .prefault({}),
     logBytes: bytes(limits.logBytes).default(limits.logBytes.default),
+    destinations: z
+      .strictObject({ onSuccess: endpointId.optional(), onFailure: endpointId.optional() })
+      .prefault({})
+      .openapi({
+        description:
+          'Webhook endpoints that are told of the end of its runs, whatever types they ask for: `onSuccess` of those that succeeded; `onFailure` of those that did not, were not cancelled and not skipped',
+      }),
     retentionDays: whole(limits.retentionDays, 'days').default(limits.retentionDays.default),
   })
   .refine(({ source, snapshotId: of }) => (source === undefined) !== (of === undefined), {
@@ -245,6 +261,7 @@ const specAnswer = z.object({
   result: z.object({ maxBytes: z.int() }),
   artifacts: z.object({ globs: z.array(z.string()), maxBytes: z.int() }),
   logBytes: z.int(),
+  destinations: z.object({ onSuccess: z.string().nullable(), onFailure: z.string().nullable() }),
   retentionDays: z.int(),
 });
 

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { ERRORS } from '../../model/errors.ts';
-import { ID_PATTERNS, isCaptureId, isSnapshotId } from '../../model/ids.ts';
+import { ID_PATTERNS, isCaptureId, isEndpointId, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 
 /** Text of the caller's that is kept: neither control characters (also NUL) nor half of a surrogate pair. */
@@ -40,6 +40,11 @@ export const captureId = z
   .string()
   .refine(isCaptureId, 'is not a capture id')
   .openapi({ pattern: ID_PATTERNS.capture, example: 'cap-0123456789abcdef' });
+
+export const endpointId = z
+  .string()
+  .refine(isEndpointId, 'is not the id of a webhook endpoint')
+  .openapi({ pattern: ID_PATTERNS.endpoint, example: 'whe-0123456789abcdef' });
 
 export const wholeText = (min: number, max: number) => {
   const range = `must be a whole number from ${min} to ${max}`;

@@ -33,6 +33,12 @@ export type { Command, CommandOutput, RunCommand } from '../sandbox/commands.ts'
 export type { Content, FileContent, FileEntry, GuestPath, WriteOptions } from '../sandbox/files.ts';
 export type { Secret, SecretDetail } from '../secret/secrets.ts';
 export type { ForkSandbox, RestoreSandbox, Snapshot, TakeSnapshot } from '../snapshots.ts';
+export type {
+  CreateWebhookEndpoint,
+  NewWebhookEndpoint,
+  WebhookDelivery,
+  WebhookEndpoint,
+} from '../webhooks/webhook-endpoints.ts';
 export { Mayfly } from './mayfly.ts';
 export type { RunningCommand } from './running-command.ts';
 export type { Ran, Sandbox, WhatToRun } from './sandbox.ts';

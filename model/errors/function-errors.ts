@@ -122,6 +122,30 @@ export const FUNCTION_ERRORS = {
     title: 'The secrets of the function are larger than a process may be given',
     remedy: 'Give it fewer of them: their values may have 64 KiB in all.',
   },
+  endpoint_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such webhook endpoint',
+    remedy: 'List them with GET /v1/webhook-endpoints.',
+  },
+  endpoints_full: {
+    status: 409,
+    retryable: false,
+    title: 'The project has as many webhook endpoints as it may have',
+    remedy: 'Delete some that are not needed.',
+  },
+  endpoint_disabled: {
+    status: 409,
+    retryable: false,
+    title: 'Nothing is sent to the webhook endpoint',
+    remedy: 'See `disabledFor`. Have it sent to again with PATCH /v1/webhook-endpoints/{id} and {"disabled": false}.',
+  },
+  delivery_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such delivery',
+    remedy: 'List those of an endpoint with GET /v1/webhook-endpoints/{id}/deliveries. They are kept for 30 days.',
+  },
   queue_full: {
     status: 429,
     retryable: true,

@@ -106,6 +106,8 @@ export interface FunctionSpec {
   artifacts: { globs: string[]; maxBytes: number };
   /** Of each stream. */
   logBytes: number;
+  /** Webhook endpoints that are told of the end of its runs, whatever types they ask for; null: none is. */
+  destinations: { onSuccess: string | null; onFailure: string | null };
   retentionDays: number;
 }
 

@@ -48,6 +48,9 @@ export type RunDocument = Omit<RunRecord, 'id'> &
     keyed?: string;
     /** Only while it is a dead letter. */
     deadLetter?: 'yes';
+    /** When it ended, and when its cleanup was known, as long as nobody was told (store/webhooks/). ISO 8601. */
+    untoldEnd?: string;
+    untoldCleanup?: string;
   };
 
 export function runSchema(): Schema<RunDocument> {
@@ -117,6 +120,8 @@ export function runSchema(): Schema<RunDocument> {
     redrivenAs: NULLABLE_TEXT,
     keyed: TEXT,
     deadLetter: TEXT,
+    untoldEnd: TEXT,
+    untoldCleanup: TEXT,
   });
 }
 
@@ -139,6 +144,8 @@ export function recordOf({
   unsigned: _unsigned,
   keyed: _keyed,
   deadLetter: _deadLetter,
+  untoldEnd: _untoldEnd,
+  untoldCleanup: _untoldCleanup,
   ...rest
 }: RunDocument): RunRecord {
   return { id: _id, ...rest };

@@ -156,7 +156,7 @@ export class Runs {
   }
 
   /**
-   * Writes how one ended; who comes later changes nothing of it.
+   * Writes how one ended, which is to be told; who comes later changes nothing of it.
    * @param states those in which it may be @param batch that which has its event; null: none
    * @returns false: it had ended, is in another state, or its event is in another batch
    */
@@ -171,7 +171,12 @@ export class Runs {
     const removeAfter = new Date(Date.parse(changes.endedAt) + retentionDays * DAY_MS).toISOString();
     const hadMachine = states.some((state) => state !== 'delayed' && state !== 'queued');
     const unsigned = hadMachine ? {} : { unsigned: changes.endedAt };
-    const kept = { removeAfter, ...unsigned, ...(isUnsettled(changes.outcome) && { deadLetter: 'yes' }) };
+    const kept = {
+      removeAfter,
+      untoldEnd: changes.endedAt,
+      ...unsigned,
+      ...(isUnsettled(changes.outcome) && { deadLetter: 'yes' }),
+    };
     const set = { ...this.#fields.sealed(id, changes), state: 'ended', waitingFor: null, ...kept };
     return this.#update({ _id: id, state: { $in: [...states] }, batch }, { $set: set, $unset: UNQUEUED });
   }
@@ -185,7 +190,8 @@ export class Runs {
   /** Gives the slots of one that has ended back: nothing of it is left, or nobody can look. */
   async free(id: string, changes: RunChanges & { cleanup: Cleanup }): Promise<void> {
     checkId(id);
-    const set = { ...this.#fields.sealed(id, changes), unsigned: new Date().toISOString() };
+    const at = new Date().toISOString();
+    const set = { ...this.#fields.sealed(id, changes), unsigned: at, untoldCleanup: at };
     await this.#update({ _id: id }, { $set: set, $unset: FREED });
   }
 

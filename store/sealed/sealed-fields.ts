@@ -22,6 +22,8 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   functionVersions: ['spec'],
   functionFiles: ['bytes'],
   hooks: ['secrets', 'filter'],
+  webhookEndpoints: ['url', 'secrets'],
+  webhookDeliveries: ['body', 'attempts'],
   bulks: ['filter', 'refusals'],
   runs: [
     'failure',

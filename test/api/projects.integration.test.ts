@@ -9,6 +9,7 @@ import {
   ALPHAS_CONTEXT,
   ALPHAS_POOL,
   ALPHAS_SOURCE,
+  AT,
   BETA,
   HOST,
   SECRET_SOURCE,
@@ -142,6 +143,22 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('getSecret deleteSecret', ({ secretNames }) =>
     secretNames.map((name) => one({ name }, { name: 'never-was' })),
   ),
+  ...every('getWebhookEndpoint deleteWebhookEndpoint rotateWebhookEndpoint listWebhookDeliveries', ({ endpoints }) =>
+    endpoints.map((id) => one({ id }, { id: NEVER.endpoint })),
+  ),
+  createWebhookEndpoint: () => [],
+  updateWebhookEndpoint: ({ endpoints }) => {
+    const wish = { disabled: true };
+    return endpoints.map((id) => ({ ...one({ id }, { id: NEVER.endpoint }), body: wish, neverBody: wish }));
+  },
+  recoverWebhooks: ({ endpoints }) => {
+    const wish = { since: '2020-01-01T00:00:00Z' };
+    return endpoints.map((id) => ({ ...one({ id }, { id: NEVER.endpoint }), body: wish, neverBody: wish }));
+  },
+  redeliverWebhook: ({ endpoints, deliveries }) =>
+    endpoints.map((id, n) =>
+      one({ id, deliveryId: deliveries[n] ?? '' }, { id: NEVER.endpoint, deliveryId: 'dlv-zzzzzzzzzzzzzzzz' }),
+    ),
   listHooks: ({ functions }) => functions.map((of) => one({ of }, { of: 'never-was' })),
   createHook: ({ functions }) => {
     const wish = (of: string) => ({ function: of, scheme: 'github', secrets: ['betas-secret'] });
@@ -178,7 +195,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates listImages listPlaybooks listFunctions listSecrets listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys',
+    'listSandboxes listTemplates listImages listPlaybooks listFunctions listSecrets listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys listWebhookEndpoints',
     'own',
   ),
   ...every(
@@ -196,6 +213,7 @@ const NEVER = {
   run: 'run-zzzzzzzzzzzzzzzz',
   bulk: 'blk-zzzzzzzzzzzzzzzz',
   hook: 'hok-zzzzzzzzzzzzzzzz',
+  endpoint: 'whe-zzzzzzzzzzzzzzzz',
 };
 
 function built(source: string) {
@@ -367,6 +385,7 @@ describe('a second project', () => {
     for (const id of world.hooks) expect((await door.store.hooks.get(id))?.disabledAt).toBeNull();
     for (const name of world.secretNames)
       expect((await door.store.secrets.get({ project: ALPHA, name }))?.valueId).toBe('v');
+    for (const id of world.endpoints) expect((await door.store.webhookEndpoints.get(id))?.updatedAt).toBe(AT);
     for (const name of world.functions)
       expect((await door.store.functions.get({ project: ALPHA, name }))?.state).toBe('active');
     for (const id of world.keys) expect((await door.store.apiKeys.get(id))?.revokedAt).toBeNull();

@@ -13,7 +13,9 @@ import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import { tarOf } from '../../model/image/tar.ts';
 import { END } from '../../model/ports/pieces.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
+import { newDelivery } from '../../model/webhooks/delivery.ts';
 import { ReceiptWatch } from '../../worker/receipts/receipt-watch.ts';
+import { endedEvent } from '../store/webhook-records.ts';
 import { Described } from '../support/described.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
@@ -375,6 +377,23 @@ async function secrets(): Promise<void> {
   await ask('deleteSecret', { name });
 }
 
+async function webhooks(): Promise<void> {
+  const wish = { url: 'https://example.com/mayfly', types: ['run.ended', 'run.dead-lettered'] };
+  const { id } = await ask('createWebhookEndpoint', {}, { body: wish });
+  await ask('listWebhookEndpoints');
+  await ask('getWebhookEndpoint', { id });
+  await ask('updateWebhookEndpoint', { id }, { body: { types: ['run.ended'] } });
+  await ask('rotateWebhookEndpoint', { id });
+  const endpoint = await mayfly().store.webhookEndpoints.get(id);
+  if (!endpoint) throw new Error('there is one');
+  const delivery = newDelivery(endedEvent(), endpoint, new Date().toISOString());
+  await mayfly().store.webhookDeliveries.create(delivery, delivery.createdAt);
+  await ask('listWebhookDeliveries', { id }, { query: '?limit=1' });
+  await ask('redeliverWebhook', { id, deliveryId: delivery.id });
+  await ask('recoverWebhooks', { id }, { body: { since: '2026-03-01T00:00:00Z' } });
+  await ask('deleteWebhookEndpoint', { id });
+}
+
 async function pools(): Promise<void> {
   const name = 'web';
   await ask('setPool', { name }, { body: { source: 'golden-debian12', min: 1, max: 2, memoryMib: 64 } });
@@ -399,6 +418,7 @@ beforeAll(async () => {
   await functions();
   await hooks();
   await secrets();
+  await webhooks();
   const wish = {
     name: 'web',
     source: 'golden-debian12',

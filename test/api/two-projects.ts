@@ -9,9 +9,11 @@ import { requestedBake } from '../../model/snapshots/baked-source.ts';
 import { newCapture } from '../../model/snapshots/capture.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
+import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import { bulkRecord, functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
 import { command, commandId, record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
+import { endedEvent, endpointId, endpointRecord } from '../store/webhook-records.ts';
 import { type Door, host } from './support.ts';
 
 /** The one whose things nobody else may see. */
@@ -24,7 +26,7 @@ export const ALPHAS_SOURCE = 'alpha.tools';
 export const ALPHAS_CONTEXT = 'a1'.repeat(32);
 export const ALPHAS_POOL = 'alphas-pool';
 
-const AT = '2026-01-01T00:00:00.000Z';
+export const AT = '2026-01-01T00:00:00.000Z';
 export const HOST = 'kvm-1';
 const source = (name: string, cloneable = true) => {
   return { name, cloneable, problem: null, cpus: 1, memoryMib: 64, diskBytes: 1 };
@@ -48,6 +50,8 @@ export interface World {
   runs: string[];
   hooks: string[];
   secretNames: string[];
+  endpoints: string[];
+  deliveries: string[];
   bulks: string[];
   serials: string[];
   keys: string[];
@@ -119,6 +123,12 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     await store.secrets.replace({ ...about, versions: [{ version: 1, createdBy: actor, createdAt: AT }] }, null);
     await store.secretValues.create({ project: ALPHA, name }, 'v', 'alphas-value');
   }
+  const endpoints = range(3).map((n) =>
+    endpointRecord({ id: endpointId(n), project: ALPHA, url: `https://alphas-${n}.example/`, createdBy: actor }),
+  );
+  for (const one of endpoints) await store.webhookEndpoints.create(one);
+  const deliveries = endpoints.map((one, n) => newDelivery(endedEvent(n, ALPHA), one, AT));
+  for (const one of deliveries) await store.webhookDeliveries.create(one, AT);
   await store.pools.put(poolOf(actor));
   for (const n of range(30)) await store.certificates.add(certificateOf(n, actor));
   await store.output.put(commandId(0), 'stdout', 0, { bytes: Buffer.from('alphas-output'), marks: [] });
@@ -159,6 +169,8 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     runs: alphasRuns.map(({ id }) => id),
     hooks: hooks.map(({ id }) => id),
     secretNames,
+    endpoints: endpoints.map(({ id }) => id),
+    deliveries: deliveries.map(({ id }) => id),
     bulks: bulks.map(({ id }) => id),
     serials,
     keys: keyIds,
@@ -168,6 +180,8 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
       ...playbooks.map(({ id }) => id),
       ...alphasRuns.map(({ id }) => id),
       ...hooks.map(({ id }) => id),
+      ...endpoints.map(({ id }) => id),
+      ...deliveries.map(({ id }) => id),
       ...bulks.map(({ id }) => id),
       ...keyIds,
       ...serials,

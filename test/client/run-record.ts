@@ -52,6 +52,7 @@ export const functionVersion: FunctionVersion = {
     result: { maxBytes: 10_485_760 },
     artifacts: { globs: ['**'], maxBytes: 1_073_741_824 },
     logBytes: 10_485_760,
+    destinations: { onSuccess: null, onFailure: null },
     retentionDays: 30,
   },
   createdBy,

@@ -7,11 +7,13 @@ import type { SecretRecord } from '../../model/secrets/secret.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { newCapture } from '../../model/snapshots/capture.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
+import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { Store } from '../../store/connect.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import { hostRecord } from '../support/host-record.ts';
 import { bulkRecord, functionRecord, functionVersion, runId, runRecord } from './run-records.ts';
 import { command, commandId, imageRecord, playbookRecord, record, sandboxId, snapshot, snapshotId } from './support.ts';
+import { endedEvent, endpointRecord } from './webhook-records.ts';
 
 type Parts = Omit<Store, 'ping' | 'close'>;
 /** A call of every method that there is: who adds one finds this file not to compile. */
@@ -143,6 +145,8 @@ const exposedPort: ExposedPort = {
   openedBy: { ...actor, project: 'default' },
   openedAt: at,
 };
+const endpoint = endpointRecord();
+const delivery = newDelivery(endedEvent(), endpoint, at);
 const hook: HookRecord = {
   id: 'hok-0123456789abcdef',
   project: 'default',
@@ -182,6 +186,7 @@ export function callsOf(store: Store): Calls {
   } = store;
   const { playbooks, playbookParts } = store;
   const { secrets, secretValues, secretUses, attemptSecrets } = store;
+  const { untoldRuns, webhookEndpoints, webhookDeliveries } = store;
   const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
   const { gatheredRuns } = store;
   const sent = async () => {
@@ -562,6 +567,42 @@ export function callsOf(store: Store): Calls {
       keep: () => attemptSecrets.keep(commandId(1), []),
       get: () => attemptSecrets.get(commandId(1)),
       remove: () => attemptSecrets.remove(commandId(1)),
+    },
+    untoldRuns: {
+      get: () => untoldRuns.get(runId(1)),
+      find: () => untoldRuns.find('2999', 10),
+      told: async () => {
+        const untold = await untoldRuns.get(runId(1));
+        if (untold) await untoldRuns.told({ ...untold, end: at, cleanup: at });
+      },
+    },
+    webhookEndpoints: {
+      create: () => webhookEndpoints.create(endpoint),
+      get: () => webhookEndpoints.get(endpoint.id),
+      list: () => webhookEndpoints.list('default'),
+      change: () => webhookEndpoints.change(endpoint.id, { failingSince: at }, { failingSince: null }),
+      disable: () => webhookEndpoints.disable(endpoint.id, 'failures', at),
+      untold: () => webhookEndpoints.untold(),
+      told: () => webhookEndpoints.told({ ...endpoint, disabledAt: at }),
+      remove: () => webhookEndpoints.remove(endpoint.id),
+    },
+    webhookDeliveries: {
+      create: () => webhookDeliveries.create(delivery, at),
+      get: () => webhookDeliveries.get(delivery.id),
+      list: () =>
+        Promise.all([
+          webhookDeliveries.list({ endpointId: endpoint.id, limit: 5 }),
+          webhookDeliveries.list({ endpointId: endpoint.id, state: 'failed', limit: 5 }),
+        ]),
+      begin: () => webhookDeliveries.begin(delivery, at, at),
+      settle: () => webhookDeliveries.settle(delivery.id, at, { state: 'delivered' }, null),
+      giveUp: () => webhookDeliveries.giveUp(endpoint.id, 'endpoint-disabled', at),
+      again: () => webhookDeliveries.again(delivery.id, at),
+      recover: () => webhookDeliveries.recover(endpoint.id, at, at),
+      toWake: () => webhookDeliveries.toWake('2999', 5),
+      woken: () => webhookDeliveries.woken({ id: delivery.id, wakeAt: at }, at),
+      prune: () => webhookDeliveries.prune(),
+      removeOf: () => webhookDeliveries.removeOf(endpoint.id),
     },
     imageContexts: {
       keep: () => imageContexts.keep(image.id, { archive: Buffer.from('x'), secrets: {} }),

@@ -63,6 +63,7 @@ export function functionVersion(changes: Partial<FunctionVersion['spec']> = {}):
       result: { maxBytes: 1_000 },
       artifacts: { globs: ['**'], maxBytes: 1_000 },
       logBytes: 1_000,
+      destinations: { onSuccess: null, onFailure: null },
       retentionDays: 30,
       ...changes,
     },

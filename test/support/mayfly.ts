@@ -23,10 +23,11 @@ import { LIVING_STATES, type SandboxRecord, type SandboxSpec } from '../../model
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 import { TemporalSagas } from '../../sagas/temporal-sagas.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
+import { AddressPolicy } from '../../webhooks/sending/address-policy.ts';
 import { bundleWorkflows } from '../../worker/bundle.ts';
 import { Closers } from '../../worker/config/closers.ts';
 import { type Config, readConfig } from '../../worker/config/config.ts';
-import { createControlWorker } from '../../worker/control.ts';
+import { createControlWorker, createDeliveryWorker, type DeliveryWorkerOptions } from '../../worker/control.ts';
 import type { HostMachine } from '../../worker/machine/host-machine.ts';
 import {
   dataConverterOf,
@@ -34,7 +35,7 @@ import {
   installationKeys,
   temporalClient,
 } from '../../worker/payloads/data-converter.ts';
-import { type RunningWorker, runWorker } from '../../worker/running-worker.ts';
+import { type RunningWorker, runWorkers } from '../../worker/running-worker.ts';
 import { connectTemporal, registerSearchAttributes } from '../../worker/servers/temporal.ts';
 import { requestIdOfClient } from '../../worker/tracing/request-id.ts';
 import { eventually } from './eventually.ts';
@@ -53,6 +54,8 @@ export class TestMayfly {
   readonly failpoints = Failpoints.parse(undefined);
   sagas: TemporalSagas;
   host: HostPart | null = null;
+  /** How webhooks are sent by the control worker that is started next. */
+  webhooks: Pick<DeliveryWorkerOptions, 'network' | 'plan'> = {};
   #control: RunningWorker | null = null;
   readonly #began = new Date();
 
@@ -141,8 +144,12 @@ export class TestMayfly {
     const ca = await UserCa.open(join(config.stateDir, 'control', 'ca'));
     const workflowBundle = await bundleWorkflows(new DefaultLogger('ERROR'));
     const { namespace } = this.client.options;
-    const options = { connection, namespace, dataConverter, store, ca, failpoints, workflowBundle };
-    this.#control = runWorker(await createControlWorker(options));
+    const options = { connection, namespace, dataConverter, store, failpoints };
+    const network = { policy: new AddressPolicy(config.webhookAllow) };
+    this.#control = runWorkers([
+      await createControlWorker({ ...options, ca, workflowBundle }),
+      await createDeliveryWorker({ ...options, network, ...this.webhooks }),
+    ]);
   }
 
   /** Until {@link startControl}. */

@@ -75,6 +75,11 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'receipts insert',
       'receipts remove',
     ],
+    'webhooks (activities/webhook/)': [
+      'webhookEndpoints update',
+      'webhookDeliveries insert',
+      'webhookDeliveries update',
+    ],
     'actions on many runs (activities/function/bulk.ts)': [
       'bulks update',
       'bulks remove',
@@ -152,6 +157,15 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'secretUses find',
       'receipts find',
       'receiptKeys find',
+    ],
+    'webhooks (api/webhooks/)': [
+      'webhookEndpoints find',
+      'webhookEndpoints insert',
+      'webhookEndpoints update',
+      'webhookEndpoints remove',
+      'webhookDeliveries find',
+      'webhookDeliveries update',
+      'webhookDeliveries remove',
     ],
     'actions on many runs (api/replays/)': ['bulks find', 'bulks insert', 'bulks update'],
     'sessions of MCP (api/mcp/)': [

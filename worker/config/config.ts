@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { isHostId } from '../../model/ids.ts';
+import { cidrProblem } from '../../webhooks/sending/address-policy.ts';
 import { problemOfIngress } from './ingress-site.ts';
 
 const optional = z
@@ -13,6 +14,17 @@ const absolute = optional.refine((path) => path === undefined || path.startsWith
 const MAX_DAYS = 36_500;
 const INGRESS_PORT = 7997;
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
+
+/** Between commas. */
+const listed = z
+  .string()
+  .default('')
+  .transform((text) =>
+    text
+      .split(',')
+      .map((name) => name.trim())
+      .filter(Boolean),
+  );
 
 /** Days, also parts of one; `forever` is null. */
 const days = (fallback: string) =>
@@ -29,15 +41,7 @@ const environment = z.object({
   MAYFLY_STATE_DIR: z.string().startsWith('/', 'give an absolute path').default('/var/lib/mayfly'),
   MAYFLY_API_ADDRESS: z.string().default('127.0.0.1'),
   MAYFLY_API_PORT: port(7999),
-  MAYFLY_API_NAMES: z
-    .string()
-    .default('')
-    .transform((text) =>
-      text
-        .split(',')
-        .map((name) => name.trim())
-        .filter(Boolean),
-    ),
+  MAYFLY_API_NAMES: listed,
   MAYFLY_INGRESS_ADDRESS: z.string().default('127.0.0.1'),
   MAYFLY_INGRESS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
   MAYFLY_INGRESS_URL: optional,
@@ -55,6 +59,12 @@ const environment = z.object({
   MAYFLY_ORPHAN_GRACE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(60),
   MAYFLY_RETENTION_DAYS: days('90'),
   MAYFLY_AUDIT_RETENTION_DAYS: days('forever'),
+  MAYFLY_WEBHOOK_ALLOW: listed.superRefine((cidrs, context) => {
+    for (const cidr of cidrs) {
+      const problem = cidrProblem(cidr);
+      if (problem !== null) context.addIssue({ code: 'custom', message: `${cidr} ${problem}` });
+    }
+  }),
   MAYFLY_PAYLOAD_KEY_FILE: absolute,
   MAYFLY_EXPORT_DIR: absolute,
   MAYFLY_FAILPOINTS: optional,
@@ -122,6 +132,8 @@ export interface Config {
   /** How often store, Temporal and hosts are compared, and how long what belongs to nobody is left alone. `@default` 60 s each */
   reconcile: { everyMs: number; graceMs: number };
   retention: RetentionSettings;
+  /** Networks, as CIDRs, in which webhooks may be sent besides what is reached at large. `@default` none */
+  webhookAllow: string[];
   /** The keys with which payloads in Temporal are encrypted, absolute. Undefined: `<stateDir>/control/payload.key`. */
   payloadKeyFile: string | undefined;
   failpoints: string | undefined;
@@ -163,6 +175,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       graceMs: values.MAYFLY_ORPHAN_GRACE_SECONDS * 1_000,
     },
     retention: retentionOf(values),
+    webhookAllow: values.MAYFLY_WEBHOOK_ALLOW,
     payloadKeyFile: values.MAYFLY_PAYLOAD_KEY_FILE,
     failpoints: values.MAYFLY_FAILPOINTS,
     logLevel: values.MAYFLY_LOG_LEVEL,

@@ -1,0 +1,142 @@
+import { redactText } from '../../model/redaction/redact.ts';
+import type { DeliveryAttempt, DeliveryRecord } from '../../model/webhooks/delivery.ts';
+import type { DeliveryPlan } from '../../model/webhooks/delivery-plan.ts';
+import type { DeliveryInput } from '../../model/webhooks/delivery-saga.ts';
+import { type EndpointRecord, validSecrets } from '../../model/webhooks/endpoint.ts';
+import { contentTypeOf } from '../../model/webhooks/event.ts';
+import type { Store } from '../../store/connect.ts';
+import type { Posted } from '../../webhooks/sending/post.ts';
+import type { PostOutcome } from '../../webhooks/sending/post-outcome.ts';
+import { signDelivery } from '../../webhooks/sign.ts';
+import type { Announcer } from './announcer.ts';
+import { EndpointHealth } from './endpoint-health.ts';
+import { InFlight } from './in-flight.ts';
+
+export interface DeliveryDeps {
+  store: Store;
+  announcer: Pick<Announcer, 'ofDisabling'>;
+  plan: DeliveryPlan;
+  send: (posted: Posted) => Promise<PostOutcome>;
+}
+
+/** How long after its time a delivery is looked at whose workflow is lost. Milliseconds. */
+const LOST_MS = 60_000;
+/** The last ones are kept of one that is sent again and again. */
+const MOST_ATTEMPTS = 100;
+/** What waits for an endpoint that was slowed down goes one after another. Milliseconds. */
+const MOST_SPREAD_MS = 30_000;
+const UNKNOWN = 'whoever sent it died before it wrote down what came of it: it is sent again under the same id';
+
+/** Requests to endpoints. */
+export function createDeliveryActivities({ store, announcer, plan, send }: DeliveryDeps) {
+  const { webhookDeliveries: deliveries, webhookEndpoints: endpoints } = store;
+  const inFlight = new InFlight();
+  const health = new EndpointHealth(store, plan, announcer);
+
+  /** @returns how long to wait before it may be sent; 0: it may be now. Milliseconds */
+  function toWait({ dueAt }: DeliveryRecord, { slowUntil }: EndpointRecord): number {
+    const now = Date.now();
+    const due = Math.max(0, Date.parse(dueAt ?? '') - now || 0);
+    const slow = Math.max(0, Date.parse(slowUntil ?? '') - now || 0);
+    return Math.max(due, slow > 0 ? slow + Math.random() * Math.min(slow, MOST_SPREAD_MS) : 0);
+  }
+
+  async function sent(delivery: DeliveryRecord, endpoint: EndpointRecord): Promise<{ pauseMs: number } | null> {
+    const begun = Date.now();
+    const at = iso(begun);
+    if (!(await deliveries.begin(delivery, at, iso(begun + LOST_MS)))) return { pauseMs: 1_000 };
+    const outcome = await send(requestOf(delivery, endpoint, begun));
+    const latencyMs = Date.now() - begun;
+    const tries = delivery.tries + 1;
+    const isGone = outcome.status === 410;
+    const pauseMs = outcome.isTaken || isGone ? null : plan.pauseMs(tries, outcome.retryAfterMs);
+    const nextAt = pauseMs === null ? null : iso(Date.now() + pauseMs);
+    const before = withUnknown(delivery);
+    const attempt = attemptOf(before.length + 1, at, latencyMs, outcome, endpoint, nextAt);
+    const attempts = [...before, attempt].slice(-MOST_ATTEMPTS);
+    const changes = { attempts, tries, dueAt: nextAt };
+    if (pauseMs !== null) {
+      await deliveries.settle(delivery.id, at, changes, iso(Date.now() + pauseMs + LOST_MS));
+    } else if (outcome.isTaken) {
+      await deliveries.settle(delivery.id, at, { ...changes, state: 'delivered', endedAt: iso(Date.now()) }, null);
+    } else {
+      const failure = isGone ? 'endpoint-gone' : 'attempts-used-up';
+      await deliveries.settle(
+        delivery.id,
+        at,
+        { ...changes, state: 'failed', failure, endedAt: iso(Date.now()) },
+        null,
+      );
+    }
+    await health.after(endpoint, delivery, outcome, { at, isLast: pauseMs === null });
+    return pauseMs === null ? null : { pauseMs };
+  }
+
+  return {
+    /**
+     * Makes the next attempt, if it is time for one.
+     * @returns when to look again; null: it was taken, or is given up
+     */
+    async attemptDelivery({ deliveryId }: DeliveryInput): Promise<{ pauseMs: number } | null> {
+      const delivery = await deliveries.get(deliveryId);
+      if (delivery?.state !== 'pending') return null;
+      const endpoint = await endpoints.get(delivery.endpointId);
+      if (!endpoint || endpoint.disabledAt !== null) {
+        const failure = endpoint?.disabledFor === 'gone' ? 'endpoint-gone' : 'endpoint-disabled';
+        await deliveries.giveUp(delivery.endpointId, failure, iso(Date.now()), delivery.id);
+        return null;
+      }
+      const pauseMs = toWait(delivery, endpoint) || inFlight.begin(endpoint.id, endpoint.failingSince !== null);
+      if (pauseMs > 0) return { pauseMs };
+      try {
+        return await sent(delivery, endpoint);
+      } finally {
+        inFlight.ended(endpoint.id);
+      }
+    },
+  };
+}
+
+export type DeliveryActivities = ReturnType<typeof createDeliveryActivities>;
+
+function requestOf({ id, body: text, format }: DeliveryRecord, endpoint: EndpointRecord, now: number): Posted {
+  const body = Buffer.from(text);
+  const [first = '', ...more] = validSecrets(endpoint, now).map(({ key }) => key);
+  const signed = signDelivery({ scheme: 'standard-webhooks' }, [first, ...more], { id, body, now });
+  const headers = { 'content-type': contentTypeOf(format), 'user-agent': 'Mayfly', ...Object.fromEntries(signed) };
+  return { url: endpoint.url, headers, body };
+}
+
+/** With the one of which nothing was written down. */
+function withUnknown({ attempts, sendingSince }: DeliveryRecord): DeliveryAttempt[] {
+  if (sendingSince === null) return attempts;
+  const n = (attempts.at(-1)?.n ?? 0) + 1;
+  const nothing = { latencyMs: null, status: null, answer: null, nextAt: sendingSince };
+  return [...attempts, { n, at: sendingSince, outcome: 'unknown', reason: UNKNOWN, ...nothing }];
+}
+
+function attemptOf(
+  n: number,
+  at: string,
+  latencyMs: number,
+  { isTaken, status, reason, answer }: PostOutcome,
+  { secrets }: EndpointRecord,
+  nextAt: string | null,
+): DeliveryAttempt {
+  const outcome = isTaken ? 'delivered' : 'failed';
+  return { n, at, outcome, latencyMs, status, reason, answer: textOf(answer, secrets), nextAt };
+}
+
+/** As a person reads it. It may echo what signed. */
+function textOf(answer: Uint8Array, secrets: EndpointRecord['secrets']): string | null {
+  if (answer.length === 0) return null;
+  const text = new TextDecoder()
+    .decode(answer)
+    .replaceAll(/[\p{Cc}\p{Cs}]/gu, (char) => (/[\n\t]/.test(char) ? char : '\ufffd'));
+  const masked = secrets.reduce((shown, { key }) => shown.replaceAll(key, '[redacted]'), text);
+  return redactText(masked);
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

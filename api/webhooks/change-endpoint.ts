@@ -1,0 +1,94 @@
+import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import { type EndpointRecord, validSecrets, type WebhookSignature } from '../../model/webhooks/endpoint.ts';
+import { newKeyPair, newSecret } from '../../webhooks/standard-key.ts';
+import type { RequestDeps } from '../http/context.ts';
+import type { ChangeEndpointRequest, CreateEndpointRequest } from './endpoint-schemas.ts';
+
+const { webhooks: limits } = LIMITS;
+const WORKING = { disabledAt: null, disabledFor: null, failingSince: null, slowUntil: null, slowed: 0 } as const;
+
+/** The endpoint that is asked for. */
+export function wantedEndpoint(id: string, createdBy: OwnedActor, request: CreateEndpointRequest): EndpointRecord {
+  const at = new Date().toISOString();
+  const { url, types, format, signature } = request;
+  return {
+    id,
+    project: createdBy.project,
+    url,
+    types: [...new Set(types)],
+    format,
+    signature,
+    secrets: [{ key: newKey(signature), until: null }],
+    ...WORKING,
+    createdBy,
+    createdAt: at,
+    updatedAt: at,
+  };
+}
+
+/** @throws MayflyError endpoints_full */
+export async function refuseUnlessRoom({ store }: RequestDeps): Promise<void> {
+  if ((await store.webhookEndpoints.list()).length >= limits.endpoints) throw full();
+}
+
+/** Records it; again, it is the one that is there. @throws MayflyError endpoints_full when others came first */
+export async function recordedEndpoint({ store }: RequestDeps, endpoint: EndpointRecord): Promise<EndpointRecord> {
+  if (!(await store.webhookEndpoints.create(endpoint))) {
+    return (await store.webhookEndpoints.get(endpoint.id)) ?? endpoint;
+  }
+  const place = (await store.webhookEndpoints.list()).findIndex(({ id }) => id === endpoint.id);
+  if (place < limits.endpoints) return endpoint;
+  await store.webhookEndpoints.remove(endpoint.id);
+  throw full();
+}
+
+/** @throws MayflyError endpoint_not_found */
+export async function requireEndpoint({ store }: Pick<RequestDeps, 'store'>, id: string): Promise<EndpointRecord> {
+  const found = await store.webhookEndpoints.get(id);
+  if (found) return found;
+  throw new MayflyError('endpoint_not_found', `There is no webhook endpoint ${id}.`);
+}
+
+/** One that is sent to again begins anew: what it has failed before does not count. @throws MayflyError endpoint_not_found */
+export async function changedEndpoint(
+  deps: RequestDeps,
+  { id, disabledAt: wasDisabled }: EndpointRecord,
+  { url, types, format, disabled }: ChangeEndpointRequest,
+): Promise<EndpointRecord> {
+  const at = new Date().toISOString();
+  const switched = disabled ? ({ disabledAt: wasDisabled ?? at, disabledFor: 'request' } as const) : WORKING;
+  await deps.store.webhookEndpoints.change(id, {
+    ...(url !== undefined && { url }),
+    ...(types !== undefined && { types: [...new Set(types)] }),
+    ...(format !== undefined && { format }),
+    ...(disabled !== undefined && switched),
+    updatedAt: at,
+  });
+  return requireEndpoint(deps, id);
+}
+
+/** Of two at once the later is the newest, and the other signs for as long. @throws MayflyError endpoint_not_found */
+export async function rotatedEndpoint(deps: RequestDeps, id: string): Promise<EndpointRecord> {
+  for (;;) {
+    const endpoint = await requireEndpoint(deps, id);
+    const now = Date.now();
+    const until = new Date(now + limits.rotationHours * 3_600_000).toISOString();
+    const before = validSecrets(endpoint, now).map((secret) => ({ ...secret, until: secret.until ?? until }));
+    const secrets = [{ key: newKey(endpoint.signature), until: null }, ...before].slice(0, limits.secrets);
+    const updatedAt = new Date(Math.max(now, Date.parse(endpoint.updatedAt) + 1)).toISOString();
+    const seen = { updatedAt: endpoint.updatedAt };
+    if (await deps.store.webhookEndpoints.change(id, { secrets, updatedAt }, seen)) {
+      return { ...endpoint, secrets, updatedAt };
+    }
+  }
+}
+
+function newKey(signature: WebhookSignature): string {
+  return signature === 'v1' ? newSecret() : newKeyPair().secretKey;
+}
+
+function full(): MayflyError {
+  return new MayflyError('endpoints_full', `The project has ${limits.endpoints} webhook endpoints.`);
+}

@@ -1,0 +1,37 @@
+import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
+import { eventsOfEnd, type WebhookEvent } from '../../model/webhooks/event.ts';
+import { runRecord } from './run-records.ts';
+
+const at = '2026-01-01T00:00:00.000Z';
+
+export function endpointId(n: number): string {
+  return `whe-${String(n).padStart(16, '0')}`;
+}
+
+export function endpointRecord(changes: Partial<EndpointRecord> = {}): EndpointRecord {
+  return {
+    id: endpointId(1),
+    project: 'default',
+    url: 'https://example.com/mayfly',
+    types: ['run.ended'],
+    format: 'standard',
+    signature: 'v1',
+    secrets: [{ key: `whsec_${Buffer.alloc(32, 7).toString('base64')}`, until: null }],
+    disabledAt: null,
+    disabledFor: null,
+    failingSince: null,
+    slowUntil: null,
+    slowed: 0,
+    createdBy: { apiKeyId: '0123456789ab', agentId: null, project: 'default' },
+    createdAt: at,
+    updatedAt: at,
+    ...changes,
+  };
+}
+
+/** A run has ended. */
+export function endedEvent(n = 1, project = 'default'): WebhookEvent {
+  const [event] = eventsOfEnd(runRecord(n, { project, state: 'ended', outcome: 'succeeded', endedAt: at }));
+  if (!event) throw new Error('a run that ended is to be told of');
+  return event;
+}

@@ -1,0 +1,35 @@
+import { condition, continueAsNew, defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
+import type { DeliveryActivities } from '../../activities/webhook/deliver.ts';
+import { type DeliveryInput, LOOK_AT_DELIVERY, WEBHOOK_QUEUE } from '../../model/webhooks/delivery-saga.ts';
+import { shallContinue } from '../saga/continuing.ts';
+
+const look = defineSignal(LOOK_AT_DELIVERY);
+
+const { attemptDelivery } = proxyActivities<DeliveryActivities>({
+  taskQueue: WEBHOOK_QUEUE,
+  startToCloseTimeout: '60s',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '500ms', maximumInterval: '10s' },
+});
+
+/**
+ * Sends one event to one endpoint:
+ *
+ *   attempt → it was taken, or is given up
+ *      └→ pause, which ends when somebody wants it sent now → attempt …
+ *
+ * When the next attempt is made is in the record. So one whose workflow was lost is begun again, and goes on.
+ */
+export async function delivery({ deliveryId }: DeliveryInput): Promise<void> {
+  let isTold = false;
+  setHandler(look, () => {
+    isTold = true;
+  });
+  for (;;) {
+    isTold = false;
+    const next = await attemptDelivery({ deliveryId });
+    if (next === null && !isTold) return;
+    if (shallContinue()) return continueAsNew<typeof delivery>({ deliveryId });
+    if (next !== null) await condition(() => isTold, next.pauseMs);
+  }
+}
