@@ -6,6 +6,7 @@ import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
 import { createAttemptActivities } from './function/attempt.ts';
 import { createDispatchActivities } from './function/dispatch.ts';
+import { type AcceptEvent, createScheduledActivities } from './function/scheduled.ts';
 import { createImageActivities } from './image/image.ts';
 import { createPlaybookActivities } from './playbook/playbook.ts';
 import { createGivingWayActivities, GivingWay } from './pool/giving-way.ts';
@@ -35,6 +36,9 @@ export interface ControlDeps {
   store: Store;
   ca: UserCa;
   reconciliation: Reconciliation;
+  acceptEvent: AcceptEvent;
+  /** SHA-256, hex. */
+  digestOf: (text: string) => string;
 }
 
 /** Every activity of the control queue: the store and the user CA. */
@@ -55,6 +59,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createTemplateRecordActivities(deps),
     ...createDispatchActivities(deps),
     ...createAttemptActivities(deps),
+    ...createScheduledActivities(deps),
     ...createImageActivities(deps),
     ...createPlaybookActivities(deps),
     ...createSandboxReconcileActivities(deps),

@@ -54,6 +54,7 @@ import { pauseRoutes } from './sandboxes/pause.ts';
 import { sandboxEventRoutes } from './sandboxes/sandbox-events.ts';
 import { sandboxRoutes } from './sandboxes/sandboxes.ts';
 import { usageRoutes } from './sandboxes/usage.ts';
+import { scheduleRoutes } from './schedules/schedules.ts';
 import { restoreRoutes } from './snapshots/restore.ts';
 import { snapshotRoutes } from './snapshots/snapshots.ts';
 import { captureRoutes } from './sources/captures.ts';
@@ -118,6 +119,7 @@ export function createApp(deps: AppDeps): App {
   triggerRoutes(app, acceptance);
   runRoutes(app);
   hookRoutes(app);
+  scheduleRoutes(app);
   hookDoorRoutes(app, deps, acceptance);
   keyRoutes(app);
   projectRoutes(app, deps);

@@ -56,6 +56,7 @@ export function createCommands(io: Io) {
       source: async () => (await import('./source/commands.ts')).sourceCommand(io),
       image: async () => (await import('./image/commands.ts')).imageCommand(io),
       function: async () => (await import('./function/commands.ts')).functionCommand(io),
+      schedule: async () => (await import('./schedule/commands.ts')).scheduleCommand(io),
       mcp: async () => (await import('./mcp.ts')).mcpCommand(io),
       serve: async () => (await import('./serve.ts')).serveCommand(io),
       completion: async () => (await import('./completion.ts')).completionCommand(io, () => root),

@@ -22,6 +22,7 @@ import { Commands } from './sandbox/commands.ts';
 import { Desktop } from './sandbox/desktop.ts';
 import { Files } from './sandbox/files.ts';
 import { Ports } from './sandbox/ports.ts';
+import { Schedules } from './schedules.ts';
 import { Snapshots } from './snapshots.ts';
 import { type Source, Sources } from './sources.ts';
 import { Templates } from './templates.ts';
@@ -128,6 +129,8 @@ export class MayflyClient {
   readonly functions: Functions;
   /** Events that they run for. */
   readonly runs: Runs;
+  /** Times at which functions run. */
+  readonly schedules: Schedules;
   /** Sandboxes that are kept ready. */
   readonly pools: Pools;
   /** Requests that wait for somebody's leave, and the policy that asks for it. */
@@ -151,6 +154,7 @@ export class MayflyClient {
     this.playbooks = new Playbooks(this.#transport);
     this.functions = new Functions(this.#transport);
     this.runs = new Runs(this.#transport);
+    this.schedules = new Schedules(this.#transport);
     this.pools = new Pools(this.#transport);
     this.approvals = new Approvals(this.#transport);
     this.projects = new Projects(this.#transport);

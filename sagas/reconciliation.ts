@@ -8,12 +8,13 @@ import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
 import { readable } from '../model/sagas/readable.ts';
 import { RECONCILER } from '../model/sagas/reconcile.ts';
 import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../model/sandbox/command.ts';
+import type { Actor } from '../model/sandbox/sandbox.ts';
 import type { DeleteSourceInput } from '../model/snapshots/baked-source.ts';
 import type { CaptureInput } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { TemplateInput, TemplateWish } from '../model/templates/template-saga.ts';
-import { ensureDispatcher, startRun } from './functions.ts';
+import { cancelRun, ensureDispatcher, startRun } from './functions.ts';
 import { deleteSnapshot, operate, operated } from './operations.ts';
 import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
@@ -149,6 +150,11 @@ export class Reconciliation {
   /** Begins an admitted run, or goes on with it, unless it runs. */
   async startRun(input: RunInput): Promise<void> {
     await startRun(this.client, input);
+  }
+
+  /** Returns when Temporal has the wish, or nothing runs that could be cancelled. */
+  async cancelRun(runId: string, actor: Actor): Promise<void> {
+    await cancelRun(this.client, runId, actor);
   }
 
   /** Has the queue of a function looked at, unless somebody does. */

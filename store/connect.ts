@@ -46,6 +46,8 @@ import { MeasuredDisks } from './sandboxes/measured-disks.ts';
 import { PoolMembers } from './sandboxes/pool-members.ts';
 import { ReconciledThings } from './sandboxes/reconciled.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
+import { ScheduleTimes } from './schedules/schedule-times.ts';
+import { Schedules } from './schedules/schedules.ts';
 import type { StoreKeys } from './sealed/seal.ts';
 import { Sealing } from './sealed/sealing.ts';
 import { BakedSources } from './snapshots/baked-sources.ts';
@@ -91,6 +93,8 @@ export interface Store {
   functionVersions: FunctionVersions;
   functionFiles: FunctionFiles;
   hooks: Hooks;
+  schedules: Schedules;
+  scheduleTimes: ScheduleTimes;
   runs: Runs;
   runQueue: RunQueue;
   runContents: RunContents;
@@ -175,6 +179,8 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     functionVersions: new FunctionVersions(connection, sealing),
     functionFiles: new FunctionFiles(connection, sealing),
     hooks: new Hooks(connection, sealing),
+    schedules: new Schedules(connection, sealing),
+    scheduleTimes: new ScheduleTimes(connection, sealing),
     runs: new Runs(connection, sealing),
     runQueue: new RunQueue(connection, sealing),
     runContents: new RunContents(connection, sealing),

@@ -29,6 +29,8 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   playbooks: [{ project: 1, ...NEWEST_FIRST }, { state: 1 }],
   functions: [{ state: 1 }],
   hooks: [{ project: 1, function: 1 }],
+  schedules: [{ lookAt: 1 }, { project: 1, function: 1 }],
+  scheduleTimes: [{ removeAfter: 1 }],
   functionVersions: [{ files: 1 }],
   runs: [
     { project: 1, acceptedAt: -1, _id: -1 },

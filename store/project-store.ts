@@ -210,6 +210,17 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         own(await store.hooks.get(id)) !== null && store.hooks.change(id, changes),
       remove: async (id: string) => own(await store.hooks.get(id)) !== null && store.hooks.remove(id),
     },
+    schedules: {
+      get: (name: string) => store.schedules.get({ project, name }),
+      list: () => store.schedules.list(project),
+      create: store.schedules.create.bind(store.schedules),
+      change: (name: string, ...changes: Rest<typeof store.schedules.change>) =>
+        store.schedules.change({ project, name }, ...changes),
+      ask: (name: string, ...asked: Rest<typeof store.schedules.ask>) =>
+        store.schedules.ask({ project, name }, ...asked),
+      times: (name: string, ...query: Rest<typeof store.scheduleTimes.list>) =>
+        store.scheduleTimes.list({ project, name }, ...query),
+    },
     runs: {
       accept: store.runs.accept.bind(store.runs),
       get: async (id: string) => own(await store.runs.get(id)),

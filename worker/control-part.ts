@@ -1,9 +1,11 @@
 import { join } from 'node:path';
 import { DefaultLogger } from '@temporalio/worker';
 import type { Logger } from 'pino';
+import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { repeating } from '../host/os/repeating.ts';
 import { Reconciliation } from '../sagas/reconciliation.ts';
+import { ScheduleEngine } from '../sagas/schedules.ts';
 import { connectStore, type Store } from '../store/connect.ts';
 import { auditAccess } from './audit/audit-access.ts';
 import { NOTE_EVERY_MS, RegisterWatch } from './audit/register-watch.ts';
@@ -16,6 +18,7 @@ import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
 import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from './upkeep/run-queues.ts';
+import { LOOK_AT_SCHEDULES_EVERY_MS, ScheduleKeeper } from './upkeep/schedules.ts';
 import { APPEND_WAITING_EVERY_MS, WaitingAudit } from './upkeep/waiting-audit.ts';
 
 /** Entries live 24 h (model/limits.ts), so an hour more of one is nothing. Milliseconds. */
@@ -64,6 +67,15 @@ export async function startControlPart({
     'queues of functions',
     repeating(() => queues.look(), LOOK_AT_QUEUES_EVERY_MS),
   );
+  const schedules = new ScheduleKeeper(store, new ScheduleEngine(client), logger);
+  closers.add(
+    'schedules of functions',
+    repeating(() => schedules.look(), LOOK_AT_SCHEDULES_EVERY_MS),
+  );
+  closers.add(
+    'times of the past',
+    repeating(() => schedules.removePast(), PRUNE_EVERY_MS),
+  );
   closers.add(
     'runs of the past',
     repeating(() => queues.removePast(), PRUNE_EVERY_MS),
@@ -79,9 +91,21 @@ export async function startControlPart({
     await stopWatch();
     await registerWatch.look();
   });
+  const schemas = new InputSchemas();
+  closers.add('schemas of functions', () => schemas.close());
   const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'), tracing.workflowModules);
   const worker = runWorker(
-    await createControlWorker({ connection, namespace, dataConverter, store, ca, failpoints, workflowBundle, tracing }),
+    await createControlWorker({
+      connection,
+      namespace,
+      dataConverter,
+      store,
+      ca,
+      schemas,
+      failpoints,
+      workflowBundle,
+      tracing,
+    }),
   );
   closers.add(
     'control worker',

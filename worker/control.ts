@@ -1,6 +1,9 @@
 import type { DataConverter } from '@temporalio/common';
 import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
 import { type ControlDeps, createControlActivities } from '../activities/control.ts';
+import type { AcceptEvent } from '../activities/function/scheduled.ts';
+import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
+import { acceptEvent, sha256 } from '../api/runs/accept-event.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { Reconciliation } from '../sagas/reconciliation.ts';
@@ -13,7 +16,7 @@ import { STOP_MS } from './stop-watch.ts';
 import { requestIdOfActivity } from './tracing/request-id.ts';
 import type { Tracing } from './tracing/tracing.ts';
 
-export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation'> {
+export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation' | 'acceptEvent' | 'digestOf'> {
   connection: NativeConnection;
   namespace: string;
   dataConverter: DataConverter;
@@ -21,6 +24,8 @@ export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation'
   failpoints: Failpoints;
   /** `@default` none */
   tracing?: Tracing;
+  /** `@default` its own */
+  schemas?: InputSchemas;
   /** `@default` CONTROL_QUEUE */
   taskQueue?: string;
 }
@@ -29,13 +34,15 @@ export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation'
 export function createControlWorker(options: ControlWorkerOptions): Promise<Worker> {
   const { connection, namespace, dataConverter, workflowBundle, failpoints, tracing } = options;
   const reconciliation = new Reconciliation(temporalClient({ connection, namespace, dataConverter }));
+  const schemas = options.schemas ?? new InputSchemas();
+  const accept: AcceptEvent = (store, target, arrival) => acceptEvent(store, schemas, target, arrival);
   return Worker.create({
     connection,
     namespace,
     dataConverter,
     taskQueue: options.taskQueue ?? CONTROL_QUEUE,
     workflowBundle,
-    activities: createControlActivities({ ...options, reconciliation }),
+    activities: createControlActivities({ ...options, reconciliation, acceptEvent: accept, digestOf: sha256 }),
     interceptors: {
       activity: [
         requestIdOfActivity,

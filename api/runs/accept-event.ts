@@ -6,6 +6,7 @@ import { valueAt } from '../../model/functions/json-pointer.ts';
 import { type RunRecord, runIdOf } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { ScheduledFor } from '../../model/schedules/schedule.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import type { InputSchemas } from '../functions/schema/input-schemas.ts';
 import type { KnownFunction } from './known-functions.ts';
@@ -23,6 +24,8 @@ export interface Arrival {
   /** SHA-256 of what was sent, hex. */
   digest: string;
   delaySeconds?: number | undefined;
+  /** `@default` of no schedule */
+  schedule?: ScheduledFor | undefined;
   actor: OwnedActor;
 }
 
@@ -101,7 +104,7 @@ function conflictOf({ by }: Sameness, { id }: RunRecord): MayflyError {
 function runOf(
   id: string,
   { record, version }: KnownFunction,
-  { event, digest, sameness, delaySeconds = 0, actor }: Arrival,
+  { event, digest, sameness, delaySeconds = 0, schedule, actor }: Arrival,
   { keys, dedupe, epoch }: Pick<RunRecord, 'keys' | 'dedupe' | 'epoch'>,
 ): RunRecord {
   const now = Date.now();
@@ -133,6 +136,7 @@ function runOf(
     expiresAt: after(due, version.spec.maxEventAgeSeconds * 1_000),
     updatedAt: at,
     retentionDays: version.spec.retentionDays,
+    schedule: schedule ?? null,
     createdBy: actor,
   };
 }

@@ -75,6 +75,10 @@ export const runAnswer = z
       })
       .nullable(),
     artifacts: z.array(z.object({ path: z.string(), bytes: z.int(), digest: z.string() })),
+    schedule: z
+      .object({ name: z.string(), nominalAt: instant })
+      .nullable()
+      .openapi({ description: 'Which time of which schedule it is of' }),
     createdBy: actor,
     cancelledBy: actor.nullable(),
     acceptedAt: instant,

@@ -28,6 +28,7 @@ export type {
 } from '../run-shapes.ts';
 export type { Command, CommandOutput, RunCommand } from '../sandbox/commands.ts';
 export type { Content, FileContent, FileEntry, GuestPath, WriteOptions } from '../sandbox/files.ts';
+export type { NextTime, Schedule, ScheduleTime, SetSchedule } from '../schedules.ts';
 export type { ForkSandbox, RestoreSandbox, Snapshot, TakeSnapshot } from '../snapshots.ts';
 export { Mayfly } from './mayfly.ts';
 export type { RunningCommand } from './running-command.ts';

@@ -10,6 +10,8 @@ export interface RunInput {
   project: string;
   function: string;
   actor: Actor;
+  /** The workflow of its schedule, which is told when nothing of it is left. `@default` none */
+  scheduledBy?: string;
   /** `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
 }
@@ -17,8 +19,9 @@ export interface RunInput {
 /** Signal with an {@link Actor}: it is undone, or its process ended; what has ended is as it ended. */
 export const CANCEL_RUN = 'cancelRun';
 
-export function runInputOf({ id, project, function: name, createdBy }: RunRecord): RunInput {
-  return { runId: id, project, function: name, actor: createdBy };
+export function runInputOf({ id, project, function: name, schedule, createdBy }: RunRecord): RunInput {
+  const input = { runId: id, project, function: name, actor: createdBy };
+  return schedule ? { ...input, scheduledBy: schedule.workflowId } : input;
 }
 
 export function runWorkflowIdOf(runId: string): string {

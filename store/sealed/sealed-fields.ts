@@ -22,6 +22,8 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   functionVersions: ['spec'],
   functionFiles: ['bytes'],
   hooks: ['secrets', 'filter'],
+  schedules: ['event'],
+  scheduleTimes: ['detail'],
   runs: ['failure', 'event', 'eventJson', 'keys', 'attempts', 'result', 'artifacts'],
   runContents: ['bytes'],
   commands: ['spec', 'failure.message', 'reason'],

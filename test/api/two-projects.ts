@@ -11,6 +11,7 @@ import type { TemplateRecord } from '../../model/templates/template.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import { functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
+import { scheduleRecord } from '../store/schedule-records.ts';
 import { command, commandId, record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
 import { type Door, host } from './support.ts';
 
@@ -47,6 +48,7 @@ export interface World {
   functions: string[];
   runs: string[];
   hooks: string[];
+  schedules: string[];
   serials: string[];
   keys: string[];
   /** All of it that an answer to somebody else may not have. */
@@ -109,6 +111,11 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
   for (const one of alphasRuns) await store.runs.accept(one, Buffer.from('"alphas-event"'));
   const hooks = range(5).map((n) => hookOf(n, functions[n] ?? '', actor));
   for (const one of hooks) await store.hooks.create(one);
+  const schedules = range(3).map((n) => `alphas-schedule-${n}`);
+  for (const name of schedules) {
+    const of = { project: ALPHA, name, function: functions[0] ?? '', createdBy: actor };
+    await store.schedules.create(scheduleRecord(of));
+  }
   await store.pools.put(poolOf(actor));
   for (const n of range(30)) await store.certificates.add(certificateOf(n, actor));
   await store.output.put(commandId(0), 'stdout', 0, { bytes: Buffer.from('alphas-output'), marks: [] });
@@ -148,6 +155,7 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     functions,
     runs: alphasRuns.map(({ id }) => id),
     hooks: hooks.map(({ id }) => id),
+    schedules,
     serials,
     keys: keyIds,
     secrets: [

@@ -61,6 +61,17 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runContents find',
       'runContents remove',
     ],
+    'schedules (activities/function/scheduled.ts, worker/upkeep/schedules.ts)': [
+      'schedules update',
+      'schedules remove',
+      'scheduleTimes find',
+      'scheduleTimes insert',
+      'scheduleTimes update',
+      'scheduleTimes remove',
+      'runs insert',
+      'runContents insert',
+      'runContents update',
+    ],
     'running sources (activities/source/)': ['captures insert', 'captures update', 'sources insert', 'sources update'],
   },
   host: {
@@ -123,6 +134,7 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runContents insert',
       'runContents update',
     ],
+    'schedules (api/schedules/)': ['schedules find', 'schedules insert', 'schedules update', 'scheduleTimes find'],
     'sessions of MCP (api/mcp/)': [
       'mcpSessions find',
       'mcpSessions insert',

@@ -6,6 +6,7 @@ import {
   type NextOfRun,
   type RunInput,
 } from '../../model/functions/run-saga.ts';
+import { RUN_OVER } from '../../model/schedules/schedule-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import type { TaskSandbox } from '../source/task-sandbox.ts';
 import { attempt, attemptSandbox, type Ended, neverBegan } from './attempt.ts';
@@ -25,13 +26,14 @@ export async function run(input: RunInput): Promise<void> {
   const life = new RunLife(input);
   for (;;) {
     const begun = await controlUntilDone.beginAttempt({ runId });
-    if (!begun) return;
+    if (!begun) return tellSchedule(input);
     life.cancelledBy ??= begun.cancelledBy ?? null;
     const next = await CancellationScope.nonCancellable(() => attempted(life, begun));
     if (next.step !== 'retry') break;
     await life.pause(next.pauseMs);
   }
   await tellDispatcher(input);
+  await tellSchedule(input);
 }
 
 async function attempted(life: RunLife, begun: BegunAttempt): Promise<NextOfRun> {
@@ -57,5 +59,15 @@ async function tellDispatcher({ project, function: name }: RunInput): Promise<vo
     await getExternalWorkflowHandle(dispatcherWorkflowIdOf({ project, name })).signal<[]>(LOOK);
   } catch (error) {
     log.debug('no dispatcher to tell', { name, why: String(error) });
+  }
+}
+
+/** The next of its schedule may begin. One that is not told looks by itself. */
+async function tellSchedule({ runId, scheduledBy }: RunInput): Promise<void> {
+  if (scheduledBy === undefined) return;
+  try {
+    await getExternalWorkflowHandle(scheduledBy).signal<[]>(RUN_OVER);
+  } catch (error) {
+    log.debug('no schedule to tell', { runId, why: String(error) });
   }
 }
