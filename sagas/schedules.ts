@@ -11,6 +11,7 @@ import {
 } from '@temporalio/client';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { readable } from '../model/sagas/readable.ts';
+import { namedTimes } from '../model/schedules/clock-changes.ts';
 import { readCron } from '../model/schedules/cron.ts';
 import type { Counted } from '../model/schedules/lost-times.ts';
 import { everySeconds, type Overlap, type ScheduleAsk, type ScheduleRecord } from '../model/schedules/schedule.ts';
@@ -20,7 +21,7 @@ import {
   scheduleIdOf,
   timeOfWorkflow,
 } from '../model/schedules/schedule-saga.ts';
-import { type Times, timesAfterGaps } from '../model/schedules/times.ts';
+import type { Times } from '../model/schedules/times.ts';
 import { zoneOf } from '../model/schedules/zone.ts';
 
 type ScheduleRef = Pick<ScheduleRecord, 'project' | 'name'>;
@@ -28,6 +29,8 @@ type ScheduleRef = Pick<ScheduleRecord, 'project' | 'name'>;
 /** What Temporal has of a schedule. Times are ISO 8601. */
 export interface KnownSchedule {
   revision: number;
+  /** Changes of the clocks until then are known to it. */
+  until: string;
   isPaused: boolean;
   createdAt: string;
   /** The first that it has not looked at; null: there is none. */
@@ -46,8 +49,6 @@ const OVERLAP: Readonly<Record<Overlap, ScheduleOverlapPolicy>> = {
   'cancel-other': ScheduleOverlapPolicy.CANCEL_OTHER,
   'allow-all': ScheduleOverlapPolicy.ALLOW_ALL,
 };
-/** For so long gaps of zones are known to Temporal; it is told of more by any change. Milliseconds: 20 years. */
-const GAPS_MS = 20 * 366 * 86_400_000;
 
 /** The schedules in Temporal. Each of these may be done again, by any number of processes. */
 export class ScheduleEngine {
@@ -63,9 +64,10 @@ export class ScheduleEngine {
     }
   }
 
-  /** @param since times since then are run at once, which have passed already */
-  async create(record: ScheduleRecord, since: Date): Promise<void> {
-    const backfill = [{ start: since, end: new Date(), overlap: OVERLAP[record.overlap] }];
+  /** @param passed times that are run at once: the first and the last; null: none. Milliseconds since 1970 */
+  async create(record: ScheduleRecord, passed: { from: number; to: number } | null): Promise<void> {
+    const overlap = OVERLAP[record.overlap];
+    const backfill = passed ? [{ start: new Date(passed.from), end: new Date(passed.to), overlap }] : [];
     const wished = optionsOf(record);
     try {
       await this.client.schedule.create({
@@ -104,10 +106,16 @@ export class ScheduleEngine {
 
 function optionsOf(record: ScheduleRecord) {
   const { project, name, revision, jitterSeconds, startAt, endAt } = record;
-  const input: ScheduledInput = { project, name, revision };
+  const now = Date.now();
+  const input: ScheduledInput = {
+    project,
+    name,
+    revision,
+    until: new Date(namedTimes(record, now).until).toISOString(),
+  };
   return {
     spec: {
-      ...temporalTimes(record, Date.now()),
+      ...temporalTimes(record, now),
       ...(jitterSeconds > 0 && { jitter: jitterSeconds * 1_000 }),
       ...(startAt !== null && { startAt: new Date(startAt) }),
       ...(endAt !== null && { endAt: new Date(endAt) }),
@@ -130,7 +138,10 @@ function optionsOf(record: ScheduleRecord) {
 }
 
 /** The times as Temporal matches them: of its clocks' fields all have to match, so days of either kind are two calendars. */
-export function temporalTimes(times: Times, now: number): Pick<TemporalSpec, 'calendars' | 'intervals' | 'timezone'> {
+export function temporalTimes(
+  times: Times,
+  now: number,
+): Pick<TemporalSpec, 'calendars' | 'skip' | 'intervals' | 'timezone'> {
   if (times.every !== null) return { intervals: [{ every: (everySeconds(times.every) ?? 1) * 1_000 }] };
   const cron = readCron(times.cron ?? '');
   if ('problem' in cron) return {};
@@ -144,13 +155,44 @@ export function temporalTimes(times: Times, now: number): Pick<TemporalSpec, 'ca
         { ...clock, ...ofWeek },
       ]
     : [{ ...clock, ...ofMonth, ...ofWeek }];
-  const afterGaps = timesAfterGaps(times, now, now + GAPS_MS).map((wall): CalendarSpec => {
-    const month = nameOfMonth(wall.getUTCMonth() + 1);
-    const date = { year: wall.getUTCFullYear(), month, dayOfMonth: wall.getUTCDate() };
-    return { ...date, hour: wall.getUTCHours(), minute: wall.getUTCMinutes(), second: 0 };
-  });
-  return { calendars: [...calendars, ...afterGaps], timezone: zoneOf(times.timeZone) ?? 'UTC' };
+  const { repeated, days, instants } = namedTimes(times, now);
+  return {
+    calendars: [...calendars, ...days.map((day) => ({ ...clock, ...dateOf(new Date(day)) }))],
+    skip: repeated.flatMap(({ from, to }) => calendarsBetween(from, to)),
+    intervals: instants.map(onceAt),
+    timezone: zoneOf(times.timeZone) ?? 'UTC',
+  };
 }
+
+/** What clocks show from one time until another, which is not among them: whole minutes, an hour a calendar. */
+function calendarsBetween(from: number, to: number): CalendarSpec[] {
+  const calendars: CalendarSpec[] = [];
+  for (let hour = Math.floor(from / HOUR_MS) * HOUR_MS; hour < to; hour += HOUR_MS) {
+    const wall = new Date(hour);
+    const first = Math.max(0, (from - hour) / MINUTE_MS);
+    calendars.push({
+      ...dateOf(wall),
+      hour: wall.getUTCHours(),
+      minute: { start: first, end: Math.min(59, (to - hour) / MINUTE_MS - 1) },
+      second: 0,
+    });
+  }
+  return calendars;
+}
+
+function dateOf(wall: Date) {
+  const month = nameOfMonth(wall.getUTCMonth() + 1);
+  return { year: wall.getUTCFullYear(), month, dayOfMonth: wall.getUTCDate() };
+}
+
+/** Also 40 years before and after: that is no time of any schedule. */
+function onceAt(at: number) {
+  return { every: ONCE_MS, offset: at % ONCE_MS };
+}
+
+const [MINUTE_MS, HOUR_MS] = [60_000, 3_600_000];
+/** Milliseconds: 40 years. */
+const ONCE_MS = 40 * 366 * 86_400_000;
 
 function nameOfMonth(month: number) {
   return MONTHS.slice(month - 1, month);
@@ -172,6 +214,7 @@ function knownOf({ action, state, info, raw }: ScheduleDescription): KnownSchedu
   const workflows = [...info.runningActions, ...info.recentActions.map(({ action: begun }) => begun)];
   return {
     revision: input?.revision ?? 0,
+    until: input?.until ?? '',
     isPaused: state.paused,
     createdAt: info.createdAt.toISOString(),
     nextAt: info.nextActionTimes[0]?.toISOString() ?? null,

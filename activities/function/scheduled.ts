@@ -6,6 +6,7 @@ import type { FunctionRecord, FunctionVersion } from '../../model/functions/func
 import { type RunRecord, UNDER_WAY } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import { meantTime } from '../../model/schedules/clock-changes.ts';
 import {
   type MissedReason,
   type ScheduleAsk,
@@ -129,12 +130,14 @@ export function createScheduledActivities({ store, reconciliation, acceptEvent, 
     return { time, eventId: `${record.name}/${isFirst ? time.localTime : new Date(time.at).toISOString()}` };
   }
 
-  /** Whether a later time wants this one's run to end: one that the clocks have again does not. */
+  /** Whether a later time, or somebody, wants this one's run to end: one that the clocks have again does not. */
   function isToEnd(record: ScheduleRecord | null, workflowId: string): boolean {
-    const at = Date.parse(timeOfWorkflow(workflowId) ?? '');
-    if (!record || Number.isNaN(at)) return true;
-    const later = [...timesBetween(record, at, Date.now())].filter(({ dst, isRun }) => isRun || dst === 'repeat');
-    return later.length === 0 || later.some(({ isRun }) => isRun) || Object.keys(record.asks).length > 0;
+    const fired = Date.parse(timeOfWorkflow(workflowId) ?? '');
+    if (!record || Number.isNaN(fired)) return true;
+    const at = meantTime(record, fired);
+    if (Object.values(record.asks).some(({ isSent }) => isSent)) return true;
+    for (const { isRun } of timesBetween(record, at, Date.now())) if (isRun) return true;
+    return false;
   }
 
   async function cancel({ id, createdBy, retentionDays }: RunRecord): Promise<void> {
@@ -152,7 +155,7 @@ export function createScheduledActivities({ store, reconciliation, acceptEvent, 
       const record = await store.schedules.get({ project, name });
       const at = timeOfWorkflow(workflowId);
       if (!record || record.deletedAt !== null || at === null) return { runId: null };
-      const due = await dueOf(record, Date.parse(at), workflowId);
+      const due = await dueOf(record, meantTime(record, Date.parse(at)), workflowId);
       if (!due) return { runId: null };
       if ('missed' in due) {
         await noted(record, due.time, { reason: due.missed });

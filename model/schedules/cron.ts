@@ -68,6 +68,13 @@ export function readCron(text: string): Cron | { problem: string } {
   return isNever(cron) ? { problem: 'never fires: no month that it names has such a day' } : cron;
 }
 
+/** @param date what its UTC says is taken */
+export function isDayOf({ months, daysOfMonth, daysOfWeek, isEither }: Cron, date: Date): boolean {
+  if (!months.includes(date.getUTCMonth() + 1)) return false;
+  const [ofMonth, ofWeek] = [daysOfMonth.includes(date.getUTCDate()), daysOfWeek.includes(date.getUTCDay())];
+  return isEither ? ofMonth || ofWeek : ofMonth && ofWeek;
+}
+
 function isNever({ daysOfMonth, months, isEither }: Cron): boolean {
   if (isEither) return false;
   return months.every((month) => (daysOfMonth[0] ?? 0) > (DAYS_OF_MONTHS[month - 1] ?? 0));

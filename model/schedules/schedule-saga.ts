@@ -7,6 +7,8 @@ export interface ScheduledInput {
   name: string;
   /** Of the schedule when Temporal was told of it. */
   revision: number;
+  /** Changes of clocks until then are known to Temporal. ISO 8601. */
+  until: string;
   /** What it follows, when it goes on as another run. */
   runId?: string;
   /** Another time wants its run to end. */

@@ -1,4 +1,4 @@
-import { type Cron, readCron } from './cron.ts';
+import { type Cron, isDayOf, readCron } from './cron.ts';
 import { everySeconds, type ScheduleSpec } from './schedule.ts';
 import { offsetAt, transitionsBetween, zoneOf } from './zone.ts';
 
@@ -107,7 +107,7 @@ function* gapTimes(
 /** What clocks show at the times of a cron expression, as milliseconds of UTC; after `after`, until `until`. */
 function* wallTimes(cron: Cron, after: number, until: number): Generator<number> {
   for (let day = Math.floor(after / DAY_MS) * DAY_MS; day <= until; day += DAY_MS) {
-    if (!isDay(cron, new Date(day))) continue;
+    if (!isDayOf(cron, new Date(day))) continue;
     for (const hour of cron.hours) {
       for (const minute of cron.minutes) {
         const wall = day + (hour * 60 + minute) * MINUTE_MS;
@@ -118,22 +118,6 @@ function* wallTimes(cron: Cron, after: number, until: number): Generator<number>
   }
 }
 
-function isDay({ months, daysOfMonth, daysOfWeek, isEither }: Cron, date: Date): boolean {
-  if (!months.includes(date.getUTCMonth() + 1)) return false;
-  const [ofMonth, ofWeek] = [daysOfMonth.includes(date.getUTCDate()), daysOfWeek.includes(date.getUTCDay())];
-  return isEither ? ofMonth || ofWeek : ofMonth && ofWeek;
-}
-
 function textOf(wall: number): string {
   return new Date(wall).toISOString().slice(0, 16);
-}
-
-/** Gaps of a zone whose first time is run after them, as the clocks show it then. */
-export function timesAfterGaps(times: Times, after: number, until: number): Date[] {
-  const zone = zoneOf(times.timeZone);
-  if (times.cron === null || zone === null || times.dst.gap !== 'run-after') return [];
-  return transitionsBetween(zone, after, until)
-    .filter((change) => change.after > change.before)
-    .filter(({ at }) => [...timesBetween(times, at - 1, at)].some(({ dst, isRun }) => dst === 'gap' && isRun))
-    .map((change) => new Date(change.at + change.after));
 }

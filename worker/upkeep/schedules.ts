@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { LIMITS } from '../../model/limits.ts';
+import { meantTime } from '../../model/schedules/clock-changes.ts';
 import { lostTimes } from '../../model/schedules/lost-times.ts';
 import type { ScheduleRecord, ScheduleTime } from '../../model/schedules/schedule.ts';
 import { nextRun, type Occurrence, timesBetween } from '../../model/schedules/times.ts';
@@ -20,6 +21,8 @@ const MOST_TIMES = 10_000;
 /** So old the first time is that Temporal has not looked at, when it leaves that out and says nothing. Milliseconds. */
 const LEFT_OUT_MS = 60_000;
 const [HOUR_MS, DAY_MS] = [3_600_000, 86_400_000];
+/** So far ahead changes of clocks are known to Temporal. Milliseconds: half a year. */
+const AHEAD_MS = 183 * DAY_MS;
 
 /**
  * Has Temporal do what the store says of schedules, and writes down which times had no run, and why. Any number of processes
@@ -66,10 +69,10 @@ export class ScheduleKeeper {
     if (record.deletedAt !== null) return this.#remove(record);
     const known = await this.engine.describe(record);
     if (!known) {
-      await this.engine.create(record, this.#firstDue(record));
+      await this.engine.create(record, stillRun(record, Date.now()));
       return this.#lookAgain(record, SOON_MS);
     }
-    if (known.revision !== record.revision) {
+    if (known.revision !== record.revision || known.until < new Date(Date.now() + AHEAD_MS).toISOString()) {
       await this.engine.update(record);
       return this.#lookAgain(record, SOON_MS);
     }
@@ -82,12 +85,6 @@ export class ScheduleKeeper {
     await this.engine.remove(record);
     await this.store.scheduleTimes.removeOf(record);
     await this.store.schedules.remove(record, record);
-  }
-
-  /** Of what has passed and is not accounted for, what may be run still. */
-  #firstDue({ handledUntil, catchupWindowSeconds, specSince }: ScheduleRecord): Date {
-    const oldest = Date.now() - catchupWindowSeconds * 1_000;
-    return new Date(Math.max(Date.parse(handledUntil) + 1, Date.parse(specSince), oldest));
   }
 
   /** A trigger that is told twice is run once: activities/function/scheduled.ts. */
@@ -110,7 +107,7 @@ export class ScheduleKeeper {
       new Date(after).toISOString(),
       new Date(passed.until).toISOString(),
     );
-    const begun = new Set(known.begun.map((at) => Date.parse(at)));
+    const begun = new Set(known.begun.map((at) => meantTime(record, Date.parse(at))));
     const open = passed.times.filter(({ at, localTime }) => !noted.has(keyOf({ at, localTime })));
     const { lost, openFrom } = lostTimes(record, { ...known, open, begun, now });
     const removeAfter = new Date(now + LIMITS.functions.schedules.timesDays * DAY_MS).toISOString();
@@ -140,6 +137,26 @@ export class ScheduleKeeper {
     const lookAt = new Date(Date.now() + ms).toISOString();
     await this.store.schedules.change(record, { lookAt }, { lookAt: record.lookAt });
   }
+}
+
+/** Of what has passed while Temporal knew of no schedule, what would have been run by what it says of overlaps. */
+function stillRun(record: ScheduleRecord, now: number): { from: number; to: number } | null {
+  const oldest = Math.max(
+    Date.parse(record.handledUntil),
+    Date.parse(record.specSince) - 1,
+    now - record.catchupWindowSeconds * 1_000,
+  );
+  const times: number[] = [];
+  for (const { at, isRun } of timesBetween(record, oldest, now)) {
+    if (isRun) times.push(at);
+    if (times.length === MOST_TIMES) break;
+  }
+  const [first, second = first] = times;
+  const last = times.at(-1);
+  if (record.pausedAt !== null || first === undefined || second === undefined || last === undefined) return null;
+  if (record.overlap === 'cancel-other') return { from: last, to: last };
+  if (record.overlap === 'skip') return { from: first, to: first };
+  return { from: first, to: record.overlap === 'buffer-one' ? second : last };
 }
 
 /** Those that Temporal has passed for good, up to so many. */
