@@ -46,8 +46,10 @@ import { poolRoutes } from './pools/pools.ts';
 import { openPortRoutes } from './ports/open-ports.ts';
 import { portRoutes } from './ports/ports.ts';
 import { projectRoutes } from './projects/projects.ts';
+import { replayRoutes } from './replays/replays.ts';
 import { resolveSandboxes } from './resources/sandbox-names.ts';
 import { Acceptance } from './runs/acceptance.ts';
+import { runEventRoutes } from './runs/run-events.ts';
 import { runRoutes } from './runs/runs.ts';
 import { triggerRoutes } from './runs/trigger.ts';
 import { pauseRoutes } from './sandboxes/pause.ts';
@@ -63,7 +65,7 @@ import { Streams } from './streams/streams.ts';
 import { templateRoutes } from './templates/templates.ts';
 
 /** Paths whose bodies have limits of their own. */
-const LARGER = /^\/v1\/(?:images$|functions\/)/;
+const LARGER = /^\/v1\/(?:images$|functions\/|runs\/)/;
 
 /** Where open ports are found on a machine of one's own: RFC 6761 §6.3 has every name below `localhost` lead to the loopback. */
 const DEFAULT_PORT_URL = 'http://localhost:7997';
@@ -86,6 +88,7 @@ export function createApp(deps: AppDeps): App {
   app.use('/v1/images', limitBody(LIMITS.image.bodyBytes));
   app.use('/v1/functions/:name', limitBody(LIMITS.functions.deployBytes));
   app.use('/v1/functions/:name/*', limitBody(LIMITS.functions.eventBytes.max));
+  app.use('/v1/runs/*', limitBody(LIMITS.functions.replayBytes));
   app.use('/v1/*', limitBody(LIMITS.bodyBytes, LARGER), requireJson);
   app.use('/mcp', limitBody(LIMITS.mcp.bodyBytes), requireJson);
 
@@ -118,6 +121,8 @@ export function createApp(deps: AppDeps): App {
   const acceptance = new Acceptance(deps, schemas);
   triggerRoutes(app, acceptance);
   runRoutes(app);
+  runEventRoutes(app, streams);
+  replayRoutes(app, acceptance);
   hookRoutes(app);
   scheduleRoutes(app);
   hookDoorRoutes(app, deps, acceptance);

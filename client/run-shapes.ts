@@ -76,7 +76,26 @@ export interface RunsQuery extends PageOptions {
   function?: string;
   state?: RunState;
   outcome?: RunOutcome;
+  /** With this value at the key of its first concurrency rule that has one: the text itself, or JSON. */
+  key?: string;
+  /** Accepted then or later. RFC 3339 */
+  since?: string;
+  /** Only those that ended otherwise than succeeded, cancelled or skipped, and were not redriven. `@default` false */
+  deadLetter?: boolean;
 }
+
+export interface ReplayRun extends PostOptions {
+  /** Of the function: that of the run, or the active one. `@default` same */
+  version?: 'same' | 'current';
+  /**
+   * Another in its place: a CloudEvent, or the JSON of one. What it lacks of `specversion`, `id`, `source` and `type` is the
+   * run's; its data is what it has itself.
+   */
+  event?: Partial<CloudEvent> | Uint8Array;
+}
+
+/** A run as it comes along: its artifacts are told by {@link Run} alone. */
+export type RunProgress = Omit<Run, 'artifacts'>;
 
 export interface RunOutputOptions {
   /** `@default` stdout */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bytesOf } from './http/content.ts';
+import { type EventStreamOptions, followEvents } from './http/event-stream.ts';
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
 import { prefer } from './http/paths.ts';
 import type { CallOptions, PostOptions, RequestShape, Transport } from './http/transport.ts';
@@ -12,9 +13,11 @@ import type {
   EndedOptions,
   EventOptions,
   Invoked,
+  ReplayRun,
   Run,
   RunOutput,
   RunOutputOptions,
+  RunProgress,
   RunResult,
   RunsQuery,
 } from './run-shapes.ts';
@@ -69,7 +72,8 @@ export class Runs {
   }
 
   /** Newest first. */
-  list({ signal, deadlineSeconds, ...query }: RunsQuery = {}): Promise<Page<Run>> {
+  list({ signal, deadlineSeconds, deadLetter, ...rest }: RunsQuery = {}): Promise<Page<Run>> {
+    const query = { ...rest, ...(deadLetter && { deadLetter: 'true' }) };
     const call = { ...(signal && { signal }), ...(deadlineSeconds !== undefined && { deadlineSeconds }) };
     return this.#transport.json({ method: 'GET', path: '/v1/runs', query }, call);
   }
@@ -111,13 +115,43 @@ export class Runs {
     return this.#transport.json({ method: 'POST', path: `${pathOf(id)}/cancel` }, options);
   }
 
+  /** Has its event run once more, whatever became of it: a new run, which is stored when this returns. */
+  replay(id: string, { version = 'same', event, ...options }: ReplayRun = {}): Promise<Run> {
+    const path = `${pathOf(id)}/replay`;
+    if (!(event instanceof Uint8Array)) {
+      return this.#transport.json({ method: 'POST', path, body: { version, event } }, options);
+    }
+    const head = Buffer.from(`{"version":${JSON.stringify(version)},"event":`);
+    const bytes = Buffer.concat([head, event, Buffer.from('}')]);
+    const headers = { 'content-type': 'application/json' };
+    return this.#transport.json({ method: 'POST', path, bytes, headers }, options);
+  }
+
+  /**
+   * Has another run take the place of a dead letter, once: whoever asks again is told of the same.
+   * @param options `version`: of the function. `@default` current
+   * @throws MayflyApiError not_dead_letter
+   */
+  redrive(id: string, { version, ...options }: PostOptions & Pick<ReplayRun, 'version'> = {}): Promise<Run> {
+    return this.#transport.json({ method: 'POST', path: `${pathOf(id)}/redrive`, query: { version } }, options);
+  }
+
+  /** As it is now and after every change, until nothing of it is left; goes on by itself across broken connections. */
+  async *follow(id: string, options: EventStreamOptions = {}): AsyncGenerator<RunProgress, void, undefined> {
+    const call = options.signal ? { signal: options.signal } : {};
+    const isOver = async () => isClean(await this.get(id, call));
+    for await (const { event, data } of followEvents(this.#transport, `${pathOf(id)}/events`, isOver, options)) {
+      if (event === 'run') yield JSON.parse(data) as RunProgress;
+    }
+  }
+
   /** Looks at it until it has ended, and its cleanup is not pending any more. */
   async ended(id: string, { until = 'clean', look, signal }: EndedOptions = {}): Promise<Run> {
     const call = signal ? { signal } : {};
     for (let pauseMs = LOOK.firstMs; ; pauseMs = Math.min(LOOK.mostMs, pauseMs * LOOK.factor)) {
       const run = await this.get(id, call);
       look?.(run);
-      if (run.state === 'ended' && (until === 'ended' || run.cleanup !== 'pending')) return run;
+      if (run.state === 'ended' && (until === 'ended' || isClean(run))) return run;
       await sleep(pauseMs, undefined, call).catch((cause: unknown) => {
         signal?.throwIfAborted();
         throw cause;
@@ -131,6 +165,10 @@ export class Runs {
       return { contentType: typeOf(response), bytes: await bytesOf(response, this.#transport, signal) };
     });
   }
+}
+
+function isClean({ state, cleanup }: Pick<Run, 'state' | 'cleanup'>): boolean {
+  return state === 'ended' && cleanup !== 'pending';
 }
 
 function contentOf(data: unknown, { contentType }: EventOptions): Pick<RequestShape, 'body' | 'bytes' | 'headers'> {

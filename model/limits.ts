@@ -60,6 +60,8 @@ export const LIMITS = {
     ofSandboxes: 64,
     /** Of approvals: each is a poll of the store. */
     ofApprovals: 64,
+    /** Of runs of functions: each is a poll of the store. */
+    ofRuns: 64,
     /** Of commands: each is a request of a guest, and a poll of the store while its host is away. */
     ofCommands: 512,
   },
@@ -125,6 +127,8 @@ export const LIMITS = {
     schemaBytes: 65_536,
     /** Of one event. `@default` 3 MiB */
     eventBytes: { min: 1, max: 26_214_400, default: 3_145_728 },
+    /** A replay with its edited event, and what else it says. */
+    replayBytes: 27_262_976,
     /** An event that is kept in its run's own document; a larger one has parts of its own. */
     inlineEventBytes: 65_536,
     timeoutSeconds: { min: 1, max: 2_592_000, default: 600 },
@@ -147,8 +151,11 @@ export const LIMITS = {
     globs: { max: 32, maxLength: 256 },
     logBytes: { min: 0, max: 10_485_760, default: 10_485_760 },
     retentionDays: { min: 7, max: 3_650, default: 30 },
-    /** How long the same CloudEvent is the same run, and the same Idempotency-Key. */
-    dedupeHours: { event: 168, key: 24 },
+    /**
+     * How long the same CloudEvent is the same run, the same Idempotency-Key, and what is made once of a run: as long as that
+     * can be kept.
+     */
+    dedupeHours: { event: 168, key: 24, run: 87_600 },
     /** Of one request. */
     batch: 1_000,
     hooks: {

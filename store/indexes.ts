@@ -37,6 +37,8 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     { project: 1, function: 1, acceptedAt: -1, _id: -1 },
     { project: 1, state: 1, acceptedAt: -1, _id: -1 },
     { project: 1, outcome: 1, acceptedAt: -1, _id: -1 },
+    { project: 1, keyed: 1, acceptedAt: -1, _id: -1 },
+    { project: 1, deadLetter: 1, acceptedAt: -1, _id: -1 },
     { admitted: 1 },
     { queued: 1 },
     { wakeAt: 1 },

@@ -1,5 +1,6 @@
 import { MayflyError } from '../model/errors.ts';
 import type { FunctionVersion } from '../model/functions/function.ts';
+import type { RunRecord } from '../model/functions/run.ts';
 import type { HostRecord, KnownHost } from '../model/host.ts';
 import { isShared, type PoolRecord, shareOf } from '../model/pools/pool.ts';
 import { mayUseSource, NO_PROJECT, ownerOfSource, type Project } from '../model/project.ts';
@@ -12,6 +13,7 @@ import type { ApiKey } from './access/api-keys.ts';
 import type { Store } from './connect.ts';
 import { hasOpenRuns, removeFunction, removeVersion } from './functions/function-removal.ts';
 import type { HookChanges } from './functions/hooks.ts';
+import { eventOfRun } from './functions/run-event.ts';
 import type { RunQuery } from './functions/runs.ts';
 import { cursorOf, type PageQuery } from './mongo/page-cursor.ts';
 import type { SandboxPage, SandboxQuery } from './sandboxes/sandboxes.ts';
@@ -224,6 +226,9 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     runs: {
       accept: store.runs.accept.bind(store.runs),
       get: async (id: string) => own(await store.runs.get(id)),
+      /** Of one that was found to be the caller's; null: it is not there any more. */
+      event: (run: RunRecord) => eventOfRun(store, run),
+      redriven: store.runs.redriven.bind(store.runs),
       /** Of the project whose key asks, also of operators. */
       list: (query: Omit<RunQuery, 'project'>) => store.runs.list({ project, ...query }),
       change: store.runs.change.bind(store.runs),

@@ -152,7 +152,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       if (!present && (run.cancelledBy !== null || isExpired(run))) return null;
       const spec = await requireSpec(store, run);
       const deadline = new Date(Date.now() + spec.timeoutSeconds * 1_000).toISOString();
-      const env = runEnvironment(spec.env, { runId, attempt: n, deadline });
+      const env = runEnvironment(spec.env, { runId, attempt: n, deadline, replayOf: run.replayOf });
       const event = await storedEvent(store, run);
       const isLarge = event.length > LARGEST_STDIN;
       const stdin = isLarge ? new Uint8Array() : event;

@@ -3,7 +3,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
 import type { FunctionSpec, FunctionVersion } from '../../model/functions/function.ts';
 import { valueAt } from '../../model/functions/json-pointer.ts';
-import { type RunRecord, runIdOf } from '../../model/functions/run.ts';
+import { NO_ORIGIN, type RunRecord, runIdOf } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { ScheduledFor } from '../../model/schedules/schedule.ts';
@@ -26,6 +26,8 @@ export interface Arrival {
   delaySeconds?: number | undefined;
   /** `@default` of no schedule */
   schedule?: ScheduledFor | undefined;
+  /** Whose event it is, when it did not come by itself. */
+  origin?: Pick<RunRecord, 'replayOf' | 'redriveOf'>;
   actor: OwnedActor;
 }
 
@@ -53,6 +55,7 @@ const NOTHING_YET = {
   result: null,
   artifacts: [],
   cancelledBy: null,
+  redrivenAs: null,
 } as const;
 
 /**
@@ -97,14 +100,14 @@ export async function acceptEvent(
 }
 
 function conflictOf({ by }: Sameness, { id }: RunRecord): MayflyError {
-  if (by === 'key') return new MayflyError('idempotency_key_reused', `${id} is of another event with that key.`);
+  if (by !== 'event') return new MayflyError('idempotency_key_reused', `${id} is of another event with that key.`);
   return new MayflyError('event_conflict', `${id} is of another event with that source and id.`);
 }
 
 function runOf(
   id: string,
   { record, version }: KnownFunction,
-  { event, digest, sameness, delaySeconds = 0, schedule, actor }: Arrival,
+  { event, digest, sameness, delaySeconds = 0, schedule, origin = NO_ORIGIN, actor }: Arrival,
   { keys, dedupe, epoch }: Pick<RunRecord, 'keys' | 'dedupe' | 'epoch'>,
 ): RunRecord {
   const now = Date.now();
@@ -114,6 +117,7 @@ function runOf(
   const { id: eventId, source, type, time = null } = event.attributes;
   return {
     ...NOTHING_YET,
+    ...origin,
     attempts: [],
     artifacts: [],
     id,

@@ -12,18 +12,48 @@ const runId = z
   .openapi({ pattern: ID_PATTERNS.run, example: 'run-0123456789abcdef' });
 
 export const runParams = z.strictObject({ id: runId.openapi({ param: { name: 'id', in: 'path' } }) });
+/** RFC 3339, as the store writes it. */
+const pastInstant = z.iso.datetime({ offset: true }).transform((text) => new Date(text).toISOString());
 export const runsQuery = z.strictObject({
   limit,
   cursor,
   function: functionName.optional(),
   state: z.enum(RUN_STATES).optional(),
   outcome: z.enum(RUN_OUTCOMES).optional(),
+  key: z
+    .string()
+    .max(LIMITS.functions.keyBytes)
+    .optional()
+    .openapi({ description: 'With this value at the key of the first rule that has one: the text itself, or JSON' }),
+  since: pastInstant.optional().openapi({ description: 'Accepted then or later' }),
+  deadLetter: z.literal('true').optional().openapi({
+    description: 'Only those that ended otherwise than succeeded, cancelled or skipped, and were not redriven',
+  }),
 });
 export const triggerParams = functionParams;
 export const triggerQuery = z.strictObject({
   delaySeconds: wholeText(LIMITS.functions.delaySeconds.min, LIMITS.functions.delaySeconds.max)
     .optional()
     .openapi({ description: 'Not started before so many seconds are over' }),
+});
+export const VERSIONS = ['same', 'current'] as const;
+export const replayBody = z
+  .strictObject({
+    version: z
+      .enum(VERSIONS)
+      .default('same')
+      .openapi({ description: 'Of the function: that of the run, or the active one' }),
+    event: z.looseObject({}).optional().openapi({
+      description:
+        "In its place: a CloudEvent as JSON. What it lacks of `specversion`, `id`, `source` and `type` is the run's; its data is what it has itself.",
+    }),
+  })
+  .openapi('ReplayRun');
+export const redriveQuery = z.strictObject({
+  version: z
+    .enum(VERSIONS)
+    .default('current')
+    .openapi({ description: 'Of the function: the active one, or that of the run' }),
 });
 export const triggerHeaders = idempotencyHeaders;
 export const outputQuery = z.strictObject({
@@ -81,6 +111,9 @@ export const runAnswer = z
       .openapi({ description: 'Which time of which schedule it is of' }),
     createdBy: actor,
     cancelledBy: actor.nullable(),
+    replayOf: z.string().nullable().openapi({ description: 'The run whose event it has; its process is told' }),
+    redriveOf: z.string().nullable().openapi({ description: 'The dead letter in whose place it is' }),
+    redrivenAs: z.string().nullable().openapi({ description: 'Of a dead letter: the run in its place' }),
     acceptedAt: instant,
     dueAt: instant.nullable(),
     expiresAt: instant.openapi({ description: 'When it expires, unless its process is started before' }),

@@ -8,6 +8,7 @@ import { actorOf, requires } from '../http/auth.ts';
 import { type App, type RequestDeps, serialised } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
 import { auditQuery, json, noQuery, pageOf } from '../http/schemas.ts';
+import { keysNamed } from '../replays/keys-named.ts';
 import { cancelled } from './cancel-run.ts';
 import { answerArtifact, answerResult } from './result.ts';
 import { outputQuery, runAnswer, runParams, runsQuery } from './run-schemas.ts';
@@ -118,8 +119,9 @@ const cancelOne = createRoute({
 
 export function runRoutes(app: App): void {
   app.openapi(listAll, async (c) => {
-    const { limit = LIMITS.page.default, ...query } = c.req.valid('query');
-    const page = await c.get('deps').store.runs.list({ limit, ...query });
+    const { limit = LIMITS.page.default, key, deadLetter, ...query } = c.req.valid('query');
+    const keys = key === undefined ? undefined : keysNamed(key);
+    const page = await c.get('deps').store.runs.list({ limit, ...query, keys, deadLetter: deadLetter === 'true' });
     return c.json({ ...page, items: page.items.map(runView) }, 200);
   });
   app.openapi(getOne, async (c) => c.json(runView(await requireRun(c.get('deps'), c.req.valid('param').id)), 200));

@@ -22,7 +22,7 @@ import { runView } from './run-view.ts';
 const ONE = '/v1/functions/{name}';
 const tags = ['functions'];
 const middleware = [requires('sandboxes:write')];
-const TAKEN = [
+export const TAKEN = [
   'function_not_found',
   'function_draining',
   'invalid_event',

@@ -6,6 +6,7 @@ import type { Env } from '../http/context.ts';
 const KINDS = {
   sandboxes: LIMITS.streams.ofSandboxes,
   approvals: LIMITS.streams.ofApprovals,
+  runs: LIMITS.streams.ofRuns,
   commands: LIMITS.streams.ofCommands,
 } as const;
 export type StreamKind = keyof typeof KINDS;

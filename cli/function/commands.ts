@@ -9,13 +9,15 @@ import { pauseCommand, resumeCommand } from './pause.ts';
 import { cancelCommand } from './run/cancel.ts';
 import { invokeCommand } from './run/invoke.ts';
 import { logsCommand } from './run/logs.ts';
+import { redriveCommand } from './run/redrive.ts';
+import { replayCommand } from './run/replay.ts';
 import { resultCommand } from './run/result.ts';
 import { runCommand } from './run/run.ts';
 import { runsCommand } from './run/runs.ts';
 import { triggerCommand } from './run/trigger.ts';
 import { showCommand } from './show.ts';
 
-/** `mayfly function init|deploy|list|show|pause|resume|activate|delete`, and of its runs `invoke|trigger|runs|run|logs|result|cancel` */
+/** `mayfly function init|deploy|list|show|pause|resume|activate|delete`, and of its runs `invoke|trigger|runs|run|logs|result|replay|redrive|cancel` */
 export function functionCommand(io: Io) {
   return defineCommand({
     meta: {
@@ -33,6 +35,8 @@ export function functionCommand(io: Io) {
       run: runCommand(io),
       logs: logsCommand(io),
       result: resultCommand(io),
+      replay: replayCommand(io),
+      redrive: redriveCommand(io),
       cancel: cancelCommand(io),
       pause: pauseCommand(io),
       resume: resumeCommand(io),

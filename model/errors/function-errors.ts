@@ -134,6 +134,13 @@ export const FUNCTION_ERRORS = {
     title: 'There is no such run',
     remedy: 'List them with GET /v1/runs. Those that ended long ago are removed.',
   },
+  not_dead_letter: {
+    status: 409,
+    retryable: false,
+    title: 'The run is no dead letter',
+    remedy:
+      'Only a run that ended otherwise than succeeded, cancelled or skipped is redriven, and only once. Replay it instead: any run can be.',
+  },
   run_not_ended: {
     status: 409,
     retryable: true,

@@ -11,10 +11,10 @@ export const ARTIFACTS_FOLDER = `${OUT_FOLDER}/artifacts`;
 /** What an event is without a word about it. */
 export const DEFAULT_RESULT_TYPE = 'application/json';
 
-/** Environment of a process. @param deadline ISO 8601 */
+/** Environment of a process. @param deadline ISO 8601 @param replayOf the run whose event it has; null: it is its own */
 export function runEnvironment(
   own: Readonly<Record<string, string>>,
-  { runId, attempt, deadline }: { runId: string; attempt: number; deadline: string },
+  { runId, attempt, deadline, replayOf }: { runId: string; attempt: number; deadline: string; replayOf: string | null },
 ): Record<string, string> {
   return {
     ...own,
@@ -24,5 +24,6 @@ export function runEnvironment(
     MAYFLY_RUN_ID: runId,
     MAYFLY_ATTEMPT: String(attempt),
     MAYFLY_DEADLINE: deadline,
+    ...(replayOf !== null && { MAYFLY_REPLAY_OF: replayOf }),
   };
 }

@@ -147,6 +147,31 @@ export interface RunRecord {
   schedule?: ScheduledFor | null;
   cancelledBy: Actor | null;
   createdBy: Actor & { project: string };
+  /** The run whose event it has, or had before that was edited; null: its event came by itself. */
+  replayOf: string | null;
+  /** The dead letter in whose place it is; null: it is in none. */
+  redriveOf: string | null;
+  /** Of a dead letter: the run in its place, of which there is never another; null: it has none. */
+  redrivenAs: string | null;
+}
+
+/** Of a run whose event came by itself. */
+export const NO_ORIGIN = { replayOf: null, redriveOf: null } as const;
+
+/** After these nobody need do anything more about the event. */
+const SETTLED: readonly RunOutcome[] = ['succeeded', 'cancelled', 'skipped'];
+
+/** Whether a run that ended so is a dead letter, until it is redriven. */
+export function isUnsettled(outcome: RunOutcome): boolean {
+  return !SETTLED.includes(outcome);
+}
+
+export function isDeadLetter({
+  state,
+  outcome,
+  redrivenAs,
+}: Pick<RunRecord, 'state' | 'outcome' | 'redrivenAs'>): boolean {
+  return state === 'ended' && outcome !== null && isUnsettled(outcome) && redrivenAs === null;
 }
 
 /**

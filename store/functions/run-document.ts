@@ -33,6 +33,10 @@ export type RunDocument = Omit<RunRecord, 'id'> &
     eventJson: StoredBytes | null;
     /** When it may be removed; set with its end. ISO 8601. */
     removeAfter?: string;
+    /** Digest of the value of its first concurrency key; it has none: there is none. */
+    keyed?: string;
+    /** Only while it is a dead letter. */
+    deadLetter?: 'yes';
   };
 
 export function runSchema(): Schema<RunDocument> {
@@ -81,6 +85,11 @@ export function runSchema(): Schema<RunDocument> {
     slot0: TEXT,
     slot1: TEXT,
     removeAfter: TEXT,
+    replayOf: NULLABLE_TEXT,
+    redriveOf: NULLABLE_TEXT,
+    redrivenAs: NULLABLE_TEXT,
+    keyed: TEXT,
+    deadLetter: TEXT,
   });
 }
 
@@ -94,6 +103,8 @@ export function recordOf({
   slot0: _slot0,
   slot1: _slot1,
   removeAfter: _removeAfter,
+  keyed: _keyed,
+  deadLetter: _deadLetter,
   ...rest
 }: RunDocument): RunRecord {
   return { id: _id, ...rest };

@@ -16,9 +16,8 @@ export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'wakeAt'> 
   if (state !== 'queued') return {};
   const since = new Date(Date.parse(acceptedAt) - priority * PRIORITY_MS).toISOString();
   const rank = `${since}-${String(run.seq).padStart(6, '0')}`;
-  const n = run.keys.findIndex((key) => key !== null);
   const ref = { project: run.project, name: run.function };
-  return { queued: `${prefixOf(ref)}/${keyOf(run, n)}/${rank}/${id}`, wakeAt: expiresAt };
+  return { queued: `${prefixOf(ref)}/${firstKeyOf(run)}/${rank}/${id}`, wakeAt: expiresAt };
 }
 
 export function prefixOf({ project, name }: FunctionRef): string {
@@ -27,5 +26,18 @@ export function prefixOf({ project, name }: FunctionRef): string {
 
 export function keyOf({ keys }: Pick<RunRecord, 'keys'>, rule: number): string {
   const key = keys[rule] ?? null;
-  return key === null ? NO_KEY : createHash('sha256').update(key).digest('hex').slice(0, KEY_LENGTH);
+  return key === null ? NO_KEY : digestOfKey(key);
+}
+
+/** By which its function takes turns: of the first of its keys. */
+export function firstKeyOf(run: Pick<RunRecord, 'keys'>): string {
+  return keyOf(
+    run,
+    run.keys.findIndex((key) => key !== null),
+  );
+}
+
+/** @param key as JSON */
+export function digestOfKey(key: string): string {
+  return createHash('sha256').update(key).digest('hex').slice(0, KEY_LENGTH);
 }

@@ -1,6 +1,12 @@
 import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
-import type { Cleanup, RunOutcome, RunRecord, RunState } from '../../model/functions/run.ts';
+import {
+  type Cleanup,
+  isUnsettled,
+  type RunOutcome,
+  type RunRecord,
+  type RunState,
+} from '../../model/functions/run.ts';
 import { isRunId } from '../../model/ids.ts';
 import { bytesOf } from '../mongo/bytes.ts';
 import { DUPLICATE_KEY, reaching, refusalsOf } from '../mongo/failure.ts';
@@ -9,12 +15,20 @@ import { olderThan, type Page, type PageQuery, pageOf } from '../mongo/page-curs
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import { type RunDocument, recordOf, runSchema } from './run-document.ts';
-import { placeOf } from './run-place.ts';
+import { digestOfKey, firstKeyOf, NO_KEY, placeOf } from './run-place.ts';
 
 export interface RunQuery extends PageQuery {
   function?: string | undefined;
   state?: RunState | undefined;
   outcome?: RunOutcome | undefined;
+  /** Values, as JSON, of which its first concurrency key has one. */
+  keys?: string[] | undefined;
+  /** Accepted then or later. ISO 8601. */
+  since?: string | undefined;
+  /** Accepted before then. ISO 8601. */
+  until?: string | undefined;
+  /** Only those that ended otherwise than well, and were not redriven. `@default` false */
+  deadLetter?: boolean | undefined;
 }
 
 export type RunChanges = Partial<Omit<RunRecord, 'id' | 'project' | 'function' | 'dedupe'>>;
@@ -45,7 +59,9 @@ export class Runs {
    */
   accept({ id, ...rest }: RunRecord, eventJson: Uint8Array | null): Promise<boolean> {
     checkId(id);
-    const fields = { ...rest, eventJson: eventJson && Buffer.from(eventJson), ...placeOf({ id, ...rest }) };
+    const key = firstKeyOf(rest);
+    const places = { ...placeOf({ id, ...rest }), ...(key !== NO_KEY && { keyed: key }) };
+    const fields = { ...rest, eventJson: eventJson && Buffer.from(eventJson), ...places };
     return this.#accepted.add({ ...this.#fields.sealed(id, fields), _id: id });
   }
 
@@ -68,9 +84,8 @@ export class Runs {
    * One page of those of a project, newest first.
    * @throws MayflyError invalid_request when the cursor is not one of ours
    */
-  async list({ limit, cursor, ...of }: RunQuery): Promise<Page<RunRecord>> {
-    const named = Object.entries(of).filter(([, value]) => value !== undefined);
-    const filter = { ...Object.fromEntries(named), ...olderThan(cursor, 'acceptedAt', isRunId) };
+  async list({ limit, ...query }: RunQuery): Promise<Page<RunRecord>> {
+    const filter = filterOf(query);
     const found = await reaching('list runs', () =>
       this.#model
         .find(filter)
@@ -124,8 +139,15 @@ export class Runs {
   ): Promise<boolean> {
     checkId(id);
     const removeAfter = new Date(Date.parse(changes.endedAt) + retentionDays * DAY_MS).toISOString();
-    const set = { ...this.#fields.sealed(id, changes), state: 'ended', waitingFor: null, removeAfter };
+    const kept = { removeAfter, ...(isUnsettled(changes.outcome) && { deadLetter: 'yes' }) };
+    const set = { ...this.#fields.sealed(id, changes), state: 'ended', waitingFor: null, ...kept };
     return this.#update({ _id: id, state: { $in: [...states] } }, { $set: set, $unset: UNQUEUED });
+  }
+
+  /** Marks a dead letter: another run is in its place. @returns false: it is none, or is marked */
+  async redriven(id: string, redrivenAs: string): Promise<boolean> {
+    checkId(id);
+    return this.#update({ _id: id, deadLetter: 'yes' }, { $set: { redrivenAs }, $unset: { deadLetter: 1 } });
   }
 
   /** Gives its slots back. */
@@ -193,6 +215,19 @@ export class Runs {
   #record(document: RunDocument): RunRecord {
     return recordOf(this.#fields.opened(document));
   }
+}
+
+function filterOf({ cursor, keys, since, until, deadLetter, ...of }: Omit<RunQuery, 'limit'>): Record<string, unknown> {
+  const named = Object.entries(of).filter(([, value]) => value !== undefined);
+  const { acceptedAt: older, ...rest } = olderThan(cursor, 'acceptedAt', isRunId) as Record<string, object>;
+  const range = { ...(until && { $lt: until }), ...older, ...(since && { $gte: since }) };
+  return {
+    ...Object.fromEntries(named),
+    ...(keys && { keyed: { $in: keys.map(digestOfKey) } }),
+    ...(deadLetter && { deadLetter: 'yes' }),
+    ...(Object.keys(range).length > 0 && { acceptedAt: range }),
+    ...rest,
+  };
 }
 
 function checkId(id: string): void {

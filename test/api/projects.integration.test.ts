@@ -114,9 +114,10 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     [ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((source) =>
       withBody({ name: 'x' }, { source, command: 'true' }, { source: 'never-was', command: 'true' }),
     ),
-  ...every('getRun getRunResult getRunOutput getRunAudit cancelRun', ({ runs }) =>
+  ...every('getRun watchRun getRunResult getRunOutput getRunAudit cancelRun redriveRun', ({ runs }) =>
     runs.map((id) => one({ id }, { id: NEVER.run })),
   ),
+  replayRun: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
   getRunArtifact: ({ runs }) => runs.map((id) => one({ id, path: 'a' }, { id: NEVER.run, path: 'a' })),
   ...every('getHook deleteHook setHookSecrets disableHook enableHook', ({ hooks }) =>
     hooks.map((id) => one({ id }, { id: NEVER.hook })),

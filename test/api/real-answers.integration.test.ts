@@ -289,6 +289,14 @@ async function approvals(sandboxId: string): Promise<void> {
   await ask('setPolicy', {}, { body: { rules: [] } });
 }
 
+async function deadLetter(): Promise<void> {
+  const name = 'fails';
+  await ask('deployFunction', { name }, { body: { source: 'golden-debian12', command: 'exit 1' } });
+  const { id } = await ask('createRun', { name }, { body: {} });
+  await ask('redriveRun', { id });
+  await ask('deleteFunction', { name }, { query: '?drain=true' });
+}
+
 /** What is sent to a hook is no operation: test/api/hooks. */
 async function functions(): Promise<void> {
   const name = 'summarise';
@@ -307,6 +315,9 @@ async function functions(): Promise<void> {
   await ask('getRunArtifact', { id, path: 'log.txt' });
   await ask('getRunOutput', { id }, { query: '?stream=stdout' });
   await ask('getRunAudit', { id }, { query: '?limit=2' });
+  await ask('watchRun', { id });
+  await ask('replayRun', { id }, { body: { version: 'current', event: { data: { text: 'hello, edited' } } } });
+  await deadLetter();
   await ask('pauseFunction', { name });
   await ask('resumeFunction', { name });
   await ask('pauseFunction', { name });
@@ -473,7 +484,7 @@ test('every event is as the schema of its stream says', () => {
       expect(described.eventFaults(operationId, event), JSON.stringify(event)).toEqual([]);
     }
   }
-  expect(seen).toEqual(new Set(['approval', 'audit', 'ended', 'output', 'sandbox']));
+  expect(seen).toEqual(new Set(['approval', 'audit', 'ended', 'output', 'run', 'sandbox']));
   const strange = JSON.stringify({ stream: 'stdin', at: 'now', offset: 0, text: '' });
   expect(described.eventFaults('followCommand', { event: 'output', id: '0-0', data: strange })).not.toEqual([]);
 });

@@ -239,3 +239,40 @@ it('says what may be left when the wait is over first', async () => {
   const { code, out } = await line(['cancel', RUN_ID, '--wait', '0']);
   expect([code, out]).toEqual([124, expect.stringMatching(/queued|running/)]);
 });
+
+it('replays, with other data as it is written, and redrives', async () => {
+  server.answers((_request, response) => answerJson(response, 202, runRecord({ id: 'run-fedcba9876543210' })));
+  const file = join(folder, 'event.json');
+  await writeFile(file, '{"type":"edited","data":12345678901234567890}');
+  for (const more of [[], ['--event', file, '--version', 'current'], ['-d', '1.0', '--key', 'k']]) {
+    const { code, out } = await line(['replay', RUN_ID, ...more]);
+    expect([code, out]).toEqual([0, 'run-fedcba9876543210\n']);
+  }
+  expect((await line(['redrive', RUN_ID])).code).toBe(0);
+  expect(server.seen.map(({ method, path, body }) => `${method} ${path} ${body}`)).toEqual([
+    `POST ${ONE}/replay {"version":"same"}`,
+    `POST ${ONE}/replay {"version":"current","event":{"type":"edited","data":12345678901234567890}}`,
+    `POST ${ONE}/replay {"version":"same","event":{"data":1.0}}`,
+    `POST ${ONE}/redrive?version=current `,
+  ]);
+  expect(server.seen[2]?.headers['idempotency-key']).toBe('k');
+});
+
+it.each([
+  [['--version', 'latest'], 'must be same or current'],
+  [['--data', '{"half":'], 'is not JSON'],
+  [['--data', '1', '--event', 'x'], 'exclude each other'],
+])('refuses to replay with %j', async (more, why) => {
+  server.answers((_request, response) => answerJson(response, 202, runRecord()));
+  const { code, err } = await line(['replay', RUN_ID, ...more]);
+  expect([code, server.seen.length]).toEqual([2, 0]);
+  expect(err).toContain(why);
+});
+
+it('lists dead letters, and those of a key since a while', async () => {
+  server.answers((_request, response) => answerJson(response, 200, { items: [], nextCursor: null }));
+  await line(['runs', 'fn', '--dead', '--key', 'a b', '--since', '2h']);
+  const asked = new URL(server.seen[0]?.path ?? '', 'http://x').searchParams;
+  expect([asked.get('function'), asked.get('deadLetter'), asked.get('key')]).toEqual(['fn', 'true', 'a b']);
+  expect(Math.abs(Date.parse(asked.get('since') ?? '') - (Date.now() - 7_200_000))).toBeLessThan(60_000);
+});

@@ -80,6 +80,9 @@ export function runRecord(of: Partial<Run> = {}): Run {
     result: null,
     artifacts: [],
     cancelledBy: null,
+    replayOf: null,
+    redriveOf: null,
+    redrivenAs: null,
     createdBy: { ...createdBy, project: 'default' },
     ...of,
   };

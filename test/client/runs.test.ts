@@ -104,3 +104,37 @@ it('knows a new version from one that was there, and what is gone from what goes
   expect(await client.functions.delete('fn')).toBeNull();
   expect(server.seen[0]?.path).toBe('/v1/functions/fn');
 });
+
+it('replays with an event as it is written, and redrives', async () => {
+  server.answers((_request, response) => answerJson(response, 202, runRecord()));
+  await client.runs.replay(RUN_ID, { event: Buffer.from('{"data":12345678901234567890}'), version: 'current' });
+  await client.runs.replay(RUN_ID, { event: { data: 1 }, idempotencyKey: 'k' });
+  await client.runs.redrive(RUN_ID, { version: 'same' });
+  expect(server.seen.map(({ method, path, body }) => `${method} ${path} ${body}`)).toEqual([
+    `POST /v1/runs/${RUN_ID}/replay {"version":"current","event":{"data":12345678901234567890}}`,
+    `POST /v1/runs/${RUN_ID}/replay {"version":"same","event":{"data":1}}`,
+    `POST /v1/runs/${RUN_ID}/redrive?version=same `,
+  ]);
+  expect(server.seen.map(({ headers }) => headers['content-type'])).toEqual([
+    'application/json',
+    'application/json',
+    undefined,
+  ]);
+  expect(server.seen[1]?.headers['idempotency-key']).toBe('k');
+});
+
+it('follows a run until nothing of it is left, and goes on after a break where it was', async () => {
+  const over = runRecord({ state: 'ended', outcome: 'failed', cleanup: 'proved' });
+  const message = (id: string, run: object) => `id: ${id}\nevent: run\ndata: ${JSON.stringify(run)}\n\n`;
+  server.answers(({ path, headers }, response) => {
+    if (path === `/v1/runs/${RUN_ID}`) return answerJson(response, 200, server.seen.length > 2 ? over : runRecord());
+    const isFirst = headers['last-event-id'] === undefined;
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    return void response.end(isFirst ? `retry: 1\n${message('a', runRecord())}` : message('b', over));
+  });
+  const states: string[] = [];
+  for await (const { state } of client.runs.follow(RUN_ID)) states.push(state);
+  expect(states).toEqual(['queued', 'ended']);
+  const asked = server.seen.filter(({ path }) => path.endsWith('/events'));
+  expect(asked.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, 'a']);
+});

@@ -90,7 +90,9 @@ test(
 );
 
 /** Asks again with the same key for as long as it is still being made. */
-async function finalAnswer(idempotencyKey: string) {
+async function finalAnswer(
+  idempotencyKey: string,
+): Promise<{ status: number; code: string | undefined; retryAfter: string | null }> {
   const answer = await fetch(`${mayfly.apiUrl}/v1/sandboxes`, {
     method: 'POST',
     headers: {

@@ -99,6 +99,9 @@ export function runRecord(n: number, changes: Partial<RunRecord> = {}): RunRecor
     result: null,
     artifacts: [],
     cancelledBy: null,
+    replayOf: null,
+    redriveOf: null,
+    redrivenAs: null,
     createdBy,
     ...changes,
   };

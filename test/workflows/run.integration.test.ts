@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { attemptIds } from '../../model/functions/run.ts';
 import { dispatcherWorkflowIdOf, runInputOf, runWorkflowIdOf } from '../../model/functions/run-saga.ts';
@@ -373,6 +374,20 @@ test('what comes while a rule is full is skipped, where that is asked for', asyn
   expect(await functions.over(second)).toMatchObject({ outcome: 'skipped', cleanup: 'none', attempts: [] });
   await functions.cancel(first.id);
   await functions.over(first);
+});
+
+test('a dead letter is redriven on what was deployed since, and its process is told whose event it has', async () => {
+  const name = await functions.deploy('exit 1');
+  const dead = await functions.run(name, { n: 1 });
+  await functions.deployAs(name, 'cat > "$MAYFLY_RESULT"; echo "of $MAYFLY_REPLAY_OF"');
+  await sleep(1_000); // so long the version before may be accepted for
+  const { id } = (await (await door.call('POST', `/v1/runs/${dead.id}/redrive`)).json()) as Run;
+  const run = await functions.over({ id });
+  expect(run).toMatchObject({ outcome: 'succeeded', version: 2, replayOf: dead.id, cleanup: 'proved' });
+  expect(await functions.output(id)).toBe(`of ${dead.id}\n`);
+  expect(await (await functions.result(id)).json()).toMatchObject({ data: { n: 1 } });
+  const events = await (await door.call('GET', `/v1/runs/${id}/events`)).text();
+  expect(events).toContain('"cleanup":"proved"');
 });
 
 test('a function that is deleted lets its runs end first, or is not deleted (case 28)', async () => {

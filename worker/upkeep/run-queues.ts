@@ -52,6 +52,7 @@ export class RunQueues {
         const page = await runs.past(after, now, AT_ONCE);
         for (const { run } of page) {
           if (run.cleanup === 'pending' || (await runs.get(runIdOf(run.dedupe, run.epoch + 1)))) continue;
+          if (run.redriveOf !== null) await runs.redriven(run.redriveOf, run.id); // who redrove it may have died before
           await runContents.remove(run.id);
           await runs.remove(run.id);
         }

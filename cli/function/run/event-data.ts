@@ -70,6 +70,13 @@ export async function stored(
   }
 }
 
+/** JSON as it is written. @param of a file, `-` for standard input, or a text of the command line @throws CliError */
+export async function jsonOf(of: { path: string } | { text: string }): Promise<Uint8Array> {
+  const bytes = 'path' in of ? await contentOf(of.path) : Buffer.from(of.text);
+  refuseUnlessJson(bytes, 'path' in of ? of.path : '--data');
+  return bytes;
+}
+
 function refuseUnlessJson(bytes: Uint8Array, where: string): void {
   try {
     JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));

@@ -11,6 +11,20 @@ export const RUN = {
   id: { type: 'positional', description: 'Id of a run (`mayfly function runs`)', required: true },
 } as const satisfies ArgsDef;
 
+export const VERSION = {
+  version: {
+    type: 'string',
+    valueHint: 'same|current',
+    description: 'Of the function: that of the run, or the active one',
+  },
+} as const satisfies ArgsDef;
+
+/** @throws CliError */
+export function versionOf(text: string): 'same' | 'current' {
+  if (text === 'same' || text === 'current') return text;
+  throw usageError(`--version must be same or current, not ${JSON.stringify(text)}`);
+}
+
 /** @throws CliError when `text` is not the name of a function */
 export function functionName(text: string): string {
   if (isRunId(text)) {

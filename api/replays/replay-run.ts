@@ -1,0 +1,104 @@
+import { MayflyError } from '../../model/errors.ts';
+import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
+import { editedEvent } from '../../model/events/edited-event.ts';
+import { readJson } from '../../model/events/json-text.ts';
+import { readStructured } from '../../model/events/structured-mode.ts';
+import { isDeadLetter, type RunRecord } from '../../model/functions/run.ts';
+import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { RequestDeps } from '../http/context.ts';
+import { type Accepted, type Arrival, sha256 } from '../runs/accept-event.ts';
+import type { Acceptance } from '../runs/acceptance.ts';
+import type { KnownFunction } from '../runs/known-functions.ts';
+import type { VERSIONS } from '../runs/run-schemas.ts';
+
+type Stores = Pick<RequestDeps, 'store'>;
+type Version = (typeof VERSIONS)[number];
+
+interface Replay {
+  version: Version;
+  /** JSON, in place of the event of the run; undefined: that. */
+  event?: string | undefined;
+  /** Of the Idempotency-Key and of whose it is; null: it is like no other replay. */
+  sameness: string | null;
+  actor: OwnedActor;
+}
+
+/**
+ * Accepts the event of a run once more, or another in its place: it is never the same as what came by itself.
+ * @throws MayflyError invalid_event, idempotency_key_reused, function_gone, and as {@link Acceptance.accept}
+ */
+export async function replayed(
+  stores: Stores,
+  acceptance: Acceptance,
+  run: RunRecord,
+  { version, event: edited, sameness, actor }: Replay,
+): Promise<Accepted> {
+  const target = await targetOf(stores, acceptance, run, version);
+  const event = edited === undefined ? await eventOf(stores, run) : editedEvent(edited, run.event);
+  const asked = JSON.stringify([run.id, version, edited === undefined ? null : sha256(event.json)]);
+  return acceptance.accept(stores, target, {
+    event,
+    sameness: { by: 'key', text: sameness },
+    digest: sha256(asked),
+    origin: { replayOf: run.id, redriveOf: null },
+    actor,
+  });
+}
+
+/**
+ * Accepts the event of a dead letter once more, and marks that. The run in its place is named after it: whoever asks again,
+ * also after a death in the middle, is told of that one.
+ * @throws MayflyError not_dead_letter, function_gone, and as {@link Acceptance.accept}
+ */
+export async function redriven(
+  stores: Stores,
+  acceptance: Acceptance,
+  run: RunRecord,
+  { version, actor }: Pick<Replay, 'version' | 'actor'>,
+): Promise<Accepted> {
+  const { store } = stores;
+  const present = run.redrivenAs === null ? null : await store.runs.get(run.redrivenAs);
+  if (present) return { run: present, isNew: false };
+  if (!isDeadLetter(run)) throw new MayflyError('not_dead_letter', whyNone(run));
+  const target = await targetOf(stores, acceptance, run, version);
+  const accepted = await acceptance.accept(stores, target, {
+    event: await eventOf(stores, run),
+    sameness: { by: 'run', text: `redrive/${run.id}` },
+    digest: run.eventDigest,
+    origin: { replayOf: run.id, redriveOf: run.id },
+    actor,
+  });
+  await store.runs.redriven(run.id, accepted.run.id);
+  return accepted;
+}
+
+function whyNone({ id, state, outcome, redrivenAs }: RunRecord): string {
+  if (redrivenAs !== null) return `${id} was redriven as ${redrivenAs}, which was removed since.`;
+  return `${id} is ${outcome ?? state}.`;
+}
+
+/** @throws MayflyError function_not_found, function_draining, function_gone */
+async function targetOf(
+  stores: Stores,
+  acceptance: Acceptance,
+  run: RunRecord,
+  version: Version,
+): Promise<KnownFunction> {
+  const current = await acceptance.target(stores, run.function);
+  if (version === 'current') return current;
+  const same = await stores.store.functionVersions.get(run.function, run.version);
+  if (same?.digest === run.versionDigest) return { ...current, version: same };
+  throw new MayflyError('function_gone', `Version ${run.version} of ${run.function} is not there any more.`);
+}
+
+/** @throws MayflyError run_not_found */
+async function eventOf({ store }: Stores, run: RunRecord): Promise<ReceivedEvent> {
+  const json = await store.runs.event(run);
+  if (!json) throw new MayflyError('run_not_found', `${run.id} was removed, and its event with it.`);
+  return readStructured(readJson(json));
+}
+
+/** Of one replay among those of the same API key. @param key undefined: it is like no other */
+export function samenessOf(apiKeyId: string, key: string | undefined): Arrival['sameness']['text'] {
+  return key === undefined ? null : JSON.stringify(['replay', apiKeyId, key]);
+}
