@@ -28,6 +28,7 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   image_not_found: 'List builds with `mayfly image builds`.',
   playbook_not_written: 'Wait for it; of one that failed, `failure` says why.',
   playbook_not_found: 'Write one with `mayfly playbook`, which names it.',
+  schedule_not_found: 'List them with `mayfly schedule list`; make one with `mayfly schedule create`.',
   function_not_found: 'List them with `mayfly function list`; deploy one with `mayfly function deploy`.',
   function_version_not_found: 'List its versions with `mayfly function show`.',
   function_in_use: 'Wait for them, or cancel them; with `--drain` it goes when they have ended.',

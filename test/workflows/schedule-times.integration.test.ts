@@ -96,6 +96,6 @@ it('for any expression, in zones of all kinds, around their changes', async () =
       const nearChanges = surplus.filter((at) => changes.some((change) => Math.abs(change.at - at) < 30 * HOUR_MS));
       expect(surplus, `${text} in ${zone}`).toEqual(nearChanges);
     }),
-    { numRuns: Number(process.env['MAYFLY_TEST_RUNS'] ?? 40) },
+    { numRuns: Number(process.env['MAYFLY_TEST_RUNS'] ?? 10) },
   );
 });
