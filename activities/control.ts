@@ -5,6 +5,7 @@ import type { Store } from '../store/connect.ts';
 import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
 import { createAttemptActivities } from './function/attempt.ts';
+import { type AcceptAgain, createBulkActivities } from './function/bulk.ts';
 import { createDispatchActivities } from './function/dispatch.ts';
 import { type AcceptEvent, createScheduledActivities } from './function/scheduled.ts';
 import { createImageActivities } from './image/image.ts';
@@ -39,6 +40,7 @@ export interface ControlDeps {
   acceptEvent: AcceptEvent;
   /** SHA-256, hex. */
   digestOf: (text: string) => string;
+  acceptAgain: AcceptAgain;
 }
 
 /** Every activity of the control queue: the store and the user CA. */
@@ -60,6 +62,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createDispatchActivities(deps),
     ...createAttemptActivities(deps),
     ...createScheduledActivities(deps),
+    ...createBulkActivities(deps),
     ...createImageActivities(deps),
     ...createPlaybookActivities(deps),
     ...createSandboxReconcileActivities(deps),

@@ -57,6 +57,7 @@ export function createCommands(io: Io) {
       image: async () => (await import('./image/commands.ts')).imageCommand(io),
       function: async () => (await import('./function/commands.ts')).functionCommand(io),
       schedule: async () => (await import('./schedule/commands.ts')).scheduleCommand(io),
+      receipt: async () => (await import('./receipt/commands.ts')).receiptCommand(io),
       mcp: async () => (await import('./mcp.ts')).mcpCommand(io),
       serve: async () => (await import('./serve.ts')).serveCommand(io),
       completion: async () => (await import('./completion.ts')).completionCommand(io, () => root),

@@ -1,3 +1,4 @@
+import type { BulkRecord } from '../model/functions/bulk.ts';
 import type {
   ConcurrencyRule,
   FunctionRecord,
@@ -5,6 +6,7 @@ import type {
   RetryPolicy,
   FunctionVersion as VersionRecord,
 } from '../model/functions/function.ts';
+import type { RunOutcome, RunState } from '../model/functions/run.ts';
 import { bytesOf } from './http/content.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 
@@ -130,6 +132,21 @@ export class Functions {
     return this.#transport.json({ method: 'POST', path: `${pathOf(name)}/resume` }, options);
   }
 
+  /** Returns when it is written down: it goes on by itself, and acts on each run once. */
+  startBulk(name: string, { action, version, filter, ...options }: BulkWish): Promise<BulkAction> {
+    const body = { action, version, filter };
+    return this.#transport.json({ method: 'POST', path: `${pathOf(name)}/bulk`, body }, options);
+  }
+
+  bulk(name: string, id: string, options: CallOptions = {}): Promise<BulkAction> {
+    return this.#transport.json({ method: 'GET', path: bulkPath(name, id) }, options);
+  }
+
+  /** It ends with the runs that it is at; what it has done stays. */
+  cancelBulk(name: string, id: string, options: PostOptions = {}): Promise<BulkAction> {
+    return this.#transport.json({ method: 'POST', path: `${bulkPath(name, id)}/cancel` }, options);
+  }
+
   /**
    * @param options `drain`: it goes when its runs have ended. `@default` false: one whose runs have not ended is not deleted
    * @returns what is left of it until then; null: it is gone
@@ -144,6 +161,24 @@ export class Functions {
   }
 }
 
+/** Which runs, as in {@link Runs.list}. */
+export interface BulkWish extends PostOptions {
+  action: BulkAction['action'];
+  /** Of the function. `@default` current for a redrive, else same */
+  version?: BulkAction['version'];
+  /** `@default` all that were accepted before; of a redrive dead letters, of a cancel those that have not ended */
+  filter?: { state?: RunState; outcome?: RunOutcome; key?: string; since?: string };
+}
+
+/** An action on many runs, as the API shows it. */
+export type BulkAction = Omit<BulkRecord, 'filter' | 'pages' | 'place' | 'digest' | 'refusals'> & {
+  refusals: { runId: string; failure: { code: string; message: string } }[];
+};
+
 function pathOf(name: string): string {
   return `${ALL}/${encodeURIComponent(name)}`;
+}
+
+function bulkPath(name: string, id: string): string {
+  return `${pathOf(name)}/bulk/${encodeURIComponent(id)}`;
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Envelope, ReceiptKey } from '../model/functions/receipt.ts';
 import { bytesOf } from './http/content.ts';
 import { type EventStreamOptions, followEvents } from './http/event-stream.ts';
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
@@ -103,6 +104,28 @@ export class Runs {
       nextOffset: Number(response.headers.get('x-mayfly-next-offset') ?? query.offset ?? 0),
       hasEnded: response.headers.get('x-mayfly-ended') === 'true',
     };
+  }
+
+  /** What it ran for, byte for byte as its process had it. */
+  async event(id: string, options: CallOptions = {}): Promise<Uint8Array> {
+    return (await this.#content(`${pathOf(id)}/event`, options)).bytes;
+  }
+
+  /**
+   * The signed statement about one of which nothing is left; {@link verifyReceipt} verifies it.
+   * @throws MayflyApiError run_not_ended, receipt_not_ready
+   */
+  receipt(id: string, options: CallOptions = {}): Promise<Envelope> {
+    return this.#transport.json({ method: 'GET', path: `${pathOf(id)}/receipt` }, options);
+  }
+
+  /** The public keys that verify receipts, the newest first. Who has one keeps it: these are what the API says now. */
+  async receiptKeys(options: CallOptions = {}): Promise<ReceiptKey[]> {
+    const { items } = await this.#transport.json<{ items: ReceiptKey[] }>(
+      { method: 'GET', path: '/v1/receipt-keys' },
+      options,
+    );
+    return items;
   }
 
   /** What happened to it, oldest first. */

@@ -77,6 +77,11 @@ export class CommandRuns {
     if (underWay) await Promise.race([underWay.commandRun.started, underWay.ended]);
   }
 
+  /** Whether the store has a record of it: one that was set back may not. */
+  async isKnown(commandId: string): Promise<boolean> {
+    return (await this.#deps.store.commands.get(commandId)) !== null;
+  }
+
   isUnderWay(commandId: string): boolean {
     return this.#underWay.has(commandId);
   }

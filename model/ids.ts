@@ -20,6 +20,7 @@ const IMAGE_ID = /^img-[0-9a-hjkmnp-tv-z]{16}$/;
 const PLAYBOOK_ID = /^pbk-[0-9a-hjkmnp-tv-z]{16}$/;
 const RUN_ID = /^run-[0-9a-hjkmnp-tv-z]{16}$/;
 const HOOK_ID = /^hok-[0-9a-hjkmnp-tv-z]{16}$/;
+const BULK_ID = /^blk-[0-9a-hjkmnp-tv-z]{16}$/;
 const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
 /** Those of before request keys have 16 characters. */
 const INSTALLATION_ID = /^ins-(?:[0-9a-hjkmnp-tv-z]{16}|[0-9a-hjkmnp-tv-z]{24})$/;
@@ -36,11 +37,12 @@ export const ID_PATTERNS = {
   playbook: PLAYBOOK_ID.source,
   run: RUN_ID.source,
   hook: HOOK_ID.source,
+  bulk: BULK_ID.source,
   host: HOST_ID.source,
 } as const;
 
 /** What every id of ours begins with: no name may, or it could be taken for one. */
-const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'img', 'pbk', 'run', 'hok', 'apr', 'ins'];
+const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'img', 'pbk', 'run', 'hok', 'blk', 'apr', 'ins'];
 const SANDBOX_NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LIKE_AN_ID = new RegExp(`^(?:${ID_PREFIXES.join('|')})-`);
 
@@ -99,6 +101,11 @@ export function runIdFrom(random: Uint8Array): string {
 /** As {@link sandboxIdFrom}, for a hook. */
 export function hookIdFrom(random: Uint8Array): string {
   return `hok-${crockford(random)}`;
+}
+
+/** As {@link sandboxIdFrom}, for one action on many runs. */
+export function bulkIdFrom(random: Uint8Array): string {
+  return `blk-${crockford(random)}`;
 }
 
 /**
@@ -189,6 +196,10 @@ export function isRunId(text: string): boolean {
 
 export function isHookId(text: string): boolean {
   return HOOK_ID.test(text);
+}
+
+export function isBulkId(text: string): boolean {
+  return BULK_ID.test(text);
 }
 
 export function isOperationId(text: string): boolean {

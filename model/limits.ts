@@ -158,6 +158,14 @@ export const LIMITS = {
     dedupeHours: { event: 168, key: 24, run: 87_600 },
     /** Of one request. */
     batch: 1_000,
+    bulk: {
+      /** That are not over, of one function. */
+      open: 10,
+      /** Of those that were refused, so many are told. */
+      refusals: 20,
+      /** How long one that is over can be read. */
+      keptDays: 30,
+    },
     hooks: {
       /** Of one function. */
       count: 100,

@@ -1,4 +1,6 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import { BULK_WORKFLOW, type BulkInput, bulkWorkflowIdOf } from '../model/functions/bulk.ts';
 import {
   CANCEL_RUN,
   DISPATCHER_WORKFLOW,
@@ -9,10 +11,14 @@ import {
   type RunInput,
   runWorkflowIdOf,
 } from '../model/functions/run-saga.ts';
+import { SEARCH_ATTRIBUTES } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { readable } from '../model/sagas/readable.ts';
 import type { Actor } from '../model/sandbox/sandbox.ts';
 import { isGone } from './temporal/failure.ts';
+
+const FUNCTION = defineSearchAttributeKey(SEARCH_ATTRIBUTES.function, SearchAttributeType.KEYWORD);
+const KEY = defineSearchAttributeKey(SEARCH_ATTRIBUTES.key, SearchAttributeType.KEYWORD);
 
 type FunctionRef = Pick<DispatcherInput, 'project' | 'name'>;
 
@@ -43,22 +49,46 @@ function dispatcherOptions({ project, name }: FunctionRef) {
   };
 }
 
-/** Begins an admitted run, or goes on with it. @returns false: it runs */
-export async function startRun(client: Client, input: RunInput): Promise<boolean> {
+/** What came of starting a run: `ran`: it never began by its record, and Temporal has seen it come to its end. */
+export type RunStart = 'begun' | 'runs' | 'ran';
+
+/**
+ * Begins an admitted run, or goes on with it, unless it runs.
+ * @param isFirst it never began, by its record
+ */
+export async function startRun(client: Client, input: RunInput, isFirst: boolean): Promise<RunStart> {
   try {
     await client.workflow.start<(input: RunInput) => Promise<void>>(RUN_WORKFLOW, {
       workflowId: runWorkflowIdOf(input.runId),
       taskQueue: CONTROL_QUEUE,
       args: [input],
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      workflowIdReusePolicy: isFirst ? 'ALLOW_DUPLICATE_FAILED_ONLY' : 'ALLOW_DUPLICATE',
+      typedSearchAttributes: [
+        { key: FUNCTION, value: `${input.project}/${input.function}` },
+        ...(input.key === undefined ? [] : [{ key: KEY, value: input.key }]),
+      ],
       staticSummary: readable(`${input.function} of ${input.project}`),
       staticDetails: `Asked for by API key ${input.actor.apiKeyId}`,
     });
-    return true;
+    return 'begun';
   } catch (error) {
-    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
-    throw error;
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    if (!isFirst) return 'runs';
+    const { status } = await client.workflow.getHandle(runWorkflowIdOf(input.runId)).describe();
+    return status.name === 'RUNNING' ? 'runs' : 'ran';
   }
+}
+
+/** Begins an action on many runs, or goes on with it, unless it runs. */
+export async function startBulk(client: Client, input: BulkInput): Promise<void> {
+  await client.workflow.start<(input: BulkInput) => Promise<void>>(BULK_WORKFLOW, {
+    workflowId: bulkWorkflowIdOf(input.bulkId),
+    taskQueue: CONTROL_QUEUE,
+    args: [input],
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    staticSummary: readable(`${input.bulkId} of ${input.function} of ${input.project}`),
+  });
 }
 
 /** Returns when Temporal has the wish, or nothing runs that could be cancelled. */

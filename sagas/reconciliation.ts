@@ -1,4 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { BulkInput } from '../model/functions/bulk.ts';
 import type { RunInput } from '../model/functions/run-saga.ts';
 import type { ImageInput } from '../model/image/image-saga.ts';
 import type { GaveWay, PoolInput } from '../model/pools/pool.ts';
@@ -14,7 +15,7 @@ import type { CaptureInput } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { TemplateInput, TemplateWish } from '../model/templates/template-saga.ts';
-import { cancelRun, ensureDispatcher, startRun } from './functions.ts';
+import { cancelRun, ensureDispatcher, type RunStart, startBulk, startRun } from './functions.ts';
 import { deleteSnapshot, operate, operated } from './operations.ts';
 import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
@@ -147,9 +148,14 @@ export class Reconciliation {
     await buildImage(this.client, input);
   }
 
-  /** Begins an admitted run, or goes on with it, unless it runs. */
-  async startRun(input: RunInput): Promise<void> {
-    await startRun(this.client, input);
+  /** Begins an admitted run, or goes on with it, unless it runs. @param isFirst it never began, by its record */
+  startRun(input: RunInput, isFirst: boolean): Promise<RunStart> {
+    return startRun(this.client, input, isFirst);
+  }
+
+  /** Has an action on many runs gone on with, unless it is. */
+  async startBulk(input: BulkInput): Promise<void> {
+    await startBulk(this.client, input);
   }
 
   /** Returns when Temporal has the wish, or nothing runs that could be cancelled. */

@@ -1,3 +1,4 @@
+import type { BulkInput } from '../model/functions/bulk.ts';
 import type { CancelImage, ImageInput } from '../model/image/image-saga.ts';
 import type { PlaybookInput } from '../model/playbook/playbook-saga.ts';
 import type { GaveWay, PoolClaims, PoolInput } from '../model/pools/pool.ts';
@@ -165,6 +166,8 @@ export interface Sagas {
   cancelPlaybook(playbookId: string, actor: Actor): Promise<void>;
   /** Has the queue of a function looked at. Resolves when Temporal has the wish. */
   wakeDispatcher(of: { project: string; name: string }): Promise<void>;
+  /** Begins an action on many runs, or goes on with it. Resolves when Temporal has it. @throws MayflyError temporal_unavailable */
+  startBulk(input: BulkInput): Promise<void>;
   /** Resolves when Temporal has the wish, or the run is not under way. */
   cancelRun(runId: string, actor: Actor): Promise<void>;
   /** @throws MayflyError temporal_unavailable */

@@ -2,7 +2,7 @@
 /**
  * `npm run setup`: makes this machine ready to run Mayfly, and does nothing where it is ready.
  *
- *     node scripts/setup.mjs [--check] [--only node,debian,guest,diff,image,temporal,store,ansible,ansible-tools,desktop,python-client]
+ *     node scripts/setup.mjs [--check] [--only node,debian,guest,diff,image,temporal,store,ansible,ansible-tools,attestation-tools,desktop,python-client]
  *       [--also …] [--json]
  *
  * `--also` names parts that are made beside the others, and that set-up is ready without: their tests say so.
@@ -23,6 +23,7 @@ import { nodePackages } from './setup/node-packages.mjs';
 import { SetupProblem } from './setup/problem.mjs';
 import { Progress } from './setup/progress.mjs';
 import { ansibleTools } from './setup/python/ansible-tools.mjs';
+import { attestationTools } from './setup/python/attestation-tools.mjs';
 import { pythonClient } from './setup/python/python-tools.mjs';
 import { store } from './setup/store.mjs';
 import { temporal } from './setup/temporal.mjs';
@@ -38,12 +39,12 @@ const lanes = [
   [nodePackages],
   [debianPackages, guest, diff, image, ansible, desktop],
   [ansibleTools],
-  [pythonClient],
+  [pythonClient, attestationTools],
   [temporal, store],
 ];
 const names = lanes.flat().map((part) => part.name);
 /** What Mayfly does without, until somebody asks for it. */
-const extras = [ansible.name, ansibleTools.name, pythonClient.name, desktop.name];
+const extras = [ansible.name, ansibleTools.name, attestationTools.name, pythonClient.name, desktop.name];
 
 /** Interrupting it is no failure: shells expect this code. */
 const interruptedCode = 130;

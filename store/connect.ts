@@ -15,10 +15,12 @@ import { ChainKey } from './audit/audit-chain.ts';
 import { StoredCommandInputs } from './commands/command-inputs.ts';
 import { Commands } from './commands/commands.ts';
 import { Output } from './commands/output.ts';
+import { Bulks } from './functions/bulks.ts';
 import { FunctionFiles } from './functions/function-files.ts';
 import { FunctionVersions } from './functions/function-versions.ts';
 import { Functions } from './functions/functions.ts';
 import { Hooks } from './functions/hooks.ts';
+import { Receipts } from './functions/receipts.ts';
 import { RunContents } from './functions/run-contents.ts';
 import { RunQueue } from './functions/run-queue.ts';
 import { Runs } from './functions/runs.ts';
@@ -95,9 +97,11 @@ export interface Store {
   hooks: Hooks;
   schedules: Schedules;
   scheduleTimes: ScheduleTimes;
+  bulks: Bulks;
   runs: Runs;
   runQueue: RunQueue;
   runContents: RunContents;
+  receipts: Receipts;
   certificates: Certificates;
   activity: Activities;
   reconciled: ReconciledThings;
@@ -178,12 +182,14 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     functions: new Functions(connection),
     functionVersions: new FunctionVersions(connection, sealing),
     functionFiles: new FunctionFiles(connection, sealing),
+    bulks: new Bulks(connection, sealing),
     hooks: new Hooks(connection, sealing),
     schedules: new Schedules(connection, sealing),
     scheduleTimes: new ScheduleTimes(connection, sealing),
     runs: new Runs(connection, sealing),
     runQueue: new RunQueue(connection, sealing),
     runContents: new RunContents(connection, sealing),
+    receipts: new Receipts(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),

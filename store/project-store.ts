@@ -223,6 +223,14 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       times: (name: string, ...query: Rest<typeof store.scheduleTimes.list>) =>
         store.scheduleTimes.list({ project, name }, ...query),
     },
+    bulks: {
+      create: store.bulks.create.bind(store.bulks),
+      get: async (id: string) => own(await store.bulks.get(id)),
+      cancel: store.bulks.cancel.bind(store.bulks),
+      /** That are not over. */
+      openOf: async (name: string) =>
+        (await store.bulks.open()).filter((each) => each.project === project && each.function === name).length,
+    },
     runs: {
       accept: store.runs.accept.bind(store.runs),
       get: async (id: string) => own(await store.runs.get(id)),
@@ -237,6 +245,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       areOpen: (name: string) => hasOpenRuns(store, { project, name }),
     },
     /** Of a run that was found to be the caller's. */
+    receipts: { get: store.receipts.get.bind(store.receipts) },
     runContents: {
       put: store.runContents.put.bind(store.runContents),
       get: store.runContents.get.bind(store.runContents),

@@ -13,6 +13,7 @@ import { bundleWorkflows } from './bundle.ts';
 import { createControlWorker } from './control.ts';
 import { temporalClient } from './payloads/data-converter.ts';
 import type { Process } from './process.ts';
+import { ReceiptWatch, SIGN_EVERY_MS } from './receipts/receipt-watch.ts';
 import { runWorker } from './running-worker.ts';
 import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
@@ -75,6 +76,11 @@ export async function startControlPart({
   closers.add(
     'times of the past',
     repeating(() => schedules.removePast(), PRUNE_EVERY_MS),
+  );
+  const receipts = new ReceiptWatch(store, join(secrets, 'receipt.key'), logger);
+  closers.add(
+    'receipts of runs',
+    repeating(() => receipts.look(), SIGN_EVERY_MS),
   );
   closers.add(
     'runs of the past',

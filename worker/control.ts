@@ -3,7 +3,9 @@ import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/
 import { type ControlDeps, createControlActivities } from '../activities/control.ts';
 import type { AcceptEvent } from '../activities/function/scheduled.ts';
 import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
+import { acceptAgainBy } from '../api/replays/replay-run.ts';
 import { acceptEvent, sha256 } from '../api/runs/accept-event.ts';
+import { KnownFunctions } from '../api/runs/known-functions.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { Reconciliation } from '../sagas/reconciliation.ts';
@@ -16,7 +18,8 @@ import { STOP_MS } from './stop-watch.ts';
 import { requestIdOfActivity } from './tracing/request-id.ts';
 import type { Tracing } from './tracing/tracing.ts';
 
-export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation' | 'acceptEvent' | 'digestOf'> {
+export interface ControlWorkerOptions
+  extends Omit<ControlDeps, 'reconciliation' | 'acceptEvent' | 'digestOf' | 'acceptAgain'> {
   connection: NativeConnection;
   namespace: string;
   dataConverter: DataConverter;
@@ -36,13 +39,24 @@ export function createControlWorker(options: ControlWorkerOptions): Promise<Work
   const reconciliation = new Reconciliation(temporalClient({ connection, namespace, dataConverter }));
   const schemas = options.schemas ?? new InputSchemas();
   const accept: AcceptEvent = (store, target, arrival) => acceptEvent(store, schemas, target, arrival);
+  const functions = new KnownFunctions();
+  const acceptAgain = acceptAgainBy({
+    target: (stores, name) => functions.get(stores, name),
+    accept: ({ store }, target, arrival) => acceptEvent(store, schemas, target, arrival),
+  });
   return Worker.create({
     connection,
     namespace,
     dataConverter,
     taskQueue: options.taskQueue ?? CONTROL_QUEUE,
     workflowBundle,
-    activities: createControlActivities({ ...options, reconciliation, acceptEvent: accept, digestOf: sha256 }),
+    activities: createControlActivities({
+      ...options,
+      reconciliation,
+      acceptEvent: accept,
+      digestOf: sha256,
+      acceptAgain,
+    }),
     interceptors: {
       activity: [
         requestIdOfActivity,

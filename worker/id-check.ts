@@ -2,6 +2,7 @@ import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from
 import { MayflyError } from '../model/errors.ts';
 import {
   isApprovalId,
+  isBulkId,
   isCaptureId,
   isHostId,
   isImageId,
@@ -42,6 +43,7 @@ const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
   sourceId: isSourceId,
   imageId: isImageId,
   playbookId: isPlaybookId,
+  bulkId: isBulkId,
   checkerId: isSandboxId,
   describedId: isSandboxId,
   operationId: isOperationId,

@@ -3,6 +3,7 @@ export { trust } from './access/trust.ts';
 export { capture } from './capture/capture.ts';
 export { command } from './command.ts';
 export { forgetHost } from './forget-host.ts';
+export { bulk } from './function/bulk.ts';
 export { dispatcher } from './function/dispatcher.ts';
 export { run } from './function/run.ts';
 export { scheduled } from './function/scheduled.ts';

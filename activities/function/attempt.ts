@@ -24,6 +24,7 @@ import { sizeOfSource } from '../../model/source-size.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { acceptedSpec, requireSpec } from './accepted-version.ts';
+import { knownAttempt, PENDING, type SaidAttempt } from './known-attempt.ts';
 import { storedEvent } from './stored-event.ts';
 
 interface Deps {
@@ -35,7 +36,6 @@ interface Deps {
 const LARGEST_STDIN = 1_048_576;
 /** Its own TTL ends the sandbox of an attempt when nobody else does any more: as late as there is. Seconds. */
 const TTL_SECONDS = 2_592_000;
-const PENDING = { outcome: null, endedAt: null, exitCode: null, signal: null, failure: null, startedAt: null } as const;
 
 /** What a run asks of the store. What runs is read from its version each time. */
 export function createAttemptActivities({ store, reconciliation }: Deps) {
@@ -173,10 +173,11 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
     },
 
     /** How its process ended. */
-    async commandEnd({ runId }: Pick<RunInput, 'runId'>): Promise<AttemptEnd> {
-      const attempt = lastAttempt(await mustGet(runId));
-      const command = attempt && (await store.commands.get(attempt.commandId));
-      if (!command) throw new MayflyError('internal', `The command of ${runId} is not there any more.`);
+    async commandEnd(said: SaidAttempt): Promise<AttemptEnd> {
+      const { runId } = said;
+      const known = await knownAttempt(store, said);
+      const command = known && (await store.commands.get(said.commandId));
+      if (!command) return unseenEnd('the store was set back, and knows nothing of its process');
       const end = endOfAttempt(command);
       if (end.outcome !== 'not-started') {
         await store.runs.change(runId, UNDER_WAY, { state: 'collecting', updatedAt: new Date().toISOString() });
@@ -188,10 +189,11 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
      * Writes down how an attempt ended, and with it the run, unless something comes after it.
      * @param fetched what was fetched of it
      */
-    async endAttempt({ runId, end: told, fetched, event }: AttemptEnded): Promise<void> {
-      const run = await mustGet(runId);
-      const attempt = lastAttempt(run);
-      if (!attempt || attempt.outcome) return;
+    async endAttempt({ end: told, fetched, event, ...said }: AttemptEnded): Promise<void> {
+      const { runId } = said;
+      const known = await knownAttempt(store, said);
+      if (!known || known.attempt.outcome) return;
+      const { run, attempt } = known;
       const end = await asSeen(told, attempt);
       const at = new Date().toISOString();
       const isFailedStart = end.outcome === 'not-started' && !isForWantOfRoom(end);
@@ -224,15 +226,16 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
     },
 
     /** Has the run go on from what is proved of its sandbox, which has ended. */
-    async leaveAttempt({ runId, event }: { runId: string; event: AuditEvent }): Promise<NextOfRun> {
-      const run = await mustGet(runId);
-      const attempt = lastAttempt(run);
-      if (!attempt) return { step: 'end' };
-      const sandbox = await store.sandboxes.get(attempt.sandboxId);
-      if (sandbox ? !isFinal(sandbox.state) : await reconciliation.isSandboxOpen(attempt.sandboxId)) {
-        await reconciliation.end(attempt.sandboxId);
-        throw new Error(`${attempt.sandboxId} has not ended`);
+    async leaveAttempt({ event, ...said }: AttemptLeft): Promise<NextOfRun> {
+      const { runId, sandboxId } = said;
+      const sandbox = await store.sandboxes.get(sandboxId);
+      if (sandbox ? !isFinal(sandbox.state) : await reconciliation.isSandboxOpen(sandboxId)) {
+        await reconciliation.end(sandboxId);
+        throw new Error(`${sandboxId} has not ended`);
       }
+      const known = await knownAttempt(store, said);
+      if (!known) return { step: (await store.runs.get(runId)) ? 'end' : 'lost' };
+      const { run, attempt } = known;
       const cleanup = sandbox?.proof?.unproved === undefined ? 'proved' : 'unproved';
       const at = new Date().toISOString();
       const end = await asSeen(attempt, attempt); // its sandbox is gone: nobody begins it any more
@@ -240,7 +243,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
       if (run.state === 'ended') {
         await store.audit.record(runId, { ...event, detail: { ...event.detail, cleanup } });
         await store.runs.free(runId, changes);
-        return { step: 'end' };
+        return { step: 'end', outcome: run.outcome };
       }
       const spec = await acceptedSpec(store, run);
       const next = spec ? nextStep({ ...run, ...changes }, spec, Date.now()) : ({ step: 'end' } as const);
@@ -252,7 +255,7 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
         await endRun({ ...run, ...changes }, end, { ...event, eventId: `${runId}/run.ended`, kind: 'run.ended' });
         await store.audit.record(runId, { ...event, detail: { ...event.detail, cleanup } });
         await store.runs.free(runId, { cleanup });
-        return { step: 'end' };
+        return { step: 'end', outcome: outcomeOf(run, end) };
       }
       const fullUntil = new Date(Date.now() + next.pauseMs).toISOString();
       await store.functions.change({ project: run.project, name: run.function }, { fullUntil });
@@ -265,8 +268,11 @@ export function createAttemptActivities({ store, reconciliation }: Deps) {
 
 export type AttemptActivities = ReturnType<typeof createAttemptActivities>;
 
-export interface AttemptEnded {
-  runId: string;
+export interface AttemptLeft extends SaidAttempt {
+  event: AuditEvent;
+}
+
+export interface AttemptEnded extends SaidAttempt {
   end: AttemptEnd;
   /** Of its artifacts, how many: their list is in the store. */
   fetched: Partial<Pick<RunRecord, 'result'> & { artifactCount: number }>;
@@ -326,7 +332,11 @@ function commandOf(spec: FunctionSpec, env: Record<string, string>, isLarge: boo
   };
 }
 
-async function begunOf({ id: runId, cancelledBy }: RunRecord, attempt: Attempt, store: Store): Promise<BegunAttempt> {
+async function begunOf(
+  { id: runId, tries, cancelledBy }: RunRecord,
+  attempt: Attempt,
+  store: Store,
+): Promise<BegunAttempt> {
   const { n, sandboxId, commandId, outcome, begunAt } = attempt;
   const [sandbox, command] = await Promise.all([store.sandboxes.get(sandboxId), store.commands.get(commandId)]);
   const isStarted = command !== null && command.state !== 'requested';
@@ -336,6 +346,7 @@ async function begunOf({ id: runId, cancelledBy }: RunRecord, attempt: Attempt, 
     sandboxId,
     commandId,
     begunAt,
+    tries,
     isPresent: sandbox !== null,
     isStarted,
     hasEnded: outcome !== null,

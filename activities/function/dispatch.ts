@@ -1,10 +1,10 @@
 import type { FunctionRecord } from '../../model/functions/function.ts';
 import type { RunOutcome, RunRecord } from '../../model/functions/run.ts';
-import { runInputOf } from '../../model/functions/run-saga.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import type { FunctionRef } from '../../store/functions/functions.ts';
 import { acceptedSpec, goneVersion } from './accepted-version.ts';
+import { beginRun } from './begin-run.ts';
 
 interface Deps {
   store: Store;
@@ -69,7 +69,7 @@ export function createDispatchActivities({ store, reconciliation }: Deps) {
       at: new Date().toISOString(),
       detail: { function: run.function, version: run.version, eventDigest: run.eventDigest },
     });
-    await reconciliation.startRun(runInputOf(run));
+    await beginRun({ store, reconciliation }, run);
   }
 
   /** @returns whether none of the function is to be admitted now */

@@ -1,5 +1,6 @@
 import { heartbeat } from '@temporalio/activity';
-import { runInputOf, runWorkflowIdOf } from '../../model/functions/run-saga.ts';
+import { runWorkflowIdOf } from '../../model/functions/run-saga.ts';
+import { beginRun } from '../function/begin-run.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 /** Runs whose workflows are gone: each is gone on with where its record says that it was, and nothing is started twice. */
@@ -10,7 +11,7 @@ export function createRunReconcileActivities({ store, reconciliation }: Reconcil
       for (const run of await store.runs.admitted()) {
         heartbeat();
         if (Date.parse(run.updatedAt) > before || (await reconciliation.isOpen(runWorkflowIdOf(run.id)))) continue;
-        await reconciliation.startRun(runInputOf(run));
+        await beginRun({ store, reconciliation }, run);
       }
     },
   };

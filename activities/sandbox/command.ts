@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { CommandRuns } from '../../commands/command-runs.ts';
+import { MayflyError } from '../../model/errors.ts';
 
 /** Which command a host's activity is about; what it runs is in the store. */
 export interface CommandTarget {
@@ -15,10 +16,16 @@ export function createCommandActivities({ commandRuns }: { commandRuns: CommandR
   return {
     /**
      * Sees a command to its end. Whatever stops this leaves the command as it is; the next attempt goes on with it.
+     * Of one that the store knows nothing of, since it was set back, no end is written down.
      * @throws MayflyError what keeps it from going on for now
      */
     async runCommand({ commandId }: CommandTarget): Promise<void> {
-      await whileBeating(commandId, commandRuns, commandRuns.runToEnd(commandId));
+      try {
+        await whileBeating(commandId, commandRuns, commandRuns.runToEnd(commandId));
+      } catch (error) {
+        if (!(error instanceof MayflyError && error.code === 'command_not_found')) throw error;
+        if (await commandRuns.isKnown(commandId)) throw error;
+      }
     },
 
     /** Ends a command's process tree, or keeps it from being started. */

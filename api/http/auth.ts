@@ -14,7 +14,8 @@ import type { AppDeps, Env } from './context.ts';
 const DOCS = ['/docs', '/docs/page.js', '/docs/page.css', '/docs/swagger-ui.js', '/docs/swagger-ui.css'];
 /** The only paths that answer without a key. */
 const APPROVALS = ['/approvals', '/approvals/page.js', '/approvals/page.css'];
-const OPEN_PATHS = new Set(['/healthz', '/readyz', '/openapi.json', ...DOCS, ...APPROVALS]);
+const RECEIPT_KEYS = '/v1/receipt-keys';
+const OPEN_PATHS = new Set(['/healthz', '/readyz', '/openapi.json', RECEIPT_KEYS, ...DOCS, ...APPROVALS]);
 /** Where signed events from outside come in. */
 const HOOK_DOOR = /^\/h\/[^/]+$/;
 const BEARER = /^Bearer +(\S+)$/i;

@@ -5,12 +5,15 @@ import { readJson } from '../../model/events/json-text.ts';
 import { readStructured } from '../../model/events/structured-mode.ts';
 import { isDeadLetter, type RunRecord } from '../../model/functions/run.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
 import type { RequestDeps } from '../http/context.ts';
-import { type Accepted, type Arrival, sha256 } from '../runs/accept-event.ts';
+import { type Accepted, type Sameness, sha256 } from '../runs/accept-event.ts';
 import type { Acceptance } from '../runs/acceptance.ts';
 import type { KnownFunction } from '../runs/known-functions.ts';
 import type { VERSIONS } from '../runs/run-schemas.ts';
 
+/** By what events are accepted: {@link Acceptance} of the API, or as much of it. */
+export type Door = Pick<Acceptance, 'target' | 'accept'>;
 type Stores = Pick<RequestDeps, 'store'>;
 type Version = (typeof VERSIONS)[number];
 
@@ -18,8 +21,8 @@ interface Replay {
   version: Version;
   /** JSON, in place of the event of the run; undefined: that. */
   event?: string | undefined;
-  /** Of the Idempotency-Key and of whose it is; null: it is like no other replay. */
-  sameness: string | null;
+  /** By what it is the same as another replay. */
+  sameness: Sameness;
   actor: OwnedActor;
 }
 
@@ -29,7 +32,7 @@ interface Replay {
  */
 export async function replayed(
   stores: Stores,
-  acceptance: Acceptance,
+  acceptance: Door,
   run: RunRecord,
   { version, event: edited, sameness, actor }: Replay,
 ): Promise<Accepted> {
@@ -38,7 +41,7 @@ export async function replayed(
   const asked = JSON.stringify([run.id, version, edited === undefined ? null : sha256(event.json)]);
   return acceptance.accept(stores, target, {
     event,
-    sameness: { by: 'key', text: sameness },
+    sameness,
     digest: sha256(asked),
     origin: { replayOf: run.id, redriveOf: null },
     actor,
@@ -52,7 +55,7 @@ export async function replayed(
  */
 export async function redriven(
   stores: Stores,
-  acceptance: Acceptance,
+  acceptance: Door,
   run: RunRecord,
   { version, actor }: Pick<Replay, 'version' | 'actor'>,
 ): Promise<Accepted> {
@@ -78,12 +81,7 @@ function whyNone({ id, state, outcome, redrivenAs }: RunRecord): string {
 }
 
 /** @throws MayflyError function_not_found, function_draining, function_gone */
-async function targetOf(
-  stores: Stores,
-  acceptance: Acceptance,
-  run: RunRecord,
-  version: Version,
-): Promise<KnownFunction> {
+async function targetOf(stores: Stores, acceptance: Door, run: RunRecord, version: Version): Promise<KnownFunction> {
   const current = await acceptance.target(stores, run.function);
   if (version === 'current') return current;
   const same = await stores.store.functionVersions.get(run.function, run.version);
@@ -99,6 +97,19 @@ async function eventOf({ store }: Stores, run: RunRecord): Promise<ReceivedEvent
 }
 
 /** Of one replay among those of the same API key. @param key undefined: it is like no other */
-export function samenessOf(apiKeyId: string, key: string | undefined): Arrival['sameness']['text'] {
-  return key === undefined ? null : JSON.stringify(['replay', apiKeyId, key]);
+export function samenessOf(apiKeyId: string, key: string | undefined): Sameness {
+  return { by: 'key', text: key === undefined ? null : JSON.stringify(['replay', apiKeyId, key]) };
+}
+
+/** As workers accept what they are told to: nobody's Idempotency-Key is in it. */
+export function acceptAgainBy(door: Door) {
+  return {
+    replay: (
+      store: ProjectStore,
+      run: RunRecord,
+      { once, ...of }: Pick<Replay, 'version' | 'actor'> & { once: string },
+    ) => replayed({ store }, door, run, { ...of, sameness: { by: 'run', text: `replay/${once}` } }),
+    redrive: (store: ProjectStore, run: RunRecord, of: Pick<Replay, 'version' | 'actor'>) =>
+      redriven({ store }, door, run, of),
+  };
 }

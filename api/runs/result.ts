@@ -5,7 +5,7 @@ import type { RunContent } from '../../store/functions/run-contents.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 
 /** Never a page of ours, whatever a process has written. */
-const SAFE = {
+export const SAFE = {
   'Content-Disposition': 'attachment',
   'Content-Security-Policy': "sandbox; default-src 'none'",
   'X-Content-Type-Options': 'nosniff',

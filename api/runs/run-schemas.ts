@@ -13,7 +13,7 @@ const runId = z
 
 export const runParams = z.strictObject({ id: runId.openapi({ param: { name: 'id', in: 'path' } }) });
 /** RFC 3339, as the store writes it. */
-const pastInstant = z.iso.datetime({ offset: true }).transform((text) => new Date(text).toISOString());
+export const pastInstant = z.iso.datetime({ offset: true }).transform((text) => new Date(text).toISOString());
 export const runsQuery = z.strictObject({
   limit,
   cursor,

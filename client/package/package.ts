@@ -3,6 +3,8 @@
  *
  * @module
  */
+
+export type { Envelope, ReceiptKey, Statement } from '../../model/functions/receipt.ts';
 export type { BootWish } from '../../model/sandbox/boot.ts';
 export type { Proof } from '../../model/sandbox/proof.ts';
 export type { SandboxRecord, SandboxState } from '../../model/sandbox/sandbox.ts';
@@ -13,6 +15,7 @@ export { ApprovalNeededError, MayflyApiError, MayflyConnectionError, MayflyDeadl
 export type { Page, PageOptions, WaitOptions } from '../http/options.ts';
 export type { Problem } from '../http/problem.ts';
 export type { CallOptions, ClientOptions, PostOptions } from '../http/transport.ts';
+export { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../receipts/verify-receipt.ts';
 export type {
   BatchItem,
   CloudEvent,

@@ -134,6 +134,12 @@ export const FUNCTION_ERRORS = {
     title: 'There is no such run',
     remedy: 'List them with GET /v1/runs. Those that ended long ago are removed.',
   },
+  bulk_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such bulk action',
+    remedy: 'Its answer named it when it was begun. Those that were over long ago are removed.',
+  },
   not_dead_letter: {
     status: 409,
     retryable: false,
@@ -146,6 +152,13 @@ export const FUNCTION_ERRORS = {
     retryable: true,
     title: 'The run has not ended',
     remedy: 'Read it (GET /v1/runs/{id}) until its state is `ended`.',
+  },
+  receipt_not_ready: {
+    status: 409,
+    retryable: true,
+    title: 'The run has no receipt yet',
+    remedy:
+      'It is signed within seconds after the cleanup of the run is proved. Where that takes longer, see the log of the control worker, and `mayfly doctor`.',
   },
   run_without_result: {
     status: 404,

@@ -38,7 +38,7 @@ export function mayHaveStarted({ state, outcome }: Pick<CommandRecord, 'state' |
 }
 
 /** Of one that was started, and whose end nobody has seen. */
-export function unseenEnd(message: string): AttemptEnd {
+export function unseenEnd(message: string): AttemptEnd & { outcome: 'unknown' } {
   const failure = { code: 'run_interrupted', message } as const;
   return { outcome: 'unknown', exitCode: null, signal: null, startedAt: null, failure };
 }

@@ -1,6 +1,7 @@
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
-import type { RunRecord } from './run.ts';
+import { digestOfKey } from './key-digest.ts';
+import type { RunOutcome, RunRecord } from './run.ts';
 
 /** The workflow of one admitted run; its id is {@link runWorkflowIdOf}. */
 export const RUN_WORKFLOW = 'run';
@@ -12,6 +13,8 @@ export interface RunInput {
   actor: Actor;
   /** The workflow of its schedule, which is told when nothing of it is left. `@default` none */
   scheduledBy?: string;
+  /** Digest of the value of its first concurrency key, by which operators find it. `@default` it has none */
+  key?: string;
   /** `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
 }
@@ -19,9 +22,16 @@ export interface RunInput {
 /** Signal with an {@link Actor}: it is undone, or its process ended; what has ended is as it ended. */
 export const CANCEL_RUN = 'cancelRun';
 
-export function runInputOf({ id, project, function: name, schedule, createdBy }: RunRecord): RunInput {
-  const input = { runId: id, project, function: name, actor: createdBy };
-  return schedule ? { ...input, scheduledBy: schedule.workflowId } : input;
+export function runInputOf({ id, project, function: name, keys, schedule, createdBy }: RunRecord): RunInput {
+  const key = keys.find((each) => each !== null) ?? null;
+  return {
+    runId: id,
+    project,
+    function: name,
+    actor: createdBy,
+    ...(key !== null && { key: digestOfKey(key) }),
+    ...(schedule && { scheduledBy: schedule.workflowId }),
+  };
 }
 
 export function runWorkflowIdOf(runId: string): string {
@@ -35,6 +45,8 @@ export interface BegunAttempt {
   sandboxId: string;
   commandId: string;
   begunAt: string;
+  /** Of the run, with this one. Absent in older histories. */
+  tries?: number;
   /** Its sandbox has a record. */
   isPresent: boolean;
   /** Its process was started. */
@@ -45,8 +57,11 @@ export interface BegunAttempt {
   cancelledBy?: Actor | null;
 }
 
-/** What a run does when its sandbox is gone. */
-export type NextOfRun = { step: 'end' } | { step: 'requeue' } | { step: 'retry'; pauseMs: number };
+/** What a run does when its sandbox is gone. `lost`: the store has no record of it any more. */
+export type NextOfRun =
+  | { step: 'end'; outcome?: RunOutcome | null }
+  | { step: 'requeue' | 'lost' }
+  | { step: 'retry'; pauseMs: number };
 
 /** The workflow that admits the runs of one function; its id is {@link dispatcherWorkflowIdOf}. It ends when none is queued. */
 export const DISPATCHER_WORKFLOW = 'dispatcher';

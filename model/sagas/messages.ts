@@ -242,4 +242,7 @@ export const SEARCH_ATTRIBUTES = {
   source: 'SandboxSource',
   agent: 'SandboxAgent',
   state: 'SandboxState',
+  function: 'RunFunction',
+  key: 'RunKey',
+  outcome: 'RunOutcome',
 } as const;

@@ -21,6 +21,8 @@ export interface QueueFields {
   wakeAt?: string;
   /** From its admission until nothing of it is left: whether its workflow has begun. */
   admitted?: 'not-begun' | 'begun';
+  /** From when nothing of it is left until its receipt is signed: since when. ISO 8601. */
+  unsigned?: string;
   /** The slots that it holds, of its concurrency rules in their order, as long as it is admitted. */
   slot0?: string;
   slot1?: string;
@@ -85,6 +87,7 @@ export function runSchema(): Schema<RunDocument> {
     slot0: TEXT,
     slot1: TEXT,
     removeAfter: TEXT,
+    unsigned: TEXT,
     replayOf: NULLABLE_TEXT,
     redriveOf: NULLABLE_TEXT,
     redrivenAs: NULLABLE_TEXT,
@@ -103,6 +106,7 @@ export function recordOf({
   slot0: _slot0,
   slot1: _slot1,
   removeAfter: _removeAfter,
+  unsigned: _unsigned,
   keyed: _keyed,
   deadLetter: _deadLetter,
   ...rest

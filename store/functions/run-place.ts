@@ -1,12 +1,10 @@
-import { createHash } from 'node:crypto';
+import { digestOfKey } from '../../model/functions/key-digest.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import type { FunctionRef } from './functions.ts';
 import type { QueueFields } from './run-document.ts';
 
 /** So much earlier than it was accepted a run counts for each step of its priority: so those that wait long are not overtaken for ever. Milliseconds. */
 const PRIORITY_MS = 60_000;
-/** Of a key, as it is compared: two keys of a function with the same are one. Hex digits. */
-const KEY_LENGTH = 24;
 export const NO_KEY = '-';
 
 /** Where a run stands before its admission. */
@@ -35,9 +33,4 @@ export function firstKeyOf(run: Pick<RunRecord, 'keys'>): string {
     run,
     run.keys.findIndex((key) => key !== null),
   );
-}
-
-/** @param key as JSON */
-export function digestOfKey(key: string): string {
-  return createHash('sha256').update(key).digest('hex').slice(0, KEY_LENGTH);
 }

@@ -1,5 +1,6 @@
 import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
+import { digestOfKey } from '../../model/functions/key-digest.ts';
 import {
   type Cleanup,
   isUnsettled,
@@ -15,7 +16,7 @@ import { olderThan, type Page, type PageQuery, pageOf } from '../mongo/page-curs
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import { type RunDocument, recordOf, runSchema } from './run-document.ts';
-import { digestOfKey, firstKeyOf, NO_KEY, placeOf } from './run-place.ts';
+import { firstKeyOf, NO_KEY, placeOf } from './run-place.ts';
 
 export interface RunQuery extends PageQuery {
   function?: string | undefined;
@@ -139,7 +140,9 @@ export class Runs {
   ): Promise<boolean> {
     checkId(id);
     const removeAfter = new Date(Date.parse(changes.endedAt) + retentionDays * DAY_MS).toISOString();
-    const kept = { removeAfter, ...(isUnsettled(changes.outcome) && { deadLetter: 'yes' }) };
+    const hadMachine = states.some((state) => state !== 'delayed' && state !== 'queued');
+    const unsigned = hadMachine ? {} : { unsigned: changes.endedAt };
+    const kept = { removeAfter, ...unsigned, ...(isUnsettled(changes.outcome) && { deadLetter: 'yes' }) };
     const set = { ...this.#fields.sealed(id, changes), state: 'ended', waitingFor: null, ...kept };
     return this.#update({ _id: id, state: { $in: [...states] } }, { $set: set, $unset: UNQUEUED });
   }
@@ -150,10 +153,11 @@ export class Runs {
     return this.#update({ _id: id, deadLetter: 'yes' }, { $set: { redrivenAs }, $unset: { deadLetter: 1 } });
   }
 
-  /** Gives its slots back. */
+  /** Gives the slots of one that has ended back: nothing of it is left, or nobody can look. */
   async free(id: string, changes: RunChanges & { cleanup: Cleanup }): Promise<void> {
     checkId(id);
-    await this.#update({ _id: id }, { $set: this.#fields.sealed(id, changes), $unset: FREED });
+    const set = { ...this.#fields.sealed(id, changes), unsigned: new Date().toISOString() };
+    await this.#update({ _id: id }, { $set: set, $unset: FREED });
   }
 
   /** Puts an admitted one back into the queue, in its place; its slots are free. @returns false: it is not under way any more */
@@ -162,6 +166,38 @@ export class Runs {
     const queued = { ...record, ...changes, state: 'queued' } as const;
     const set = { ...this.#fields.sealed(id, changes), state: 'queued', ...placeOf(queued) };
     return this.#update({ _id: id, state: record.state, admitted: 'begun' }, { $set: set, $unset: FREED });
+  }
+
+  /**
+   * Those of which nothing is left and no receipt is signed, by since when; what was damaged is left out.
+   * @param after `next` of the page before; `''`: the first page
+   */
+  async unsigned(after: string, limit: number): Promise<{ runs: RunRecord[]; next: string | null }> {
+    const found = await reaching('look for runs without a receipt', () =>
+      this.#model
+        .find({ unsigned: { $gt: after } })
+        .sort({ unsigned: 1 })
+        .limit(limit)
+        .lean<RunDocument[]>(),
+    );
+    const whole = found.map((each) => this.#fields.openedIfWhole(each)).filter((each) => each !== null);
+    return { runs: whole.map(recordOf), next: found.at(-1)?.unsigned ?? null };
+  }
+
+  /** Its receipt is signed. */
+  async signed(id: string): Promise<void> {
+    checkId(id);
+    await this.#update({ _id: id }, { $unset: { unsigned: 1 } });
+  }
+
+  /** Of one that a store which was set back knows less of than its workflow, and which has not ended. */
+  async restore({ id, tries }: RunRecord, changes: Pick<RunRecord, 'attempts' | 'tries'>): Promise<void> {
+    checkId(id);
+    const under = { state: 'preparing', cleanup: 'pending', admitted: 'begun', waitingFor: null };
+    await this.#update(
+      { _id: id, tries, state: { $ne: 'ended' } },
+      { $set: { ...this.#fields.sealed(id, changes), ...under }, $unset: UNQUEUED },
+    );
   }
 
   /**

@@ -60,6 +60,13 @@ export class ImmediateSagas implements Sagas {
     this.woken.push(`${project}/${name}`);
   }
 
+  /** Ids of actions on many runs that were begun. */
+  readonly bulks: string[] = [];
+
+  async startBulk({ bulkId }: { bulkId: string }): Promise<void> {
+    this.bulks.push(bulkId);
+  }
+
   async cancelRun(runId: string): Promise<void> {
     this.cancelled.push(runId);
   }

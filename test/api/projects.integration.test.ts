@@ -114,8 +114,18 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     [ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((source) =>
       withBody({ name: 'x' }, { source, command: 'true' }, { source: 'never-was', command: 'true' }),
     ),
-  ...every('getRun watchRun getRunResult getRunOutput getRunAudit cancelRun redriveRun', ({ runs }) =>
-    runs.map((id) => one({ id }, { id: NEVER.run })),
+  ...every(
+    'getRun watchRun getRunResult getRunOutput getRunAudit getRunReceipt getRunEvent cancelRun redriveRun',
+    ({ runs }) => runs.map((id) => one({ id }, { id: NEVER.run })),
+  ),
+  startBulk: ({ functions }) =>
+    functions.map((name) => ({
+      ...one({ name }, { name: 'never-was' }),
+      body: { action: 'cancel' },
+      neverBody: { action: 'cancel' },
+    })),
+  ...every('getBulk cancelBulk', ({ bulks, functions: [name = ''] }) =>
+    bulks.map((bulk) => one({ name, bulk }, { name, bulk: NEVER.bulk })),
   ),
   replayRun: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
   getRunArtifact: ({ runs }) => runs.map((id) => one({ id, path: 'a' }, { id: NEVER.run, path: 'a' })),
@@ -170,7 +180,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns listSchedules getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy',
+    'listSandboxes listTemplates listImages listPlaybooks listFunctions listRuns listSchedules getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys',
     'own',
   ),
   ...every(
@@ -186,6 +196,7 @@ const NEVER = {
   capture: 'cap-zzzzzzzzzzzzzzzz',
   approval: 'apr-zzzzzzzzzzzzzzzz',
   run: 'run-zzzzzzzzzzzzzzzz',
+  bulk: 'blk-zzzzzzzzzzzzzzzz',
   hook: 'hok-zzzzzzzzzzzzzzzz',
 };
 

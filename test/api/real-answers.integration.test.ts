@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Exchange, openApiDocument, recordedExchanges } from '../../api/description/openapi.ts';
 import type { SimulatedHypervisor } from '../../host/simulated/driver.ts';
@@ -12,6 +13,7 @@ import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import { tarOf } from '../../model/image/tar.ts';
 import { END } from '../../model/ports/pieces.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
+import { ReceiptWatch } from '../../worker/receipts/receipt-watch.ts';
 import { Described } from '../support/described.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
@@ -294,6 +296,10 @@ async function deadLetter(): Promise<void> {
   await ask('deployFunction', { name }, { body: { source: 'golden-debian12', command: 'exit 1' } });
   const { id } = await ask('createRun', { name }, { body: {} });
   await ask('redriveRun', { id });
+  await ask('createRun', { name }, { body: {} });
+  const bulk = await ask('startBulk', { name }, { body: { action: 'redrive', filter: { outcome: 'failed' } } });
+  await ask('getBulk', { name, bulk: bulk.id });
+  await ask('cancelBulk', { name, bulk: bulk.id });
   await ask('deleteFunction', { name }, { query: '?drain=true' });
 }
 
@@ -315,6 +321,19 @@ async function functions(): Promise<void> {
   await ask('getRunArtifact', { id, path: 'log.txt' });
   await ask('getRunOutput', { id }, { query: '?stream=stdout' });
   await ask('getRunAudit', { id }, { query: '?limit=2' });
+  await ask('getRunEvent', { id });
+  const watch = new ReceiptWatch(
+    mayfly().store,
+    join(mayfly().config.stateDir, 'receipt.key'),
+    pino({ level: 'silent' }),
+  );
+  await eventually(
+    () => mayfly().store.runs.get(id),
+    (run) => run?.cleanup === 'proved',
+  );
+  await watch.look();
+  await ask('getRunReceipt', { id });
+  await ask('listReceiptKeys');
   await ask('watchRun', { id });
   await ask('replayRun', { id }, { body: { version: 'current', event: { data: { text: 'hello, edited' } } } });
   await deadLetter();

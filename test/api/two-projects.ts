@@ -10,7 +10,7 @@ import { newCapture } from '../../model/snapshots/capture.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
-import { functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
+import { bulkRecord, functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
 import { scheduleRecord } from '../store/schedule-records.ts';
 import { command, commandId, record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
 import { type Door, host } from './support.ts';
@@ -49,6 +49,7 @@ export interface World {
   runs: string[];
   hooks: string[];
   schedules: string[];
+  bulks: string[];
   serials: string[];
   keys: string[];
   /** All of it that an answer to somebody else may not have. */
@@ -109,6 +110,8 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     runRecord(n, { project: ALPHA, function: functions[0] ?? '', createdBy: actor }),
   );
   for (const one of alphasRuns) await store.runs.accept(one, Buffer.from('"alphas-event"'));
+  const bulks = range(3).map((n) => bulkRecord(n, { project: ALPHA, function: functions[0] ?? '', createdBy: actor }));
+  for (const one of bulks) await store.bulks.create(one);
   const hooks = range(5).map((n) => hookOf(n, functions[n] ?? '', actor));
   for (const one of hooks) await store.hooks.create(one);
   const schedules = range(3).map((n) => `alphas-schedule-${n}`);
@@ -156,6 +159,7 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     runs: alphasRuns.map(({ id }) => id),
     hooks: hooks.map(({ id }) => id),
     schedules,
+    bulks: bulks.map(({ id }) => id),
     serials,
     keys: keyIds,
     secrets: [
@@ -164,6 +168,7 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
       ...playbooks.map(({ id }) => id),
       ...alphasRuns.map(({ id }) => id),
       ...hooks.map(({ id }) => id),
+      ...bulks.map(({ id }) => id),
       ...keyIds,
       ...serials,
       'alphas-',

@@ -9,7 +9,7 @@ import { newTemplate } from '../../model/templates/template-saga.ts';
 import type { Store } from '../../store/connect.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import { hostRecord } from '../support/host-record.ts';
-import { functionRecord, functionVersion, runId, runRecord } from './run-records.ts';
+import { bulkRecord, functionRecord, functionVersion, runId, runRecord } from './run-records.ts';
 import { scheduleRecord } from './schedule-records.ts';
 import { command, commandId, imageRecord, playbookRecord, record, sandboxId, snapshot, snapshotId } from './support.ts';
 
@@ -167,6 +167,7 @@ const hook: HookRecord = {
   createdBy: { ...actor, project: 'default' },
   createdAt: at,
 };
+const envelope = { payloadType: 't', payload: 'e30=', signatures: [{ keyid: 'k', sig: 's' }] };
 const playbook = playbookRecord();
 const [aFunction, aVersion] = [functionRecord(), functionVersion()];
 const slot = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
@@ -192,8 +193,8 @@ export function callsOf(store: Store): Calls {
     sentContexts,
   } = store;
   const { playbooks, playbookParts } = store;
-  const { functions, functionVersions, functionFiles, hooks, schedules, scheduleTimes, runs, runQueue, runContents } =
-    store;
+  const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
+  const { schedules, scheduleTimes } = store;
   const sent = async () => {
     const id = await sentContexts.begin('default', 'b'.repeat(64));
     await sentContexts.put(id, 0, Buffer.from('x'));
@@ -485,6 +486,9 @@ export function callsOf(store: Store): Calls {
       free: () => runs.free(runId(3), { cleanup: 'proved' }),
       requeue: () => runs.requeue(runRecord(1), { waitingFor: 'capacity' }),
       past: () => runs.past('', '2999-01-01T00:00:00.000Z', 5),
+      restore: () => runs.restore(runRecord(1), { attempts: [], tries: 1 }),
+      unsigned: () => runs.unsigned('', 5),
+      signed: () => runs.signed(runId(2)),
       remove: () => runs.remove(runId(3)),
     },
     runQueue: {
@@ -501,6 +505,28 @@ export function callsOf(store: Store): Calls {
       get: () => runContents.get(runId(1), 'result'),
       read: () => runContents.read(runId(1), 'result').next(),
       remove: () => runContents.remove(runId(2)),
+    },
+    bulks: {
+      create: () => bulks.create(bulkRecord(1)),
+      get: () => bulks.get(bulkRecord(1).id),
+      open: () => bulks.open(),
+      advance: () =>
+        bulks.advance(
+          bulkRecord(1),
+          { pages: 0, runs: [runId(1)], next: null },
+          { counts: { done: 1, unchanged: 0, refused: 0 }, refusals: [] },
+          at,
+        ),
+      cancel: () => bulks.cancel(bulkRecord(1).id, at),
+      end: () => bulks.end(bulkRecord(1).id, 'cancelled', at),
+      removePast: () => bulks.removePast('2999-01-01T00:00:00.000Z'),
+    },
+    receipts: {
+      add: () => receipts.add(runId(1), envelope, at),
+      get: () => receipts.get(runId(1)),
+      remove: () => receipts.remove(runId(2)),
+      addKey: () => receipts.addKey({ keyid: 'a'.repeat(64), publicKey: 'pem' }),
+      keys: () => receipts.keys(),
     },
     hooks: {
       create: () => hooks.create(hook),

@@ -1,3 +1,4 @@
+import type { BulkRecord } from '../../model/functions/bulk.ts';
 import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 
@@ -103,6 +104,28 @@ export function runRecord(n: number, changes: Partial<RunRecord> = {}): RunRecor
     redriveOf: null,
     redrivenAs: null,
     createdBy,
+    ...changes,
+  };
+}
+
+export function bulkRecord(n: number, changes: Partial<BulkRecord> = {}): BulkRecord {
+  return {
+    id: `blk-${String(n).padStart(16, '0')}`,
+    project: 'default',
+    function: 'fn',
+    action: 'redrive',
+    version: 'current',
+    filter: {},
+    state: 'running',
+    counts: { done: 0, unchanged: 0, refused: 0 },
+    refusals: [],
+    pages: 0,
+    place: { list: 0, cursor: null },
+    digest: 'd',
+    createdBy,
+    createdAt: at,
+    updatedAt: at,
+    endedAt: null,
     ...changes,
   };
 }

@@ -145,6 +145,12 @@ export class TestMayfly {
     this.#control = runWorker(await createControlWorker(options));
   }
 
+  /** Until {@link startControl}. */
+  async stopControl(): Promise<void> {
+    await this.#control?.stop();
+    this.#control = null;
+  }
+
   /** Goes on as if Temporal's database had been lost: in a namespace in which nothing has happened yet. */
   async loseTemporal(): Promise<void> {
     await this.host?.stop();

@@ -60,6 +60,16 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runs remove',
       'runContents find',
       'runContents remove',
+      'receipts find',
+      'receipts insert',
+      'receipts remove',
+    ],
+    'actions on many runs (activities/function/bulk.ts)': [
+      'bulks update',
+      'bulks remove',
+      'runs insert',
+      'runContents insert',
+      'runContents update',
     ],
     'schedules (activities/function/scheduled.ts, worker/upkeep/schedules.ts)': [
       'schedules update',
@@ -133,8 +143,11 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runContents find',
       'runContents insert',
       'runContents update',
+      'receipts find',
+      'receiptKeys find',
     ],
     'schedules (api/schedules/)': ['schedules find', 'schedules insert', 'schedules update', 'scheduleTimes find'],
+    'actions on many runs (api/replays/)': ['bulks find', 'bulks insert', 'bulks update'],
     'sessions of MCP (api/mcp/)': [
       'mcpSessions find',
       'mcpSessions insert',
@@ -175,6 +188,8 @@ export const FORBIDDEN: Record<
     hosts: ['insert', 'remove'],
     hostSigners: ['find', 'insert', 'remove'],
     output: ['insert', 'update'],
+    receipts: ['insert', 'update', 'remove'],
+    receiptKeys: ['insert', 'update', 'remove'],
     layout: ['update'],
   },
   host: {

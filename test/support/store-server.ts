@@ -17,12 +17,15 @@ export interface StoreServer {
   stop(): Promise<void>;
 }
 
-/** A store for one test file: the server that MONGODB_URI names, or else one of its own on a new folder. */
-export async function startStoreServer(): Promise<StoreServer> {
+/**
+ * A store for one test file: the server that MONGODB_URI names, or else one of its own on a new folder.
+ * @param within where that is
+ */
+export async function startStoreServer(within = tmpdir()): Promise<StoreServer> {
   const database = `test-${process.pid}-${Date.now()}`;
   const given = process.env['MONGODB_URI'];
   if (given) return { uri: withDatabase(given, database), folder: null, kill: null, stop: async () => {} };
-  const folder = await mkdtemp(join(tmpdir(), 'mayfly-store-'));
+  const folder = await mkdtemp(join(within, 'mayfly-store-'));
   const child = await start(folder);
   const kill = () => end(child);
   const stop = async () => {

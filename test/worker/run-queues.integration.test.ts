@@ -17,9 +17,13 @@ const begun: string[] = [];
 beforeAll(async () => {
   server = await startStoreServer();
   store = await openStore(server.uri, {});
-  const asked: Pick<Reconciliation, 'ensureDispatcher' | 'startRun'> = {
+  const asked: Pick<Reconciliation, 'ensureDispatcher' | 'startRun' | 'startBulk'> = {
+    startBulk: async ({ bulkId }) => void begun.push(bulkId),
     ensureDispatcher: async ({ name }) => void ensured.push(name),
-    startRun: async ({ runId: id }: RunInput) => void begun.push(id),
+    startRun: async ({ runId: id }: RunInput) => {
+      begun.push(id);
+      return 'begun';
+    },
   };
   queues = new RunQueues(store, asked, pino({ level: 'silent' }));
 });

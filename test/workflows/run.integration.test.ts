@@ -75,6 +75,8 @@ test('an event comes in, a result goes out, and nothing is left', async () => {
   expect(sandbox).toMatchObject({ state: 'destroyed', builds: 'run', proof: expect.anything() });
   expect(sandbox?.proof).not.toHaveProperty('unproved');
   expect(await all().store.runs.admitted()).not.toContainEqual(expect.objectContaining({ id: run.id }));
+  const shown = (await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).describe()).searchAttributes;
+  expect(shown).toMatchObject({ RunFunction: [`default/${name}`], RunOutcome: ['succeeded'] });
   await all().keepHistory('run', '', runWorkflowIdOf(run.id));
   await eventually(
     () => new Reconciliation(all().client).isOpen(dispatcherWorkflowIdOf({ project: 'default', name })),
@@ -310,7 +312,7 @@ test('a run whose workflow is lost is gone on with: its process is started once 
   await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).terminate('the test loses it');
   const record = await all().store.runs.get(run.id);
   if (!record) throw new Error('it is gone');
-  await new Reconciliation(all().client).startRun(runInputOf(record));
+  await new Reconciliation(all().client).startRun(runInputOf(record), false);
   expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', result: { bytes: 2 }, attempts: [{ n: 1 }] });
   expect(await functions.output(run.id)).toBe('started\n');
 });
@@ -322,7 +324,7 @@ test('a cancel holds though the workflow was lost that should hear it', async ()
   expect((await functions.cancel(run.id)).status).toBe(202);
   const record = await all().store.runs.get(run.id);
   if (!record) throw new Error('it is gone');
-  await new Reconciliation(all().client).startRun(runInputOf(record));
+  await new Reconciliation(all().client).startRun(runInputOf(record), false);
   expect(await functions.over(run)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved', attempts: [{ n: 1 }] });
   expect(await functions.output(run.id)).toBe('started\n');
 });

@@ -6,6 +6,7 @@ import { goldenProbe, guestProgramsProbe } from './built.ts';
 import { type Check, type Probe, runProbes } from './check.ts';
 import { daemonsProbe, firewallProbe, networksProbe, versionsProbe } from './libvirt.ts';
 import { localUsersProbe } from './local-users.ts';
+import { lostRunsProbe } from './lost-runs.ts';
 import { runsProbe } from './runs.ts';
 import { keysProbe, stateFolderProbe } from './secrets.ts';
 import { hostsProbe, storeProbe, waitingProbe } from './store.ts';
@@ -51,6 +52,7 @@ function probesOf(surroundings: Surroundings): Probe[] {
     hostsProbe(surroundings),
     waitingProbe(surroundings),
     runsProbe(surroundings),
+    lostRunsProbe(surroundings),
     auditProbe(config),
   ];
 }

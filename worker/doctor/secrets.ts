@@ -1,6 +1,7 @@
 import { lstat, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkPrivate } from '../../ca/key-file.ts';
+import { ReceiptSigningKey } from '../../ca/receipt-key.ts';
 import { readKeys, signingKeyPath } from '../../ca/rotation.ts';
 import { isNotFound } from '../../host/os/directory.ts';
 import type { Config } from '../config/config.ts';
@@ -48,6 +49,7 @@ export function keysProbe(config: Pick<Config, 'stateDir' | 'payloadKeyFile'>): 
         ...(await auditKeyCheck(join(control, 'audit.key'))),
         ...(await caCheck(join(control, 'ca'))),
         await payloadKeyCheck(payloadKeyPath(config)),
+        ...(await receiptKeyCheck(join(control, 'receipt.key'))),
       ];
     },
   };
@@ -81,6 +83,18 @@ async function payloadKeyCheck(path: string): Promise<Check> {
       messageOf(error),
       `Restore it from your backup: install -m 600 BACKUP/payload.key ${path}`,
     );
+  }
+}
+
+/** The control worker makes it at its start. */
+async function receiptKeyCheck(path: string): Promise<Check[]> {
+  if (!(await ifThere(lstat(path)))) return [];
+  try {
+    const { keyid } = await ReceiptSigningKey.read(path);
+    return [fine('receipt key', `${path}: ${keyid}`)];
+  } catch (error) {
+    const remedy = `chmod 600 ${path}, or restore it from your backup, or \`mayfly receipt rotate\`: until then no receipt is signed.`;
+    return [fault('receipt key', messageOf(error), remedy)];
   }
 }
 

@@ -1,3 +1,4 @@
+import { BULK_WORKFLOW, bulkWorkflowIdOf } from '../../model/functions/bulk.ts';
 import { CANCEL_RUN, DISPATCHER_WORKFLOW, LOOK } from '../../model/functions/run-saga.ts';
 import { CANCEL_IMAGE, IMAGE_WORKFLOW, imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { CANCEL_PLAYBOOK, PLAYBOOK_WORKFLOW, playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
@@ -69,6 +70,7 @@ const STARTS: ReadonlyMap<string, string> = new Map(
     [PLAYBOOK_WORKFLOW]: playbookWorkflowIdOf(''),
     [IMAGE_WORKFLOW]: imageWorkflowIdOf({ name: '' }),
     [DISPATCHER_WORKFLOW]: 'function/',
+    [BULK_WORKFLOW]: bulkWorkflowIdOf(''),
     [POOL_WORKFLOW]: 'pool/',
     [FORGET_HOST_WORKFLOW]: forgetHostWorkflowIdOf(''),
   }),

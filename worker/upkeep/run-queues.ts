@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
+import { beginRun } from '../../activities/function/begin-run.ts';
 import { type RunRecord, runIdOf } from '../../model/functions/run.ts';
-import { runInputOf } from '../../model/functions/run-saga.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { hasOpenRuns, removeFunction } from '../../store/functions/function-removal.ts';
@@ -13,6 +13,8 @@ const ENSURED_EVERY_MS = 5_000;
 const NOT_BEGUN_MS = 5_000;
 /** Who asks for a deletion does it at once, where nothing is to be waited for: the name may be another's by then. Milliseconds. */
 const BEING_DELETED_MS = 5_000;
+/** A bulk action that goes on says so with each page. Milliseconds. */
+const BULK_SILENT_MS = 10_000;
 /** Of one look. */
 const AT_ONCE = 500;
 
@@ -22,8 +24,8 @@ export class RunQueues {
   readonly #ensuredAt = new Map<string, number>();
 
   constructor(
-    private readonly store: Store,
-    private readonly reconciliation: Pick<Reconciliation, 'ensureDispatcher' | 'startRun'>,
+    readonly store: Store,
+    readonly reconciliation: Pick<Reconciliation, 'ensureDispatcher' | 'startRun' | 'startBulk'>,
     private readonly logger: Logger,
   ) {}
 
@@ -32,7 +34,11 @@ export class RunQueues {
       await this.#wake();
       await this.#ensureDispatchers();
       for (const run of await this.store.runs.notBegun(before(NOT_BEGUN_MS))) {
-        await this.reconciliation.startRun(runInputOf(run));
+        await beginRun(this, run);
+      }
+      for (const { id: bulkId, project, function: name, updatedAt } of await this.store.bulks.open()) {
+        if (updatedAt < before(BULK_SILENT_MS))
+          await this.reconciliation.startBulk({ bulkId, project, function: name });
       }
       for (const ref of await this.store.functions.draining()) {
         if (ref.updatedAt >= before(BEING_DELETED_MS)) continue;
@@ -45,15 +51,17 @@ export class RunQueues {
 
   /** Removes runs that are to be kept no longer; one behind which there is another of the same event goes after that. */
   async removePast(): Promise<void> {
-    const { runs, runContents } = this.store;
+    const { runs, runContents, receipts } = this.store;
     const now = new Date().toISOString();
     try {
+      await this.store.bulks.removePast(now);
       for (let after = ''; ; ) {
         const page = await runs.past(after, now, AT_ONCE);
         for (const { run } of page) {
           if (run.cleanup === 'pending' || (await runs.get(runIdOf(run.dedupe, run.epoch + 1)))) continue;
           if (run.redriveOf !== null) await runs.redriven(run.redriveOf, run.id); // who redrove it may have died before
           await runContents.remove(run.id);
+          await receipts.remove(run.id);
           await runs.remove(run.id);
         }
         const last = page.at(-1);

@@ -1,4 +1,5 @@
 import { CancellationScope, getExternalWorkflowHandle, isCancellation } from '@temporalio/workflow';
+import type { SaidAttempt } from '../../activities/function/known-attempt.ts';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
 import type { RunFailure, RunRecord } from '../../model/functions/run.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
@@ -108,7 +109,7 @@ async function followed(life: RunLife, begun: BegunAttempt, command: CommandInpu
   const tell = (actor: Actor) =>
     getExternalWorkflowHandle(commandWorkflowIdOf(command.commandId)).signal<[Actor]>(CANCEL_COMMAND, actor);
   await Promise.all([run.finally(() => (isOver = true)), life.passOnCancel(tell, () => isOver)]);
-  const end = await controlUntilDone.commandEnd({ runId });
+  const end = await controlUntilDone.commandEnd(saidOf(begun));
   if (end.outcome === 'not-started' || end.outcome === 'unknown') return { end, fetched: {} };
   return collected(life, begun, end, command);
 }
@@ -143,6 +144,11 @@ async function whileItLives<T>(life: RunLife, { sandboxId }: BegunAttempt, run: 
       await life.recordChange({ waitingFor: message });
     }
   }
+}
+
+/** What the store is told of an attempt: one that was set back knows it from here. */
+export function saidOf({ runId, n, sandboxId, commandId, begunAt, tries }: BegunAttempt): SaidAttempt {
+  return { runId, n, sandboxId, commandId, begunAt, ...(tries !== undefined && { tries }) };
 }
 
 function targetOf({ generation }: RunLife, { runId, sandboxId: attemptId }: BegunAttempt) {

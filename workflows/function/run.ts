@@ -1,4 +1,11 @@
-import { CancellationScope, getExternalWorkflowHandle, log } from '@temporalio/workflow';
+import {
+  ApplicationFailure,
+  CancellationScope,
+  getExternalWorkflowHandle,
+  log,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import type { ErrorCode } from '../../model/errors.ts';
 import {
   type BegunAttempt,
   dispatcherWorkflowIdOf,
@@ -8,8 +15,9 @@ import {
 } from '../../model/functions/run-saga.ts';
 import { RUN_OVER } from '../../model/schedules/schedule-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
+import { outcomeAttribute } from '../saga/messages.ts';
 import type { TaskSandbox } from '../source/task-sandbox.ts';
-import { attempt, attemptSandbox, type Ended, neverBegan } from './attempt.ts';
+import { attempt, attemptSandbox, type Ended, neverBegan, saidOf } from './attempt.ts';
 import { RunLife } from './run-life.ts';
 
 /**
@@ -19,7 +27,8 @@ import { RunLife } from './run-life.ts';
  *                                                                                      └→ another attempt, its slots kept
  *
  * What comes after an attempt is reached from everywhere, whoever cancels. A run that finds no room goes back to its queue.
- * One whose workflow was lost is begun again, and goes on where its record says that it was.
+ * One whose workflow was lost is begun again, and goes on where its record says that it was. One whose record was lost, with a
+ * store that was set back, ends here too, nothing of it left: `mayfly doctor` lists it.
  */
 export async function run(input: RunInput): Promise<void> {
   const { runId } = input;
@@ -29,6 +38,8 @@ export async function run(input: RunInput): Promise<void> {
     if (!begun) return tellSchedule(input);
     life.cancelledBy ??= begun.cancelledBy ?? null;
     const next = await CancellationScope.nonCancellable(() => attempted(life, begun));
+    if (next.step === 'lost') throw lostRecord(runId);
+    if (next.step === 'end' && next.outcome) upsertSearchAttributes([{ key: outcomeAttribute, value: next.outcome }]);
     if (next.step !== 'retry') break;
     await life.pause(next.pauseMs);
   }
@@ -37,20 +48,26 @@ export async function run(input: RunInput): Promise<void> {
 }
 
 async function attempted(life: RunLife, begun: BegunAttempt): Promise<NextOfRun> {
-  const { runId, hasEnded } = begun;
+  const { hasEnded } = begun;
   const made = await attemptSandbox(life, begun);
   if (!hasEnded) {
     const ended: Ended = made.machine ? await attempt(life, begun, made.machine) : neverBegan(made.refusal);
-    await controlUntilDone.endAttempt({ runId, ...ended, event: life.event('run.ended') });
+    await controlUntilDone.endAttempt({ ...saidOf(begun), ...ended, event: life.event('run.ended') });
   }
   if (made.machine) await destroyed(life, made.machine);
   return life.retryUntilDone('leaveAttempt', () =>
-    controlUntilDone.leaveAttempt({ runId, event: life.event('run.cleaned') }),
+    controlUntilDone.leaveAttempt({ ...saidOf(begun), event: life.event('run.cleaned') }),
   );
 }
 
 function destroyed(life: RunLife, machine: TaskSandbox): Promise<void> {
   return life.retryUntilDone('destroySandbox', () => machine.destroy());
+}
+
+/** Its event is lost, and all that it said. */
+function lostRecord(runId: string): ApplicationFailure {
+  const why = `The store has no record of ${runId} any more; nothing of its sandbox is left`;
+  return ApplicationFailure.nonRetryable(why, 'run_not_found' satisfies ErrorCode);
 }
 
 /** There is room for another. One that does not run has nothing queued, or is begun by whoever finds something. */

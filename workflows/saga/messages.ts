@@ -45,3 +45,4 @@ export const layerDeleted = defineSignal(LAYER_DELETED);
 
 export const hostAttribute = defineSearchAttributeKey(SEARCH_ATTRIBUTES.host, 'KEYWORD');
 export const stateAttribute = defineSearchAttributeKey(SEARCH_ATTRIBUTES.state, 'KEYWORD');
+export const outcomeAttribute = defineSearchAttributeKey(SEARCH_ATTRIBUTES.outcome, 'KEYWORD');

@@ -6,10 +6,11 @@ import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../../ter
 import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
-import { RUN, runId } from './names.ts';
+import { actOnAll } from './bulk.ts';
+import { functionName, RUN_OR_ALL, runId } from './names.ts';
 import { cleanupOf, outcomeOf, stateOf } from './run-text.ts';
 
-const ARGS = { ...RUN, ...WAIT_OPTION, ...JSON_OPTION } as const satisfies ArgsDef;
+const ARGS = { ...RUN_OR_ALL, ...WAIT_OPTION, ...JSON_OPTION } as const satisfies ArgsDef;
 
 /** `mayfly function cancel`: done when it is over, and nothing of it is left. */
 export function cancelCommand(io: Io) {
@@ -19,6 +20,7 @@ export function cancelCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const seconds = waitSeconds(args.wait);
+      if (args.all) return actOnAll(io, functionName(args.id), { action: 'cancel' }, args.json);
       const id = runId(args.id);
       const { runs } = connect(io);
       const asked = await runs.cancel(id, { signal: io.signal });

@@ -11,6 +11,11 @@ export const RUN = {
   id: { type: 'positional', description: 'Id of a run (`mayfly function runs`)', required: true },
 } as const satisfies ArgsDef;
 
+export const RUN_OR_ALL = {
+  id: { type: 'positional', description: 'Id of a run; with --all, the name of a function', required: true },
+  all: { type: 'boolean', description: 'All of a function that it can be done to', default: false },
+} as const satisfies ArgsDef;
+
 export const VERSION = {
   version: {
     type: 'string',

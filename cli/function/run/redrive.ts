@@ -3,9 +3,10 @@ import { checkArguments, JSON_OPTION } from '../../terminal/arguments.ts';
 import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
-import { RUN, runId, VERSION, versionOf } from './names.ts';
+import { actOnAll } from './bulk.ts';
+import { functionName, RUN_OR_ALL, runId, VERSION, versionOf } from './names.ts';
 
-const ARGS = { ...RUN, ...VERSION, ...JSON_OPTION } as const satisfies ArgsDef;
+const ARGS = { ...RUN_OR_ALL, ...VERSION, ...JSON_OPTION } as const satisfies ArgsDef;
 
 /** `mayfly function redrive`: again, it prints the same. */
 export function redriveCommand(io: Io) {
@@ -15,6 +16,7 @@ export function redriveCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const version = versionOf(args.version ?? 'current');
+      if (args.all) return actOnAll(io, functionName(args.id), { action: 'redrive', version }, args.json);
       const run = await connect(io).runs.redrive(runId(args.id), { version, signal: io.signal });
       if (args.json) io.printJson(run);
       else io.print(run.id);

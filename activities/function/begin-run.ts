@@ -1,0 +1,30 @@
+import { unseenEnd } from '../../model/functions/command-end.ts';
+import { type RunRecord, UNDER_WAY } from '../../model/functions/run.ts';
+import { runInputOf } from '../../model/functions/run-saga.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+
+interface Deps {
+  store: Pick<Store, 'runs'>;
+  reconciliation: Pick<Reconciliation, 'startRun'>;
+}
+
+/**
+ * Begins an admitted run, or goes on with it, unless it runs. One that never began by its record, and that Temporal has seen come to
+ * its end, is not begun again: the store was set back, and nobody can tell how it ended.
+ */
+export async function beginRun({ store, reconciliation }: Deps, run: RunRecord): Promise<void> {
+  const input = runInputOf(run);
+  if ((await reconciliation.startRun(input, run.tries === 0)) !== 'ran') return;
+  const latest = await store.runs.get(run.id);
+  if (latest && latest.tries > 0) {
+    await reconciliation.startRun(input, false); // it went back to its queue meanwhile
+    return;
+  }
+  const at = new Date().toISOString();
+  const { outcome, failure } = unseenEnd('it ran, and the store was set back to a time before');
+  const ended = { outcome, failure, endedAt: at, updatedAt: at };
+  if (await store.runs.end(run.id, UNDER_WAY, ended, run.retentionDays)) {
+    await store.runs.free(run.id, { cleanup: 'proved' }); // or its workflow would not have come to its end
+  }
+}

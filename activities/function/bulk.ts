@@ -1,0 +1,115 @@
+import { ERRORS, MayflyError } from '../../model/errors.ts';
+import {
+  type BulkDone,
+  type BulkPage,
+  type BulkPlace,
+  type BulkRecord,
+  type BulkRefusal,
+  listsOf,
+} from '../../model/functions/bulk.ts';
+import { type RunRecord, UNDER_WAY } from '../../model/functions/run.ts';
+import { isRunId } from '../../model/ids.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import { type ProjectStore, storeOf } from '../../store/project-store.ts';
+
+type Of = Pick<BulkRecord, 'version'> & { actor: BulkRecord['createdBy'] };
+
+/** Accepts the event of a run once more, as the API does; again with the same `once`, it finds what is there. */
+export interface AcceptAgain {
+  replay(store: ProjectStore, run: RunRecord, of: Of & { once: string }): Promise<unknown>;
+  redrive(store: ProjectStore, run: RunRecord, of: Of): Promise<unknown>;
+}
+
+interface Deps {
+  store: Store;
+  reconciliation: Reconciliation;
+  acceptAgain: AcceptAgain;
+}
+
+/** Runs of a page: as many as are done within the time of an activity, also on a slow store. */
+const PAGE = 25;
+
+/** What a bulk action asks of the store. Each is done again by whoever does not know whether it was. */
+export function createBulkActivities({ store, reconciliation, acceptAgain }: Deps) {
+  async function mustGet(bulkId: string): Promise<BulkRecord> {
+    const bulk = await store.bulks.get(bulkId);
+    if (bulk) return bulk;
+    throw new MayflyError('bulk_not_found', `There is no bulk action ${bulkId}.`);
+  }
+
+  async function cancel({ id, retentionDays }: RunRecord, actor: BulkRecord['createdBy']): Promise<void> {
+    const at = new Date().toISOString();
+    const ended = { outcome: 'cancelled', cancelledBy: actor, endedAt: at, updatedAt: at } as const;
+    if (await store.runs.end(id, ['delayed', 'queued'], ended, retentionDays)) return;
+    if (await store.runs.change(id, UNDER_WAY, { cancelledBy: actor, updatedAt: at }))
+      await reconciliation.cancelRun(id, actor);
+  }
+
+  /** @returns whether there was something to do @throws MayflyError why it is refused */
+  async function act(bulk: BulkRecord, run: RunRecord | null): Promise<boolean> {
+    const { action, version, createdBy: actor, project } = bulk;
+    if (run?.project !== project || run.function !== bulk.function) return false;
+    if (action === 'cancel') {
+      if (run.state === 'ended') return false;
+      await cancel(run, actor);
+      return true;
+    }
+    const own = storeOf(store, { project, isOperator: false });
+    if (action === 'redrive') await acceptAgain.redrive(own, run, { version, actor });
+    else await acceptAgain.replay(own, run, { version, actor, once: `${bulk.id}:${run.id}` });
+    return true;
+  }
+
+  /** Looks through its lists until one has something. */
+  async function pageOf(bulk: BulkRecord, from: BulkPlace): Promise<BulkPage | null> {
+    const lists = listsOf(bulk);
+    for (let { list, cursor } = from; list < lists.length; list++, cursor = null) {
+      const query = { ...lists[list], project: bulk.project, function: bulk.function, until: bulk.createdAt };
+      const page = await store.runs.list({ ...query, limit: PAGE, ...(cursor !== null && { cursor }) });
+      const next = page.nextCursor === null ? { list: list + 1, cursor: null } : { list, cursor: page.nextCursor };
+      if (page.items.length > 0) return { pages: bulk.pages, runs: page.items.map(({ id }) => id), next };
+    }
+    return null;
+  }
+
+  return {
+    /** The next of its runs; null: there is none any more, and it is over. */
+    async nextOfBulk({ bulkId }: { bulkId: string }): Promise<BulkPage | null> {
+      const bulk = await mustGet(bulkId);
+      const page = bulk.state === 'running' ? await pageOf(bulk, bulk.place) : null;
+      if (!page) await store.bulks.end(bulkId, bulk.state === 'cancelling' ? 'cancelled' : 'succeeded', now());
+      return page;
+    },
+
+    /** @throws MayflyError what passes: it is tried again, and none is acted on twice */
+    async actOnBulk({ bulkId, runs }: { bulkId: string; runs: string[] }): Promise<BulkDone> {
+      const bulk = await mustGet(bulkId);
+      const counts = { done: 0, unchanged: 0, refused: 0 };
+      const refusals: BulkRefusal[] = [];
+      const acts = runs.filter(isRunId).map(async (runId) => {
+        try {
+          counts[(await act(bulk, await store.runs.get(runId))) ? 'done' : 'unchanged'] += 1;
+        } catch (error) {
+          if (!(error instanceof MayflyError) || ERRORS[error.code].retryable) throw error;
+          counts.refused += 1;
+          refusals.push({ runId, failure: { code: error.code, message: error.message } });
+        }
+      });
+      await Promise.all(acts);
+      if (bulk.action !== 'cancel')
+        await reconciliation.ensureDispatcher({ project: bulk.project, name: bulk.function });
+      return { counts, refusals };
+    },
+
+    async recordBulk({ bulkId, page, done }: { bulkId: string; page: BulkPage; done: BulkDone }): Promise<void> {
+      await store.bulks.advance(await mustGet(bulkId), page, done, now());
+    },
+  };
+}
+
+export type BulkActivities = ReturnType<typeof createBulkActivities>;
+
+function now(): string {
+  return new Date().toISOString();
+}

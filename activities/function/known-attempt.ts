@@ -1,0 +1,38 @@
+import { type Attempt, lastAttempt, type RunRecord } from '../../model/functions/run.ts';
+import type { BegunAttempt } from '../../model/functions/run-saga.ts';
+import type { Store } from '../../store/connect.ts';
+
+/** What its workflow says of an attempt. */
+export type SaidAttempt = Pick<BegunAttempt, 'runId' | 'n' | 'sandboxId' | 'commandId' | 'begunAt' | 'tries'>;
+
+export const PENDING = {
+  outcome: null,
+  endedAt: null,
+  exitCode: null,
+  signal: null,
+  failure: null,
+  startedAt: null,
+} as const;
+
+/**
+ * A run, with the attempt that its workflow speaks of as its last. A store that was set back does not know of that: a workflow
+ * knows better than the store, so it is written down again.
+ * @returns null: the run is not there, so its event is lost; or another attempt came after it
+ */
+export async function knownAttempt(
+  { runs }: Pick<Store, 'runs'>,
+  said: SaidAttempt,
+): Promise<{ run: RunRecord; attempt: Attempt } | null> {
+  const run = await runs.get(said.runId);
+  if (!run) return null;
+  const last = lastAttempt(run);
+  if (last?.sandboxId === said.sandboxId) return { run, attempt: last };
+  const { tries = run.tries } = said;
+  if (run.state === 'ended' || run.tries >= tries) return null;
+  const { n, sandboxId, commandId, begunAt } = said;
+  const attempt: Attempt = { n, sandboxId, commandId, begunAt, cleanup: 'pending', ...PENDING };
+  const attempts = [...run.attempts.filter((each) => each.n < n), attempt];
+  await runs.restore(run, { attempts, tries });
+  const restored = await runs.get(said.runId);
+  return restored && { run: restored, attempt };
+}

@@ -1,0 +1,58 @@
+import { z } from '@hono/zod-openapi';
+import { BULK_ACTIONS, BULK_STATES } from '../../model/functions/bulk.ts';
+import { RUN_OUTCOMES, RUN_STATES } from '../../model/functions/run.ts';
+import { ID_PATTERNS, isBulkId } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { functionParams } from '../functions/function-schemas.ts';
+import { actor, instant } from '../http/schemas.ts';
+import { pastInstant, VERSIONS } from '../runs/run-schemas.ts';
+
+export const bulkParams = functionParams.extend({
+  bulk: z
+    .string()
+    .refine(isBulkId, 'is not the id of a bulk action')
+    .openapi({ param: { name: 'bulk', in: 'path' }, pattern: ID_PATTERNS.bulk, example: 'blk-0123456789abcdef' }),
+});
+
+const filter = z
+  .strictObject({
+    state: z.enum(RUN_STATES).optional(),
+    outcome: z.enum(RUN_OUTCOMES).optional(),
+    key: z.string().max(LIMITS.functions.keyBytes).optional(),
+    since: pastInstant.optional(),
+  })
+  .openapi({
+    description:
+      'Which runs, as in the list of runs. Of a redrive only dead letters, of a cancel only those that have not ended',
+  });
+
+export const bulkBody = z
+  .strictObject({
+    action: z.enum(BULK_ACTIONS),
+    version: z.enum(VERSIONS).optional().openapi({
+      description: 'Of the function: `same`, unless said otherwise, for a replay; `current` for a redrive',
+    }),
+    filter: filter.default({}),
+  })
+  .openapi('StartBulk');
+
+export const bulkAnswer = z
+  .object({
+    id: z.string(),
+    project: z.string(),
+    function: z.string(),
+    action: z.enum(BULK_ACTIONS),
+    version: z.enum(VERSIONS),
+    state: z.enum(BULK_STATES).openapi({ description: '`cancelling`: it ends with the runs that it is at' }),
+    counts: z
+      .object({ done: z.int(), unchanged: z.int(), refused: z.int() })
+      .openapi({ description: 'Runs so far. `unchanged`: there was nothing to do' }),
+    refusals: z
+      .array(z.object({ runId: z.string(), failure: z.object({ code: z.string(), message: z.string() }) }))
+      .openapi({ description: `The first ${LIMITS.functions.bulk.refusals} of those that were refused` }),
+    createdBy: actor,
+    createdAt: instant,
+    updatedAt: instant,
+    endedAt: instant.nullable(),
+  })
+  .openapi('BulkAction');

@@ -1,0 +1,65 @@
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { writeFileAtomic } from '../host/os/atomic-file.ts';
+import { type Envelope, PAYLOAD_TYPE, preAuthEncoding, type Statement } from '../model/functions/receipt.ts';
+import { canonicalJson } from '../store/audit/canonical-json.ts';
+import { checkPrivate, ensureKey } from './key-file.ts';
+
+/** The Ed25519 key that signs receipts. It is outside the store: who changes what is stored cannot sign it. */
+export class ReceiptSigningKey {
+  readonly keyid: string;
+  /** SubjectPublicKeyInfo in PEM. */
+  readonly publicKey: string;
+
+  private constructor(private readonly key: KeyObject) {
+    const own = createPublicKey(key);
+    this.publicKey = own.export({ format: 'pem', type: 'spki' }).toString();
+    this.keyid = keyIdOf(own);
+  }
+
+  /**
+   * Reads the key of a file (PKCS #8 in PEM, 0600); makes one when there is none.
+   * @throws Error when others may read it, or it is not an Ed25519 key
+   */
+  static async open(path: string): Promise<ReceiptSigningKey> {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await ensureKey(dirname(path), path, newKey);
+    return ReceiptSigningKey.read(path);
+  }
+
+  /** As {@link open}, of a key that is there. */
+  static async read(path: string): Promise<ReceiptSigningKey> {
+    await checkPrivate(path, 'receipt key');
+    const key = createPrivateKey(await readFile(path));
+    if (key.asymmetricKeyType === 'ed25519') return new ReceiptSigningKey(key);
+    throw new Error(`${path} is not an Ed25519 private key. Restore it from a backup, or rotate it.`);
+  }
+
+  /** The same statement gives the same envelope. */
+  sign(statement: Statement): Envelope {
+    const payload = Buffer.from(canonicalJson(statement));
+    const sig = sign(null, preAuthEncoding(PAYLOAD_TYPE, payload), this.key).toString('base64');
+    return {
+      payloadType: PAYLOAD_TYPE,
+      payload: payload.toString('base64'),
+      signatures: [{ keyid: this.keyid, sig }],
+    };
+  }
+}
+
+/** Puts another key in the place of the one that signs. What that has signed is still verified by its public key. */
+export async function replaceReceiptKey(path: string): Promise<ReceiptSigningKey> {
+  await writeFileAtomic(path, newKey(), 0o600);
+  return ReceiptSigningKey.read(path);
+}
+
+function keyIdOf(key: KeyObject): string {
+  return createHash('sha256')
+    .update(key.export({ format: 'der', type: 'spki' }))
+    .digest('hex');
+}
+
+function newKey(): string {
+  return generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+}

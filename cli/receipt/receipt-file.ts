@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { lstat, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Descriptor, describedBy, type Statement } from '../../model/functions/receipt.ts';
+import { usageError } from '../terminal/cli-error.ts';
+
+/** Of a folder that `mayfly receipt get --save` writes. */
+export const RECEIPT_FILE = 'receipt.json';
+
+/** What is told by digest alone, and is in no such folder. */
+const NOT_SAVED = /^(?:function|files\.tar|(?:source|snapshot)(?:\/.*)?)$/;
+
+/** What a file was found to be. */
+export interface Finding {
+  name: string;
+  found: 'same' | 'differs' | 'missing' | 'not of the receipt';
+}
+
+/** What of a receipt is saved beside it. */
+export function savedOf(statement: Statement): Descriptor[] {
+  return describedBy(statement).filter(({ name }) => !NOT_SAVED.test(name));
+}
+
+/** @throws CliError: no name of a receipt leads out of its folder */
+export function pathIn(folder: string, name: string): string {
+  const parts = name.split('/');
+  if (!name.includes('\0') && parts.every((part) => !['', '.', '..'].includes(part))) return join(folder, ...parts);
+  throw usageError(`the receipt names a file ${JSON.stringify(name)}, which leads elsewhere`);
+}
+
+/** Holds one file to its digest. */
+export async function findingOf({ name, digest }: Descriptor, path: string): Promise<Finding> {
+  const sha256 = await digestOf(path);
+  if (sha256 === null) return { name, found: 'missing' };
+  return { name, found: sha256 === digest?.sha256 ? 'same' : 'differs' };
+}
+
+/** Holds a folder to a receipt: all of it is there, and nothing else. */
+export async function findingsIn(folder: string, statement: Statement): Promise<Finding[]> {
+  const named = savedOf(statement);
+  const findings = await Promise.all(named.map((each) => findingOf(each, pathIn(folder, each.name))));
+  const known = new Set([RECEIPT_FILE, ...named.map(({ name }) => name)]);
+  const others = (await filesIn(folder)).filter((name) => !known.has(name));
+  return [...findings, ...others.map((name): Finding => ({ name, found: 'not of the receipt' }))];
+}
+
+/** @throws CliError when it is not JSON */
+export async function readReceipt(path: string): Promise<unknown> {
+  const text = await readFile(path, 'utf8');
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw usageError(`${path} is not JSON, and so no receipt`, 'Fetch it with `mayfly receipt get`.');
+  }
+}
+
+/** Null: there is no such file, or something else than a file. */
+async function digestOf(path: string): Promise<string | null> {
+  const about = await lstat(path).catch(() => null);
+  if (!about?.isFile()) return null;
+  const hash = createHash('sha256');
+  for await (const piece of createReadStream(path)) hash.update(piece as Uint8Array);
+  return hash.digest('hex');
+}
+
+async function filesIn(folder: string, below = ''): Promise<string[]> {
+  const entries = await readdir(join(folder, below), { withFileTypes: true });
+  const names = entries.map(async (entry) => {
+    const name = below === '' ? entry.name : `${below}/${entry.name}`;
+    return entry.isDirectory() ? filesIn(folder, name) : [name];
+  });
+  return (await Promise.all(names)).flat().sort();
+}

@@ -1,0 +1,167 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import type { OutputStream, StreamSummary } from '../sandbox/command.ts';
+import type { FunctionSpec } from './function.ts';
+import {
+  artifactName,
+  BUILD_TYPE,
+  type Descriptor,
+  EVENT_NAME,
+  logName,
+  PREDICATE_TYPE,
+  proofName,
+  RESULT_NAME,
+  STATEMENT_TYPE,
+  type Statement,
+} from './receipt.ts';
+import type { Attempt, RunRecord } from './run.ts';
+
+/** What is kept of one stream of a process. */
+export interface LogFacts extends StreamSummary {
+  /** SHA-256 of what is kept, hex. */
+  digest: string;
+}
+
+/** What was looked at when a sandbox of a run was gone. */
+export interface ProofFacts {
+  sandboxId: string;
+  /** SHA-256 of the proof in canonical JSON, hex. */
+  digest: string;
+  provedAt: string;
+  /** Why nothing is proved; null: it is. */
+  unproved: string | null;
+}
+
+/** Which version of a secret a process was given. Never its value. */
+export interface SecretFacts {
+  name: string;
+  version: number;
+}
+
+/** All that a receipt says. */
+export interface ReceiptFacts {
+  run: RunRecord;
+  /** SHA-256 of the event as its process had it, hex; null: it is not there any more. */
+  eventDigest: string | null;
+  /** Null: it is not there any more. */
+  spec: Pick<FunctionSpec, 'source' | 'snapshotId' | 'filesDigest'> | null;
+  /** What its sandboxes were made of, as far as that is known, by disk; `''`: of all disks of a source. SHA-256, hex. */
+  disks: Record<string, string>;
+  /** Of each attempt whose process was started. */
+  logs: { n: number; streams: Record<OutputStream, LogFacts> }[];
+  /** Of the sandboxes that were begun for it. */
+  proofs: ProofFacts[];
+  /** SHA-256 of what it changed, hex; null: that was not asked for. */
+  diffDigest: string | null;
+  secrets: SecretFacts[];
+  /** Of its chain, up to its last event; null: it has none. */
+  auditHead: { entries: number; hash: string } | null;
+  /** Id of the installation, a URI. */
+  builder: string;
+}
+
+/** The same facts are the same statement. */
+export function statementOf(facts: ReceiptFacts): Statement {
+  const { run } = facts;
+  const { function: name, version, versionDigest, event, startedAt, endedAt } = run;
+  return {
+    _type: STATEMENT_TYPE,
+    subject: subjectsOf(run),
+    predicateType: PREDICATE_TYPE,
+    predicate: {
+      buildDefinition: {
+        buildType: BUILD_TYPE,
+        externalParameters: {
+          function: { name, version, digest: { sha256: versionDigest } },
+          event: { ...event, sentDigest: { sha256: run.eventDigest } },
+        },
+        internalParameters: { project: run.project, secrets: facts.secrets },
+        resolvedDependencies: dependenciesOf(facts),
+      },
+      runDetails: {
+        builder: { id: facts.builder },
+        metadata: {
+          invocationId: run.id,
+          ...(startedAt !== null && { startedOn: startedAt }),
+          ...(endedAt !== null && { finishedOn: endedAt }),
+          mayfly_run: endOf(run),
+          mayfly_auditHead: facts.auditHead,
+        },
+        byproducts: byproductsOf(facts),
+      },
+    },
+  };
+}
+
+function endOf({ outcome, exitCode, signal, failure, cleanup, acceptedAt, admittedAt, attempts }: RunRecord) {
+  const code = failure?.code ?? null;
+  return {
+    outcome,
+    exitCode,
+    signal,
+    failure: code,
+    cleanup,
+    acceptedAt,
+    admittedAt,
+    attempts: attempts.map(attemptOf),
+  };
+}
+
+function attemptOf({ n, sandboxId, commandId, outcome, startedAt, endedAt, cleanup }: Attempt) {
+  return { n, sandboxId, commandId, outcome, startedAt, endedAt, cleanup };
+}
+
+/** A statement is about something: where a process has left nothing, about how its run ended. */
+function subjectsOf({ id, result, artifacts, outcome, exitCode, signal, endedAt }: RunRecord): Descriptor[] {
+  const subjects = artifacts.map(({ path, digest }) => described(artifactName(path), digest));
+  if (result) {
+    const { contentType: mediaType, digest, partial } = result;
+    subjects.unshift({ ...described(RESULT_NAME, digest), mediaType, ...(partial && { annotations: { partial } }) });
+  }
+  if (subjects.length > 0) return subjects;
+  const end = utf8ToBytes(JSON.stringify({ run: id, outcome, exitCode, signal, endedAt }));
+  const content = btoa(String.fromCharCode(...end));
+  return [{ ...described('outcome.json', bytesToHex(sha256(end))), content, mediaType: 'application/json' }];
+}
+
+function dependenciesOf({ run, eventDigest, spec, disks }: ReceiptFacts): Descriptor[] {
+  const { project, function: name, version, versionDigest } = run;
+  const uriOfVersion = urn('function', project, name, String(version));
+  const dependencies: Descriptor[] = [{ ...described('function', versionDigest), uri: uriOfVersion }];
+  if (eventDigest !== null) {
+    dependencies.unshift({ ...described(EVENT_NAME, eventDigest), mediaType: 'application/cloudevents+json' });
+  }
+  if (!spec) return dependencies;
+  if (spec.filesDigest !== null) dependencies.push(described('files.tar', spec.filesDigest));
+  const [kind, of] = spec.snapshotId === null ? ['source', spec.source ?? ''] : ['snapshot', spec.snapshotId];
+  const known = Object.entries(disks).sort(([a], [b]) => (a < b ? -1 : 1));
+  if (known.length === 0) return [...dependencies, { name: kind, uri: urn(kind, of) }];
+  const uri = urn(kind, of);
+  return [
+    ...dependencies,
+    ...known.map(([disk, digest]) => ({ ...described(disk === '' ? kind : `${kind}/${disk}`, digest), uri })),
+  ];
+}
+
+function byproductsOf({ logs, proofs, diffDigest }: ReceiptFacts): Descriptor[] {
+  const byproducts = logs.flatMap(({ n, streams }) =>
+    Object.entries(streams).map(([stream, { digest, bytes, kept }]): Descriptor => {
+      return { ...described(logName(n, stream), digest), annotations: { written: bytes, kept } };
+    }),
+  );
+  if (diffDigest !== null) byproducts.push(described('diff', diffDigest));
+  for (const { sandboxId, digest, provedAt, unproved } of proofs) {
+    const annotations = { provedAt, ...(unproved !== null && { unproved }) };
+    byproducts.push({ ...described(proofName(sandboxId), digest), mediaType: 'application/json', annotations });
+  }
+  return byproducts;
+}
+
+function described(name: string, digest: string): Descriptor {
+  return { name, digest: { sha256: digest } };
+}
+
+/** RFC 8141; the parts keep to its characters, or are percent-encoded. */
+function urn(...parts: string[]): string {
+  return `urn:mayfly:${parts.map((part) => encodeURIComponent(part)).join(':')}`;
+}

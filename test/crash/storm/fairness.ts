@@ -1,0 +1,54 @@
+/** A run of a key, as it counted against its rule: from its admission until nothing of it was left. Milliseconds. */
+export interface Counted {
+  key: string;
+  /** When its attempt was begun, and when its sandbox was proved gone. */
+  alive: { from: number; to: number };
+  admitted: number;
+}
+
+/** Where more of a key were alive at once than may be; one line each key. */
+export function crowds(runs: readonly Counted[], limit: number): string[] {
+  return [...byKey(runs)].flatMap(([key, own]) => {
+    const most = Math.max(...own.map(({ alive: { from } }) => aliveAt(own, from)));
+    return most > limit ? [`${most} of ${key} were alive at once`] : [];
+  });
+}
+
+/**
+ * Keys that were passed over: while another was admitted twice, one had a run that waited, and fewer than the limit alive, and
+ * was not admitted.
+ */
+export function passedOver(runs: readonly Counted[], limit: number): string[] {
+  const keys = byKey(runs);
+  const faults: string[] = [];
+  for (const [key, own] of keys) {
+    for (const [n, { admitted: to }] of own.entries()) {
+      const from = own[n - 1]?.admitted;
+      if (from === undefined) continue;
+      for (const [other, its] of keys) {
+        if (other === key || its.some(({ admitted }) => admitted >= from && admitted <= to)) continue;
+        const waits = its.some(({ admitted }) => admitted > to);
+        if (waits && !isFullWithin(its, limit, from, to)) faults.push(`${key} came twice before ${other} came once`);
+      }
+    }
+  }
+  return faults;
+}
+
+function isFullWithin(own: readonly Counted[], limit: number, from: number, to: number): boolean {
+  const edges = own.flatMap(({ admitted, alive }) => [admitted, alive.to]);
+  const looks = [from, to, ...edges.filter((at) => at > from && at < to)];
+  return looks.some((at) => own.filter(({ admitted, alive }) => admitted <= at && at <= alive.to).length >= limit);
+}
+
+function aliveAt(own: readonly Counted[], at: number): number {
+  return own.filter(({ alive: { from, to } }) => from <= at && at < to).length;
+}
+
+function byKey(runs: readonly Counted[]): Map<string, Counted[]> {
+  const keys = new Map<string, Counted[]>();
+  for (const run of runs.toSorted((one, other) => one.admitted - other.admitted)) {
+    keys.set(run.key, [...(keys.get(run.key) ?? []), run]);
+  }
+  return keys;
+}

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect } from 'vitest';
+import type { BulkAction } from '../../client/functions.ts';
+import { bulkWorkflowIdOf } from '../../model/functions/bulk.ts';
+import { Reconciliation } from '../../sagas/reconciliation.ts';
+import { TestDoor } from '../support/door.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Run, TestFunctions } from '../support/functions.ts';
+import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL } from '../support/sweep.ts';
+
+/** Actions on many runs. They wait in their queue, so none of them costs a machine. */
+const { test, mayfly: all } = useSagaCases();
+let door: TestDoor;
+let functions: TestFunctions;
+beforeAll(async () => {
+  door = await TestDoor.open(all());
+  functions = new TestFunctions(door);
+});
+afterAll(() => door.close());
+
+const COUNT = FULL ? 500 : 60;
+const bulkOf = async (response: Promise<Response>) => (await (await response).json()) as BulkAction;
+const start = (name: string, body: object, headers: Record<string, string> = {}) =>
+  bulkOf(door.call('POST', `/v1/functions/${name}/bulk`, body, headers));
+const over = (name: string, { id }: BulkAction) =>
+  eventually(
+    () => bulkOf(door.call('GET', `/v1/functions/${name}/bulk/${id}`)),
+    ({ endedAt }) => endedAt !== null,
+  );
+
+/** Runs that are dead without ever having had a machine, and the function that they are of, which is paused. */
+async function dead(count: number): Promise<{ name: string; ids: string[] }> {
+  const name = await functions.deploy('true');
+  await functions.pause(name);
+  const ids: string[] = [];
+  for (let n = 0; n < count; n++) {
+    const { id } = await functions.trigger(name, { n });
+    const at = new Date().toISOString();
+    await all().store.runs.end(id, ['queued'], { outcome: 'expired', endedAt: at, updatedAt: at }, 7);
+    ids.push(id);
+  }
+  return { name, ids };
+}
+
+async function runsOf(name: string): Promise<Run[]> {
+  const found: Run[] = [];
+  for (let cursor = ''; ; ) {
+    const response = await door.call('GET', `/v1/runs?function=${name}&limit=100${cursor}`);
+    const page = (await response.json()) as { items: Run[]; nextCursor: string | null };
+    found.push(...page.items);
+    if (page.nextCursor === null) return found;
+    cursor = `&cursor=${page.nextCursor}`;
+  }
+}
+
+test('dead letters are redriven once each, though the workflow is lost in the middle and all of it is asked again (case 32)', async () => {
+  const { name, ids } = await dead(COUNT);
+  const key = { 'Idempotency-Key': 'all of them' };
+  const first = await start(name, { action: 'redrive' }, key);
+  await eventually(
+    () => all().store.bulks.get(first.id),
+    (bulk) => (bulk?.pages ?? 0) > 0,
+  );
+  const reconciliation = new Reconciliation(all().client);
+  await reconciliation.terminate(bulkWorkflowIdOf(first.id), 'lost');
+  expect((await start(name, { action: 'redrive' }, key)).id).toBe(first.id);
+  const second = await start(name, { action: 'redrive' });
+  await reconciliation.startBulk({ bulkId: first.id, project: 'default', function: name });
+  const ends = [await over(name, first), await over(name, second)];
+  expect(ends.map(({ state, counts: { refused } }) => [state, refused])).toEqual([
+    ['succeeded', 0],
+    ['succeeded', 0],
+  ]);
+  const runs = await runsOf(name);
+  expect(runs).toHaveLength(2 * COUNT);
+  const redrives = runs.filter(({ redriveOf }) => redriveOf !== null);
+  expect(redrives.map(({ redriveOf }) => redriveOf).toSorted()).toEqual(ids.toSorted());
+  for (const id of ids) expect((await functions.get(id)).redrivenAs).not.toBeNull();
+});
+
+test('a replay meets none of its own runs; a cancel ends those that wait; what is over stays as it is', async () => {
+  const { name, ids } = await dead(3);
+  const replay = await over(name, await start(name, { action: 'replay', filter: { outcome: 'expired' } }));
+  expect(replay).toMatchObject({ state: 'succeeded', counts: { done: 3, unchanged: 0, refused: 0 } });
+  const waiting = (await runsOf(name)).filter(({ state }) => state === 'queued');
+  expect(waiting.map(({ replayOf }) => replayOf).toSorted()).toEqual(ids.toSorted());
+  const cancel = await over(name, await start(name, { action: 'cancel' }));
+  expect(cancel.counts).toEqual({ done: 3, unchanged: 0, refused: 0 });
+  expect((await runsOf(name)).map(({ outcome }) => outcome).toSorted()).toEqual([
+    ...Array(3).fill('cancelled'),
+    ...Array(3).fill('expired'),
+  ]);
+  const late = await bulkOf(door.call('POST', `/v1/functions/${name}/bulk/${cancel.id}/cancel`));
+  expect(late.state).toBe('succeeded');
+});
+
+test('of a version that is gone each is refused, and told', async () => {
+  const { name } = await dead(2);
+  await functions.deployAs(name, 'false');
+  await all().store.functionVersions.remove({ project: 'default', name }, 1);
+  const end = await over(name, await start(name, { action: 'redrive', version: 'same' }));
+  expect(end).toMatchObject({ state: 'succeeded', counts: { done: 0, refused: 2 } });
+  expect(end.refusals).toHaveLength(2);
+  expect(end.refusals[0]?.failure.code).toBe('function_gone');
+});

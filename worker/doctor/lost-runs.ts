@@ -1,0 +1,64 @@
+import { RUN_WORKFLOW } from '../../model/functions/run-saga.ts';
+import { isRunId } from '../../model/ids.ts';
+import type { Store } from '../../store/connect.ts';
+import { temporalClient } from '../payloads/data-converter.ts';
+import { type Check, fine, note, type Probe } from './check.ts';
+import type { Surroundings } from './surroundings.ts';
+
+/** Of those that Temporal knows the newest are looked at. A run is kept for longer than Temporal knows it (model/limits.ts). */
+const MOST = 1_000;
+/** At once. */
+const SIDE_BY_SIDE = 20;
+/** Of those that are lost so many are named. */
+const NAMED = 10;
+const NAME = 'lost runs';
+
+/** Runs that Temporal knows and the store does not: it was set back, and what was accepted since is lost. */
+export function lostRunsProbe(surroundings: Surroundings): Probe {
+  return {
+    name: NAME,
+    remedy: 'First mend Temporal and the store.',
+    look: async () => {
+      const [connection, store] = await Promise.all([surroundings.temporal(), surroundings.store()]);
+      const { temporalNamespace: namespace } = surroundings.config;
+      const client = temporalClient({ connection, dataConverter: {}, namespace }); // ids and times are not encrypted
+      const known: KnownRun[] = [];
+      for await (const { workflowId, startTime } of client.workflow.list({
+        query: `WorkflowType = "${RUN_WORKFLOW}"`,
+      })) {
+        const id = workflowId.slice(workflowId.indexOf('/') + 1);
+        if (isRunId(id)) known.push({ id, begunAt: startTime.toISOString() });
+        if (known.length >= MOST) break;
+      }
+      return [judgeLost(known.length, await lostOf(store, known))];
+    },
+  };
+}
+
+interface KnownRun {
+  id: string;
+  begunAt: string;
+}
+
+async function lostOf({ runs }: Pick<Store, 'runs'>, known: readonly KnownRun[]): Promise<KnownRun[]> {
+  const lost: KnownRun[] = [];
+  for (let at = 0; at < known.length; at += SIDE_BY_SIDE) {
+    const some = known.slice(at, at + SIDE_BY_SIDE);
+    const found = await Promise.all(some.map(({ id }) => runs.get(id)));
+    lost.push(...some.filter((_run, n) => found[n] === null));
+  }
+  return lost;
+}
+
+export function judgeLost(known: number, lost: readonly KnownRun[]): Check {
+  if (lost.length === 0) return fine(NAME, `the store has each of the ${known} runs that Temporal knows`);
+  const [first] = lost.map(({ begunAt }) => begunAt).sort();
+  const named = lost.slice(0, NAMED).map(({ id }) => id);
+  const more = lost.length > NAMED ? ` and ${lost.length - NAMED} more` : '';
+  const found = `the store was set back: it knows nothing of ${named.join(', ')}${more}, begun since ${first}; their events are lost, and those that were accepted since and not begun`;
+  return note(
+    NAME,
+    found,
+    'Have what matters sent again by who sent it. What ran is destroyed and proved; this is said until Temporal forgets those runs.',
+  );
+}

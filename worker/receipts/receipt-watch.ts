@@ -1,0 +1,64 @@
+import type { Logger } from 'pino';
+import { ReceiptSigningKey } from '../../ca/receipt-key.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
+import { statementOf } from '../../model/functions/statement.ts';
+import type { Store } from '../../store/connect.ts';
+import { receiptFacts } from './receipt-facts.ts';
+
+/** How soon a run of which nothing is left has its receipt. Milliseconds. */
+export const SIGN_EVERY_MS = 1_000;
+/** Of one page. */
+const AT_ONCE = 200;
+/** Of the id of an installation: the first of its keys, hexadecimal digits. */
+const ID_DIGITS = 16;
+
+/**
+ * Signs a receipt for each run of which nothing is left, once: what is changed in the store later does not fit it. A key that
+ * cannot be used holds up no run; its receipt is signed when it can.
+ */
+export class ReceiptWatch {
+  readonly #known = new Set<string>();
+  #builder: string | null = null;
+
+  constructor(
+    private readonly store: Store,
+    private readonly keyPath: string,
+    private readonly logger: Logger,
+  ) {}
+
+  async look(): Promise<void> {
+    try {
+      const key = await ReceiptSigningKey.open(this.keyPath);
+      const builder = await this.#tell(key);
+      for (let after: string | null = ''; after !== null; ) {
+        const page = await this.store.runs.unsigned(after, AT_ONCE);
+        for (const run of page.runs) await this.#sign(key, builder, run);
+        after = page.next;
+      }
+    } catch (error) {
+      this.logger.warn({ err: error }, 'receipts are signed when that can be done');
+    }
+  }
+
+  async #sign(key: ReceiptSigningKey, builder: string, run: RunRecord): Promise<void> {
+    try {
+      const { receipts, runs } = this.store;
+      if ((await receipts.get(run.id)) === null) {
+        const facts = await receiptFacts(this.store, run, builder);
+        await receipts.add(run.id, key.sign(statementOf(facts)), new Date().toISOString());
+      }
+      await runs.signed(run.id);
+    } catch (error) {
+      this.logger.warn({ err: error, runId: run.id }, 'a receipt is signed when that can be done');
+    }
+  }
+
+  /** @returns the id of the installation: its first key names it, whatever key signs now */
+  async #tell(key: ReceiptSigningKey): Promise<string> {
+    const { receipts } = this.store;
+    if (!this.#known.has(key.keyid)) await receipts.addKey(key);
+    this.#known.add(key.keyid);
+    this.#builder ??= `urn:mayfly:installation:${(await receipts.keys()).at(-1)?.keyid.slice(0, ID_DIGITS)}`;
+    return this.#builder;
+  }
+}
