@@ -7,6 +7,7 @@ import { createRevocationActivities } from './access/revocation.ts';
 import { createAttemptActivities } from './function/attempt.ts';
 import { type AcceptAgain, createBulkActivities } from './function/bulk.ts';
 import { createDispatchActivities } from './function/dispatch.ts';
+import { type AcceptEvent, createScheduledActivities } from './function/scheduled.ts';
 import { createImageActivities } from './image/image.ts';
 import { createPlaybookActivities } from './playbook/playbook.ts';
 import { createGivingWayActivities, GivingWay } from './pool/giving-way.ts';
@@ -37,6 +38,9 @@ export interface ControlDeps {
   store: Store;
   ca: UserCa;
   reconciliation: Reconciliation;
+  acceptEvent: AcceptEvent;
+  /** SHA-256, hex. */
+  digestOf: (text: string) => string;
   acceptAgain: AcceptAgain;
 }
 
@@ -59,6 +63,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createTemplateRecordActivities(deps),
     ...createDispatchActivities(deps),
     ...createAttemptActivities(deps),
+    ...createScheduledActivities(deps),
     ...createBulkActivities(deps),
     ...createImageActivities(deps),
     ...createPlaybookActivities(deps),

@@ -58,6 +58,7 @@ import { pauseRoutes } from './sandboxes/pause.ts';
 import { sandboxEventRoutes } from './sandboxes/sandbox-events.ts';
 import { sandboxRoutes } from './sandboxes/sandboxes.ts';
 import { usageRoutes } from './sandboxes/usage.ts';
+import { scheduleRoutes } from './schedules/schedules.ts';
 import { secretRoutes } from './secrets/secrets.ts';
 import { restoreRoutes } from './snapshots/restore.ts';
 import { snapshotRoutes } from './snapshots/snapshots.ts';
@@ -133,6 +134,7 @@ export function createApp(deps: AppDeps): App {
   hookRoutes(app);
   endpointRoutes(app);
   deliveryRoutes(app);
+  scheduleRoutes(app);
   hookDoorRoutes(app, deps, acceptance);
   keyRoutes(app);
   projectRoutes(app, deps);

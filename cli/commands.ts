@@ -61,6 +61,7 @@ export function createCommands(io: Io) {
       trigger: async () => (await import('./hook/trigger.ts')).triggerCommand(io),
       secret: async () => (await import('./secret/commands.ts')).secretCommand(io),
       webhook: async () => (await import('./webhook/commands.ts')).webhookCommand(io),
+      schedule: async () => (await import('./schedule/commands.ts')).scheduleCommand(io),
       receipt: async () => (await import('./receipt/commands.ts')).receiptCommand(io),
       mcp: async () => (await import('./mcp.ts')).mcpCommand(io),
       serve: async () => (await import('./serve.ts')).serveCommand(io),

@@ -23,6 +23,7 @@ import { Commands } from './sandbox/commands.ts';
 import { Desktop } from './sandbox/desktop.ts';
 import { Files } from './sandbox/files.ts';
 import { Ports } from './sandbox/ports.ts';
+import { Schedules } from './schedules.ts';
 import { Secrets } from './secret/secrets.ts';
 import { Snapshots } from './snapshots.ts';
 import { type Source, Sources } from './sources.ts';
@@ -136,6 +137,8 @@ export class MayflyClient {
   readonly hooks: Hooks;
   /** Where events of the project are sent to. */
   readonly webhookEndpoints: WebhookEndpoints;
+  /** Times at which functions run. */
+  readonly schedules: Schedules;
   /** Sandboxes that are kept ready. */
   readonly pools: Pools;
   /** Requests that wait for somebody's leave, and the policy that asks for it. */
@@ -162,6 +165,7 @@ export class MayflyClient {
     this.runs = new Runs(this.#transport);
     this.hooks = new Hooks(this.#transport);
     this.webhookEndpoints = new WebhookEndpoints(this.#transport);
+    this.schedules = new Schedules(this.#transport);
     this.pools = new Pools(this.#transport);
     this.approvals = new Approvals(this.#transport);
     this.projects = new Projects(this.#transport);

@@ -206,6 +206,21 @@ export const LIMITS = {
       /** Of one, the newest, that are told. */
       uses: 100,
     },
+    schedules: {
+      /** Of one project. */
+      count: 1_000,
+      catchupWindowSeconds: { min: 10, max: 31_536_000, default: 3_600 },
+      jitterSeconds: { min: 0, max: 86_400 },
+      /** The data of its events, as JSON. */
+      dataBytes: 65_536,
+      /** Times of one backfill: Temporal's buffer has no more. */
+      backfill: 500,
+      /** What may be asked for and not yet be done. */
+      asks: 20,
+      next: { min: 1, max: 100, default: 10 },
+      /** How long what became of a time can be read. */
+      timesDays: 30,
+    },
     /** Runs that wait, of one function. */
     queued: 1_000_000,
   },

@@ -49,6 +49,8 @@ import { MeasuredDisks } from './sandboxes/measured-disks.ts';
 import { PoolMembers } from './sandboxes/pool-members.ts';
 import { ReconciledThings } from './sandboxes/reconciled.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
+import { ScheduleTimes } from './schedules/schedule-times.ts';
+import { Schedules } from './schedules/schedules.ts';
 import type { StoreKeys } from './sealed/seal.ts';
 import { Sealing } from './sealed/sealing.ts';
 import { AttemptSecrets } from './secrets/attempt-secrets.ts';
@@ -101,6 +103,8 @@ export interface Store {
   functionVersions: FunctionVersions;
   functionFiles: FunctionFiles;
   hooks: Hooks;
+  schedules: Schedules;
+  scheduleTimes: ScheduleTimes;
   bulks: Bulks;
   runs: Runs;
   runQueue: RunQueue;
@@ -196,6 +200,8 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     functionFiles: new FunctionFiles(connection, sealing),
     bulks: new Bulks(connection, sealing),
     hooks: new Hooks(connection, sealing),
+    schedules: new Schedules(connection, sealing),
+    scheduleTimes: new ScheduleTimes(connection, sealing),
     runs: new Runs(connection, sealing),
     runQueue: new RunQueue(connection, sealing),
     gatheredRuns: new GatheredRuns(connection, sealing),

@@ -37,6 +37,8 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     { wakeAt: 1 },
     { removeAfter: 1 },
   ],
+  schedules: [{ lookAt: 1 }, { project: 1, function: 1 }],
+  scheduleTimes: [{ removeAfter: 1 }],
   functionVersions: [{ files: 1 }],
   runs: [
     { project: 1, acceptedAt: -1, _id: -1 },

@@ -234,6 +234,17 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       again: store.webhookDeliveries.again.bind(store.webhookDeliveries),
       recover: store.webhookDeliveries.recover.bind(store.webhookDeliveries),
     },
+    schedules: {
+      get: (name: string) => store.schedules.get({ project, name }),
+      list: () => store.schedules.list(project),
+      create: store.schedules.create.bind(store.schedules),
+      change: (name: string, ...changes: Rest<typeof store.schedules.change>) =>
+        store.schedules.change({ project, name }, ...changes),
+      ask: (name: string, ...asked: Rest<typeof store.schedules.ask>) =>
+        store.schedules.ask({ project, name }, ...asked),
+      times: (name: string, ...query: Rest<typeof store.scheduleTimes.list>) =>
+        store.scheduleTimes.list({ project, name }, ...query),
+    },
     bulks: {
       create: store.bulks.create.bind(store.bulks),
       get: async (id: string) => own(await store.bulks.get(id)),

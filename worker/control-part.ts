@@ -6,6 +6,7 @@ import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { repeating } from '../host/os/repeating.ts';
 import { Reconciliation } from '../sagas/reconciliation.ts';
+import { ScheduleEngine } from '../sagas/schedules.ts';
 import { connectStore, type Store } from '../store/connect.ts';
 import { AddressPolicy } from '../webhooks/sending/address-policy.ts';
 import { auditAccess } from './audit/audit-access.ts';
@@ -20,6 +21,7 @@ import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
 import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from './upkeep/run-queues.ts';
+import { LOOK_AT_SCHEDULES_EVERY_MS, ScheduleKeeper } from './upkeep/schedules.ts';
 import { APPEND_WAITING_EVERY_MS, WaitingAudit } from './upkeep/waiting-audit.ts';
 
 /** Entries live 24 h (model/limits.ts), so an hour more of one is nothing. Milliseconds. */
@@ -67,6 +69,15 @@ export async function startControlPart({
   closers.add(
     'queues of functions',
     repeating(() => queues.look(), LOOK_AT_QUEUES_EVERY_MS),
+  );
+  const schedules = new ScheduleKeeper(store, new ScheduleEngine(client), logger);
+  closers.add(
+    'schedules of functions',
+    repeating(() => schedules.look(), LOOK_AT_SCHEDULES_EVERY_MS),
+  );
+  closers.add(
+    'times of the past',
+    repeating(() => schedules.removePast(), PRUNE_EVERY_MS),
   );
   const receipts = new ReceiptWatch(store, join(secrets, 'receipt.key'), logger);
   closers.add(

@@ -9,11 +9,12 @@ import {
   type WorkflowBundle,
 } from '@temporalio/worker';
 import { type ControlDeps, createControlActivities } from '../activities/control.ts';
+import type { AcceptEvent } from '../activities/function/scheduled.ts';
 import { Announcer } from '../activities/webhook/announcer.ts';
 import { createDeliveryActivities } from '../activities/webhook/deliver.ts';
 import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
 import { acceptAgainBy } from '../api/replays/replay-run.ts';
-import { acceptEvent } from '../api/runs/accept-event.ts';
+import { acceptEvent, sha256 } from '../api/runs/accept-event.ts';
 import { KnownFunctions } from '../api/runs/known-functions.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
@@ -31,7 +32,8 @@ import { STOP_MS } from './stop-watch.ts';
 import { requestIdOfActivity } from './tracing/request-id.ts';
 import type { Tracing } from './tracing/tracing.ts';
 
-export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation' | 'acceptAgain'> {
+export interface ControlWorkerOptions
+  extends Omit<ControlDeps, 'reconciliation' | 'acceptEvent' | 'digestOf' | 'acceptAgain'> {
   connection: NativeConnection;
   namespace: string;
   dataConverter: DataConverter;
@@ -50,6 +52,7 @@ export function createControlWorker(options: ControlWorkerOptions): Promise<Work
   const { connection, namespace, dataConverter, workflowBundle, failpoints, tracing } = options;
   const reconciliation = new Reconciliation(temporalClient({ connection, namespace, dataConverter }));
   const schemas = options.schemas ?? new InputSchemas();
+  const accept: AcceptEvent = (store, target, arrival) => acceptEvent(store, schemas, target, arrival);
   const functions = new KnownFunctions();
   const acceptAgain = acceptAgainBy({
     target: (stores, name) => functions.get(stores, name),
@@ -61,7 +64,13 @@ export function createControlWorker(options: ControlWorkerOptions): Promise<Work
     dataConverter,
     taskQueue: options.taskQueue ?? CONTROL_QUEUE,
     workflowBundle,
-    activities: createControlActivities({ ...options, reconciliation, acceptAgain }),
+    activities: createControlActivities({
+      ...options,
+      reconciliation,
+      acceptEvent: accept,
+      digestOf: sha256,
+      acceptAgain,
+    }),
     interceptors: {
       activity: [
         requestIdOfActivity,

@@ -21,7 +21,7 @@ export function limitBody(bytes: number, except: RegExp | null = null) {
 
 /** Standard input is bytes, and so are events; a cancel, a pause, a hibernation, a resume, a redrive and a withdrawal say nothing. */
 const NOT_JSON =
-  /^\/v1\/(?:sandboxes\/[^/]+\/(?:commands\/[^/]+\/(?:stdin|cancel)|pause|hibernate|resume)|approvals\/[^/]+\/withdraw|images\/[^/]+\/cancel|playbooks\/[^/]+\/cancel|runs\/[^/]+\/(?:cancel|redrive)|hooks\/[^/]+\/(?:disable|enable)|webhook-endpoints\/[^/]+\/(?:rotate|deliveries\/[^/]+\/redeliver)|functions\/[^/]+\/(?:bulk\/[^/]+\/cancel|runs|runs:batch|invoke|pause|resume|versions\/[^/]+\/activate))$/;
+  /^\/v1\/(?:sandboxes\/[^/]+\/(?:commands\/[^/]+\/(?:stdin|cancel)|pause|hibernate|resume)|approvals\/[^/]+\/withdraw|images\/[^/]+\/cancel|playbooks\/[^/]+\/cancel|runs\/[^/]+\/(?:cancel|redrive)|hooks\/[^/]+\/(?:disable|enable)|webhook-endpoints\/[^/]+\/(?:rotate|deliveries\/[^/]+\/redeliver)|schedules\/[^/]+\/(?:pause|resume)|functions\/[^/]+\/(?:bulk\/[^/]+\/cancel|runs|runs:batch|invoke|pause|resume|versions\/[^/]+\/activate))$/;
 
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;|$)/i;
 /** JSON is UTF-8 (RFC 8259 §8.1), and the media type has no such parameter; saying so is harmless, another is a mistake. */

@@ -5,6 +5,7 @@ import type { FunctionVersion } from '../../model/functions/function.ts';
 import { NO_ORIGIN, type RunRecord, runIdOf } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { ScheduledFor } from '../../model/schedules/schedule.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import type { InputSchemas } from '../functions/schema/input-schemas.ts';
 import type { KnownFunction } from './known-functions.ts';
@@ -23,6 +24,8 @@ export interface Arrival {
   /** SHA-256 of what was sent, hex. */
   digest: string;
   delaySeconds?: number | undefined;
+  /** `@default` of no schedule */
+  schedule?: ScheduledFor | undefined;
   /** Whose event it is, when it did not come by itself. */
   origin?: Pick<RunRecord, 'replayOf' | 'redriveOf'>;
   actor: OwnedActor;
@@ -111,7 +114,7 @@ function conflictOf({ by }: Sameness, { id }: RunRecord): MayflyError {
 function runOf(
   id: string,
   { record, version }: KnownFunction,
-  { event, digest, sameness, delaySeconds = 0, origin = NO_ORIGIN, actor }: Arrival,
+  { event, digest, sameness, delaySeconds = 0, schedule, origin = NO_ORIGIN, actor }: Arrival,
   { dedupe, epoch, ...keys }: QueueKeys & Pick<RunRecord, 'dedupe' | 'epoch'>,
 ): RunRecord {
   const now = Date.now();
@@ -150,6 +153,7 @@ function runOf(
     expiresAt: after(due, version.spec.maxEventAgeSeconds * 1_000),
     updatedAt: at,
     retentionDays: version.spec.retentionDays,
+    schedule: schedule ?? null,
     createdBy: actor,
   };
 }

@@ -130,6 +130,10 @@ export const runAnswer = z
       })
       .nullable(),
     artifacts: z.array(z.object({ path: z.string(), bytes: z.int(), digest: z.string() })),
+    schedule: z
+      .object({ name: z.string(), nominalAt: instant })
+      .nullable()
+      .openapi({ description: 'Which time of which schedule it is of' }),
     createdBy: actor,
     cancelledBy: actor.nullable(),
     replayOf: z.string().nullable().openapi({ description: 'The run whose event it has; its process is told' }),

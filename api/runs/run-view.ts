@@ -21,9 +21,10 @@ export function runView(run: RunRecord): z.infer<typeof runAnswer> {
     failedStarts: _failed,
     seq: _seq,
     retentionDays: _days,
+    schedule = null,
     ...shown
   } = run;
-  return shown;
+  return { ...shown, schedule: schedule && { name: schedule.name, nominalAt: schedule.nominalAt } };
 }
 
 /** @throws MayflyError run_not_found */

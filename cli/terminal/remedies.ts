@@ -30,6 +30,7 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   playbook_not_found: 'Write one with `mayfly playbook`, which names it.',
   secret_not_found:
     'List them with `mayfly secret list`; put one with `mayfly secret set`. What a function names must be there.',
+  schedule_not_found: 'List them with `mayfly schedule list`; make one with `mayfly schedule create`.',
   function_not_found: 'List them with `mayfly function list`; deploy one with `mayfly function deploy`.',
   function_version_not_found: 'List its versions with `mayfly function show`.',
   function_in_use: 'Wait for them, or cancel them; with `--drain` it goes when they have ended.',

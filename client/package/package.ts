@@ -31,6 +31,7 @@ export type {
 } from '../run-shapes.ts';
 export type { Command, CommandOutput, RunCommand } from '../sandbox/commands.ts';
 export type { Content, FileContent, FileEntry, GuestPath, WriteOptions } from '../sandbox/files.ts';
+export type { NextTime, Schedule, ScheduleTime, SetSchedule } from '../schedules.ts';
 export type { Secret, SecretDetail } from '../secret/secrets.ts';
 export type { ForkSandbox, RestoreSandbox, Snapshot, TakeSnapshot } from '../snapshots.ts';
 export type {

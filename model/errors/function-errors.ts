@@ -85,6 +85,24 @@ export const FUNCTION_ERRORS = {
     title: 'What a concurrency key points to is no key',
     remedy: 'Point it at a text, a number or a truth value of 256 bytes at most, such as an id.',
   },
+  schedule_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such schedule',
+    remedy: 'List them with GET /v1/schedules; make one with PUT /v1/schedules/{name}.',
+  },
+  schedules_full: {
+    status: 409,
+    retryable: false,
+    title: 'The project has as many schedules as it may have',
+    remedy: 'Delete some that are not needed.',
+  },
+  schedule_busy: {
+    status: 409,
+    retryable: true,
+    title: 'Too much is asked of the schedule at once',
+    remedy: 'Ask again in some seconds: what was asked for before is being done.',
+  },
   hook_not_found: {
     status: 404,
     retryable: false,

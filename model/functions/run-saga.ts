@@ -11,6 +11,8 @@ export interface RunInput {
   project: string;
   function: string;
   actor: Actor;
+  /** The workflow of its schedule, which is told when nothing of it is left. `@default` none */
+  scheduledBy?: string;
   /** Digest of the value of its first concurrency key, by which operators find it. `@default` it has none */
   key?: string;
   /** `@default` DEFAULT_TIMEOUTS */
@@ -20,9 +22,16 @@ export interface RunInput {
 /** Signal with an {@link Actor}: it is undone, or its process ended; what has ended is as it ended. */
 export const CANCEL_RUN = 'cancelRun';
 
-export function runInputOf({ id, project, function: name, keys, createdBy }: RunRecord): RunInput {
+export function runInputOf({ id, project, function: name, keys, schedule, createdBy }: RunRecord): RunInput {
   const key = keys.find((each) => each !== null) ?? null;
-  return { runId: id, project, function: name, actor: createdBy, ...(key !== null && { key: digestOfKey(key) }) };
+  return {
+    runId: id,
+    project,
+    function: name,
+    actor: createdBy,
+    ...(key !== null && { key: digestOfKey(key) }),
+    ...(schedule && { scheduledBy: schedule.workflowId }),
+  };
 }
 
 export function runWorkflowIdOf(runId: string): string {

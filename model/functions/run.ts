@@ -3,6 +3,7 @@ import { utf8ToBytes } from '@noble/hashes/utils.js';
 import type { ErrorCode } from '../errors.ts';
 import { commandIdFrom, ID_BYTES, runIdFrom, sandboxIdFrom } from '../ids.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
+import type { ScheduledFor } from '../schedules/schedule.ts';
 import type { UsedSecret } from '../secrets/secret.ts';
 
 /**
@@ -183,6 +184,8 @@ export interface RunRecord {
   failedStarts: number;
   result: RunResult | null;
   artifacts: RunArtifact[];
+  /** Which time of which schedule it is of; null, or absent in older ones: of none. */
+  schedule?: ScheduledFor | null;
   cancelledBy: Actor | null;
   createdBy: Actor & { project: string };
   /** The run whose event it has, or had before that was edited; null: its event came by itself. */

@@ -1,4 +1,5 @@
 import type { FunctionVersion } from '../../model/functions/function.ts';
+import type { Schedules } from '../schedules/schedules.ts';
 import type { FunctionFiles } from './function-files.ts';
 import type { FunctionVersions } from './function-versions.ts';
 import type { FunctionRef, Functions } from './functions.ts';
@@ -11,11 +12,13 @@ interface Stores {
   functionVersions: FunctionVersions;
   functionFiles: FunctionFiles;
   hooks: Hooks;
+  schedules: Schedules;
 }
 
-/** A function, its hooks, and all that was deployed of it; again, it removes what is left. */
+/** A function, its hooks and schedules, and all that was deployed of it; again, it removes what is left. */
 export async function removeFunction(stores: Stores, ref: FunctionRef): Promise<void> {
   await stores.hooks.removeOf(ref);
+  await stores.schedules.deleteOf(ref);
   for (const version of await stores.functionVersions.list(ref)) await removeVersion(stores, version);
   await stores.functions.remove(ref);
 }

@@ -8,6 +8,7 @@ import {
   NULLABLE_TEXT,
   NUMBER,
   SEALED,
+  strictPart,
   strictSchema,
   TEXT,
 } from '../mongo/schema.ts';
@@ -100,6 +101,7 @@ export function runSchema(): Schema<RunDocument> {
     failedStarts: NUMBER,
     result: SEALED,
     artifacts: SEALED,
+    schedule: { type: strictPart({ name: NAME, nominalAt: NAME, workflowId: NAME }), default: null },
     cancelledBy: { type: actorPart(), default: null },
     createdBy: { type: actorPart(), required: true },
     queued: TEXT,

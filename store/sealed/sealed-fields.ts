@@ -24,6 +24,8 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   hooks: ['secrets', 'filter'],
   webhookEndpoints: ['url', 'secrets'],
   webhookDeliveries: ['body', 'attempts'],
+  schedules: ['event'],
+  scheduleTimes: ['detail'],
   bulks: ['filter', 'refusals'],
   runs: [
     'failure',

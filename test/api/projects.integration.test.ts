@@ -159,6 +159,18 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     endpoints.map((id, n) =>
       one({ id, deliveryId: deliveries[n] ?? '' }, { id: NEVER.endpoint, deliveryId: 'dlv-zzzzzzzzzzzzzzzz' }),
     ),
+  ...every(
+    'getSchedule deleteSchedule getNextTimes listScheduleTimes pauseSchedule resumeSchedule triggerSchedule',
+    ({ schedules }) => schedules.map((name) => one({ name }, { name: 'never-was' })),
+  ),
+  backfillSchedule: ({ schedules }) => {
+    const body = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' };
+    return schedules.map((name) => ({ ...one({ name }, { name: 'never-was' }), body, neverBody: body }));
+  },
+  setSchedule: ({ functions }) => {
+    const wish = (of: string) => ({ function: of, cron: '@daily' });
+    return functions.map((of) => withBody({ name: 'betas' }, wish(of), wish('never-was')));
+  },
   listHooks: ({ functions }) => functions.map((of) => one({ of }, { of: 'never-was' })),
   createHook: ({ functions }) => {
     const wish = (of: string) => ({ function: of, scheme: 'github', secrets: ['betas-secret'] });
@@ -195,7 +207,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates listImages listPlaybooks listFunctions listSecrets listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys listWebhookEndpoints',
+    'listSandboxes listTemplates listImages listPlaybooks listFunctions listSecrets listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys listWebhookEndpoints listSchedules',
     'own',
   ),
   ...every(

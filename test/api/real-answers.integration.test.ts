@@ -394,6 +394,40 @@ async function webhooks(): Promise<void> {
   await ask('deleteWebhookEndpoint', { id });
 }
 
+/** Those of a past that was not: what became of its times is written by the control worker. */
+async function schedules(): Promise<void> {
+  const [name, of] = ['nightly', 'report'];
+  await ask('deployFunction', { name: of }, { body: { source: 'golden-debian12', command: 'true' } });
+  const dst = { gap: 'run-after', repeat: 'first' };
+  const body = { function: of, cron: '30 2 * * *', timeZone: 'Europe/Berlin', dst };
+  for (const _again of [1, 2]) await ask('setSchedule', { name }, { body });
+  await mayfly().store.scheduleTimes.put(
+    {
+      project: 'default',
+      schedule: name,
+      at: '2026-03-29T01:00:00.000Z',
+      localTime: '2026-03-29T02:30',
+      state: 'missed',
+      reason: 'overlap',
+      detail: null,
+      runId: null,
+      recordedAt: '2026-03-29T01:00:05.000Z',
+    },
+    '2999-01-01T00:00:00.000Z',
+  );
+  await ask('listSchedules', {}, { query: `?function=${of}` });
+  await ask('getSchedule', { name });
+  await ask('getNextTimes', { name }, { query: '?count=2' });
+  await ask('listScheduleTimes', { name }, { query: '?state=missed' });
+  await ask('pauseSchedule', { name });
+  await ask('resumeSchedule', { name });
+  await ask('triggerSchedule', { name }, { body: {} });
+  const past = { from: '2026-03-28T00:00:00Z', to: '2026-03-30T00:00:00Z', overlap: 'buffer-all' };
+  await ask('backfillSchedule', { name }, { body: past });
+  await ask('deleteSchedule', { name });
+  await ask('deleteFunction', { name: of });
+}
+
 async function pools(): Promise<void> {
   const name = 'web';
   await ask('setPool', { name }, { body: { source: 'golden-debian12', min: 1, max: 2, memoryMib: 64 } });
@@ -419,6 +453,7 @@ beforeAll(async () => {
   await hooks();
   await secrets();
   await webhooks();
+  await schedules();
   const wish = {
     name: 'web',
     source: 'golden-debian12',

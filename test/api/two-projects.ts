@@ -12,6 +12,7 @@ import { newTemplate } from '../../model/templates/template-saga.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import { bulkRecord, functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
+import { scheduleRecord } from '../store/schedule-records.ts';
 import { command, commandId, record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
 import { endedEvent, endpointId, endpointRecord } from '../store/webhook-records.ts';
 import { type Door, host } from './support.ts';
@@ -52,6 +53,7 @@ export interface World {
   secretNames: string[];
   endpoints: string[];
   deliveries: string[];
+  schedules: string[];
   bulks: string[];
   serials: string[];
   keys: string[];
@@ -129,6 +131,11 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
   for (const one of endpoints) await store.webhookEndpoints.create(one);
   const deliveries = endpoints.map((one, n) => newDelivery(endedEvent(n, ALPHA), one, AT));
   for (const one of deliveries) await store.webhookDeliveries.create(one, AT);
+  const schedules = range(3).map((n) => `alphas-schedule-${n}`);
+  for (const name of schedules) {
+    const of = { project: ALPHA, name, function: functions[0] ?? '', createdBy: actor };
+    await store.schedules.create(scheduleRecord(of));
+  }
   await store.pools.put(poolOf(actor));
   for (const n of range(30)) await store.certificates.add(certificateOf(n, actor));
   await store.output.put(commandId(0), 'stdout', 0, { bytes: Buffer.from('alphas-output'), marks: [] });
@@ -171,6 +178,7 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     secretNames,
     endpoints: endpoints.map(({ id }) => id),
     deliveries: deliveries.map(({ id }) => id),
+    schedules,
     bulks: bulks.map(({ id }) => id),
     serials,
     keys: keyIds,

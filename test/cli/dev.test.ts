@@ -38,7 +38,7 @@ test('a folder is run again when it changes; a run that goes on then, or at Ctrl
   const line = runLine(server, ['dev', folder], { controller });
   for (let runs = 1; runs <= 3; runs++) {
     await eventually(
-      () => count('GET /v1/runs/RUN'),
+      async () => count('GET /v1/runs/RUN'),
       () => count('POST /v1/functions/fn/runs') === runs,
     );
     if (runs < 3) await writeFile(join(folder, 'main.sh'), `exit ${runs}`);
@@ -54,13 +54,13 @@ test('what cannot be deployed is said, and mended by the next change', async () 
   await writeFile(join(folder, 'mayfly.json'), '{"name":"fn"}');
   const line = runLine(server, ['dev', folder], { controller });
   await eventually(
-    () => count('POST /v1/functions/fn/runs'),
+    async () => count('POST /v1/functions/fn/runs'),
     (runs) => runs === 1,
   );
   await writeFile(join(folder, 'mayfly.json'), '{"name":');
   await writeFile(join(folder, 'mayfly.json'), '{"name":"fn","source":"web-1"}');
   await eventually(
-    () => count('POST /v1/functions/fn/runs'),
+    async () => count('POST /v1/functions/fn/runs'),
     (runs) => runs === 2,
   );
   controller.abort();

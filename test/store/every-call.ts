@@ -12,6 +12,7 @@ import type { Store } from '../../store/connect.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import { hostRecord } from '../support/host-record.ts';
 import { bulkRecord, functionRecord, functionVersion, runId, runRecord } from './run-records.ts';
+import { scheduleRecord } from './schedule-records.ts';
 import { command, commandId, imageRecord, playbookRecord, record, sandboxId, snapshot, snapshotId } from './support.ts';
 import { endedEvent, endpointRecord } from './webhook-records.ts';
 
@@ -21,6 +22,28 @@ type Calls = { [Part in keyof Parts]: { [Method in keyof Parts[Part]]: () => Pro
 
 const at = '2026-01-01T00:00:00.000Z';
 const actor = { apiKeyId: '0123456789ab', agentId: null };
+const schedule = { project: 'default', name: 'nightly' };
+const ask = {
+  id: 'a',
+  kind: 'trigger',
+  at,
+  from: null,
+  to: null,
+  overlap: 'skip',
+  isSent: false,
+  workflowId: null,
+} as const;
+const scheduleTime = {
+  project: 'default',
+  schedule: 'nightly',
+  at,
+  localTime: at,
+  state: 'missed',
+  reason: 'overlap',
+  detail: null,
+  runId: null,
+  recordedAt: at,
+} as const;
 const sourceId = 'src-0000000000000001';
 const captureId = 'cap-0000000000000001';
 const capture = newCapture({ task: 'create', captureId, sourceId, hostId: 'kvm-1', source: 'golden', actor, at });
@@ -189,6 +212,7 @@ export function callsOf(store: Store): Calls {
   const { untoldRuns, webhookEndpoints, webhookDeliveries } = store;
   const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
   const { gatheredRuns } = store;
+  const { schedules, scheduleTimes } = store;
   const sent = async () => {
     const id = await sentContexts.begin('default', 'b'.repeat(64));
     await sentContexts.put(id, 0, Buffer.from('x'));
@@ -603,6 +627,31 @@ export function callsOf(store: Store): Calls {
       woken: () => webhookDeliveries.woken({ id: delivery.id, wakeAt: at }, at),
       prune: () => webhookDeliveries.prune(),
       removeOf: () => webhookDeliveries.removeOf(endpoint.id),
+    },
+    schedules: {
+      create: () => schedules.create(scheduleRecord()),
+      get: () => schedules.get(schedule),
+      list: () => schedules.list('default'),
+      due: () => schedules.due(at, 5),
+      change: () => schedules.change(schedule, { pausedAt: at }, { revision: 1, pausedAt: null }),
+      ask: () => schedules.ask(schedule, ask),
+      askSent: () => schedules.askSent(schedule, ask),
+      askTaken: () => schedules.askTaken(schedule, ask, 'w'),
+      askForgotten: () => schedules.askForgotten(schedule, ask),
+      deleteOf: () => schedules.deleteOf({ project: 'default', name: 'fn' }),
+      remove: () => schedules.remove(schedule, { deletedAt: null }),
+    },
+    scheduleTimes: {
+      put: () => scheduleTimes.put(scheduleTime, at),
+      putMissed: () => scheduleTimes.putMissed([scheduleTime], at),
+      known: () => scheduleTimes.known(schedule, at, at),
+      list: () =>
+        Promise.all([
+          scheduleTimes.list(schedule, { limit: 5 }),
+          scheduleTimes.list(schedule, { limit: 5, state: 'missed', before: `${at}/2026` }),
+        ]),
+      prune: () => scheduleTimes.prune(at),
+      removeOf: () => scheduleTimes.removeOf(schedule),
     },
     imageContexts: {
       keep: () => imageContexts.keep(image.id, { archive: Buffer.from('x'), secrets: {} }),

@@ -87,6 +87,17 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runContents insert',
       'runContents update',
     ],
+    'schedules (activities/function/scheduled.ts, worker/upkeep/schedules.ts)': [
+      'schedules update',
+      'schedules remove',
+      'scheduleTimes find',
+      'scheduleTimes insert',
+      'scheduleTimes update',
+      'scheduleTimes remove',
+      'runs insert',
+      'runContents insert',
+      'runContents update',
+    ],
     'running sources (activities/source/)': ['captures insert', 'captures update', 'sources insert', 'sources update'],
   },
   host: {
@@ -167,6 +178,7 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'webhookDeliveries update',
       'webhookDeliveries remove',
     ],
+    'schedules (api/schedules/)': ['schedules find', 'schedules insert', 'schedules update', 'scheduleTimes find'],
     'actions on many runs (api/replays/)': ['bulks find', 'bulks insert', 'bulks update'],
     'sessions of MCP (api/mcp/)': [
       'mcpSessions find',

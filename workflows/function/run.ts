@@ -13,6 +13,7 @@ import {
   type NextOfRun,
   type RunInput,
 } from '../../model/functions/run-saga.ts';
+import { RUN_OVER } from '../../model/schedules/schedule-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { outcomeAttribute } from '../saga/messages.ts';
 import type { TaskSandbox } from '../source/task-sandbox.ts';
@@ -34,7 +35,7 @@ export async function run(input: RunInput): Promise<void> {
   const life = new RunLife(input);
   for (;;) {
     const begun = await controlUntilDone.beginAttempt({ runId });
-    if (!begun) return;
+    if (!begun) return tellSchedule(input);
     life.cancelledBy ??= begun.cancelledBy ?? null;
     const next = await CancellationScope.nonCancellable(() => attempted(life, begun));
     if (next.step === 'lost') throw lostRecord(runId);
@@ -43,6 +44,7 @@ export async function run(input: RunInput): Promise<void> {
     await life.pause(next.pauseMs);
   }
   await tellDispatcher(input);
+  await tellSchedule(input);
 }
 
 async function attempted(life: RunLife, begun: BegunAttempt): Promise<NextOfRun> {
@@ -74,5 +76,15 @@ async function tellDispatcher({ project, function: name }: RunInput): Promise<vo
     await getExternalWorkflowHandle(dispatcherWorkflowIdOf({ project, name })).signal<[]>(LOOK);
   } catch (error) {
     log.debug('no dispatcher to tell', { name, why: String(error) });
+  }
+}
+
+/** The next of its schedule may begin. One that is not told looks by itself. */
+async function tellSchedule({ runId, scheduledBy }: RunInput): Promise<void> {
+  if (scheduledBy === undefined) return;
+  try {
+    await getExternalWorkflowHandle(scheduledBy).signal<[]>(RUN_OVER);
+  } catch (error) {
+    log.debug('no schedule to tell', { runId, why: String(error) });
   }
 }

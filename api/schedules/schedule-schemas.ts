@@ -1,0 +1,165 @@
+import { z } from '@hono/zod-openapi';
+import { FUNCTION_NAME_PATTERN, isFunctionName } from '../../model/functions/function.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { readCron } from '../../model/schedules/cron.ts';
+import {
+  EVERY_PATTERN,
+  everySeconds,
+  GAPS,
+  MISSED_REASONS,
+  OVERLAPS,
+  REPEATS,
+} from '../../model/schedules/schedule.ts';
+import { zoneOf } from '../../model/schedules/zone.ts';
+import { functionName } from '../functions/function-schemas.ts';
+import { actor, cursor, instant, limit, printable, whole, wholeText } from '../http/schemas.ts';
+
+const { schedules: limits } = LIMITS.functions;
+
+const scheduleName = z.string().refine(isFunctionName, 'is not the name of a schedule').openapi({
+  pattern: FUNCTION_NAME_PATTERN,
+  example: 'nightly',
+});
+export const scheduleParams = z.strictObject({
+  name: scheduleName.openapi({ param: { name: 'name', in: 'path' } }),
+});
+export const schedulesQuery = z.strictObject({ function: functionName.optional() });
+export const nextQuery = z.strictObject({
+  count: wholeText(limits.next.min, limits.next.max)
+    .optional()
+    .openapi({ description: `\`@default\` ${limits.next.default}` }),
+});
+export const timesQuery = z.strictObject({ limit, cursor, state: z.enum(['ran', 'missed']).optional() });
+
+const time = z.iso
+  .datetime({ offset: true, error: 'must be a time such as 2026-03-29T02:30:00Z' })
+  .refine((text) => Number.isFinite(Date.parse(text)), 'is no time')
+  .transform((text) => new Date(text).toISOString())
+  .openapi({ type: 'string', format: 'date-time' });
+
+const cron = z
+  .string()
+  .max(256)
+  .superRefine((text, context) => {
+    const read = readCron(text);
+    if ('problem' in read) context.addIssue({ code: 'custom', message: read.problem });
+  })
+  .openapi({
+    example: '30 2 * * MON-FRI',
+    description: 'Minute, hour, day of month, month, day of week, as crontab(5) has them; or `@hourly` and its like',
+  });
+
+const every = z
+  .string()
+  .refine((text) => everySeconds(text) !== null, 'must be a number of s, m, h or d, such as 15m')
+  .refine((text) => (everySeconds(text) ?? 1) <= 31_536_000, 'must be a year at most')
+  .openapi({ pattern: EVERY_PATTERN, example: '15m', description: 'Counted from 1970 in UTC' });
+
+const timeZone = z
+  .string()
+  .max(64)
+  .refine((name) => zoneOf(name) !== null, "is no time zone of IANA's, such as Europe/Berlin")
+  .openapi({ example: 'Europe/Berlin' });
+
+const overlap = z.enum(OVERLAPS);
+const dst = z.strictObject({
+  gap: z.enum(GAPS).default('skip').openapi({ description: 'A time that the clocks leave out: none, or right after' }),
+  repeat: z.enum(REPEATS).default('first').openapi({ description: 'A time that the clocks have twice' }),
+});
+const event = z.strictObject({
+  type: printable(256).default('mayfly.schedule.fired'),
+  subject: printable(256).optional(),
+  data: z
+    .unknown()
+    .optional()
+    .openapi({ description: `Any JSON, of ${limits.dataBytes} bytes at most` }),
+});
+
+export const setSchedule = z
+  .strictObject({
+    function: functionName,
+    cron: cron.optional(),
+    every: every.optional(),
+    timeZone: timeZone.default('UTC'),
+    overlap: overlap
+      .default('skip')
+      .openapi({ description: 'When the run of a time before has not ended, or something of it is left' }),
+    catchupWindowSeconds: whole(limits.catchupWindowSeconds, 'seconds').default(limits.catchupWindowSeconds.default),
+    jitterSeconds: whole(limits.jitterSeconds, 'seconds').default(0),
+    startAt: time.optional(),
+    endAt: time.optional(),
+    pauseOnFailure: z.boolean().default(false),
+    dst: dst.prefault({}),
+    event: event.prefault({}),
+  })
+  .refine((wish) => (wish.cron === undefined) !== (wish.every === undefined), {
+    path: ['cron'],
+    message: 'must be set, or `every`, and not both',
+  })
+  .refine(({ event: { data } }) => (JSON.stringify(data) ?? '').length <= limits.dataBytes, {
+    path: ['event', 'data'],
+    message: `has more than ${limits.dataBytes} bytes`,
+  })
+  .openapi('SetSchedule');
+export type SetSchedule = z.output<typeof setSchedule>;
+
+export const trigger = z.strictObject({ overlap: overlap.optional() }).openapi('TriggerSchedule');
+export const backfill = z
+  .strictObject({ from: time, to: time, overlap: overlap.optional() })
+  .refine(({ from, to }) => from <= to, { path: ['to'], message: 'is before `from`' })
+  .openapi('BackfillSchedule');
+
+export const scheduleAnswer = z
+  .object({
+    project: z.string(),
+    name: z.string(),
+    function: z.string(),
+    cron: z.string().nullable(),
+    every: z.string().nullable(),
+    timeZone: z.string(),
+    overlap,
+    catchupWindowSeconds: z.int(),
+    jitterSeconds: z.int(),
+    startAt: instant.nullable(),
+    endAt: instant.nullable(),
+    pauseOnFailure: z.boolean(),
+    dst: z.object({ gap: z.enum(GAPS), repeat: z.enum(REPEATS) }),
+    event: z.object({ type: z.string(), subject: z.string().nullable(), data: z.unknown().optional() }),
+    nextAt: instant.nullable().openapi({ description: 'Null: it is paused, or there is none any more' }),
+    pausedAt: instant.nullable(),
+    pauseReason: z.string().nullable(),
+    createdBy: actor,
+    createdAt: instant,
+    updatedAt: instant,
+  })
+  .openapi('Schedule');
+
+export const askAnswer = z.object({ id: z.string(), at: instant }).openapi('ScheduleAsk');
+
+export const nextTimes = z
+  .object({
+    items: z.array(
+      z.object({
+        at: instant,
+        localTime: z.string(),
+        dst: z.enum(['gap', 'repeat']).nullable().openapi({
+          description:
+            '`gap`: the clocks leave it out, `at` is right after. `repeat`: they have it for the second time',
+        }),
+        isRun: z.boolean(),
+      }),
+    ),
+  })
+  .openapi('NextTimes');
+
+export const scheduleTime = z
+  .object({
+    at: instant,
+    localTime: z.string(),
+    state: z.enum(['ran', 'missed']),
+    reason: z.enum(MISSED_REASONS).nullable().openapi({ description: 'Why it was not run' }),
+    detail: z.string().nullable(),
+    runId: z.string().nullable(),
+    recordedAt: instant,
+  })
+  .openapi('ScheduleTime');

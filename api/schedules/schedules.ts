@@ -1,0 +1,215 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { LIMITS } from '../../model/limits.ts';
+import { actorOf, requires } from '../http/auth.ts';
+import type { App, RequestDeps } from '../http/context.ts';
+import { BODY, problems } from '../http/problem-answers.ts';
+import { json, noQuery, pageOf } from '../http/schemas.ts';
+import { ask } from './ask-schedule.ts';
+import {
+  askAnswer,
+  backfill,
+  nextQuery,
+  nextTimes,
+  scheduleAnswer,
+  scheduleParams,
+  schedulesQuery,
+  scheduleTime,
+  setSchedule as setRequest,
+  timesQuery,
+  trigger,
+} from './schedule-schemas.ts';
+import { cursorOfTime, nextView, positionOfCursor, scheduleView, timeView } from './schedule-view.ts';
+import { requireSchedule, setSchedule } from './set-schedule.ts';
+
+const ALL = '/v1/schedules';
+const ONE = '/v1/schedules/{name}';
+const reads = [requires('sandboxes:read')];
+const writes = [requires('sandboxes:write')];
+const tags = ['functions'];
+const one = { path: ONE, tags, request: { params: scheduleParams, query: noQuery } } as const;
+const bodyOf = <T extends z.ZodType>(schema: T) => ({
+  required: true,
+  content: { 'application/json': { schema } },
+});
+
+const setOne = createRoute({
+  ...one,
+  method: 'put',
+  operationId: 'setSchedule',
+  summary: 'Have a function run at times: makes a schedule, or sets all of one',
+  description: 'docs/schedules.md says which times are run.',
+  middleware: writes,
+  request: { ...one.request, body: bodyOf(setRequest) },
+  responses: {
+    200: json('It is as asked for', scheduleAnswer),
+    201: json('It is made', scheduleAnswer),
+    ...problems(BODY, 'function_not_found', 'function_draining', 'schedules_full'),
+  },
+});
+
+const listAll = createRoute({
+  method: 'get',
+  path: ALL,
+  tags,
+  operationId: 'listSchedules',
+  summary: `List the schedules of the project, by name, at most ${LIMITS.functions.schedules.count}`,
+  middleware: reads,
+  request: { query: schedulesQuery },
+  responses: { 200: json('All of them', z.object({ items: z.array(scheduleAnswer) })), ...problems() },
+});
+
+const getOne = createRoute({
+  ...one,
+  method: 'get',
+  operationId: 'getSchedule',
+  summary: 'Read a schedule',
+  middleware: reads,
+  responses: { 200: json('The schedule', scheduleAnswer), ...problems('schedule_not_found') },
+});
+
+const deleteOne = createRoute({
+  ...one,
+  method: 'delete',
+  operationId: 'deleteSchedule',
+  summary: 'Delete a schedule: what it has begun goes on',
+  middleware: writes,
+  responses: { 204: { description: 'It fires no more' }, ...problems('schedule_not_found') },
+});
+
+const nextOf = createRoute({
+  ...one,
+  method: 'get',
+  path: `${ONE}/next`,
+  operationId: 'getNextTimes',
+  summary: 'Read the next times of a schedule, and what its clocks do to each',
+  middleware: reads,
+  request: { params: scheduleParams, query: nextQuery },
+  responses: { 200: json('The next first', nextTimes), ...problems('schedule_not_found') },
+});
+
+const timesOf = createRoute({
+  ...one,
+  method: 'get',
+  path: `${ONE}/times`,
+  operationId: 'listScheduleTimes',
+  summary: 'List what became of the times of a schedule, the newest first',
+  description: 'Each has a run, or the reason why it has none.',
+  middleware: reads,
+  request: { params: scheduleParams, query: timesQuery },
+  responses: { 200: json('One page', pageOf(scheduleTime)), ...problems('schedule_not_found') },
+});
+
+const switchRoute = (act: 'pause' | 'resume', summary: string) =>
+  createRoute({
+    ...one,
+    method: 'post',
+    path: `${ONE}/${act}`,
+    operationId: `${act}Schedule`,
+    summary,
+    middleware: writes,
+    responses: { 200: json('It is so', scheduleAnswer), ...problems('schedule_not_found') },
+  });
+const pauseOne = switchRoute('pause', 'Have a schedule fire no more until it is resumed');
+const resumeOne = switchRoute('resume', 'Have a schedule fire again; what it left out meanwhile stays out');
+
+const triggerOne = createRoute({
+  ...one,
+  method: 'post',
+  path: `${ONE}/trigger`,
+  operationId: 'triggerSchedule',
+  summary: 'Have a schedule fire now, also one that is paused',
+  middleware: writes,
+  request: { ...one.request, body: bodyOf(trigger) },
+  responses: { 202: json('It will', askAnswer), ...problems(BODY, 'schedule_not_found', 'schedule_busy') },
+});
+
+const backfillOne = createRoute({
+  ...one,
+  method: 'post',
+  path: `${ONE}/backfill`,
+  operationId: 'backfillSchedule',
+  summary: 'Have times of the past run that were not',
+  middleware: writes,
+  request: { ...one.request, body: bodyOf(backfill) },
+  responses: { 202: json('They will', askAnswer), ...problems(BODY, 'schedule_not_found', 'schedule_busy') },
+});
+
+export function scheduleRoutes(app: App): void {
+  app.openapi(setOne, async (c) => {
+    const { name } = c.req.valid('param');
+    const { record, isNew } = await setSchedule(c.get('deps'), actorOf(c), name, c.req.valid('json'));
+    return c.json(scheduleView(record), isNew ? 201 : 200);
+  });
+  app.openapi(listAll, async (c) => {
+    const { function: name } = c.req.valid('query');
+    const all = await c.get('deps').store.schedules.list();
+    const items = name === undefined ? all : all.filter((each) => each.function === name);
+    return c.json({ items: items.map(scheduleView) }, 200);
+  });
+  app.openapi(getOne, async (c) =>
+    c.json(scheduleView(await requireSchedule(c.get('deps'), c.req.valid('param').name)), 200),
+  );
+  app.openapi(deleteOne, async (c) => {
+    const deps = c.get('deps');
+    const { name } = await requireSchedule(deps, c.req.valid('param').name);
+    const at = new Date().toISOString();
+    await deps.store.schedules.change(name, { deletedAt: at, lookAt: at, updatedAt: at }, { deletedAt: null });
+    return c.body(null, 204);
+  });
+  app.openapi(nextOf, async (c) => {
+    const { count = LIMITS.functions.schedules.next.default } = c.req.valid('query');
+    return c.json(nextView(await requireSchedule(c.get('deps'), c.req.valid('param').name), count), 200);
+  });
+  app.openapi(timesOf, async (c) => {
+    const { limit = LIMITS.page.default, cursor, state } = c.req.valid('query');
+    const deps = c.get('deps');
+    const { name } = await requireSchedule(deps, c.req.valid('param').name);
+    const query = { limit: limit + 1, state, before: positionOfCursor(cursor) };
+    const found = await deps.store.schedules.times(name, query);
+    const items = found.slice(0, limit);
+    const last = found.length > limit ? items.at(-1) : undefined;
+    return c.json({ items: items.map(timeView), nextCursor: last ? cursorOfTime(last) : null }, 200);
+  });
+  app.openapi(pauseOne, async (c) => c.json(scheduleView(await paused(c.get('deps'), c.req.valid('param').name)), 200));
+  app.openapi(resumeOne, async (c) =>
+    c.json(scheduleView(await resumed(c.get('deps'), c.req.valid('param').name)), 200),
+  );
+  app.openapi(triggerOne, async (c) => {
+    const deps = c.get('deps');
+    const record = await requireSchedule(deps, c.req.valid('param').name);
+    const { overlap } = c.req.valid('json');
+    const { id, at } = await ask(deps, record, { kind: 'trigger', ...(overlap && { overlap }) });
+    return c.json({ id, at }, 202);
+  });
+  app.openapi(backfillOne, async (c) => {
+    const deps = c.get('deps');
+    const record = await requireSchedule(deps, c.req.valid('param').name);
+    const { from, to, overlap } = c.req.valid('json');
+    const { id, at } = await ask(deps, record, { kind: 'backfill', from, to, ...(overlap && { overlap }) });
+    return c.json({ id, at }, 202);
+  });
+}
+
+/** @throws MayflyError schedule_not_found */
+async function paused(deps: RequestDeps, name: string) {
+  await requireSchedule(deps, name);
+  const at = new Date().toISOString();
+  const changes = { pausedAt: at, pauseReason: null, lookAt: at, updatedAt: at };
+  await deps.store.schedules.change(name, changes, { pausedAt: null, deletedAt: null });
+  return requireSchedule(deps, name);
+}
+
+/** @throws MayflyError schedule_not_found */
+async function resumed(deps: RequestDeps, name: string) {
+  const { pausedAt, pauses } = await requireSchedule(deps, name);
+  const at = new Date().toISOString();
+  if (pausedAt !== null) {
+    const over = [...pauses, { from: pausedAt, to: at }].slice(-MOST_PAUSES);
+    const changes = { pausedAt: null, pauseReason: null, pauses: over, lookAt: at, updatedAt: at };
+    await deps.store.schedules.change(name, changes, { pausedAt, deletedAt: null });
+  }
+  return requireSchedule(deps, name);
+}
+
+/** That are not accounted for yet: those go with the next look of the control worker. */
+const MOST_PAUSES = 100;

@@ -1,0 +1,85 @@
+import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { ScheduleRecord, ScheduleSpec } from '../../model/schedules/schedule.ts';
+import { nextRun } from '../../model/schedules/times.ts';
+import { requireFunction } from '../functions/function-view.ts';
+import type { RequestDeps } from '../http/context.ts';
+import type { SetSchedule } from './schedule-schemas.ts';
+
+const { schedules: limits } = LIMITS.functions;
+
+/**
+ * Makes a schedule, or sets all of one. It holds when this returns; Temporal is told of it by the control worker.
+ * @throws MayflyError function_not_found, function_draining, schedules_full; invalid_request of one that never fires
+ */
+export async function setSchedule(
+  deps: RequestDeps,
+  actor: OwnedActor,
+  name: string,
+  wish: SetSchedule,
+): Promise<{ record: ScheduleRecord; isNew: boolean }> {
+  const { schedules } = deps.store;
+  const { state } = await requireFunction(deps, wish.function);
+  if (state === 'draining') throw new MayflyError('function_draining', `${wish.function} is being deleted.`);
+  const spec = specOf(wish);
+  const now = new Date().toISOString();
+  refuseIfNever(spec, Date.parse(now));
+  for (;;) {
+    const found = await schedules.get(name);
+    const since = { specSince: now, lookAt: now, updatedAt: now };
+    if (!found) {
+      if ((await schedules.list()).length >= limits.count) throw full();
+      const record = { ...spec, ...BEGINNING, ...since, project: actor.project, name, revision: 1, createdBy: actor };
+      const made = { ...record, asks: {}, pauses: [], handledUntil: now, createdAt: now };
+      if (await schedules.create(made)) return { record: made, isNew: true };
+      continue;
+    }
+    const isAgain = found.deletedAt !== null;
+    if (isAgain && (await schedules.list()).length >= limits.count) throw full();
+    const anew = { ...BEGINNING, asks: {}, pauses: [], handledUntil: now, createdBy: actor, createdAt: now };
+    const changes = { ...spec, ...since, ...(isAgain && anew), revision: found.revision + 1 };
+    const { revision, deletedAt } = found;
+    if (await schedules.change(name, changes, { revision, deletedAt })) {
+      return { record: { ...found, ...changes }, isNew: isAgain };
+    }
+  }
+}
+
+const BEGINNING = {
+  pausedAt: null,
+  pauseReason: null,
+  counted: { missed: 0, dropped: 0 },
+  deletedAt: null,
+};
+
+function specOf({ cron, every, startAt, endAt, event, ...rest }: SetSchedule): ScheduleSpec {
+  const { type, subject = null, data } = event;
+  return {
+    ...rest,
+    cron: cron ?? null,
+    every: every ?? null,
+    startAt: startAt ?? null,
+    endAt: endAt ?? null,
+    event: { type, subject, ...(data !== undefined && { data }) },
+  };
+}
+
+/** What fires at no time to come is told of now. */
+function refuseIfNever(spec: ScheduleSpec, now: number): void {
+  if (nextRun(spec, now)) return;
+  const field = spec.endAt === null ? 'cron' : 'endAt';
+  const problem = spec.endAt === null ? 'never fires' : 'is before it fires for the first time: it never does';
+  throw new MayflyError('invalid_request', 'The schedule never fires.', { fields: [{ field, problem }] });
+}
+
+function full(): MayflyError {
+  return new MayflyError('schedules_full', `The project has ${limits.count} schedules.`);
+}
+
+/** @throws MayflyError schedule_not_found */
+export async function requireSchedule({ store }: Pick<RequestDeps, 'store'>, name: string): Promise<ScheduleRecord> {
+  const found = await store.schedules.get(name);
+  if (found?.deletedAt === null) return found;
+  throw new MayflyError('schedule_not_found', `There is no schedule ${name}.`);
+}

@@ -1,0 +1,115 @@
+import type { OwnedActor } from '../sandbox/sandbox.ts';
+
+/** What becomes of a time at which the run of one before has not ended, or something of it is left. */
+export const OVERLAPS = ['skip', 'buffer-one', 'buffer-all', 'cancel-other', 'allow-all'] as const;
+export type Overlap = (typeof OVERLAPS)[number];
+
+/** A time that the clocks of the zone leave out: it is left out too, or is right after the gap. */
+export const GAPS = ['skip', 'run-after'] as const;
+/** A time that the clocks of the zone have twice. */
+export const REPEATS = ['first', 'both'] as const;
+
+/** Why a time had no run; `refused`: its event was, `detail` says why. */
+export const MISSED_REASONS = ['overlap', 'catch-up', 'buffer', 'gap', 'repeat', 'paused', 'refused'] as const;
+export type MissedReason = (typeof MISSED_REASONS)[number];
+
+/** When, and what for. One of `cron` and `every` is set. */
+export interface ScheduleSpec {
+  function: string;
+  cron: string | null;
+  /** Such as `15m`, counted from 1970 in UTC. */
+  every: string | null;
+  timeZone: string;
+  overlap: Overlap;
+  /** So late a time is run still, when Temporal was away. */
+  catchupWindowSeconds: number;
+  /** Up to so much later a time is run, the same each time for the same time. */
+  jitterSeconds: number;
+  /** ISO 8601, inclusive; null: no bound. */
+  startAt: string | null;
+  endAt: string | null;
+  /** It is paused when a run of it ends otherwise than succeeded, cancelled or skipped. */
+  pauseOnFailure: boolean;
+  dst: { gap: (typeof GAPS)[number]; repeat: (typeof REPEATS)[number] };
+  event: { type: string; subject: string | null; data?: unknown };
+}
+
+/** What somebody wants run beside the times: now, or the times of a range again. */
+export interface ScheduleAsk {
+  id: string;
+  kind: 'trigger' | 'backfill';
+  at: string;
+  /** Of a backfill, inclusive. */
+  from: string | null;
+  to: string | null;
+  overlap: Overlap;
+  /** Temporal has it. */
+  isSent: boolean;
+  /** Which workflow has taken it; of a trigger. */
+  workflowId: string | null;
+}
+
+export interface ScheduleRecord extends ScheduleSpec {
+  project: string;
+  name: string;
+  /** Counts the changes of what is above: what Temporal has may be of an earlier one. */
+  revision: number;
+  /** Since when it is as it is. */
+  specSince: string;
+  /** ISO 8601; null: it is not paused. */
+  pausedAt: string | null;
+  pauseReason: string | null;
+  /** Those that are over, of which times may not be accounted for yet. */
+  pauses: { from: string; to: string }[];
+  /** Until then all times are accounted for. ISO 8601. */
+  handledUntil: string;
+  /** When it is to be looked at again. ISO 8601. */
+  lookAt: string;
+  /** By their ids. */
+  asks: Record<string, ScheduleAsk>;
+  /** What Temporal had counted when times were accounted for last. */
+  counted: { missed: number; dropped: number };
+  deletedAt: string | null;
+  createdBy: OwnedActor;
+  createdAt: string;
+  updatedAt: string;
+}
+
+/** What became of one time. */
+export interface ScheduleTime {
+  project: string;
+  schedule: string;
+  /** ISO 8601. */
+  at: string;
+  /** In the zone, without an offset; of `every` the same as `at`. */
+  localTime: string;
+  state: 'ran' | 'missed';
+  reason: MissedReason | null;
+  detail: string | null;
+  runId: string | null;
+  recordedAt: string;
+}
+
+/** Why there is a run: as its record has it. */
+export interface ScheduledFor {
+  name: string;
+  /** The time of the schedule; of a trigger when it was asked for. ISO 8601. */
+  nominalAt: string;
+  /** The workflow that is told when nothing of the run is left. */
+  workflowId: string;
+}
+
+const UNITS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
+const EVERY = /^([1-9]\d{0,6})([smhd])$/;
+export const EVERY_PATTERN = EVERY.source;
+
+/** Null: it is not written like that. */
+export function everySeconds(text: string): number | null {
+  const [, count, unit] = EVERY.exec(text) ?? [];
+  return count === undefined ? null : Number(count) * UNITS[unit as keyof typeof UNITS];
+}
+
+/** The source of its events. */
+export function scheduleSourceOf({ project, name }: Pick<ScheduleRecord, 'project' | 'name'>): string {
+  return `/projects/${project}/schedules/${name}`;
+}

@@ -1,0 +1,123 @@
+import { type Cron, isDayOf, readCron } from './cron.ts';
+import { everySeconds, type ScheduleSpec } from './schedule.ts';
+import { offsetAt, transitionsBetween, zoneOf } from './zone.ts';
+
+/** `gap`: the clocks leave it out. `repeat`: they have it for the second time. */
+export type Dst = 'gap' | 'repeat';
+
+/** A time of a schedule. */
+export interface Occurrence {
+  /** Milliseconds since 1970; of a gap when it ends. */
+  at: number;
+  /** As the clocks of the zone show it, or would: `2026-03-29T02:30`. */
+  localTime: string;
+  dst: Dst | null;
+  /** Whether it is run, by what the schedule says of such times. */
+  isRun: boolean;
+}
+
+export type Times = Pick<ScheduleSpec, 'cron' | 'every' | 'timeZone' | 'startAt' | 'endAt' | 'dst'>;
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+/** The last that Temporal knows. */
+export const LAST_TIME = Date.UTC(2100, 0, 1) - 1;
+
+/** The times of a schedule after `after`, until `until`, in their order. Milliseconds since 1970. */
+export function* timesBetween(times: Times, after: number, until: number): Generator<Occurrence> {
+  const from = Math.max(after, times.startAt === null ? -Infinity : Date.parse(times.startAt) - 1);
+  const to = Math.min(until, times.endAt === null ? LAST_TIME : Date.parse(times.endAt), LAST_TIME);
+  if (times.every !== null) return yield* intervals((everySeconds(times.every) ?? 1) * 1_000, from, to);
+  const cron = readCron(times.cron ?? '');
+  const zone = zoneOf(times.timeZone);
+  if (!('problem' in cron) && zone !== null) yield* cronTimes({ cron, zone, dst: times.dst }, from, to);
+}
+
+/** The next of them that is run; null: there is none. */
+export function nextRun(times: Times, after: number): Occurrence | null {
+  for (const time of timesBetween(times, after, LAST_TIME)) if (time.isRun) return time;
+  return null;
+}
+
+/** Of that instant, which of its times it is; null: none. A gap that is run has the instant after it. */
+export function timeAt(times: Times, at: number): Occurrence | null {
+  const here = [...timesBetween(times, at - 1, at)];
+  return here.find(({ isRun }) => isRun) ?? here.find(({ dst }) => dst !== 'gap') ?? null;
+}
+
+function* intervals(everyMs: number, after: number, until: number): Generator<Occurrence> {
+  for (let at = (Math.floor(after / everyMs) + 1) * everyMs; at <= until; at += everyMs) {
+    yield { at, localTime: new Date(at).toISOString(), dst: null, isRun: true };
+  }
+}
+
+interface CronTimes {
+  cron: Cron;
+  zone: string;
+  dst: ScheduleSpec['dst'];
+}
+
+/** Between two changes of its offset the clocks of a zone go on evenly. */
+function* cronTimes({ cron, zone, dst }: CronTimes, after: number, until: number): Generator<Occurrence> {
+  let [from, offset] = [after, offsetAt(zone, after)];
+  /** What the clocks show before that, they have shown before. */
+  let shownUntil = transitionsBetween(zone, after - DAY_MS, after).reduce(
+    (latest, { at, before }) => Math.max(latest, at + before),
+    -Infinity,
+  );
+  for (const change of [...changesFrom(zone, after, until), null]) {
+    const end = change === null ? until : change.at - 1;
+    for (const wall of wallTimes(cron, from + offset, end + offset)) {
+      const isRepeat = wall < shownUntil;
+      yield {
+        at: wall - offset,
+        localTime: textOf(wall),
+        dst: isRepeat ? 'repeat' : null,
+        isRun: !isRepeat || dst.repeat === 'both',
+      };
+    }
+    if (change === null) return;
+    const [before, behind] = [change.at + change.before, change.at + change.after];
+    if (behind > before) yield* gapTimes(cron, change.at, { before, behind, isRun: dst.gap === 'run-after' });
+    shownUntil = Math.max(shownUntil, before);
+    [from, offset] = [change.at - 1, change.after];
+  }
+}
+
+/** A year at once: who looks for the next time needs no more. */
+function* changesFrom(zone: string, after: number, until: number) {
+  for (let from = after; from < until; from += 366 * DAY_MS) {
+    yield* transitionsBetween(zone, from, Math.min(from + 366 * DAY_MS, until));
+  }
+}
+
+/** The first of them is run, unless the one after the gap is itself a time. */
+function* gapTimes(
+  cron: Cron,
+  at: number,
+  { before, behind, isRun }: { before: number; behind: number; isRun: boolean },
+): Generator<Occurrence> {
+  let isWanted = isRun && wallTimes(cron, behind - 1, behind).next().done === true;
+  for (const wall of wallTimes(cron, before - 1, behind - 1)) {
+    yield { at, localTime: textOf(wall), dst: 'gap', isRun: isWanted };
+    isWanted = false;
+  }
+}
+
+/** What clocks show at the times of a cron expression, as milliseconds of UTC; after `after`, until `until`. */
+function* wallTimes(cron: Cron, after: number, until: number): Generator<number> {
+  for (let day = Math.floor(after / DAY_MS) * DAY_MS; day <= until; day += DAY_MS) {
+    if (!isDayOf(cron, new Date(day))) continue;
+    for (const hour of cron.hours) {
+      for (const minute of cron.minutes) {
+        const wall = day + (hour * 60 + minute) * MINUTE_MS;
+        if (wall > until) return;
+        if (wall > after) yield wall;
+      }
+    }
+  }
+}
+
+function textOf(wall: number): string {
+  return new Date(wall).toISOString().slice(0, 16);
+}

@@ -1,0 +1,94 @@
+/** A change of a zone's offset from UTC. */
+export interface Transition {
+  /** Milliseconds since 1970. */
+  at: number;
+  /** Offset of the zone before it, and from then on: what is added to UTC. Milliseconds. */
+  before: number;
+  after: number;
+}
+
+/** No zone changes twice in a week. Milliseconds. */
+const STEP_MS = 604_800_000;
+const SECOND_MS = 1_000;
+const FIELDS = {
+  hourCycle: 'h23',
+  year: 'numeric',
+  month: 'numeric',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: 'numeric',
+  second: 'numeric',
+} as const;
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+/** By zone and year. */
+const transitions = new Map<string, readonly Transition[]>();
+/** Of what is kept; a zone has about two transitions a year. */
+const MOST_KEPT = 10_000;
+
+/** The name by which a zone is known everywhere; null: there is none of that name. Only names of IANA's are taken. */
+export function zoneOf(name: string): string | null {
+  if (!/^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/.test(name)) return null;
+  try {
+    return new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone;
+  } catch {
+    return null;
+  }
+}
+
+/** Milliseconds that a clock in the zone is ahead of UTC. */
+export function offsetAt(zone: string, at: number): number {
+  if (zone === 'UTC') return 0;
+  const [month = 1, day = 1, year = 1970, hour = 0, minute = 0, second = 0] = (
+    formatOf(zone).format(at).match(/\d+/g) ?? []
+  ).map(Number);
+  return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(at / SECOND_MS) * SECOND_MS;
+}
+
+/** Those of a zone after `from`, until `to`, in their order. */
+export function transitionsBetween(zone: string, from: number, to: number): Transition[] {
+  if (zone === 'UTC' || to <= from) return [];
+  const years = new Date(to).getUTCFullYear() - new Date(from).getUTCFullYear() + 1;
+  const first = new Date(from).getUTCFullYear();
+  return Array.from({ length: years }, (_, n) => transitionsOf(zone, first + n))
+    .flat()
+    .filter(({ at }) => at > from && at <= to);
+}
+
+function transitionsOf(zone: string, year: number): readonly Transition[] {
+  const name = `${zone} ${year}`;
+  const known = transitions.get(name);
+  if (known) return known;
+  const found: Transition[] = [];
+  const end = Date.UTC(year + 1, 0, 1);
+  let before = offsetAt(zone, Date.UTC(year, 0, 1) - SECOND_MS);
+  for (let from = Date.UTC(year, 0, 1) - SECOND_MS; from < end - SECOND_MS; from += STEP_MS) {
+    const to = Math.min(from + STEP_MS, end - SECOND_MS);
+    const after = offsetAt(zone, to);
+    if (after !== before) found.push({ at: changeBetween(zone, from, to, before), before, after });
+    before = after;
+  }
+  if (transitions.size >= MOST_KEPT) transitions.clear();
+  transitions.set(name, found);
+  return found;
+}
+
+/** The first second whose offset is another. */
+function changeBetween(zone: string, from: number, to: number, before: number): number {
+  let [low, high] = [from, to];
+  while (high - low > SECOND_MS) {
+    const middle = low + Math.floor((high - low) / 2 / SECOND_MS) * SECOND_MS;
+    if (offsetAt(zone, middle) === before) low = middle;
+    else high = middle;
+  }
+  return high;
+}
+
+function formatOf(zone: string): Intl.DateTimeFormat {
+  let format = formats.get(zone);
+  if (!format) {
+    format = new Intl.DateTimeFormat('en-US', { ...FIELDS, timeZone: zone });
+    formats.set(zone, format);
+  }
+  return format;
+}

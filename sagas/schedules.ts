@@ -1,0 +1,225 @@
+import {
+  type CalendarSpec,
+  type Client,
+  DAYS_OF_WEEK,
+  MONTHS,
+  ScheduleAlreadyRunning,
+  type ScheduleDescription,
+  ScheduleNotFoundError,
+  ScheduleOverlapPolicy,
+  type ScheduleSpec as TemporalSpec,
+} from '@temporalio/client';
+import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
+import { readable } from '../model/sagas/readable.ts';
+import { namedTimes } from '../model/schedules/clock-changes.ts';
+import { readCron } from '../model/schedules/cron.ts';
+import type { Counted } from '../model/schedules/lost-times.ts';
+import { everySeconds, type Overlap, type ScheduleAsk, type ScheduleRecord } from '../model/schedules/schedule.ts';
+import {
+  SCHEDULED_WORKFLOW,
+  type ScheduledInput,
+  scheduleIdOf,
+  timeOfWorkflow,
+} from '../model/schedules/schedule-saga.ts';
+import type { Times } from '../model/schedules/times.ts';
+import { zoneOf } from '../model/schedules/zone.ts';
+
+type ScheduleRef = Pick<ScheduleRecord, 'project' | 'name'>;
+
+/** What Temporal has of a schedule. Times are ISO 8601. */
+export interface KnownSchedule {
+  revision: number;
+  /** Changes of the clocks until then are known to it. */
+  until: string;
+  isPaused: boolean;
+  createdAt: string;
+  /** The first that it has not looked at; null: there is none. */
+  nextAt: string | null;
+  /** Times whose workflows run, or were begun lately. */
+  begun: string[];
+  /** How many wait for one before. */
+  waiting: number;
+  counted: Counted;
+}
+
+const OVERLAP: Readonly<Record<Overlap, ScheduleOverlapPolicy>> = {
+  skip: ScheduleOverlapPolicy.SKIP,
+  'buffer-one': ScheduleOverlapPolicy.BUFFER_ONE,
+  'buffer-all': ScheduleOverlapPolicy.BUFFER_ALL,
+  'cancel-other': ScheduleOverlapPolicy.CANCEL_OTHER,
+  'allow-all': ScheduleOverlapPolicy.ALLOW_ALL,
+};
+
+/** The schedules in Temporal. Each of these may be done again, by any number of processes. */
+export class ScheduleEngine {
+  constructor(private readonly client: Client) {}
+
+  /** Null: Temporal has none. */
+  async describe(ref: ScheduleRef): Promise<KnownSchedule | null> {
+    try {
+      return knownOf(await this.client.schedule.getHandle(scheduleIdOf(ref)).describe());
+    } catch (error) {
+      if (error instanceof ScheduleNotFoundError) return null;
+      throw error;
+    }
+  }
+
+  /** @param passed times that are run at once: the first and the last; null: none. Milliseconds since 1970 */
+  async create(record: ScheduleRecord, passed: { from: number; to: number } | null): Promise<void> {
+    const overlap = OVERLAP[record.overlap];
+    const backfill = passed ? [{ start: new Date(passed.from), end: new Date(passed.to), overlap }] : [];
+    const wished = optionsOf(record);
+    try {
+      await this.client.schedule.create({
+        scheduleId: scheduleIdOf(record),
+        ...wished,
+        state: { ...wished.state, backfill },
+      });
+    } catch (error) {
+      if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+    }
+  }
+
+  async update(record: ScheduleRecord): Promise<void> {
+    await this.client.schedule.getHandle(scheduleIdOf(record)).update(() => optionsOf(record));
+  }
+
+  async setPaused(record: ScheduleRecord): Promise<void> {
+    const handle = this.client.schedule.getHandle(scheduleIdOf(record));
+    await (record.pausedAt === null ? handle.unpause() : handle.pause());
+  }
+
+  async ask(ref: ScheduleRef, { kind, from, to, overlap }: ScheduleAsk): Promise<void> {
+    const handle = this.client.schedule.getHandle(scheduleIdOf(ref));
+    if (kind === 'trigger') return handle.trigger(OVERLAP[overlap]);
+    await handle.backfill({ start: new Date(from ?? 0), end: new Date(to ?? 0), overlap: OVERLAP[overlap] });
+  }
+
+  async remove(ref: ScheduleRef): Promise<void> {
+    try {
+      await this.client.schedule.getHandle(scheduleIdOf(ref)).delete();
+    } catch (error) {
+      if (!(error instanceof ScheduleNotFoundError)) throw error;
+    }
+  }
+}
+
+function optionsOf(record: ScheduleRecord) {
+  const { project, name, revision, jitterSeconds, startAt, endAt } = record;
+  const now = Date.now();
+  const input: ScheduledInput = {
+    project,
+    name,
+    revision,
+    until: new Date(namedTimes(record, now).until).toISOString(),
+  };
+  return {
+    spec: {
+      ...temporalTimes(record, now),
+      ...(jitterSeconds > 0 && { jitter: jitterSeconds * 1_000 }),
+      ...(startAt !== null && { startAt: new Date(startAt) }),
+      ...(endAt !== null && { endAt: new Date(endAt) }),
+    },
+    policies: {
+      overlap: OVERLAP[record.overlap],
+      catchupWindow: record.catchupWindowSeconds * 1_000,
+      pauseOnFailure: record.pauseOnFailure,
+    },
+    action: {
+      type: 'startWorkflow' as const,
+      workflowType: SCHEDULED_WORKFLOW,
+      workflowId: scheduleIdOf(record),
+      taskQueue: CONTROL_QUEUE,
+      args: [input] as [ScheduledInput],
+      staticSummary: readable(`${record.function}, as ${name} of ${project} says`),
+    },
+    state: { paused: record.pausedAt !== null },
+  };
+}
+
+/** The times as Temporal matches them: of its clocks' fields all have to match, so days of either kind are two calendars. */
+export function temporalTimes(
+  times: Times,
+  now: number,
+): Pick<TemporalSpec, 'calendars' | 'skip' | 'intervals' | 'timezone'> {
+  if (times.every !== null) return { intervals: [{ every: (everySeconds(times.every) ?? 1) * 1_000 }] };
+  const cron = readCron(times.cron ?? '');
+  if ('problem' in cron) return {};
+  const { minutes, hours, daysOfMonth, months, daysOfWeek, isEither } = cron;
+  const clock = { second: 0, minute: rangesOf(minutes), hour: rangesOf(hours), month: months.flatMap(nameOfMonth) };
+  const ofMonth = { dayOfMonth: rangesOf(daysOfMonth) };
+  const ofWeek = { dayOfWeek: daysOfWeek.flatMap((day) => DAYS_OF_WEEK[day] ?? []) };
+  const calendars = isEither
+    ? [
+        { ...clock, ...ofMonth },
+        { ...clock, ...ofWeek },
+      ]
+    : [{ ...clock, ...ofMonth, ...ofWeek }];
+  const { repeated, days, instants } = namedTimes(times, now);
+  return {
+    calendars: [...calendars, ...days.map((day) => ({ ...clock, ...dateOf(new Date(day)) }))],
+    skip: repeated.flatMap(({ from, to }) => calendarsBetween(from, to)),
+    intervals: instants.map(onceAt),
+    timezone: zoneOf(times.timeZone) ?? 'UTC',
+  };
+}
+
+/** What clocks show from one time until another, which is not among them: whole minutes, an hour a calendar. */
+function calendarsBetween(from: number, to: number): CalendarSpec[] {
+  const calendars: CalendarSpec[] = [];
+  for (let hour = Math.floor(from / HOUR_MS) * HOUR_MS; hour < to; hour += HOUR_MS) {
+    const wall = new Date(hour);
+    const first = Math.max(0, (from - hour) / MINUTE_MS);
+    calendars.push({
+      ...dateOf(wall),
+      hour: wall.getUTCHours(),
+      minute: { start: first, end: Math.min(59, (to - hour) / MINUTE_MS - 1) },
+      second: 0,
+    });
+  }
+  return calendars;
+}
+
+function dateOf(wall: Date) {
+  const month = nameOfMonth(wall.getUTCMonth() + 1);
+  return { year: wall.getUTCFullYear(), month, dayOfMonth: wall.getUTCDate() };
+}
+
+/** Also 40 years before and after: that is no time of any schedule. */
+function onceAt(at: number) {
+  return { every: ONCE_MS, offset: at % ONCE_MS };
+}
+
+const [MINUTE_MS, HOUR_MS] = [60_000, 3_600_000];
+/** Milliseconds: 40 years. */
+const ONCE_MS = 40 * 366 * 86_400_000;
+
+function nameOfMonth(month: number) {
+  return MONTHS.slice(month - 1, month);
+}
+
+/** Values that follow each other, as one range. */
+function rangesOf(values: readonly number[]): { start: number; end: number }[] {
+  const ranges: { start: number; end: number }[] = [];
+  for (const value of values) {
+    const last = ranges.at(-1);
+    if (last?.end === value - 1) last.end = value;
+    else ranges.push({ start: value, end: value });
+  }
+  return ranges;
+}
+
+function knownOf({ action, state, info, raw }: ScheduleDescription): KnownSchedule {
+  const [input] = (action.args ?? []) as Partial<ScheduledInput>[];
+  const workflows = [...info.runningActions, ...info.recentActions.map(({ action: begun }) => begun)];
+  return {
+    revision: input?.revision ?? 0,
+    until: input?.until ?? '',
+    isPaused: state.paused,
+    createdAt: info.createdAt.toISOString(),
+    nextAt: info.nextActionTimes[0]?.toISOString() ?? null,
+    begun: workflows.flatMap(({ workflow }) => timeOfWorkflow(workflow.workflowId) ?? []),
+    waiting: Number(raw.info?.bufferSize ?? 0),
+    counted: { missed: info.numActionsMissedCatchupWindow, dropped: Number(raw.info?.bufferDropped ?? 0) },
+  };
+}

@@ -1,0 +1,117 @@
+import type { Connection, Model } from 'mongoose';
+import { MISSED_REASONS, type ScheduleTime } from '../../model/schedules/schedule.ts';
+import { rangeBelow } from '../mongo/below.ts';
+import { reaching } from '../mongo/failure.ts';
+import { NAME, NULLABLE_TEXT, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
+import { type ScheduleRef, scheduleKeyOf } from './schedules.ts';
+
+type TimeDocument = ScheduleTime & {
+  /** `<project>/<schedule>/<at>/<local time>`: times that a gap leaves out have one instant. */
+  _id: string;
+  /** ISO 8601. */
+  removeAfter: string;
+};
+export interface TimesQuery {
+  state?: ScheduleTime['state'] | undefined;
+  limit: number;
+  /** The `at` and local time of the last of the page before. */
+  before?: string | undefined;
+}
+
+/** What became of the times of schedules, one document each. */
+export class ScheduleTimes {
+  readonly #connection: Connection;
+  readonly #model: Model<TimeDocument>;
+  readonly #fields: SealedFields;
+
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#connection = connection;
+    this.#fields = sealing.of('scheduleTimes');
+    const schema = strictSchema<TimeDocument>({
+      _id: NAME,
+      project: NAME,
+      schedule: NAME,
+      at: NAME,
+      localTime: NAME,
+      state: { type: String, required: true, enum: ['ran', 'missed'] },
+      reason: { type: String, default: null, enum: [...MISSED_REASONS, null] },
+      detail: SEALED,
+      runId: NULLABLE_TEXT,
+      recordedAt: NAME,
+      removeAfter: TEXT,
+    });
+    this.#model = connection.model<TimeDocument>('ScheduleTime', schema, 'scheduleTimes');
+  }
+
+  /** Writes down what became of one; that it ran holds over all that was thought of it. */
+  async put(time: ScheduleTime, removeAfter: string): Promise<void> {
+    const _id = keyOf(time);
+    const set = { ...this.#fields.sealed(_id, time), removeAfter };
+    await reaching('record a time', () => this.#model.updateOne({ _id }, { $set: set }, { upsert: true }));
+  }
+
+  /** Writes down those of which nothing is known yet. */
+  async putMissed(times: readonly ScheduleTime[], removeAfter: string): Promise<void> {
+    for (let from = 0; from < times.length; from += AT_ONCE) {
+      const writes = times.slice(from, from + AT_ONCE).map((time) => {
+        const _id = keyOf(time);
+        const $setOnInsert = { ...this.#fields.sealed(_id, time), removeAfter };
+        return { updateOne: { filter: { _id }, update: { $setOnInsert }, upsert: true } };
+      });
+      const collection = this.#connection.collection<TimeDocument>('scheduleTimes');
+      await reaching('record times', () => collection.bulkWrite(writes as never, { ordered: false }));
+    }
+  }
+
+  /** `<at>/<local time>` of those that are known, from one instant to another, both inclusive. ISO 8601. */
+  async known(ref: ScheduleRef, from: string, to: string): Promise<Set<string>> {
+    const key = scheduleKeyOf(ref);
+    const found = await reaching('read times', () =>
+      this.#model.find({ _id: { $gte: `${key}/${from}`, $lt: `${key}/${to}0` } }, { _id: 1 }).lean<{ _id: string }[]>(),
+    );
+    return new Set(found.map(({ _id }) => _id.slice(key.length + 1)));
+  }
+
+  /** The newest first. */
+  async list(ref: ScheduleRef, { state, limit, before }: TimesQuery): Promise<ScheduleTime[]> {
+    const key = scheduleKeyOf(ref);
+    const range = rangeBelow(key);
+    const _id = before === undefined ? range : { ...range, $lt: `${key}/${before}` };
+    const found = await reaching('list times', () =>
+      this.#model
+        .find({ _id, ...(state && { state }) })
+        .sort({ _id: -1 })
+        .limit(limit)
+        .lean<TimeDocument[]>(),
+    );
+    return found.map((each) => {
+      const { _id: _key, removeAfter: _until, ...time } = this.#fields.opened(each);
+      return time;
+    });
+  }
+
+  /** @returns how many were to be kept no longer */
+  async prune(now: string): Promise<number> {
+    return reaching('remove times', async () => {
+      return (await this.#model.deleteMany({ removeAfter: { $lt: now, $gt: '' } })).deletedCount;
+    });
+  }
+
+  /** Removes all of a schedule. */
+  async removeOf(ref: ScheduleRef): Promise<void> {
+    const _id = rangeBelow(scheduleKeyOf(ref));
+    await reaching('remove the times of a schedule', () => this.#model.deleteMany({ _id }));
+  }
+}
+
+const AT_ONCE = 500;
+
+function keyOf({ project, schedule, at, localTime }: ScheduleTime): string {
+  return `${scheduleKeyOf({ project, name: schedule })}/${timeKeyOf({ at, localTime })}`;
+}
+
+export function timeKeyOf({ at, localTime }: Pick<ScheduleTime, 'at' | 'localTime'>): string {
+  return `${at}/${localTime}`;
+}

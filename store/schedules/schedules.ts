@@ -1,0 +1,168 @@
+import mongoose, { type Connection, type Model } from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
+import { isFunctionName } from '../../model/functions/function.ts';
+import { OVERLAPS, type ScheduleAsk, type ScheduleRecord } from '../../model/schedules/schedule.ts';
+import type { FunctionRef } from '../functions/functions.ts';
+import { below } from '../mongo/below.ts';
+import { isDuplicateKey, reaching } from '../mongo/failure.ts';
+import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictPart, strictSchema } from '../mongo/schema.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
+
+type ScheduleDocument = ScheduleRecord & {
+  /** `<project>/<name>` */
+  _id: string;
+};
+export type ScheduleRef = Pick<ScheduleRecord, 'project' | 'name'>;
+export type ScheduleChanges = Partial<Omit<ScheduleRecord, 'project' | 'name'>>;
+type AskRef = Pick<ScheduleAsk, 'id'>;
+/** What has to hold of one that is changed. */
+type Condition = Partial<
+  Pick<ScheduleRecord, 'revision' | 'pausedAt' | 'deletedAt' | 'handledUntil' | 'lookAt' | 'updatedAt'>
+>;
+
+/** The schedules of projects, one document each: what Temporal has is made of them. */
+export class Schedules {
+  readonly #model: Model<ScheduleDocument>;
+  readonly #fields: SealedFields;
+
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('schedules');
+    this.#model = connection.model<ScheduleDocument>('Schedule', scheduleSchema(), 'schedules');
+  }
+
+  /** @returns false: there is one of that name */
+  async create(record: ScheduleRecord): Promise<boolean> {
+    const _id = scheduleKeyOf(record);
+    try {
+      await reaching('record a schedule', () => this.#model.create({ ...this.#fields.sealed(_id, record), _id }));
+      return true;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  }
+
+  /** Also one that is being deleted. */
+  async get(ref: ScheduleRef): Promise<ScheduleRecord | null> {
+    const _id = scheduleKeyOf(ref);
+    const found = await reaching('read a schedule', () => this.#model.findById(_id).lean<ScheduleDocument>());
+    return found && this.#record(found);
+  }
+
+  /** Of a project, by name; without those that are being deleted. */
+  async list(project: string): Promise<ScheduleRecord[]> {
+    const found = await reaching('list schedules', () =>
+      this.#model.find(below(project)).sort({ _id: 1 }).lean<ScheduleDocument[]>(),
+    );
+    return found.map((each) => this.#record(each)).filter(({ deletedAt }) => deletedAt === null);
+  }
+
+  /** Those of all projects that are to be looked at by now. @param now ISO 8601 */
+  async due(now: string, limit: number): Promise<ScheduleRecord[]> {
+    const found = await reaching('look for schedules', () =>
+      this.#model
+        .find({ lookAt: { $lte: now } })
+        .sort({ lookAt: 1 })
+        .limit(limit)
+        .lean<ScheduleDocument[]>(),
+    );
+    return found.map((each) => this.#record(each));
+  }
+
+  /** @returns false: there is none, or `of` does not hold of it */
+  async change(ref: ScheduleRef, changes: ScheduleChanges, of: Condition = {}): Promise<boolean> {
+    const _id = scheduleKeyOf(ref);
+    return this.#update({ _id, ...of }, { $set: this.#fields.sealed(_id, changes) });
+  }
+
+  /** Has something run beside its times. @returns false: there is no such schedule */
+  async ask(ref: ScheduleRef, ask: ScheduleAsk): Promise<boolean> {
+    const filter = { _id: scheduleKeyOf(ref), deletedAt: null };
+    return this.#update(filter, { $set: { [`asks.${ask.id}`]: ask, lookAt: ask.at } });
+  }
+
+  async askSent(ref: ScheduleRef, { id }: AskRef): Promise<void> {
+    const filter = { _id: scheduleKeyOf(ref), [`asks.${id}.isSent`]: false };
+    await this.#update(filter, { $set: { [`asks.${id}.isSent`]: true } });
+  }
+
+  /** Gives a trigger to the workflow that came for it. @returns false: another has it */
+  async askTaken(ref: ScheduleRef, { id }: AskRef, workflowId: string): Promise<boolean> {
+    const filter = {
+      _id: scheduleKeyOf(ref),
+      [`asks.${id}.workflowId`]: null,
+      [`asks.${id}.isSent`]: { $exists: true },
+    };
+    return this.#update(filter, { $set: { [`asks.${id}.workflowId`]: workflowId } });
+  }
+
+  async askForgotten(ref: ScheduleRef, { id }: AskRef): Promise<void> {
+    await this.#update({ _id: scheduleKeyOf(ref) }, { $unset: { [`asks.${id}`]: 1 } });
+  }
+
+  /** Has those of a function go. */
+  async deleteOf({ project, name }: FunctionRef): Promise<void> {
+    const at = new Date().toISOString();
+    const found = await reaching('read the schedules of a function', () =>
+      this.#model.find({ project, function: name }, { _id: 1 }).lean<{ _id: string }[]>(),
+    );
+    for (const { _id } of found) await this.#update({ _id, deletedAt: null }, { $set: { deletedAt: at, lookAt: at } });
+  }
+
+  /** @param of when it was deleted: it may have been made again since */
+  async remove(ref: ScheduleRef, { deletedAt }: Pick<ScheduleRecord, 'deletedAt'>): Promise<void> {
+    await reaching('remove a schedule', () => this.#model.deleteOne({ _id: scheduleKeyOf(ref), deletedAt }));
+  }
+
+  async #update(filter: Record<string, unknown>, update: Record<string, unknown>): Promise<boolean> {
+    const { matchedCount } = await reaching('change a schedule', () =>
+      this.#model.updateOne(filter, update, { runValidators: true }),
+    );
+    return matchedCount > 0;
+  }
+
+  #record(document: ScheduleDocument): ScheduleRecord {
+    const { _id, ...record } = this.#fields.opened(document);
+    return record;
+  }
+}
+
+/** @throws MayflyError invalid_id */
+export function scheduleKeyOf({ project, name }: ScheduleRef): string {
+  if (typeof name === 'string' && isFunctionName(name)) return `${String(project)}/${name}`;
+  throw new MayflyError('invalid_id', 'That is not the name of a schedule.');
+}
+
+function scheduleSchema() {
+  return strictSchema<ScheduleDocument>({
+    _id: NAME,
+    project: NAME,
+    name: NAME,
+    function: NAME,
+    cron: NULLABLE_TEXT,
+    every: NULLABLE_TEXT,
+    timeZone: NAME,
+    overlap: { type: String, required: true, enum: OVERLAPS },
+    catchupWindowSeconds: NUMBER,
+    jitterSeconds: NUMBER,
+    startAt: NULLABLE_TEXT,
+    endAt: NULLABLE_TEXT,
+    pauseOnFailure: { type: Boolean, required: true },
+    dst: { type: strictPart({ gap: NAME, repeat: NAME }), required: true },
+    event: SEALED,
+    revision: NUMBER,
+    specSince: NAME,
+    pausedAt: NULLABLE_TEXT,
+    pauseReason: NULLABLE_TEXT,
+    pauses: [strictPart({ from: NAME, to: NAME })],
+    handledUntil: NAME,
+    lookAt: NAME,
+    asks: { type: mongoose.Schema.Types.Mixed, required: true },
+    counted: { type: strictPart({ missed: NUMBER, dropped: NUMBER }), required: true },
+    deletedAt: NULLABLE_TEXT,
+    createdBy: { type: actorPart(), required: true },
+    createdAt: NAME,
+    updatedAt: NAME,
+  });
+}
