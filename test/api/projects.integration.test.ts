@@ -132,13 +132,8 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('getHook deleteHook setHookSecrets disableHook enableHook', ({ hooks }) =>
     hooks.map((id) => one({ id }, { id: NEVER.hook })),
   ),
-  putSecret: () => [
-    {
-      ...one({ name: 'betas-x' }, { name: 'betas-y' }),
-      body: { value: 'a-value-1' },
-      neverBody: { value: 'a-value-1' },
-    },
-  ],
+  putSecret: ({ secretNames }) =>
+    secretNames.map((name) => ({ ...one({ name }, { name: 'never-was' }), body: {}, neverBody: {} })),
   ...every('getSecret deleteSecret', ({ secretNames }) =>
     secretNames.map((name) => one({ name }, { name: 'never-was' })),
   ),
