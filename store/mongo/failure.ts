@@ -13,6 +13,9 @@ export const DUPLICATE_KEY = 11_000;
  */
 const NOT_SERVING = new Set([89, 91, 189, 9_001, 10_107, 11_600, 11_602, 13_435, 13_436, 14_031]);
 
+/** The embedded store passes on what SQLite says (SQLITE_FULL, SQLITE_IOERR), under the code of all that it has no code for. */
+const NO_DISK = /database or disk is full|disk I\/O error/;
+
 /** The server's code for what its user may not (`Unauthorized`). */
 const UNAUTHORIZED = 13;
 
@@ -67,6 +70,7 @@ export async function reaching<T>(what: string, call: () => PromiseLike<T>): Pro
 
 function isAbsence(error: unknown): boolean {
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
+  if (error instanceof MongoServerError && NO_DISK.test(error.message)) return true;
   if (error instanceof MongoBulkWriteError && error.code === undefined) return refusalsOf(error) === null;
   if (error instanceof MongoServerError) return typeof error.code === 'number' && NOT_SERVING.has(error.code);
   if (error instanceof MongoError) return NOT_CONNECTED.has(error.name);
