@@ -29,7 +29,7 @@ afterAll(() => {
 
 const json = (text: string) => JSON.parse(text) as Record<string, unknown>;
 
-test('the end of a run is told, signed, without what came in, and its cleanup after it', async ({ mayfly: _ }) => {
+test('the end of a run is told, signed, without what came in, and its cleanup after it', async () => {
   const path = '/ended';
   const types = ['run.ended', 'run.cleaned', 'run.dead-lettered'];
   const endpoint = await webhooks.create(receiver.at(path), { types });
@@ -64,7 +64,7 @@ test('the end of a run is told, signed, without what came in, and its cleanup af
 });
 
 describe('a run that fails is a dead letter', () => {
-  test('told as a CloudEvent, signed with a key pair, and to where its function says', async ({ mayfly: _ }) => {
+  test('told as a CloudEvent, signed with a key pair, and to where its function says', async () => {
     const dead = await webhooks.create(receiver.at('/dead'), {
       types: ['run.dead-lettered'],
       format: 'cloudevents',
@@ -105,7 +105,7 @@ describe('a run that fails is a dead letter', () => {
     expect(receiver.to('/on-success')).toEqual([]);
   });
 
-  test('also one that was never started (case 29), whom nobody told', async ({ mayfly: _ }) => {
+  test('also one that was never started (case 29), whom nobody told', async () => {
     const onFailure = await webhooks.create(receiver.at('/expired'), { types: ['schedule.missed'] });
     const name = await functions.deploy('true', { destinations: { onFailure: onFailure.id } });
     await functions.pause(name);
@@ -146,7 +146,7 @@ alone(
   },
 );
 
-test('410 ends it at once, and what comes later is there to be recovered', async ({ mayfly: _ }) => {
+test('410 ends it at once, and what comes later is there to be recovered', async () => {
   const endpoint = await webhooks.create(receiver.at('/gone', answers(410)));
   const others = await webhooks.create(receiver.at('/others'), { types: ['endpoint.disabled'] });
   const name = await functions.deploy('true');
