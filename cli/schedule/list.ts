@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty';
-import type { Schedule } from '../../client/schedules.ts';
+import type { Schedule } from '../../client/functions/schedules.ts';
 import { checkArguments } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';

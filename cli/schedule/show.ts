@@ -1,5 +1,5 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import type { Schedule } from '../../client/schedules.ts';
+import type { Schedule } from '../../client/functions/schedules.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { duration } from '../terminal/duration.ts';

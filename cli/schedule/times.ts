@@ -1,5 +1,5 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import type { NextTime, ScheduleTime } from '../../client/schedules.ts';
+import type { NextTime, ScheduleTime } from '../../client/functions/schedules.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { checkArguments, wholeNumber } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';

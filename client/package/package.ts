@@ -10,6 +10,7 @@ export type { Proof } from '../../model/sandbox/proof.ts';
 export type { SandboxRecord, SandboxState } from '../../model/sandbox/sandbox.ts';
 export type { Approval } from '../approvals.ts';
 export type { CreateSandbox } from '../create-sandbox.ts';
+export type { NextTime, Schedule, ScheduleTime, SetSchedule } from '../functions/schedules.ts';
 export type { DeployedFunction, DeployFunction, FunctionVersion } from '../functions.ts';
 export { ApprovalNeededError, MayflyApiError, MayflyConnectionError, MayflyDeadlineError } from '../http/api-error.ts';
 export type { Page, PageOptions, WaitOptions } from '../http/options.ts';
@@ -31,7 +32,6 @@ export type {
 } from '../run-shapes.ts';
 export type { Command, CommandOutput, RunCommand } from '../sandbox/commands.ts';
 export type { Content, FileContent, FileEntry, GuestPath, WriteOptions } from '../sandbox/files.ts';
-export type { NextTime, Schedule, ScheduleTime, SetSchedule } from '../schedules.ts';
 export type { Secret, SecretDetail } from '../secret/secrets.ts';
 export type { ForkSandbox, RestoreSandbox, Snapshot, TakeSnapshot } from '../snapshots.ts';
 export type {

@@ -16,7 +16,7 @@ const COMMON = new Set(
  */
 export function whyNotMasked(value: string): string | null {
   const text = value.trim();
-  const length = [...text].length;
+  const length = Array.from(text).length;
   if (length < SHORTEST_MASKED) return `it has less than ${SHORTEST_MASKED} characters`;
   if (isCommon(text)) return 'it is a common word';
   if (length < LIKELY_WORD && /^(?:[A-Z]?[a-z]+|[A-Z]+)$/.test(text)) {
@@ -31,7 +31,7 @@ export function whyNotMasked(value: string): string | null {
 
 /** Whether a line of a secret is masked by itself. */
 export function isMaskedLine(line: string): boolean {
-  return [...line].length >= SHORTEST_MASKED && !isCommon(line) && new Set(line).size > 1;
+  return Array.from(line).length >= SHORTEST_MASKED && !isCommon(line) && new Set(line).size > 1;
 }
 
 function isCommon(text: string): boolean {

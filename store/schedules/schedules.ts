@@ -1,8 +1,8 @@
 import mongoose, { type Connection, type Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
+import type { FunctionRecord } from '../../model/functions/function.ts';
 import { isFunctionName } from '../../model/functions/function.ts';
 import { OVERLAPS, type ScheduleAsk, type ScheduleRecord } from '../../model/schedules/schedule.ts';
-import type { FunctionRef } from '../functions/functions.ts';
 import { below } from '../mongo/below.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictPart, strictSchema } from '../mongo/schema.ts';
@@ -102,7 +102,7 @@ export class Schedules {
   }
 
   /** Has those of a function go. */
-  async deleteOf({ project, name }: FunctionRef): Promise<void> {
+  async deleteOf({ project, name }: Pick<FunctionRecord, 'project' | 'name'>): Promise<void> {
     const at = new Date().toISOString();
     const found = await reaching('read the schedules of a function', () =>
       this.#model.find({ project, function: name }, { _id: 1 }).lean<{ _id: string }[]>(),

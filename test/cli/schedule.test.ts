@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { Schedule } from '../../client/schedules.ts';
+import type { Schedule } from '../../client/functions/schedules.ts';
 import { answerJson, StandIn } from '../client/stand-in.ts';
 import { scheduleRecord } from '../store/schedule-records.ts';
 import { runLine } from './run-line.ts';

@@ -23,7 +23,7 @@ interface Sdk {
   HTTP: {
     binary(event: CloudEvent): Message;
     structured(event: CloudEvent): Message;
-    toEvent(message: Message): CloudEvent | CloudEvent[];
+    toEvent(message: Message): CloudEvent;
   };
 }
 
@@ -60,7 +60,7 @@ export const cloudEvents: Part = async (materials) => {
   for (const given of EVENTS) {
     const event = new CloudEvent(given);
     for (const mode of ['binary', 'structured'] as const) {
-      const name = `${given['id']} in ${mode} mode`;
+      const name = `${event.id} in ${mode} mode`;
       const message = HTTP[mode](event);
       const received = readOrWhy(await overTheWire(message));
       if (typeof received === 'string') {

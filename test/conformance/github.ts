@@ -34,17 +34,17 @@ export const github: Part = async (materials) => {
   return tally;
 };
 
-async function hookOf({ call }: Door): Promise<string> {
-  const deployed = await call('PUT', `/v1/functions/${FUNCTION}`, { source: 'golden', command: 'true' });
+async function hookOf(door: Door): Promise<string> {
+  const deployed = await door.call('PUT', `/v1/functions/${FUNCTION}`, { source: 'golden', command: 'true' });
   if (deployed.status !== 201) throw new Error(await deployed.text());
-  const made = await call('POST', '/v1/hooks', { function: FUNCTION, scheme: 'github', secrets: [SECRET] });
+  const made = await door.call('POST', '/v1/hooks', { function: FUNCTION, scheme: 'github', secrets: [SECRET] });
   if (made.status !== 201) throw new Error(await made.text());
   return ((await made.json()) as { path: string }).path;
 }
 
 async function sendTwice(
   tally: Tally,
-  { call }: Door,
+  door: Door,
   sent: (id: string, body: string) => Promise<Response>,
   id: string,
   event: string,
@@ -59,7 +59,9 @@ async function sendTwice(
   const isOne = first.status === 202 && second.status === 200 && runId !== undefined && again.runId === runId;
   tally.count(id, isOne, `${first.status} and ${second.status}`);
   if (runId === undefined) return;
-  const run = (await (await call('GET', `/v1/runs/${runId}`)).json()) as { event: { type: string; source: string } };
+  const run = (await (await door.call('GET', `/v1/runs/${runId}`)).json()) as {
+    event: { type: string; source: string };
+  };
   const { action, repository } = payload as { action?: string; repository?: { url?: string } };
   const type = `com.github.${event}${typeof action === 'string' ? `.${action}` : ''}`;
   tally.count(`${id} type`, run.event.type === type, run.event.type);

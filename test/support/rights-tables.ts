@@ -87,7 +87,7 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'runContents insert',
       'runContents update',
     ],
-    'schedules (activities/function/scheduled.ts, worker/upkeep/schedules.ts)': [
+    'schedules (activities/function/scheduled.ts, worker/schedules/schedule-keeper.ts)': [
       'schedules update',
       'schedules remove',
       'scheduleTimes find',

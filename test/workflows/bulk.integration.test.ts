@@ -74,7 +74,8 @@ test('dead letters are redriven once each, though the workflow is lost in the mi
   const runs = await runsOf(name);
   expect(runs).toHaveLength(2 * COUNT);
   const redrives = runs.filter(({ redriveOf }) => redriveOf !== null);
-  expect(redrives.map(({ redriveOf }) => redriveOf).toSorted()).toEqual(ids.toSorted());
+  expect(redrives).toHaveLength(ids.length);
+  expect(new Set(redrives.map(({ redriveOf }) => redriveOf))).toEqual(new Set(ids));
   for (const id of ids) expect((await functions.get(id)).redrivenAs).not.toBeNull();
 });
 
@@ -83,13 +84,12 @@ test('a replay meets none of its own runs; a cancel ends those that wait; what i
   const replay = await over(name, await start(name, { action: 'replay', filter: { outcome: 'expired' } }));
   expect(replay).toMatchObject({ state: 'succeeded', counts: { done: 3, unchanged: 0, refused: 0 } });
   const waiting = (await runsOf(name)).filter(({ state }) => state === 'queued');
-  expect(waiting.map(({ replayOf }) => replayOf).toSorted()).toEqual(ids.toSorted());
+  expect(waiting).toHaveLength(ids.length);
+  expect(new Set(waiting.map(({ replayOf }) => replayOf))).toEqual(new Set(ids));
   const cancel = await over(name, await start(name, { action: 'cancel' }));
   expect(cancel.counts).toEqual({ done: 3, unchanged: 0, refused: 0 });
-  expect((await runsOf(name)).map(({ outcome }) => outcome).toSorted()).toEqual([
-    ...Array(3).fill('cancelled'),
-    ...Array(3).fill('expired'),
-  ]);
+  const outcomes = (await runsOf(name)).map(({ outcome }) => String(outcome)).toSorted();
+  expect(outcomes).toEqual([...Array(3).fill('cancelled'), ...Array(3).fill('expired')]);
   const late = await bulkOf(door.call('POST', `/v1/functions/${name}/bulk/${cancel.id}/cancel`));
   expect(late.state).toBe('succeeded');
 });

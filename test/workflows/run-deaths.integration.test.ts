@@ -172,9 +172,9 @@ test('21: limit 1, and the host of its holder is away: the key waits for the pro
   await all().host?.stop();
   const waiting = await functions.trigger(name, { k: 1 });
   await functions.cancel(holder.id);
-  const { admitRuns } = createDispatchActivities({ store: all().store, reconciliation: reconciliation() });
+  const dispatch = createDispatchActivities({ store: all().store, reconciliation: reconciliation() });
   for (let look = 0; look < 5; look++) {
-    await admitRuns({ project: 'default', name, after: '' });
+    await dispatch.admitRuns({ project: 'default', name, after: '' });
     await queues().look();
   }
   expect(await functions.get(waiting.id)).toMatchObject({ state: 'queued', waitingFor: 'concurrency' });

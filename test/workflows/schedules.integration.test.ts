@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { ScheduleEngine } from '../../sagas/schedules.ts';
-import { ScheduleKeeper } from '../../worker/upkeep/schedules.ts';
+import { ScheduleKeeper } from '../../worker/schedules/schedule-keeper.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestFunctions } from '../support/functions.ts';

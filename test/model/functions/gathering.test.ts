@@ -24,7 +24,15 @@ describe('debounce', () => {
 
   it('has an end when there are too many', () => {
     const most = LIMITS.functions.debounced;
-    expect(gathered(all(rule, new Array(most).fill(0)), 0)).toEqual({ closed: most });
+    expect(
+      gathered(
+        all(
+          rule,
+          Array.from({ length: most }, () => 0),
+        ),
+        0,
+      ),
+    ).toEqual({ closed: most });
   });
 
   it('takes the newest by its time, in whatever zone, of two alike the later one; without a time when it came', () => {

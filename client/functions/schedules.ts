@@ -1,6 +1,11 @@
-import type { Actor } from '../model/sandbox/sandbox.ts';
-import type { MissedReason, Overlap, ScheduleSpec, ScheduleTime as TimeRecord } from '../model/schedules/schedule.ts';
-import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import type {
+  MissedReason,
+  Overlap,
+  ScheduleSpec,
+  ScheduleTime as TimeRecord,
+} from '../../model/schedules/schedule.ts';
+import type { CallOptions, PostOptions, Transport } from '../http/transport.ts';
 
 /** When a function is run, and what for: one of `cron` and `every`. */
 export interface SetSchedule {
