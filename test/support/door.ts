@@ -16,14 +16,15 @@ export class TestDoor {
   private constructor(
     readonly app: App,
     private readonly relays: RelayClient,
-    private readonly secret: string,
+    readonly secret: string,
   ) {}
 
-  static async open({ store, sagas }: Pick<TestMayfly, 'store' | 'sagas'>): Promise<TestDoor> {
+  /** @param key of another door, whose caller this one has. `@default` an operator of its own */
+  static async open({ store, sagas }: Pick<TestMayfly, 'store' | 'sagas'>, key?: string): Promise<TestDoor> {
     const guests = new RelayClient(store);
     const logger = pino({ level: process.env['MAYFLY_LOG_LEVEL'] ?? 'silent' });
     const app = createApp({ store, sagas, guests, version: '0.0.0', logger });
-    const { secret } = await store.apiKeys.create({ name: 'test', scopes: ['operator'] });
+    const secret = key ?? (await store.apiKeys.create({ name: 'test', scopes: ['operator'] })).secret;
     return new TestDoor(app, guests, secret);
   }
 
