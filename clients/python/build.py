@@ -42,8 +42,9 @@ def readable(document: dict) -> dict:
     del document["components"]["schemas"]["DiffLine"]
     for door in ("runs", "invoke"):  # of two bodies, one of which is anything, it can't tell which is meant
         del document["paths"][f"/v1/functions/{{name}}/{door}"]["post"]["requestBody"]["content"]["application/cloudevents+json"]
-    del document["paths"]["/v1/approvals/events"]
-    del document["components"]["schemas"]["ApprovalEvent"]
+    for path, event in (("/v1/approvals/events", "ApprovalEvent"), ("/v1/runs/{id}/events", "RunChange")):
+        del document["paths"][path]
+        del document["components"]["schemas"][event]
     return document
 
 
