@@ -135,7 +135,8 @@ export function createApp(deps: AppDeps): App {
   endpointRoutes(app);
   deliveryRoutes(app);
   scheduleRoutes(app);
-  hookDoorRoutes(app, deps, acceptance);
+  const { hooks } = LIMITS.functions;
+  hookDoorRoutes(app, deps, acceptance, { ...hooks, answerMs: deps.hookAnswerMs ?? hooks.answerMs });
   keyRoutes(app);
   projectRoutes(app, deps);
   poolRoutes(app);

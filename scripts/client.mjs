@@ -20,7 +20,7 @@ const manifest = {
   license,
   engines,
   sideEffects: false,
-  files: ['client', 'model', 'LICENSE'],
+  files: ['client', 'model', 'webhooks', 'LICENSE'],
   exports: {
     '.': { types: './client/package/package.d.ts', default: './client/package/package.js' },
     './package.json': './package.json',

@@ -31,6 +31,8 @@ export interface AppDeps {
   portAddress?: PortAddress;
   /** Makes what MCP clients speak to. `@default` Mayfly's own tools */
   mcpServerOf?: (caller: Caller) => McpServer;
+  /** How soon what comes to a hook is answered, unless it is large. Milliseconds. `@default` 1 s */
+  hookAnswerMs?: number;
   logger: Logger;
 }
 

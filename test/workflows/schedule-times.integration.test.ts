@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { msToTs, tsToMs } from '@temporalio/common/lib/time.js';
 import type { NativeConnection } from '@temporalio/worker';
 import fc from 'fast-check';
@@ -8,6 +8,7 @@ import { meantTime } from '../../model/schedules/clock-changes.ts';
 import { type Times, timesBetween } from '../../model/schedules/times.ts';
 import { transitionsBetween } from '../../model/schedules/zone.ts';
 import { temporalTimes } from '../../sagas/schedules.ts';
+import { temporalClient } from '../../worker/payloads/data-converter.ts';
 import { connectTemporal } from '../../worker/servers/temporal.ts';
 
 /**
@@ -18,7 +19,7 @@ let connection: NativeConnection;
 let client: Client;
 beforeAll(async () => {
   connection = await connectTemporal(inject('temporalAddress'));
-  client = new Client({ connection, namespace: 'default' });
+  client = temporalClient({ connection, namespace: 'default', dataConverter: {} }); // it says nothing but times
 });
 afterAll(() => connection.close());
 

@@ -5,6 +5,7 @@ import type { App } from '../../../api/http/context.ts';
 import type { SignatureScheme } from '../../../webhooks/scheme.ts';
 import { signDelivery } from '../../../webhooks/sign.ts';
 import type { Header } from '../../../webhooks/signed-request.ts';
+import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
 import { type Door, jsonOf, noGuests, openDoor } from '../support.ts';
 
 export interface HookView {
@@ -43,7 +44,8 @@ export function useHooks() {
   beforeAll(async () => {
     door = await openDoor();
     const logger = pino({ level: 'info' }, { write: (line) => lines.push(line) });
-    app = createApp({ store: door.store, sagas: door.sagas, guests: noGuests, version: '0', logger });
+    const { store, sagas } = door;
+    app = createApp({ store, sagas, guests: noGuests, version: '0', hookAnswerMs: HANGS_AFTER_MS, logger });
   });
   afterAll(() => door?.close());
 
