@@ -7,7 +7,7 @@ import {
   type BulkRefusal,
   listsOf,
 } from '../../model/functions/bulk.ts';
-import { type RunRecord, UNDER_WAY } from '../../model/functions/run.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
 import { isRunId } from '../../model/ids.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
@@ -42,8 +42,9 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
     const at = new Date().toISOString();
     const ended = { outcome: 'cancelled', cancelledBy: actor, endedAt: at, updatedAt: at } as const;
     if (await store.runs.end(id, ['delayed', 'queued'], ended, retentionDays)) return;
-    if (await store.runs.change(id, UNDER_WAY, { cancelledBy: actor, updatedAt: at }))
-      await reconciliation.cancelRun(id, actor);
+    if (!(await store.runs.wishCancel(id, { cancelledBy: actor, updatedAt: at }))) return;
+    await reconciliation.cancelRun(id, actor);
+    await store.runs.cancelTold(id);
   }
 
   /** @returns whether there was something to do @throws MayflyError why it is refused */
