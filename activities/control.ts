@@ -7,6 +7,7 @@ import { createRevocationActivities } from './access/revocation.ts';
 import { createAttemptActivities } from './function/attempt.ts';
 import { type AcceptAgain, createBulkActivities } from './function/bulk.ts';
 import { createDispatchActivities } from './function/dispatch.ts';
+import { createKeepActivities } from './function/keep.ts';
 import { type AcceptEvent, createScheduledActivities } from './function/scheduled.ts';
 import { createImageActivities } from './image/image.ts';
 import { createPlaybookActivities } from './playbook/playbook.ts';
@@ -63,6 +64,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createTemplateRecordActivities(deps),
     ...createDispatchActivities(deps),
     ...createAttemptActivities(deps),
+    ...createKeepActivities(deps),
     ...createScheduledActivities(deps),
     ...createBulkActivities(deps),
     ...createImageActivities(deps),

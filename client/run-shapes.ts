@@ -1,3 +1,4 @@
+import type { KeptFailure } from '../model/functions/kept-failure.ts';
 import type { Attempt, RunFailure, RunOutcome, RunRecord, RunState } from '../model/functions/run.ts';
 import type { PageOptions } from './http/options.ts';
 import type { PostOptions } from './http/transport.ts';
@@ -22,12 +23,15 @@ type Hidden =
   | 'seq'
   | 'retentionDays'
   | 'failure'
-  | 'attempts';
+  | 'attempts'
+  | 'kept';
 
 /** A run as the API shows it. */
 export interface Run extends Omit<RunRecord, Hidden> {
   failure: Failure | null;
   attempts: (Omit<Attempt, 'failure'> & { failure: Failure | null })[];
+  /** Of one that failed, where its function has `keep`. Null: nothing was to be kept, or it is not known yet. */
+  kept: (Omit<KeptFailure, 'failure'> & { failure: Failure | null }) | null;
 }
 
 /** How an event is sent. */

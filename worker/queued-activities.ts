@@ -21,6 +21,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'forgetThingsOn',
   'giveHostUp',
   'hostsToReconcile',
+  'keepAttempt',
   'knownHosts',
   'leaveAskedHost',
   'membersGiveWay',

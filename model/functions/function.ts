@@ -109,6 +109,8 @@ export interface FunctionSpec {
   /** Webhook endpoints that are told of the end of its runs, whatever types they ask for; null: none is. */
   destinations: { onSuccess: string | null; onFailure: string | null };
   retentionDays: number;
+  /** What a run that failed leaves of its sandbox, and for how long. Absent: nothing. */
+  keep?: { onFailure: 'disk'; days: number };
 }
 
 /** `paused`: events are accepted, and none is started. `draining`: none is accepted, and it goes when its runs have ended. */

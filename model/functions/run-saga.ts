@@ -55,6 +55,8 @@ export interface BegunAttempt {
   hasEnded: boolean;
   /** Who wants the run to end, as it is written down; absent in older histories. */
   cancelledBy?: Actor | null;
+  /** Its function keeps what failed. Absent: it does not. */
+  keeps?: true;
 }
 
 /** What a run does when its sandbox is gone. `lost`: the store has no record of it any more. */

@@ -18,13 +18,14 @@ import { controlUntilDone } from '../saga/control.ts';
 import { outcomeAttribute } from '../saga/messages.ts';
 import type { TaskSandbox } from '../source/task-sandbox.ts';
 import { attempt, attemptSandbox, type Ended, neverBegan, saidOf } from './attempt.ts';
+import { keeping } from './keep.ts';
 import { RunLife } from './run-life.ts';
 
 /**
  * One run, from its admission until nothing of it is left:
  *
  *   attempt (attempt.ts) → how it ended is in the store → its sandbox is destroyed, and that is proved → its slots are free
- *                                                                                      └→ another attempt, its slots kept
+ *                                                   └→ kept (keep.ts), where its function says so  └→ another attempt, its slots kept
  *
  * What comes after an attempt is reached from everywhere, whoever cancels. A run that finds no room goes back to its queue.
  * One whose workflow was lost is begun again, and goes on where its record says that it was. One whose record was lost, with a
@@ -54,7 +55,8 @@ async function attempted(life: RunLife, begun: BegunAttempt): Promise<NextOfRun>
     const ended: Ended = made.machine ? await attempt(life, begun, made.machine) : neverBegan(made.refusal);
     await controlUntilDone.endAttempt({ ...saidOf(begun), ...ended, event: life.event('run.ended') });
   }
-  if (made.machine) await destroyed(life, made.machine);
+  const { machine } = made;
+  if (machine) await keeping(begun, () => destroyed(life, machine));
   return life.retryUntilDone('leaveAttempt', () =>
     controlUntilDone.leaveAttempt({ ...saidOf(begun), event: life.event('run.cleaned') }),
   );
