@@ -298,3 +298,28 @@ it('redrives all dead letters of a function, and says how many were refused', as
   ]);
   expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual({ action: 'redrive', version: 'current' });
 });
+
+it('says why there is nothing to open, and what to set', async () => {
+  const kept = { snapshotId: 'snp-0123456789abcdef', until: runRecord().updatedAt, goneAt: null, failure: null };
+  const why = async (run: Run, ...args: string[]) => {
+    answering([run]);
+    const { code, err } = await runLine(server, args.length > 0 ? args : ['run', 'open', RUN_ID]);
+    return { code, err };
+  };
+  expect(await why(failed)).toMatchObject({ code: 1, err: expect.stringContaining('"keep": {"onFailure": "disk"}') });
+  expect(await why(failed, 'function', 'open', RUN_ID)).toMatchObject({ code: 1 });
+  expect((await why(running)).err).toContain('it is running');
+  expect((await why(succeeded)).err).toContain('only what failed or timed out');
+  const notKept = { ...kept, snapshotId: null, failure: { code: 'quota_exceeded', message: 'too much is stored' } };
+  expect((await why({ ...failed, kept: notKept })).err).toContain('too much is stored');
+  expect((await why({ ...failed, kept: { ...kept, goneAt: '2026-01-02T00:00:00.000Z' } })).err).toContain(
+    'deleted at 2026-01-02',
+  );
+  const { code, err } = await why({ ...failed, kept });
+  expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('mayfly fork snp-0123456789abcdef') });
+});
+
+it('takes a sandbox that is called `open` for one', async () => {
+  server.answers((_request, response) => answerJson(response, 404, problem(404, 'sandbox_not_found')));
+  expect((await runLine(server, ['run', 'open', '--', 'ls'])).err).toContain('sandbox');
+});
