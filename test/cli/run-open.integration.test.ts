@@ -54,7 +54,7 @@ test('a shell in it has what the process wrote, and its sandbox goes with the sh
     await terminal.end();
   }
   const made = await forks();
-  expect(made).toMatchObject([{ state: 'destroyed', metadata: { purpose: 'what a failed run left' } }]);
+  expect(made).toMatchObject([{ state: 'destroyed', spec: { ttlSeconds: 3_600 } }]);
 });
 
 test('Ctrl-C while it is made destroys it', async () => {
