@@ -6,6 +6,7 @@ import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
 import { createAttemptActivities } from './function/attempt.ts';
 import { type AcceptAgain, createBulkActivities } from './function/bulk.ts';
+import { createDiffActivities } from './function/diff.ts';
 import { createDispatchActivities } from './function/dispatch.ts';
 import { createKeepActivities } from './function/keep.ts';
 import { type AcceptEvent, createScheduledActivities } from './function/scheduled.ts';
@@ -65,6 +66,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createDispatchActivities(deps),
     ...createAttemptActivities(deps),
     ...createKeepActivities(deps),
+    ...createDiffActivities(deps),
     ...createScheduledActivities(deps),
     ...createBulkActivities(deps),
     ...createImageActivities(deps),

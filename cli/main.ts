@@ -47,7 +47,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
 }
 
 /** What is done to a run of a function, as `mayfly run` says it; with a program behind `--` that word names a sandbox. */
-const OF_RUN = new Set(['open']);
+const OF_RUN = new Set(['open', 'diff']);
 
 function withoutAlias(argv: string[]): string[] {
   const [first, word = '', next = '--help'] = argv;

@@ -90,6 +90,8 @@ export interface DeployFunction {
   retentionDays?: number;
   /** `disk`: of a run that failed or timed out a snapshot is kept, `days` (1 to 30, `@default` 7) long. `@default` none */
   keep?: { onFailure: 'none' | 'disk'; days?: number };
+  /** What its process changes in the file system is told. `@default` false */
+  diff?: boolean;
 }
 
 /** A function as the API shows it. */
@@ -101,8 +103,9 @@ export interface FunctionVersion extends Omit<VersionRecord, 'project' | 'spec'>
   isActive: boolean;
   /** Of its secrets, in the answer to its deployment: those that are not masked in what it prints. */
   warnings?: string[];
-  spec: Omit<FunctionSpec, 'env' | 'keep'> & {
+  spec: Omit<FunctionSpec, 'env' | 'keep' | 'diff'> & {
     envNames: string[];
+    diff: boolean;
     keep: { onFailure: 'none' | 'disk'; days: number };
   };
 }

@@ -1,5 +1,5 @@
-import type { KeptFailure } from '../model/functions/kept-failure.ts';
 import type { Attempt, RunFailure, RunOutcome, RunRecord, RunState } from '../model/functions/run.ts';
+import type { KeptFailure, RunDiff } from '../model/functions/traces.ts';
 import type { PageOptions } from './http/options.ts';
 import type { PostOptions } from './http/transport.ts';
 
@@ -24,7 +24,8 @@ type Hidden =
   | 'retentionDays'
   | 'failure'
   | 'attempts'
-  | 'kept';
+  | 'kept'
+  | 'diff';
 
 /** A run as the API shows it. */
 export interface Run extends Omit<RunRecord, Hidden> {
@@ -32,6 +33,8 @@ export interface Run extends Omit<RunRecord, Hidden> {
   attempts: (Omit<Attempt, 'failure'> & { failure: Failure | null })[];
   /** Of one that failed, where its function has `keep`. Null: nothing was to be kept, or it is not known yet. */
   kept: (Omit<KeptFailure, 'failure'> & { failure: Failure | null }) | null;
+  /** What its process changed, where its function has `diff`. Null: nobody wants to know, or it is not known yet. */
+  diff: (Omit<RunDiff, 'failure'> & { failure: Failure | null }) | null;
 }
 
 /** How an event is sent. */

@@ -41,6 +41,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'sandboxesOn',
   'stateOf',
   'strangersAmong',
+  'takeDiffSide',
   'takeImageLayer',
   'takeOverSandboxes',
   'takePlaybookSnapshot',

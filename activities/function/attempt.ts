@@ -367,6 +367,7 @@ async function begunOf(run: RunRecord, attempt: Attempt, store: Store): Promise<
     hasEnded: outcome !== null,
     cancelledBy,
     ...(spec?.keep && { keeps: true }),
+    ...(spec?.diff && { diffs: true }),
   };
 }
 

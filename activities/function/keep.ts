@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { MayflyError } from '../../model/errors.ts';
+import { lastAttempt, type RunFailure, type RunRecord } from '../../model/functions/run.ts';
 import {
   isForEver,
   isToBeKept,
@@ -8,13 +9,13 @@ import {
   type KeptFailure,
   keptSnapshotId,
   keptUntil,
-} from '../../model/functions/kept-failure.ts';
-import { lastAttempt, type RunFailure, type RunRecord } from '../../model/functions/run.ts';
+} from '../../model/functions/traces.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import { rethrow } from '../../sagas/temporal/failure.ts';
 import type { Store } from '../../store/connect.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
+import { tellGone } from '../snapshot/tell-gone.ts';
 import { acceptedSpec } from './accepted-version.ts';
 import type { SaidAttempt } from './known-attempt.ts';
 
@@ -91,15 +92,6 @@ export function createKeepActivities({ store, reconciliation }: Deps) {
       if (now) await tellGone(store, now); // whoever deleted it meanwhile found nothing to tell
     },
   };
-}
-
-/** Writes into the run that a snapshot was kept of that it is there no more, if so. */
-export async function tellGone({ runs }: Pick<Store, 'runs'>, snapshot: SnapshotRecord): Promise<void> {
-  const { id, keptOf, state } = snapshot;
-  if (!keptOf || state === 'creating' || state === 'ready') return;
-  const kept = (await runs.get(keptOf.runId))?.kept;
-  if (kept?.snapshotId !== id || kept.goneAt !== null) return;
-  await runs.change(keptOf.runId, ['ended'], { kept: { ...kept, goneAt: new Date().toISOString() } });
 }
 
 /** @throws what is no answer of the sandbox */

@@ -12,7 +12,7 @@ import { captureWorkflowIdOf } from '../../model/snapshots/capture.ts';
 import { ephemeralSnapshotWorkflowIdOf, snapshotWorkflowIdOf } from '../../model/snapshots/snapshot.ts';
 import { PRESENT_TEMPLATE_STATES } from '../../model/templates/template.ts';
 import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
-import { tellGone } from '../function/keep.ts';
+import { tellGone } from '../snapshot/tell-gone.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 const CODE = 'host_forgotten' as const;

@@ -1,8 +1,8 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { Store } from '../../store/connect.ts';
-import { tellGone } from '../function/keep.ts';
 import type { StorageAdmission } from './storage-admission.ts';
+import { tellGone } from './tell-gone.ts';
 
 export interface SnapshotRemembrance {
   snapshotId: string;

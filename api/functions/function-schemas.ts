@@ -7,7 +7,7 @@ import {
   ON_RATE,
   RETRIED_OUTCOMES,
 } from '../../model/functions/function.ts';
-import { ON_FAILURE } from '../../model/functions/kept-failure.ts';
+import { ON_FAILURE } from '../../model/functions/traces.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { SECRET_FILE } from '../../model/secrets/secret.ts';
 import {
@@ -175,6 +175,10 @@ export const deployFunction = z
           'Webhook endpoints that are told of the end of its runs, whatever types they ask for: `onSuccess` of those that succeeded; `onFailure` of those that did not, were not cancelled and not skipped',
       }),
     retentionDays: whole(limits.retentionDays, 'days').default(limits.retentionDays.default),
+    diff: z.boolean().default(false).openapi({
+      description:
+        'What its process changes in the file system is told: two snapshots are taken for it, and go with its sandbox',
+    }),
     keep: z
       .strictObject({
         onFailure: z.enum(ON_FAILURE),
@@ -275,6 +279,7 @@ const specAnswer = z.object({
   destinations: z.object({ onSuccess: z.string().nullable(), onFailure: z.string().nullable() }),
   retentionDays: z.int(),
   keep: z.object({ onFailure: z.enum(ON_FAILURE), days: z.int() }),
+  diff: z.boolean(),
 });
 
 export const versionAnswer = z

@@ -13,11 +13,15 @@ export function functionView({ fullUntil: _room, ...shown }: FunctionRecord): z.
 const NOTHING_KEPT = { onFailure: 'none', days: LIMITS.functions.keepDays.default } as const;
 
 export function versionView(
-  { project: _project, spec: { env, keep, ...spec }, ...shown }: FunctionVersion,
+  { project: _project, spec: { env, keep, diff, ...spec }, ...shown }: FunctionVersion,
   { activeVersion }: Pick<FunctionRecord, 'activeVersion'>,
 ): z.infer<typeof versionAnswer> {
   const isActive = shown.version === activeVersion;
-  return { ...shown, isActive, spec: { ...spec, keep: keep ?? NOTHING_KEPT, envNames: Object.keys(env) } };
+  return {
+    ...shown,
+    isActive,
+    spec: { ...spec, keep: keep ?? NOTHING_KEPT, diff: diff === true, envNames: Object.keys(env) },
+  };
 }
 
 /** @throws MayflyError function_not_found */

@@ -143,6 +143,15 @@ export const runAnswer = z
       })
       .nullable()
       .openapi({ description: 'Of one that failed, the disks of its sandbox, where its function has `keep`' }),
+    diff: z
+      .object({
+        bytes: z.int().nullable(),
+        digest: z.string().nullable().openapi({ description: 'SHA-256 of what GET …/diff answers, hex' }),
+        counts: z.object({ added: z.int(), changed: z.int(), removed: z.int(), renamed: z.int() }).nullable(),
+        failure: failure.nullable().openapi({ description: 'Why it is not known' }),
+      })
+      .nullable()
+      .openapi({ description: 'What its process changed in the file system, where its function has `diff`' }),
     createdBy: actor,
     cancelledBy: actor.nullable(),
     replayOf: z.string().nullable().openapi({ description: 'The run whose event it has; its process is told' }),

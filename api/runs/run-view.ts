@@ -23,9 +23,10 @@ export function runView(run: RunRecord): z.infer<typeof runAnswer> {
     retentionDays: _days,
     schedule = null,
     kept = null,
+    diff = null,
     ...shown
   } = run;
-  return { ...shown, kept, schedule: schedule && { name: schedule.name, nominalAt: schedule.nominalAt } };
+  return { ...shown, kept, diff, schedule: schedule && { name: schedule.name, nominalAt: schedule.nominalAt } };
 }
 
 /** @throws MayflyError run_not_found */

@@ -111,6 +111,8 @@ export interface FunctionSpec {
   retentionDays: number;
   /** What a run that failed leaves of its sandbox, and for how long. Absent: nothing. */
   keep?: { onFailure: 'disk'; days: number };
+  /** What its process changed in the file system is told. Absent: it is not. */
+  diff?: true;
 }
 
 /** `paused`: events are accepted, and none is started. `draining`: none is accepted, and it goes when its runs have ended. */

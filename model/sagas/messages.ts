@@ -1,4 +1,4 @@
-import type { KeptOf } from '../functions/kept-failure.ts';
+import type { KeptOf } from '../functions/traces.ts';
 import type { Size } from '../project-limits.ts';
 import type { AuditEvent } from '../sandbox/audit.ts';
 import type { BootReason } from '../sandbox/boot.ts';

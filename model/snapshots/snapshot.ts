@@ -1,4 +1,4 @@
-import type { KeptOf } from '../functions/kept-failure.ts';
+import type { KeptOf } from '../functions/traces.ts';
 import type { HostRef } from '../host.ts';
 import type { Size } from '../project-limits.ts';
 import type { Actor, SandboxFailure, SandboxSpec } from '../sandbox/sandbox.ts';

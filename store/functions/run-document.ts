@@ -103,6 +103,7 @@ export function runSchema(): Schema<RunDocument> {
     artifacts: SEALED,
     schedule: { type: strictPart({ name: NAME, nominalAt: NAME, workflowId: NAME }), default: null },
     kept: SEALED,
+    diff: SEALED,
     cancelledBy: { type: actorPart(), default: null },
     createdBy: { type: actorPart(), required: true },
     queued: TEXT,

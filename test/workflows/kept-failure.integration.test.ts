@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { keptSnapshotId } from '../../model/functions/kept-failure.ts';
 import { attemptIds } from '../../model/functions/run.ts';
+import { keptSnapshotId } from '../../model/functions/traces.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
-import { KeptFailures } from '../../worker/upkeep/kept-failures.ts';
+import { KeptFailures } from '../../worker/upkeep/functions/kept-failures.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Run, TestFunctions } from '../support/functions.ts';

@@ -4,7 +4,7 @@ import type { RunFailure } from '../../model/functions/run.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
-import { saidOf } from './attempt.ts';
+import { saidOf } from './attempt-said.ts';
 
 /** A snapshot of disks is a matter of seconds. What takes longer is given up: the sandbox is destroyed all the same. */
 const { keepAttempt } = proxyActivities<ControlActivities>({

@@ -17,7 +17,9 @@ import { RUN_OVER } from '../../model/schedules/schedule-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { outcomeAttribute } from '../saga/messages.ts';
 import type { TaskSandbox } from '../source/task-sandbox.ts';
-import { attempt, attemptSandbox, type Ended, neverBegan, saidOf } from './attempt.ts';
+import { attempt, attemptSandbox, type Ended, neverBegan } from './attempt.ts';
+import { saidOf } from './attempt-said.ts';
+import { Diffing } from './diff.ts';
 import { keeping } from './keep.ts';
 import { RunLife } from './run-life.ts';
 
@@ -51,12 +53,17 @@ export async function run(input: RunInput): Promise<void> {
 async function attempted(life: RunLife, begun: BegunAttempt): Promise<NextOfRun> {
   const { hasEnded } = begun;
   const made = await attemptSandbox(life, begun);
+  const diffing = new Diffing(life, begun);
   if (!hasEnded) {
-    const ended: Ended = made.machine ? await attempt(life, begun, made.machine) : neverBegan(made.refusal);
+    const ended: Ended = made.machine ? await attempt(life, begun, made.machine, diffing) : neverBegan(made.refusal);
     await controlUntilDone.endAttempt({ ...saidOf(begun), ...ended, event: life.event('run.ended') });
   }
   const { machine } = made;
-  if (machine) await keeping(begun, () => destroyed(life, machine));
+  if (machine) {
+    await diffing.after();
+    await keeping(begun, () => destroyed(life, machine));
+    await diffing.release();
+  }
   return life.retryUntilDone('leaveAttempt', () =>
     controlUntilDone.leaveAttempt({ ...saidOf(begun), event: life.event('run.cleaned') }),
   );

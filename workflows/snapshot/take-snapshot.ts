@@ -1,5 +1,5 @@
 import { isCancellation } from '@temporalio/workflow';
-import type { KeptOf } from '../../model/functions/kept-failure.ts';
+import type { KeptOf } from '../../model/functions/traces.ts';
 import type { HostRef } from '../../model/host.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotKind, SnapshotReason, SnapshotRecord, VerifiedSnapshot } from '../../model/snapshots/snapshot.ts';

@@ -49,6 +49,13 @@ export function keptOf({ kept }: Run): string | null {
   return kept.goneAt === null ? `${kept.snapshotId} until ${kept.until}` : `nothing: deleted at ${kept.goneAt}`;
 }
 
+function changedBy({ diff }: Run): string | null {
+  if (!diff) return null;
+  if (!diff.counts) return `not known: ${diff.failure?.message ?? ''} (${diff.failure?.code ?? ''})`;
+  const { added, changed, removed, renamed } = diff.counts;
+  return `${added} added, ${changed} changed, ${removed} removed, ${renamed} renamed`;
+}
+
 /** All about a run, as a person reads it. */
 export function runLines(io: Io, run: Run): string[] {
   const { event, exitCode, signal, failure, result, cancelledBy, dueAt } = run;
@@ -69,6 +76,7 @@ export function runLines(io: Io, run: Run): string[] {
     ['ended', run.endedAt],
     ['result', result && `${result.contentType}, ${size(result.bytes)}${result.partial ? ', partial' : ''}`],
     ['kept', keptOf(run)],
+    ['changed', changedBy(run)],
     ['cancelled', cancelledBy && `by ${cancelledBy.apiKeyId}`],
   ];
   return [

@@ -1,6 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
 import type { ErrorCode } from '../errors.ts';
+import type { FileChangeCounts } from '../files/file-change.ts';
 import { ID_BYTES, snapshotIdFrom } from '../ids.ts';
 import type { RunFailure, RunOutcome, RunRecord } from './run.ts';
 
@@ -59,4 +60,23 @@ export function keptUntil(endedAt: string, days: number): string {
 
 export function isForEver(code: ErrorCode): boolean {
   return FOR_EVER.has(code);
+}
+
+/** What a process changed in the file system of its sandbox; the changes themselves are kept apart. */
+export interface RunDiff {
+  /** Of the changes, a JSON text a line; null: there are none, and `failure` says why. */
+  bytes: number | null;
+  /** SHA-256 of the same, hex. */
+  digest: string | null;
+  counts: FileChangeCounts | null;
+  failure: RunFailure | null;
+}
+
+/** The two states that are compared: when its process was about to be started, and when it had ended. */
+export const DIFF_SIDES = ['before', 'after'] as const;
+export type DiffSide = (typeof DIFF_SIDES)[number];
+
+/** Made before the snapshot is: whoever goes on finds what there is. */
+export function diffSnapshotId(sandboxId: string, side: DiffSide): string {
+  return snapshotIdFrom(sha256(utf8ToBytes(`${sandboxId}/diff/${side}`)).slice(0, ID_BYTES));
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { RECONCILER } from '../../model/sagas/reconcile.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
-import type { Store } from '../../store/connect.ts';
+import { RECONCILER } from '../../../model/sagas/reconcile.ts';
+import type { Reconciliation } from '../../../sagas/reconciliation.ts';
+import type { Store } from '../../../store/connect.ts';
 
 /** What is kept is kept for days. Milliseconds. */
 export const LOOK_AT_KEPT_EVERY_MS = 60_000;
