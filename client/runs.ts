@@ -99,12 +99,13 @@ export class Runs {
    * @throws MayflyApiError run_without_result
    */
   async diff(id: string, options: CallOptions = {}): Promise<FileChangeRecord[]> {
-    const { bytes } = await this.#content(`${pathOf(id)}/diff`, options);
-    const lines = new TextDecoder()
-      .decode(bytes)
-      .split('\n')
-      .filter((line) => line !== '');
-    return lines.map((line) => JSON.parse(line) as FileChangeRecord);
+    const lines = new TextDecoder().decode(await this.diffBytes(id, options)).split('\n');
+    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as FileChangeRecord);
+  }
+
+  /** The same byte for byte, as its receipt has the digest of it. */
+  async diffBytes(id: string, options: CallOptions = {}): Promise<Uint8Array> {
+    return (await this.#content(`${pathOf(id)}/diff`, options)).bytes;
   }
 
   /** What its process printed, as far as it is stored now. */
