@@ -524,6 +524,7 @@ export function callsOf(store: Store): Calls {
       holders: () => runQueue.holders(runRecord(2), 0),
       failed: () => runQueue.failed(runId(1)),
       count: () => runQueue.count(aFunction, 5),
+      waiting: () => runQueue.waiting('default'),
     },
     gatheredRuns: {
       group: () => gatheredRuns.group(runRecord(2), 5),
