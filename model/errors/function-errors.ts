@@ -168,7 +168,8 @@ export const FUNCTION_ERRORS = {
     status: 429,
     retryable: true,
     title: 'As many runs of the project wait as may wait',
-    remedy: 'Send it again later, raise the concurrency of its functions, or cancel what is not wanted with their bulk actions.',
+    remedy:
+      'Send it again later, raise the concurrency of its functions, or cancel what is not wanted with their bulk actions.',
   },
   run_not_found: {
     status: 404,

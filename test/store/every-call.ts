@@ -651,6 +651,8 @@ export function callsOf(store: Store): Calls {
           scheduleTimes.list(schedule, { limit: 5 }),
           scheduleTimes.list(schedule, { limit: 5, state: 'missed', before: `${at}/2026` }),
         ]),
+      untold: () => scheduleTimes.untold(5),
+      told: () => scheduleTimes.told(scheduleTime),
       prune: () => scheduleTimes.prune(at),
       removeOf: () => scheduleTimes.removeOf(schedule),
     },
