@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await door.call('DELETE', `/v1/snapshots/${snapshotId}`, undefined, { Prefer: 'wait=60' });
-  await http.close();
+  http.close();
   door.close();
 });
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect } from 'vitest';
-import type { FileChangeRecord } from '../../model/files/file-change.ts';
+import type { FileChangeRecord, GuestName } from '../../model/files/file-change.ts';
 import type { Statement } from '../../model/functions/receipt.ts';
 import { attemptIds } from '../../model/functions/run.ts';
 import { DIFF_SIDES, diffSnapshotId } from '../../model/functions/traces.ts';
@@ -40,6 +40,8 @@ async function linesOf({ id }: Run): Promise<{ text: string; lines: FileChangeRe
   };
 }
 
+const textOf = (name: GuestName) => (typeof name === 'string' ? name : name.base64);
+
 /** Of the last attempt of one that had one. */
 async function nothingIsLeft({ id }: Run): Promise<void> {
   const ids = DIFF_SIDES.map((side) => diffSnapshotId(attemptIds(id, 1).sandboxId, side));
@@ -53,7 +55,7 @@ test('it lists what was added, changed and removed since the process was started
   const run = await functions.run(await functions.deploy(CHANGES, { diff: true }, FILES));
   expect(run).toMatchObject({ outcome: 'succeeded', cleanup: 'proved', diff: { failure: null } });
   const { text, lines } = await linesOf(run);
-  const found = lines.flatMap((line) => (line.line === 'change' ? [`${line.change} ${String(line.path)}`] : []));
+  const found = lines.flatMap((line) => (line.line === 'change' ? [`${line.change} ${textOf(line.path)}`] : []));
   expect(found).toContainEqual(expect.stringMatching(/^added .*\/made$/));
   expect(found).toContain('removed /var/lib/mayfly-run/files/old');
   expect(found).toContain('changed /var/lib/mayfly-run/files/kept');
