@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { attemptIds } from '../../model/functions/run.ts';
-import { keptSnapshotId } from '../../model/functions/traces.ts';
+import { runInputOf, runWorkflowIdOf } from '../../model/functions/run-saga.ts';
+import { DIFF_SIDES, diffSnapshotId, keptSnapshotId } from '../../model/functions/traces.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
 import { KeptFailures } from '../../worker/upkeep/functions/kept-failures.ts';
 import { TestDoor } from '../support/door.ts';
@@ -188,6 +189,32 @@ test('the fields that are not given change no version, and one that keeps is ano
       ].map(refused),
     ),
   ).toEqual([422, 422]);
+});
+
+test('a run whose workflow is lost while it is taken is gone on with, also what tells its changes', async ({
+  mayfly,
+}) => {
+  const { id } = await held(FAILS, { diff: true }, (sandboxId) => {
+    mayfly.arm('verifySnapshot.before=delay(1500)', sandboxId);
+  });
+  await eventually(
+    () => snapshotsOf({ id }),
+    ([first]) => first?.state === 'creating',
+  );
+  await all().client.workflow.getHandle(runWorkflowIdOf(id)).terminate('the test loses it');
+  const record = await all().store.runs.get(id);
+  if (!record) throw new Error('it is gone');
+  await new Reconciliation(all().client).startRun(runInputOf(record), false);
+  const run = await functions.over({ id });
+  isProved(run);
+  expect((await snapshotsOf(run)).map(({ state }) => state)).toEqual(['ready']);
+  expect(run).toMatchObject({ outcome: 'failed', kept: { failure: null }, diff: { failure: null } });
+  const sides = DIFF_SIDES.map((side) => diffSnapshotId(attemptIds(id, 1).sandboxId, side));
+  await eventually(
+    () => Promise.all(sides.map(snapshot)),
+    (found) => found.every((one) => one?.state === 'deleted'),
+  );
+  await removed(run);
 });
 
 describe('who dies while it is taken', () => {
