@@ -74,7 +74,8 @@ async function completed(store: AppDeps['store'], waitpoint: WaitpointRecord, da
     const run = await store.runs.get(runId);
     if (!run || run.state === 'ended') throw new MayflyError('waitpoint_expired', `The run of ${name} has ended.`);
     const completedAt = new Date().toISOString();
-    if (await store.waitpoints.complete(id, data, completedAt)) return { ...waitpoint, state: 'completed', completedAt };
+    if (await store.waitpoints.complete(id, data, completedAt))
+      return { ...waitpoint, state: 'completed', completedAt };
   }
   const latest = state === 'expired' ? waitpoint : await store.waitpoints.get(id);
   if (latest?.state !== 'completed') {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { createRoute, z } from '@hono/zod-openapi';
+import { MayflyError } from '../../model/errors.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { MayflyError } from '../../model/errors.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import { hashOf, tokenOf } from '../../model/waitpoints/token.ts';
 import { newWaitpoint, stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
@@ -35,14 +35,7 @@ const createOne = createRoute({
   },
   responses: {
     201: json('The waitpoint, and a new token', newToken),
-    ...problems(
-      BODY,
-      'run_not_found',
-      'run_has_ended',
-      'waitpoint_completed',
-      'waitpoint_expired',
-      'waitpoints_full',
-    ),
+    ...problems(BODY, 'run_not_found', 'run_has_ended', 'waitpoint_completed', 'waitpoint_expired', 'waitpoints_full'),
   },
 });
 

@@ -1,7 +1,7 @@
 import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
-import { WAITPOINT_STATES, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
 import { isWaitpointId } from '../../model/ids.ts';
+import { WAITPOINT_STATES, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { actorPart, NAME, NULLABLE_TEXT, SEALED, strictSchema } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';

@@ -213,7 +213,12 @@ export function callsOf(store: Store): Calls {
   const { untoldRuns, webhookEndpoints, webhookDeliveries } = store;
   const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
   const { gatheredRuns, waitpoints } = store;
-  const waitpoint = newWaitpoint({ id: runId(1), project: 'default' }, { name: 'w', timeoutSeconds: 1 }, null, Date.parse(at));
+  const waitpoint = newWaitpoint(
+    { id: runId(1), project: 'default' },
+    { name: 'w', timeoutSeconds: 1 },
+    null,
+    Date.parse(at),
+  );
   const { schedules, scheduleTimes } = store;
   const sent = async () => {
     const id = await sentContexts.begin('default', 'b'.repeat(64));
