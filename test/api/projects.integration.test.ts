@@ -116,7 +116,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
       withBody({ name: 'x' }, { source, command: 'true' }, { source: 'never-was', command: 'true' }),
     ),
   ...every(
-    'getRun watchRun getRunResult getRunOutput getRunAudit getRunReceipt getRunEvent cancelRun redriveRun',
+    'getRun watchRun getRunResult getRunOutput getRunAudit getRunReceipt getRunEvent listWaitpoints cancelRun redriveRun',
     ({ runs }) => runs.map((id) => one({ id }, { id: NEVER.run })),
   ),
   startBulk: ({ functions }) =>
@@ -128,6 +128,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('getBulk cancelBulk', ({ bulks, functions: [name = ''] }) =>
     bulks.map((bulk) => one({ name, bulk }, { name, bulk: NEVER.bulk })),
   ),
+  createWaitpoint: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
   replayRun: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
   getRunArtifact: ({ runs }) => runs.map((id) => one({ id, path: 'a' }, { id: NEVER.run, path: 'a' })),
   ...every('getHook deleteHook setHookSecrets disableHook enableHook', ({ hooks }) =>
@@ -206,7 +207,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates listImages listPlaybooks listFunctions listSecrets listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys listWebhookEndpoints listSchedules',
+    'listSandboxes listTemplates listImages listPlaybooks listFunctions listSecrets listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys completeWaitpoint listWebhookEndpoints listSchedules',
     'own',
   ),
   ...every(
