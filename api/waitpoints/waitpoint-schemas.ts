@@ -29,7 +29,12 @@ export const createWaitpoint = z
   .openapi('CreateWaitpoint');
 
 export const completeWaitpoint = z
-  .strictObject({ data: z.json().openapi({ description: 'Any JSON, which the process is given' }) })
+  .strictObject({
+    data: z
+      .unknown()
+      .refine((data) => data !== undefined, 'is missing')
+      .openapi({ description: 'Any JSON, which the process is given', example: { approved: true } }),
+  })
   .openapi('CompleteWaitpoint');
 
 export const tokenParams = z.strictObject({

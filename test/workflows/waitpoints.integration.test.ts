@@ -100,6 +100,11 @@ test('a token opens its own waitpoint alone, and not after its time', async () =
   expect((await waitpoints.ask(id, { name: 'brief', timeoutSeconds: 60 })).status).toBe(410);
   expect((await waitpoints.ask(id, { name: 'Not a name' })).status).toBe(422);
   expect((await waitpoints.ask(id, { unknown: 1 })).status).toBe(422);
+  for (const body of [{}, { data: 1, more: 2 }, [1]]) {
+    const headers = { 'Content-Type': 'application/json' };
+    const refused = await door.app.request(one.path, { method: 'POST', headers, body: JSON.stringify(body) });
+    expect(refused.status).toBe(422);
+  }
   const large = await door.app.request(one.path, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
