@@ -28,12 +28,17 @@ export function createWaitpointActivities({ store }: Deps) {
       const run = await store.runs.get(runId);
       if (!run || lastAttempt(run)?.sandboxId !== attemptId) return;
       const now = Date.now();
+      const askedAt = new Date(now).toISOString();
+      const present = new Map((await store.waitpoints.list(runId)).map((each) => [each.name, each]));
       for (const each of asked) {
-        const { id, askedAt } = await store.waitpoints.ensure(newWaitpoint(run, each, null, now));
-        if (askedAt === null) await store.waitpoints.asked(id, new Date(now).toISOString());
+        const found = present.get(each.name);
+        if (found?.askedAt) continue;
+        const { id, askedAt: at } = await store.waitpoints.ensure({ ...newWaitpoint(run, each, null, now), askedAt });
+        if (at === null) await store.waitpoints.asked(id, askedAt);
       }
-      for (const { id, name } of await store.waitpoints.list(runId)) {
-        if (due.includes(name)) await store.waitpoints.expire(id);
+      for (const name of due) {
+        const found = present.get(name);
+        if (found) await store.waitpoints.expire(found.id);
       }
       const names = new Set(asked.map(({ name }) => name));
       const isWaiting = (await store.waitpoints.list(runId)).some(

@@ -36,10 +36,9 @@ export class Waitpoints {
   /** Makes one unless it is there. @returns it as it is */
   async ensure({ id, ...rest }: WaitpointRecord): Promise<WaitpointRecord> {
     checkId(id);
-    const present = await this.get(id);
-    if (present) return present;
     try {
       await reaching('record a waitpoint', () => this.#model.create({ ...this.#fields.sealed(id, rest), _id: id }));
+      return { id, ...rest };
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
     }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../api/description/openapi.ts';
-import { ID_PATTERNS } from '../../model/ids.ts';
+import { ID_PATTERNS, waitpointIdOf } from '../../model/ids.ts';
+import { tokenOf } from '../../model/waitpoints/token.ts';
 import { Described, type DescribedOperation } from '../support/described.ts';
 import { textOf } from '../support/stream-text.ts';
 import { type Door, jsonOf, openDoor } from './support.ts';
@@ -128,6 +129,11 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('getBulk cancelBulk', ({ bulks, functions: [name = ''] }) =>
     bulks.map((bulk) => one({ name, bulk }, { name, bulk: NEVER.bulk })),
   ),
+  completeWaitpoint: ({ runs }) =>
+    runs.map((id) => {
+      const [its, none] = [id, NEVER.run].map((of) => tokenOf(waitpointIdOf(of, 'default'), 'x'.repeat(43)));
+      return { ...one({ token: its }, { token: none }), body: { data: 1 }, neverBody: { data: 1 } };
+    }),
   createWaitpoint: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
   replayRun: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
   getRunArtifact: ({ runs }) => runs.map((id) => one({ id, path: 'a' }, { id: NEVER.run, path: 'a' })),
@@ -207,7 +213,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates listImages listPlaybooks listFunctions listSecrets listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys completeWaitpoint listWebhookEndpoints listSchedules',
+    'listSandboxes listTemplates listImages listPlaybooks listFunctions listSecrets listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys listWebhookEndpoints listSchedules',
     'own',
   ),
   ...every(
