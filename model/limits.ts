@@ -232,8 +232,9 @@ export const LIMITS = {
       /** How long what became of a time can be read. */
       timesDays: 30,
     },
-    /** Runs that wait, of one function. */
+    /** Runs of one project that wait, and all of their events. A hook is bounded by the disk alone. */
     queued: 1_000_000,
+    queuedBytes: 68_719_476_736,
   },
   webhooks: {
     /** Of one project. */

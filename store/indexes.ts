@@ -39,7 +39,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     { removeAfter: 1 },
   ],
   schedules: [{ lookAt: 1 }, { project: 1, function: 1 }],
-  scheduleTimes: [{ removeAfter: 1 }],
+  scheduleTimes: [{ removeAfter: 1 }, { untold: 1 }],
   functionVersions: [{ files: 1 }],
   runs: [
     { project: 1, acceptedAt: -1, _id: -1 },

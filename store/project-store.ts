@@ -264,6 +264,8 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       wishCancel: store.runs.wishCancel.bind(store.runs),
       cancelTold: store.runs.cancelTold.bind(store.runs),
       end: store.runs.end.bind(store.runs),
+      /** What of the project waits. */
+      waiting: () => store.runQueue.waiting(project),
       /** Whether one of a function has not ended, or something of it may be left. */
       areOpen: (name: string) => hasOpenRuns(store, { project, name }),
     },

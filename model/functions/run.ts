@@ -196,6 +196,12 @@ export interface RunRecord {
   redrivenAs: string | null;
 }
 
+/** What was accepted and is not admitted yet: how many runs, and how large their events are together. */
+export interface Waiting {
+  runs: number;
+  bytes: number;
+}
+
 /** Of a run whose event came by itself. */
 export const NO_ORIGIN = { replayOf: null, redriveOf: null } as const;
 

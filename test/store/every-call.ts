@@ -531,6 +531,7 @@ export function callsOf(store: Store): Calls {
       holders: () => runQueue.holders(runRecord(2), 0),
       failed: () => runQueue.failed(runId(1)),
       count: () => runQueue.count(aFunction, 5),
+      waiting: () => runQueue.waiting('default'),
     },
     gatheredRuns: {
       group: () => gatheredRuns.group(runRecord(2), 5),
@@ -667,6 +668,8 @@ export function callsOf(store: Store): Calls {
           scheduleTimes.list(schedule, { limit: 5 }),
           scheduleTimes.list(schedule, { limit: 5, state: 'missed', before: `${at}/2026` }),
         ]),
+      untold: () => scheduleTimes.untold(5),
+      told: () => scheduleTimes.told(scheduleTime),
       prune: () => scheduleTimes.prune(at),
       removeOf: () => scheduleTimes.removeOf(schedule),
     },

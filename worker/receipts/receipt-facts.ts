@@ -28,7 +28,6 @@ export async function receiptFacts(store: Store, run: RunRecord, builder: string
     logs: await logsOf(store, run),
     proofs: sandboxes.flatMap(proofOf),
     diffDigest: null,
-    secrets: [],
     auditHead: await auditHeadOf(store, run.id),
     builder,
   };
