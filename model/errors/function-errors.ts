@@ -127,19 +127,21 @@ export const FUNCTION_ERRORS = {
     retryable: false,
     title: 'There is no such waitpoint',
     remedy:
-      'Send the data to the `path` that was answered when its token was made. A waitpoint is removed together with its run.',
+      'Send the data to the path that was answered when its token was made. A waitpoint is removed together with its run.',
   },
   waitpoint_completed: {
     status: 409,
     retryable: false,
     title: 'The waitpoint was completed before',
-    remedy: 'The data that came first is what its process has. The same data again is answered with 200, other data is refused.',
+    remedy:
+      'The data that came first is what its process has. The same data again is answered with 200, other data is refused.',
   },
   waitpoint_expired: {
     status: 410,
     retryable: false,
     title: 'The waitpoint takes no data any more',
-    remedy: 'Its time is over, or its run has ended: see GET /v1/runs/{id}/waitpoints. Replay the run if it is to be done again.',
+    remedy:
+      'Its time is over, or its run has ended: list the waitpoints of the run. Replay the run if it is to be done again.',
   },
   waitpoints_full: {
     status: 409,
