@@ -74,18 +74,18 @@ export function createWaitpointHostActivities({ guests, functions: { store } }: 
 export type WaitpointHostActivities = ReturnType<typeof createWaitpointHostActivities>;
 
 /** @throws the signal's reason */
-async function untilChanged(look: Look, guestOf: () => Promise<GuestRequests>, { signal, alive }: StepContext) {
+async function untilChanged(look: Look, guestOf: () => Promise<GuestRequests>, context: StepContext) {
   for (let pauseMs = LOOK.firstMs; ; pauseMs = Math.min(LOOK.mostMs, pauseMs * LOOK.factor)) {
     try {
       const changed = await look.once(await guestOf());
       if (changed) return changed;
-      alive('nothing has changed');
+      context.alive('nothing has changed');
     } catch (error) {
-      signal.throwIfAborted();
-      alive(error instanceof MayflyError ? error.code : 'the guest does not answer as it should');
+      context.signal.throwIfAborted();
+      context.alive(error instanceof MayflyError ? error.code : 'the guest does not answer as it should');
     }
     if (look.isWaiting) pauseMs = LOOK.firstMs;
-    await sleep(pauseMs, undefined, { signal });
+    await sleep(pauseMs, undefined, { signal: context.signal });
   }
 }
 

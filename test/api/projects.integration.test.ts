@@ -131,8 +131,8 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ),
   completeWaitpoint: ({ runs }) =>
     runs.map((id) => {
-      const [its, none] = [id, NEVER.run].map((of) => tokenOf(waitpointIdOf(of, 'default'), 'x'.repeat(43)));
-      return { ...one({ token: its }, { token: none }), body: { data: 1 }, neverBody: { data: 1 } };
+      const token = (of: string) => tokenOf(waitpointIdOf(of, 'default'), 'x'.repeat(43));
+      return { ...one({ token: token(id) }, { token: token(NEVER.run) }), body: { data: 1 }, neverBody: { data: 1 } };
     }),
   createWaitpoint: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
   replayRun: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
