@@ -80,11 +80,11 @@ async function untilChanged(look: Look, guestOf: () => Promise<GuestRequests>, c
       const changed = await look.once(await guestOf());
       if (changed) return changed;
       context.alive('nothing has changed');
+      if (look.isWaiting) pauseMs = LOOK.firstMs;
     } catch (error) {
       context.signal.throwIfAborted();
       context.alive(error instanceof MayflyError ? error.code : 'the guest does not answer as it should');
     }
-    if (look.isWaiting) pauseMs = LOOK.firstMs;
     await sleep(pauseMs, undefined, { signal: context.signal });
   }
 }
