@@ -34,6 +34,7 @@ import { createCaptureRecordActivities } from './source/capture-record.ts';
 import { createSourceRecordActivities } from './source/source-record.ts';
 import { createTaskCommandActivities } from './source/task-command.ts';
 import { createTemplateRecordActivities } from './template/template-record.ts';
+import { createWaitpointActivities } from './waitpoint/waits.ts';
 import { Announcer } from './webhook/announcer.ts';
 
 export interface ControlDeps {
@@ -69,6 +70,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createDiffActivities(deps),
     ...createScheduledActivities(deps),
     ...createBulkActivities(deps),
+    ...createWaitpointActivities(deps),
     ...createImageActivities(deps),
     ...createPlaybookActivities(deps),
     ...createSandboxReconcileActivities(deps),

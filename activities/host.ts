@@ -25,6 +25,7 @@ import { createCaptureActivities } from './source/capture.ts';
 import { createSourcePowerActivities } from './source/power.ts';
 import { createSourceActivities, type SourceDeps } from './source/source.ts';
 import { createTemplateActivities } from './template/template.ts';
+import { createWaitpointHostActivities, type WaitpointHostDeps } from './waitpoint/on-host.ts';
 
 export interface HostDeps extends SourceDeps, TrustDeps, SshDeps, ProofDeps {
   hypervisor: Hypervisor;
@@ -35,7 +36,7 @@ export interface HostDeps extends SourceDeps, TrustDeps, SshDeps, ProofDeps {
   commandRuns: CommandRuns;
   playbooks: PlaybookDeps['playbooks'];
   images: CarryDeps['images'];
-  functions: RunHostDeps['functions'];
+  functions: RunHostDeps['functions'] & WaitpointHostDeps['functions'];
 }
 
 /** Every activity of one host's queue. */
@@ -65,6 +66,7 @@ export function createHostActivities(deps: HostDeps) {
     ...createGreetingActivities(deps),
     ...createPlaybookHostActivities(deps),
     ...createRunHostActivities(deps),
+    ...createWaitpointHostActivities(deps),
   };
 }
 

@@ -66,6 +66,8 @@ import { captureRoutes } from './sources/captures.ts';
 import { sourceRoutes } from './sources/sources.ts';
 import { Streams } from './streams/streams.ts';
 import { templateRoutes } from './templates/templates.ts';
+import { waitpointDoorRoutes } from './waitpoints/waitpoint-door.ts';
+import { waitpointRoutes } from './waitpoints/waitpoints.ts';
 import { deliveryRoutes } from './webhooks/deliveries.ts';
 import { endpointRoutes } from './webhooks/endpoints.ts';
 
@@ -94,6 +96,7 @@ export function createApp(deps: AppDeps): App {
   app.use('/v1/functions/:name', limitBody(LIMITS.functions.deployBytes));
   app.use('/v1/functions/:name/*', limitBody(LIMITS.functions.eventBytes.max));
   app.use('/v1/runs/*', limitBody(LIMITS.functions.replayBytes));
+  app.use('/v1/waitpoints/*', limitBody(LIMITS.functions.waitpoints.bodyBytes));
   app.use('/v1/*', limitBody(LIMITS.bodyBytes, LARGER), requireJson);
   app.use('/mcp', limitBody(LIMITS.mcp.bodyBytes), requireJson);
 
@@ -129,6 +132,8 @@ export function createApp(deps: AppDeps): App {
   secretRoutes(app);
   receiptRoutes(app, deps);
   runEventRoutes(app, streams);
+  waitpointRoutes(app);
+  waitpointDoorRoutes(app, deps);
   replayRoutes(app, acceptance);
   bulkRoutes(app);
   hookRoutes(app);

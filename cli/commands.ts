@@ -59,6 +59,7 @@ export function createCommands(io: Io) {
       dev: async () => (await import('./function/dev.ts')).devCommand(io),
       hook: async () => (await import('./hook/commands.ts')).hookCommand(io),
       trigger: async () => (await import('./hook/trigger.ts')).triggerCommand(io),
+      waitpoint: async () => (await import('./waitpoint/commands.ts')).waitpointCommand(io),
       secret: async () => (await import('./secret/commands.ts')).secretCommand(io),
       webhook: async () => (await import('./webhook/commands.ts')).webhookCommand(io),
       schedule: async () => (await import('./schedule/commands.ts')).scheduleCommand(io),

@@ -10,6 +10,7 @@ import type { CreateSandbox } from './create-sandbox.ts';
 import { Credentials } from './credentials.ts';
 import { Hooks } from './functions/hooks.ts';
 import { Schedules } from './functions/schedules.ts';
+import { Waitpoints } from './functions/waitpoints.ts';
 import { Functions } from './functions.ts';
 import { type EventStreamOptions, followEvents, type ServerEvent } from './http/event-stream.ts';
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
@@ -145,6 +146,8 @@ export class MayflyClient {
   readonly approvals: Approvals;
   /** Tenants. */
   readonly projects: Projects;
+  /** Where processes of runs wait for data from outside. */
+  readonly waitpoints: Waitpoints;
   readonly #transport: Transport;
 
   constructor(options: ClientOptions) {
@@ -169,6 +172,7 @@ export class MayflyClient {
     this.pools = new Pools(this.#transport);
     this.approvals = new Approvals(this.#transport);
     this.projects = new Projects(this.#transport);
+    this.waitpoints = new Waitpoints(this.#transport);
   }
 
   /** Returns the record: `running`, or an earlier state when the wait was over first. */

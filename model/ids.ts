@@ -22,6 +22,7 @@ const RUN_ID = /^run-[0-9a-hjkmnp-tv-z]{16}$/;
 const HOOK_ID = /^hok-[0-9a-hjkmnp-tv-z]{16}$/;
 const ENDPOINT_ID = /^whe-[0-9a-hjkmnp-tv-z]{16}$/;
 const DELIVERY_ID = /^dlv-[0-9a-hjkmnp-tv-z]{16}$/;
+const WAITPOINT_ID = /^wp-[0-9a-hjkmnp-tv-z]{16}$/;
 const BULK_ID = /^blk-[0-9a-hjkmnp-tv-z]{16}$/;
 const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
 /** Those of before request keys have 16 characters. */
@@ -42,6 +43,7 @@ export const ID_PATTERNS = {
   endpoint: ENDPOINT_ID.source,
   delivery: DELIVERY_ID.source,
   bulk: BULK_ID.source,
+  waitpoint: WAITPOINT_ID.source,
   host: HOST_ID.source,
 } as const;
 
@@ -60,6 +62,7 @@ const ID_PREFIXES = [
   'whe',
   'dlv',
   'blk',
+  'wp',
   'apr',
   'ins',
 ];
@@ -126,6 +129,11 @@ export function hookIdFrom(random: Uint8Array): string {
 /** As {@link sandboxIdFrom}, for a webhook endpoint. */
 export function endpointIdFrom(random: Uint8Array): string {
   return `whe-${crockford(random)}`;
+}
+
+/** The id of the waitpoint of a run that has this name. */
+export function waitpointIdOf(runId: string, name: string): string {
+  return `wp-${crockford(sha256(utf8ToBytes(`${runId}/waitpoint/${name}`)).slice(0, ID_BYTES))}`;
 }
 
 /** The id of what is sent of one event to one endpoint: the same two, the same id. */
@@ -234,6 +242,10 @@ export function isEndpointId(text: string): boolean {
 
 export function isDeliveryId(text: string): boolean {
   return DELIVERY_ID.test(text);
+}
+
+export function isWaitpointId(text: string): boolean {
+  return WAITPOINT_ID.test(text);
 }
 
 export function isBulkId(text: string): boolean {

@@ -180,6 +180,17 @@ export const LIMITS = {
       /** How long one that is over can be read. */
       keptDays: 30,
     },
+    waitpoints: {
+      /** Of one run, that were made by requests; and as many again that its processes asked for. */
+      count: 100,
+      /** Of one. */
+      tokens: 10,
+      timeoutSeconds: { min: 1, max: 2_592_000, default: 86_400 },
+      /** Of a request that completes one. */
+      bodyBytes: 65_536,
+      /** To one, or to those that are not there together, a second. */
+      requestsPerSecond: 20,
+    },
     hooks: {
       /** Of one function. */
       count: 100,

@@ -62,6 +62,7 @@ import { Captures } from './snapshots/captures.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import { Sources } from './snapshots/sources.ts';
 import { Templates } from './templates/templates.ts';
+import { Waitpoints } from './waitpoints/waitpoints.ts';
 import { UntoldRuns } from './webhooks/untold-runs.ts';
 import { WebhookDeliveries } from './webhooks/webhook-deliveries.ts';
 import { WebhookEndpoints } from './webhooks/webhook-endpoints.ts';
@@ -110,6 +111,7 @@ export interface Store {
   runQueue: RunQueue;
   gatheredRuns: GatheredRuns;
   runContents: RunContents;
+  waitpoints: Waitpoints;
   secrets: Secrets;
   secretValues: SecretValues;
   secretUses: SecretUses;
@@ -206,6 +208,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     runQueue: new RunQueue(connection, sealing),
     gatheredRuns: new GatheredRuns(connection, sealing),
     runContents: new RunContents(connection, sealing),
+    waitpoints: new Waitpoints(connection, sealing),
     secrets: new Secrets(connection),
     secretValues: new SecretValues(connection, sealing),
     secretUses: new SecretUses(connection),

@@ -277,6 +277,12 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       get: store.runContents.get.bind(store.runContents),
       read: store.runContents.read.bind(store.runContents),
     },
+    /** Of a run that was found to be the caller's. */
+    waitpoints: {
+      ensure: store.waitpoints.ensure.bind(store.waitpoints),
+      list: store.waitpoints.list.bind(store.waitpoints),
+      addToken: store.waitpoints.addToken.bind(store.waitpoints),
+    },
     secrets: {
       /** Also one that is deleted. */
       get: (name: string) => store.secrets.get({ project, name }),

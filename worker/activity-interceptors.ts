@@ -11,6 +11,7 @@ import type { SnapshotActivities } from '../activities/snapshot/snapshot.ts';
 import { asStep } from '../activities/step/step-context.ts';
 import { withStepRunner } from '../activities/step/step-runner.ts';
 import type { TemplateActivities } from '../activities/template/template.ts';
+import type { WaitpointHostActivities } from '../activities/waitpoint/on-host.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { Attempt, KeyedMutex } from '../host/os/keyed-mutex.ts';
 import { MayflyError } from '../model/errors.ts';
@@ -132,7 +133,11 @@ function isRetriedUntilDone({ activityType, retryPolicy }: Context['info']): boo
 
 /** Activities of a host that are no steps of a sandbox: many run side by side, for as long as what they watch. */
 const WATCHING: ReadonlySet<string> = new Set<
-  keyof CommandActivities | keyof TrustActivities | keyof DomainActivities | keyof CarryActivities
+  | keyof CommandActivities
+  | keyof TrustActivities
+  | keyof DomainActivities
+  | keyof CarryActivities
+  | keyof WaitpointHostActivities
 >([
   'lookAtMachine',
   'runCommand',
@@ -142,6 +147,7 @@ const WATCHING: ReadonlySet<string> = new Set<
   'storeOwnCertificate',
   'carryImageFiles',
   'sendImageFiles',
+  'followWaitpoints',
 ]);
 
 /**

@@ -192,7 +192,8 @@ export function createAttemptActivities({ store, reconciliation, announcer }: De
       if (!command) return unseenEnd('the store was set back, and knows nothing of its process');
       const end = endOfAttempt(command);
       if (end.outcome !== 'not-started') {
-        await store.runs.change(runId, UNDER_WAY, { state: 'collecting', updatedAt: new Date().toISOString() });
+        const at = new Date().toISOString();
+        await store.runs.change(runId, UNDER_WAY, { state: 'collecting', waitingFor: null, updatedAt: at });
       }
       return end;
     },

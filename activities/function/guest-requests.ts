@@ -2,6 +2,10 @@ import type { Readable } from 'node:stream';
 import type { AgentSession } from '../../host/guest/agent-session.ts';
 import { MayflyError } from '../../model/errors.ts';
 
+/** Of a folder that is listed: so many entries, and so many bytes. */
+const MOST_ENTRIES = 1_000;
+const LISTING_BYTES = 1_048_576;
+
 type Agent = Pick<AgentSession, 'request'>;
 
 /** What is at a path of a guest; a symbolic link is itself. */
@@ -55,6 +59,20 @@ export class GuestRequests {
     return Buffer.concat(pieces);
   }
 
+  /** Names of the regular files of a folder, in their order, not below it. @throws MayflyError guest_failed */
+  async files(folder: string): Promise<string[]> {
+    const body = await this.#stream(`/v1/directory?path=${encoded(folder)}&limit=${MOST_ENTRIES}`);
+    const pieces: Buffer[] = [];
+    let left = LISTING_BYTES;
+    for await (const piece of body as AsyncIterable<Buffer>) {
+      pieces.push(piece);
+      left -= piece.length;
+      if (left <= 0) break; // which destroys it
+    }
+    const lines = Buffer.concat(pieces).toString().split('\n');
+    return lines.slice(0, -1).flatMap(fileOf);
+  }
+
   /** A folder as an archive, to be read to its end or destroyed. */
   tar(folder: string): Promise<Readable> {
     return this.#stream(`/v1/tar?path=${encoded(folder)}`);
@@ -65,6 +83,16 @@ export class GuestRequests {
     if (status === 200) return body;
     body.destroy();
     throw new MayflyError('guest_failed', `The guest answered ${status} when its result was fetched.`);
+  }
+}
+
+/** None: that is no file, or no entry. */
+function fileOf(line: string): string[] {
+  try {
+    const { name, type } = JSON.parse(line) as { name?: unknown; type?: unknown };
+    return typeof name === 'string' && type === 'file' ? [name] : [];
+  } catch {
+    return [];
   }
 }
 

@@ -3,12 +3,13 @@ import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
-import { FILES_FOLDER, GUEST_FOLDER } from '../../model/functions/guest-layout.ts';
+import { FILES_FOLDER, GUEST_FOLDER, WAIT_FILE, waitpointsOf } from '../../model/functions/guest-layout.ts';
 import type { RunFailure, RunRecord, RunResult } from '../../model/functions/run.ts';
 import type { RunDiff } from '../../model/functions/traces.ts';
 import { isRunId, isSandboxId } from '../../model/ids.ts';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
 import { Mask } from '../../model/secrets/mask.ts';
+import { MAYFLY_WAIT } from '../../model/waitpoints/mayfly-wait.ts';
 import type { Store } from '../../store/connect.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
@@ -77,7 +78,7 @@ export function createRunHostActivities({ guests, hypervisor: { snapshots }, fun
       const event = await storedEvent(store, run);
       const guest = await guestOf(target, context);
       context.alive('putting its event into the guest');
-      await guest.putTar(GUEST_FOLDER, tarOf(layoutOf(event)), spec.user);
+      await guest.putTar(GUEST_FOLDER, tarOf(layoutOf(run.id, event)), spec.user);
       if (spec.filesDigest === null) return;
       const files = await store.functionFiles.get(run.project, spec.filesDigest);
       if (!files) throw new MayflyError('function_gone', `The files of ${run.function} are not there any more.`);
@@ -111,7 +112,7 @@ export function createRunHostActivities({ guests, hypervisor: { snapshots }, fun
 
 export type RunHostActivities = ReturnType<typeof createRunHostActivities>;
 
-function layoutOf(event: Uint8Array): TarEntry[] {
+function layoutOf(runId: string, event: Uint8Array): TarEntry[] {
   const folder = (path: string): TarEntry => ({
     path,
     type: 'directory',
@@ -123,6 +124,9 @@ function layoutOf(event: Uint8Array): TarEntry[] {
     folder('files'),
     folder('out'),
     folder('out/artifacts'),
+    folder('waitpoints'),
+    folder(waitpointsOf(runId)),
+    { path: WAIT_FILE, type: 'file', mode: 0o755, bytes: Buffer.from(MAYFLY_WAIT), link: null },
     { path: 'event.json', type: 'file', mode: 0o644, bytes: event, link: null },
   ];
 }

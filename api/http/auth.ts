@@ -18,6 +18,8 @@ const RECEIPT_KEYS = '/v1/receipt-keys';
 const OPEN_PATHS = new Set(['/healthz', '/readyz', '/openapi.json', RECEIPT_KEYS, ...DOCS, ...APPROVALS]);
 /** Where signed events from outside come in. */
 const HOOK_DOOR = /^\/h\/[^/]+$/;
+/** Where a waitpoint is completed: its token is in the path. */
+const WAITPOINT_DOOR = /^\/v1\/waitpoints\/[^/]+$/;
 const BEARER = /^Bearer +(\S+)$/i;
 
 /**
@@ -28,7 +30,7 @@ const BEARER = /^Bearer +(\S+)$/i;
 export function authenticate(deps: AppDeps, poolDoor: PoolDoor) {
   const { store } = deps;
   return createMiddleware<Env>(async (c, next) => {
-    if (OPEN_PATHS.has(c.req.path) || HOOK_DOOR.test(c.req.path)) return next();
+    if (isOpen(c.req.path)) return next();
     const presented = presentedKey(c);
     if (!presented) throw new MayflyError('unauthenticated', 'The request carries no API key.');
     const apiKey = await store.apiKeys.authenticate(presented);
@@ -40,6 +42,10 @@ export function authenticate(deps: AppDeps, poolDoor: PoolDoor) {
     c.set('deps', { ...deps, poolDoor, store: storeOf(store, viewer) });
     return next();
   });
+}
+
+function isOpen(path: string): boolean {
+  return OPEN_PATHS.has(path) || HOOK_DOOR.test(path) || WAITPOINT_DOOR.test(path);
 }
 
 /** The API key that a request carries, whether it is one or not. */

@@ -11,6 +11,7 @@ export type { SandboxRecord, SandboxState } from '../../model/sandbox/sandbox.ts
 export type { Approval } from '../approvals.ts';
 export type { CreateSandbox } from '../create-sandbox.ts';
 export type { NextTime, Schedule, ScheduleTime, SetSchedule } from '../functions/schedules.ts';
+export type { CompletedWaitpoint, CreateWaitpoint, Waitpoint, WaitpointToken } from '../functions/waitpoints.ts';
 export type { DeployedFunction, DeployFunction, FunctionVersion } from '../functions.ts';
 export { ApprovalNeededError, MayflyApiError, MayflyConnectionError, MayflyDeadlineError } from '../http/api-error.ts';
 export type { Page, PageOptions, WaitOptions } from '../http/options.ts';

@@ -122,6 +122,39 @@ export const FUNCTION_ERRORS = {
     remedy:
       'Sign the bytes of the body as they are sent, by the scheme of the hook, with one of its secrets, and at most 300 s before or after. Nothing says which of these it was.',
   },
+  waitpoint_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such waitpoint',
+    remedy:
+      'Send the data to the path that was answered when its token was made. A waitpoint is removed together with its run.',
+  },
+  waitpoint_completed: {
+    status: 409,
+    retryable: false,
+    title: 'The waitpoint was completed before',
+    remedy:
+      'The data that came first is what its process has. The same data again is answered with 200, other data is refused.',
+  },
+  waitpoint_expired: {
+    status: 410,
+    retryable: false,
+    title: 'The waitpoint takes no data any more',
+    remedy:
+      'Its time is over, or its run has ended: list the waitpoints of the run. Replay the run if it is to be done again.',
+  },
+  waitpoints_full: {
+    status: 409,
+    retryable: false,
+    title: 'The run has as many waitpoints, or the waitpoint as many tokens, as it may have',
+    remedy: 'Use a token that was made before, or wait at fewer points.',
+  },
+  run_has_ended: {
+    status: 409,
+    retryable: false,
+    title: 'The run has ended',
+    remedy: 'Nothing waits in a run that has ended. Replay it if it is to be done again.',
+  },
   secret_not_found: {
     status: 404,
     retryable: false,

@@ -10,6 +10,13 @@ export const RESULT_FILE = `${OUT_FOLDER}/result`;
 export const SECRETS_FOLDER = '/run/mayfly-secrets';
 export const ARTIFACTS_FOLDER = `${OUT_FOLDER}/artifacts`;
 
+/** Where the processes of a run ask for waitpoints, and find what came for them: below the folder of all, without its path. */
+export function waitpointsOf(runId: string): string {
+  return `waitpoints/${runId}`;
+}
+/** The program that asks, and waits. */
+export const WAIT_FILE = 'mayfly-wait';
+
 /** What an event is without a word about it. */
 export const DEFAULT_RESULT_TYPE = 'application/json';
 
@@ -34,6 +41,8 @@ export function runEnvironment(
     MAYFLY_RESULT: RESULT_FILE,
     MAYFLY_ARTIFACTS: ARTIFACTS_FOLDER,
     ...(hasSecretFiles && { MAYFLY_SECRETS: SECRETS_FOLDER }),
+    MAYFLY_WAITPOINTS: `${GUEST_FOLDER}/${waitpointsOf(runId)}`,
+    MAYFLY_WAIT: `${GUEST_FOLDER}/${WAIT_FILE}`,
     MAYFLY_RUN_ID: runId,
     MAYFLY_ATTEMPT: String(attempt),
     MAYFLY_DEADLINE: deadline,

@@ -3,6 +3,7 @@ import type { Span } from './span.ts';
 /** Secrets that can be told by their looks. The text can be a hostile guest's: nothing unbounded is tried from each character. */
 const WHOLE: readonly RegExp[] = [
   /\bmfk_[0-9a-f]{12}_[\w-]{20,43}/g,
+  /\bmfw_[0-9a-z]{16}_[\w-]{20,43}/g,
   /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g,
   /\bgithub_pat_\w{20,}/g,
   /\bgh[pousr]_[A-Za-z0-9]{20,}/g,

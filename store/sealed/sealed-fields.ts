@@ -40,6 +40,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
     'result',
     'artifacts',
   ],
+  waitpoints: ['data'],
   runContents: ['bytes'],
   secretValues: ['value'],
   attemptSecrets: ['secrets'],

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../api/description/openapi.ts';
-import { ID_PATTERNS } from '../../model/ids.ts';
+import { ID_PATTERNS, waitpointIdOf } from '../../model/ids.ts';
+import { tokenOf } from '../../model/waitpoints/token.ts';
 import { Described, type DescribedOperation } from '../support/described.ts';
 import { textOf } from '../support/stream-text.ts';
 import { type Door, jsonOf, openDoor } from './support.ts';
@@ -116,7 +117,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
       withBody({ name: 'x' }, { source, command: 'true' }, { source: 'never-was', command: 'true' }),
     ),
   ...every(
-    'getRun watchRun getRunResult getRunDiff getRunOutput getRunAudit getRunReceipt getRunEvent cancelRun redriveRun',
+    'getRun watchRun getRunResult getRunDiff getRunOutput getRunAudit getRunReceipt getRunEvent listWaitpoints cancelRun redriveRun',
     ({ runs }) => runs.map((id) => one({ id }, { id: NEVER.run })),
   ),
   startBulk: ({ functions }) =>
@@ -128,6 +129,12 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('getBulk cancelBulk', ({ bulks, functions: [name = ''] }) =>
     bulks.map((bulk) => one({ name, bulk }, { name, bulk: NEVER.bulk })),
   ),
+  completeWaitpoint: ({ runs }) =>
+    runs.map((id) => {
+      const token = (of: string) => tokenOf(waitpointIdOf(of, 'default'), 'x'.repeat(43));
+      return { ...one({ token: token(id) }, { token: token(NEVER.run) }), body: { data: 1 }, neverBody: { data: 1 } };
+    }),
+  createWaitpoint: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
   replayRun: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
   getRunArtifact: ({ runs }) => runs.map((id) => one({ id, path: 'a' }, { id: NEVER.run, path: 'a' })),
   ...every('getHook deleteHook setHookSecrets disableHook enableHook', ({ hooks }) =>

@@ -347,10 +347,17 @@ async function functions(): Promise<void> {
   const type = { 'Content-Type': 'application/cloudevents-batch+json' };
   const batch = await ask<{ items: { runId: string }[] }>('createRuns', { name }, { body: [event], headers: type });
   const later = await ask('createRun', { name }, { body: { text: 'much later' }, headers: {} });
+  await waitpoint(later.id);
   await ask('invokeFunction', { name }, { body: {}, headers: NOW });
   await ask('deleteFunction', { name }, { refused: 409 });
   await ask('deleteFunction', { name }, { query: '?drain=true' });
   for (const run of [later.id, batch.items[0]?.runId ?? '']) await ask('cancelRun', { id: run });
+}
+
+async function waitpoint(id: string): Promise<void> {
+  const { token } = await ask<{ token: string }>('createWaitpoint', { id }, { body: { name: 'approval' } });
+  await ask('completeWaitpoint', { token }, { body: { data: { approved: true } } });
+  await ask('listWaitpoints', { id });
 }
 
 async function hooks(): Promise<void> {
@@ -583,6 +590,8 @@ function shown(answer: unknown): unknown {
 
 /** Where this run had its state is where an installation has it; tokens are of this run alone. */
 function placed(text: string): string {
-  const kept = text.replaceAll(/mfp_[\w-]+\.[\w-]+/g, `mfp_eyJpIjoi.${'x'.repeat(43)}`);
+  const kept = text
+    .replaceAll(/mfp_[\w-]+\.[\w-]+/g, `mfp_eyJpIjoi.${'x'.repeat(43)}`)
+    .replaceAll(/(mfw_[0-9a-z]{16})_[\w-]{43}/g, `$1_${'x'.repeat(43)}`);
   return kept.replaceAll(mayfly().config.stateDir, '/var/lib/mayfly');
 }

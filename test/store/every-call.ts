@@ -7,6 +7,7 @@ import type { SecretRecord } from '../../model/secrets/secret.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { newCapture } from '../../model/snapshots/capture.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
+import { newWaitpoint } from '../../model/waitpoints/waitpoint.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { Store } from '../../store/connect.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
@@ -211,7 +212,13 @@ export function callsOf(store: Store): Calls {
   const { secrets, secretValues, secretUses, attemptSecrets } = store;
   const { untoldRuns, webhookEndpoints, webhookDeliveries } = store;
   const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
-  const { gatheredRuns } = store;
+  const { gatheredRuns, waitpoints } = store;
+  const waitpoint = newWaitpoint(
+    { id: runId(1), project: 'default' },
+    { name: 'w', timeoutSeconds: 1 },
+    null,
+    Date.parse(at),
+  );
   const { schedules, scheduleTimes } = store;
   const sent = async () => {
     const id = await sentContexts.begin('default', 'b'.repeat(64));
@@ -559,6 +566,16 @@ export function callsOf(store: Store): Calls {
       cancel: () => bulks.cancel(bulkRecord(1).id, at),
       end: () => bulks.end(bulkRecord(1).id, 'cancelled', at),
       removePast: () => bulks.removePast('2999-01-01T00:00:00.000Z'),
+    },
+    waitpoints: {
+      ensure: () => waitpoints.ensure(waitpoint),
+      get: () => waitpoints.get(waitpoint.id),
+      list: () => waitpoints.list(waitpoint.runId),
+      asked: () => waitpoints.asked(waitpoint.id, at),
+      addToken: () => waitpoints.addToken(waitpoint.id, 'a'.repeat(64), null),
+      complete: () => waitpoints.complete(waitpoint.id, '1', at),
+      expire: () => waitpoints.expire(waitpoint.id),
+      removeOf: () => waitpoints.removeOf(waitpoint.runId),
     },
     receipts: {
       add: () => receipts.add(runId(1), envelope, at),

@@ -154,6 +154,7 @@ type Listed = {
 
 /** Activities of a host that are no steps of a saga above, and which tests interrupt them. */
 export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
+  followWaitpoints: 'workflows/waitpoints.integration',
   startSource: 'workflows/source-power.integration',
   stopSource: 'workflows/source-power.integration',
   sendImageFiles: 'workflows/image-context.integration',

@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { LoadedDataConverter, Payload } from '@temporalio/common';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { FILES_FOLDER } from '../../model/functions/guest-layout.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
@@ -14,6 +13,7 @@ import { receiptFacts } from '../../worker/receipts/receipt-facts.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestFunctions } from '../support/functions.ts';
+import { valuesInHistory } from '../support/history-values.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 
 /** What functions are given, and what is shown of it. */
@@ -138,19 +138,6 @@ open(os.environ['MAYFLY_RESULT'] + '.type', 'w').write('text/' + os.environ['SEC
 open(os.environ['MAYFLY_ARTIFACTS'] + '/' + os.environ['SECRET_0'], 'w').write('x')
 `;
 
-/** All that a history carries of ours. */
-function payloadsIn(value: unknown): Payload[] {
-  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return [];
-  if ('metadata' in value && 'data' in value && value.data instanceof Uint8Array) return [value as Payload];
-  return Object.values(value).flatMap(payloadsIn);
-}
-
-async function decoded({ payloadCodecs, payloadConverter }: LoadedDataConverter, payload: Payload): Promise<unknown> {
-  let opened = [payload];
-  for (const codec of payloadCodecs.toReversed()) opened = await codec.decode(opened);
-  return opened.map((each) => payloadConverter.fromPayload(each));
-}
-
 /** What of the planted is in a text, in whichever form. */
 function foundIn(text: string): string[] {
   const bytes = Buffer.from(text);
@@ -176,10 +163,7 @@ test('ten secrets that are printed in all ways are found nowhere (case 52)', asy
   const found = Object.entries(told).map(([where, text]) => [where, foundIn(text)]);
   expect(Object.fromEntries(found)).toEqual(Object.fromEntries(Object.keys(told).map((where) => [where, []])));
   for (const workflowId of [runWorkflowIdOf(run.id), commandWorkflowIdOf(attempt?.commandId ?? '')]) {
-    const { events } = await all().client.workflow.getHandle(workflowId).fetchHistory();
-    const converter = all().client.options.loadedDataConverter;
-    const payloads = payloadsIn(events);
-    const values = await Promise.all(payloads.map((each) => decoded(converter, each)));
+    const values = await valuesInHistory(all().client, workflowId);
     expect(values.length).toBeGreaterThan(5);
     expect(foundIn(JSON.stringify(values))).toEqual([]);
   }

@@ -66,7 +66,7 @@ export class RunQueues {
 
   /** Removes runs that are to be kept no longer; one behind which there is another of the same event goes after that. */
   async removePast(): Promise<void> {
-    const { runs, runContents, receipts } = this.store;
+    const { runs, runContents, receipts, waitpoints } = this.store;
     const now = new Date().toISOString();
     try {
       await this.store.bulks.removePast(now);
@@ -77,6 +77,7 @@ export class RunQueues {
           if (run.redriveOf !== null) await runs.redriven(run.redriveOf, run.id); // who redrove it may have died before
           await runContents.remove(run.id);
           await receipts.remove(run.id);
+          await waitpoints.removeOf(run.id);
           await runs.remove(run.id);
         }
         const last = page.at(-1);

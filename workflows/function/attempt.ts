@@ -13,6 +13,7 @@ import { TaskSandbox } from '../source/task-sandbox.ts';
 import { saidOf } from './attempt-said.ts';
 import type { Diffing } from './diff.ts';
 import type { RunLife } from './run-life.ts';
+import { Waits } from './waits.ts';
 
 /** Gigabytes, out of an emulated guest. */
 const STEP = {
@@ -122,7 +123,12 @@ async function followed(life: RunLife, begun: BegunAttempt, command: CommandInpu
   });
   const tell = (actor: Actor) =>
     getExternalWorkflowHandle(commandWorkflowIdOf(command.commandId)).signal<[Actor]>(CANCEL_COMMAND, actor);
-  await Promise.all([run.finally(() => (isOver = true)), life.passOnCancel(tell, () => isOver)]);
+  const waits = new Waits();
+  const over = run.finally(() => {
+    isOver = true;
+    waits.end();
+  });
+  await Promise.all([over, life.passOnCancel(tell, () => isOver), waits.follow(command, begun)]);
   const end = await controlUntilDone.commandEnd(saidOf(begun));
   if (end.outcome === 'not-started' || end.outcome === 'unknown') return { end, fetched: {} };
   return collected(life, begun, end, command);

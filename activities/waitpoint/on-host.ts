@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
+import type { AgentSession } from '../../host/guest/agent-session.ts';
+import type { StepContext } from '../../host/step-context.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { GUEST_FOLDER, waitpointsOf } from '../../model/functions/guest-layout.ts';
+import { isRunId, isSandboxId } from '../../model/ids.ts';
+import { type TarEntry, tarOf } from '../../model/image/tar.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { askedBy } from '../../model/waitpoints/asked-files.ts';
+import { type AskedWaitpoint, stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
+import type { Store } from '../../store/connect.ts';
+import { GuestRequests } from '../function/guest-requests.ts';
+
+export interface WaitpointHostDeps {
+  guests: { agent(sandboxId: string, context: StepContext): Promise<Pick<AgentSession, 'request'>> };
+  functions: { store: Pick<Store, 'waitpoints'> };
+}
+
+/** Of an attempt, what is known of its guest. */
+export interface FollowedWaits {
+  runId: string;
+  /** The sandbox of the attempt. */
+  attemptId: string;
+  /** Names of what its processes have asked for. */
+  asked: string[];
+  /** Names of what the guest has got. */
+  given: string[];
+}
+
+/** What has changed: the names of all that the guest has got now, what is asked for beside what was, and whose time is over. */
+export interface ChangedWaits {
+  asked: AskedWaitpoint[];
+  due: string[];
+  given: string[];
+}
+
+/** From one look at a guest to the next: it grows as long as nothing there waits. Milliseconds. */
+const LOOK = { firstMs: 1_000, mostMs: 5_000, factor: 1.2 };
+
+/** Waitpoints of a run where its sandbox is. What came for one goes from the store into the guest, and through no payload. */
+export function createWaitpointHostActivities({ guests, functions: { store } }: WaitpointHostDeps) {
+  return {
+    /**
+     * Gives a guest what came for its waitpoints, again where it has it already, until something has changed that is to be
+     * written down. It never gives up: what it does not reach it tries again.
+     */
+    async followWaitpoints(followed: FollowedWaits): Promise<ChangedWaits> {
+      const { runId, attemptId } = followed;
+      if (!isRunId(runId) || !isSandboxId(attemptId))
+        throw new MayflyError('invalid_id', 'That is no run, or no sandbox.');
+      const { cancellationSignal: signal, info } = Context.current();
+      const look = new Look(followed, store);
+      let detail = 'looking at the guest';
+      const alive = (text: string) => {
+        detail = text;
+      };
+      const beat = setInterval(() => Context.current().heartbeat(detail), (info.heartbeatTimeoutMs ?? 4_000) / 4);
+      try {
+        return await untilChanged(
+          look,
+          async () => {
+            return new GuestRequests(await guests.agent(attemptId, { signal, alive }), signal);
+          },
+          { signal, alive },
+        );
+      } finally {
+        clearInterval(beat);
+      }
+    },
+  };
+}
+
+export type WaitpointHostActivities = ReturnType<typeof createWaitpointHostActivities>;
+
+/** @throws the signal's reason */
+async function untilChanged(look: Look, guestOf: () => Promise<GuestRequests>, context: StepContext) {
+  for (let pauseMs = LOOK.firstMs; ; pauseMs = Math.min(LOOK.mostMs, pauseMs * LOOK.factor)) {
+    try {
+      const changed = await look.once(await guestOf());
+      if (changed) return changed;
+      context.alive('nothing has changed');
+      if (look.isWaiting) pauseMs = LOOK.firstMs;
+    } catch (error) {
+      context.signal.throwIfAborted();
+      context.alive(error instanceof MayflyError ? error.code : 'the guest does not answer as it should');
+    }
+    await sleep(pauseMs, undefined, { signal: context.signal });
+  }
+}
+
+/** Looks at one guest, and at what came for it. */
+class Look {
+  /** A process waits for what is open. */
+  isWaiting = true;
+  readonly #asked: Set<string>;
+  readonly #given: Set<string>;
+
+  constructor(
+    private readonly followed: FollowedWaits,
+    private readonly store: Pick<Store, 'waitpoints'>,
+  ) {
+    this.#asked = new Set(followed.asked);
+    this.#given = new Set(followed.given);
+  }
+
+  /** Null: nothing has changed that is to be written down. */
+  async once(guest: GuestRequests): Promise<ChangedWaits | null> {
+    const all = await this.store.waitpoints.list(this.followed.runId);
+    const due = all.filter((each) => each.state === 'open' && stateOf(each, Date.now()) === 'expired');
+    const news = all.filter(({ name, state }) => state !== 'open' && !this.#given.has(name));
+    if (news.length > 0) await this.#give(guest, news);
+    const asked = await this.#newlyAsked(guest);
+    this.isWaiting = all.some(({ name, state }) => state === 'open' && this.#asked.has(name));
+    const isChange = due.length > 0 || asked.length > 0 || news.some(({ name }) => this.#asked.has(name));
+    return isChange ? { asked, due: due.map(({ name }) => name), given: [...this.#given] } : null;
+  }
+
+  /** Each file is there as a whole or not at all. */
+  async #give(guest: GuestRequests, answered: readonly WaitpointRecord[]): Promise<void> {
+    const { runId } = this.followed;
+    const entries = answered.map(({ name, state, data }): TarEntry => {
+      const path = `${waitpointsOf(runId)}/${name}.${state === 'completed' ? 'data' : 'expired'}`;
+      return {
+        path,
+        type: 'file',
+        mode: 0o644,
+        bytes: Buffer.from(state === 'completed' ? `${data}\n` : ''),
+        link: null,
+      };
+    });
+    await guest.putTar(GUEST_FOLDER, tarOf(entries), null);
+    for (const { name } of answered) this.#given.add(name);
+  }
+
+  async #newlyAsked(guest: GuestRequests): Promise<AskedWaitpoint[]> {
+    const files = await guest.files(`${GUEST_FOLDER}/${waitpointsOf(this.followed.runId)}`);
+    const asked = new Map<string, AskedWaitpoint>();
+    for (const each of files.map(askedBy)) {
+      if (each && !this.#asked.has(each.name) && !asked.has(each.name)) asked.set(each.name, each);
+    }
+    return [...asked.values()].slice(0, LIMITS.functions.waitpoints.count - this.#asked.size);
+  }
+}

@@ -1,0 +1,86 @@
+import { timingSafeEqual } from 'node:crypto';
+import { createRoute } from '@hono/zod-openapi';
+import { MayflyError } from '../../model/errors.ts';
+import { waitpointIdOf } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { hashOf, partsOf } from '../../model/waitpoints/token.ts';
+import { stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
+import { canonicalJson } from '../../store/audit/canonical-json.ts';
+import type { App, AppDeps } from '../http/context.ts';
+import { BODY, problems } from '../http/problem-answers.ts';
+import { json, noQuery } from '../http/schemas.ts';
+import { TokenBuckets } from '../ingress/token-buckets.ts';
+import { completedAnswer, completeWaitpoint, tokenParams } from './waitpoint-schemas.ts';
+
+/** All tokens that are of none share a bucket, or guesses would have one each. */
+const NOWHERE = '';
+/** Looked for in place of what cannot be there, so that it takes as long. */
+const NOBODY = { waitpointId: waitpointIdOf('', ''), hash: hashOf('') };
+const NO_HASH = Buffer.alloc(NOBODY.hash.length);
+
+const complete = createRoute({
+  method: 'post',
+  path: '/v1/waitpoints/{token}',
+  tags: ['runs'],
+  operationId: 'completeWaitpoint',
+  summary: 'Send the data that the process of a run waits for; the token is the credential, and it takes no API key',
+  description: 'The first data counts. The same again is answered as the first time, other data is refused.',
+  security: [],
+  request: {
+    params: tokenParams,
+    query: noQuery,
+    body: { required: true, content: { 'application/json': { schema: completeWaitpoint } } },
+  },
+  responses: {
+    200: json('The data is stored, now or before: the process is given it as long as it runs', completedAnswer),
+    ...problems(BODY, 'waitpoint_not_found', 'waitpoint_completed', 'waitpoint_expired', 'too_many_requests'),
+  },
+});
+
+export function waitpointDoorRoutes(app: App, { store }: Pick<AppDeps, 'store'>): void {
+  const { requestsPerSecond } = LIMITS.functions.waitpoints;
+  const buckets = new TokenBuckets(requestsPerSecond);
+  app.openapi(complete, async (c) => {
+    const found = await waitpointOf(store, c.req.valid('param').token);
+    if (!buckets.take(found?.id ?? NOWHERE)) {
+      throw new MayflyError('too_many_requests', `More than ${requestsPerSecond} requests a second come here.`, {
+        retryAfterSeconds: 1,
+      });
+    }
+    if (!found) throw new MayflyError('waitpoint_not_found', 'There is no such waitpoint.');
+    const { name, state, completedAt } = await completed(store, found, canonicalJson(c.req.valid('json').data));
+    return c.json({ name, state, completedAt }, 200);
+  });
+}
+
+/** Null, after the same work: the token is of none, or its run is gone. */
+async function waitpointOf(store: AppDeps['store'], token: string): Promise<WaitpointRecord | null> {
+  const parts = partsOf(token);
+  const { waitpointId, hash } = parts ?? NOBODY;
+  const found = await store.waitpoints.get(waitpointId);
+  const presented = Buffer.from(hash);
+  const isOne = (found?.tokens ?? []).reduce(
+    (isKnown, each) => timingSafeEqual(Buffer.from(each), presented) || isKnown,
+    timingSafeEqual(NO_HASH, presented),
+  );
+  return parts && isOne ? found : null;
+}
+
+/** @param data JSON text @throws MayflyError waitpoint_completed, waitpoint_expired */
+async function completed(store: AppDeps['store'], waitpoint: WaitpointRecord, data: string): Promise<WaitpointRecord> {
+  const { id, runId, name, expiresAt } = waitpoint;
+  const state = stateOf(waitpoint, Date.now());
+  if (state === 'open') {
+    const run = await store.runs.get(runId);
+    if (!run || run.state === 'ended') throw new MayflyError('waitpoint_expired', `The run of ${name} has ended.`);
+    const completedAt = new Date().toISOString();
+    if (await store.waitpoints.complete(id, data, completedAt))
+      return { ...waitpoint, state: 'completed', completedAt };
+  }
+  const latest = state === 'expired' ? waitpoint : await store.waitpoints.get(id);
+  if (latest?.state !== 'completed') {
+    throw new MayflyError('waitpoint_expired', `The time of ${name} was over at ${expiresAt}.`);
+  }
+  if (latest.data === data) return latest;
+  throw new MayflyError('waitpoint_completed', `Other data came for ${name} at ${latest.completedAt}.`);
+}

@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import { createRoute, z } from '@hono/zod-openapi';
+import { MayflyError } from '../../model/errors.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import { hashOf, tokenOf } from '../../model/waitpoints/token.ts';
+import { newWaitpoint, stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
+import { actorOf, requires } from '../http/auth.ts';
+import type { App, RequestDeps } from '../http/context.ts';
+import { BODY, problems } from '../http/problem-answers.ts';
+import { json, noQuery } from '../http/schemas.ts';
+import { runParams } from '../runs/run-schemas.ts';
+import { requireRun } from '../runs/run-view.ts';
+import { createWaitpoint, newToken, waitpointAnswer, waitpointView } from './waitpoint-schemas.ts';
+
+const PATH = '/v1/runs/{id}/waitpoints';
+const tags = ['runs'];
+const SECRET_BYTES = 32;
+const limits = LIMITS.functions.waitpoints;
+
+const createOne = createRoute({
+  method: 'post',
+  path: PATH,
+  tags,
+  operationId: 'createWaitpoint',
+  summary: 'Have the process of a run wait for data from outside, and get a token with which that is sent',
+  description:
+    'A run has one waitpoint of each name, whoever speaks of it first: its process or a request. Each request has a token of its own, and each completes it.',
+  middleware: [requires('sandboxes:write')],
+  request: {
+    params: runParams,
+    query: noQuery,
+    body: { required: true, content: { 'application/json': { schema: createWaitpoint } } },
+  },
+  responses: {
+    201: json('The waitpoint, and a new token', newToken),
+    ...problems(BODY, 'run_not_found', 'run_has_ended', 'waitpoint_completed', 'waitpoint_expired', 'waitpoints_full'),
+  },
+});
+
+const listAll = createRoute({
+  method: 'get',
+  path: PATH,
+  tags,
+  operationId: 'listWaitpoints',
+  summary: 'List the waitpoints of a run, the oldest first',
+  middleware: [requires('sandboxes:read')],
+  request: { params: runParams, query: noQuery },
+  responses: { 200: json('All of them', z.object({ items: z.array(waitpointAnswer) })), ...problems('run_not_found') },
+});
+
+export function waitpointRoutes(app: App): void {
+  app.openapi(createOne, async (c) => {
+    const deps = c.get('deps');
+    const run = await requireRun(deps, c.req.valid('param').id);
+    const { waitpoint, token } = await withToken(deps, run, actorOf(c), c.req.valid('json'));
+    c.header('Cache-Control', 'no-store');
+    return c.json({ ...waitpointView(waitpoint), token, path: `/v1/waitpoints/${token}` }, 201);
+  });
+  app.openapi(listAll, async (c) => {
+    const deps = c.get('deps');
+    const { id } = await requireRun(deps, c.req.valid('param').id);
+    return c.json({ items: (await deps.store.waitpoints.list(id)).map(waitpointView) }, 200);
+  });
+}
+
+/** @throws MayflyError run_has_ended, waitpoint_completed, waitpoint_expired, waitpoints_full */
+async function withToken(
+  { store }: RequestDeps,
+  run: RunRecord,
+  createdBy: OwnedActor,
+  { name, timeoutSeconds }: z.infer<typeof createWaitpoint>,
+): Promise<{ waitpoint: WaitpointRecord; token: string }> {
+  if (run.state === 'ended') throw new MayflyError('run_has_ended', `${run.id} has ended.`);
+  const wish = { name, timeoutSeconds: timeoutSeconds ?? limits.timeoutSeconds.default };
+  const wanted = newWaitpoint(run, wish, createdBy, Date.now());
+  const { id } = wanted;
+  const present = await store.waitpoints.list(run.id);
+  if (!present.some((each) => each.id === id) && present.length >= limits.count) {
+    throw new MayflyError('waitpoints_full', `${run.id} has ${present.length} waitpoints.`);
+  }
+  const found = await store.waitpoints.ensure(wanted);
+  refuseUnlessOpen(found);
+  if (found.tokens.length >= limits.tokens) {
+    throw new MayflyError('waitpoints_full', `${name} of ${run.id} has ${limits.tokens} tokens.`);
+  }
+  const secret = randomBytes(SECRET_BYTES).toString('base64url');
+  const expiresAt = timeoutSeconds === undefined ? null : wanted.expiresAt;
+  if (!(await store.waitpoints.addToken(id, hashOf(secret), expiresAt))) {
+    refuseUnlessOpen(await store.waitpoints.ensure(wanted));
+  }
+  return { waitpoint: { ...found, expiresAt: expiresAt ?? found.expiresAt }, token: tokenOf(id, secret) };
+}
+
+/** @throws MayflyError waitpoint_completed, waitpoint_expired */
+function refuseUnlessOpen(waitpoint: WaitpointRecord): void {
+  const { name, runId, expiresAt } = waitpoint;
+  const state = stateOf(waitpoint, Date.now());
+  if (state === 'completed') throw new MayflyError('waitpoint_completed', `${name} of ${runId} is completed.`);
+  if (state === 'expired') throw new MayflyError('waitpoint_expired', `The time of ${name} was over at ${expiresAt}.`);
+}

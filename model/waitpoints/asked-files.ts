@@ -1,0 +1,13 @@
+import { LIMITS } from '../limits.ts';
+import { type AskedWaitpoint, WAITPOINT_NAME } from './waitpoint.ts';
+
+const { min, max } = LIMITS.functions.waitpoints.timeoutSeconds;
+const ASKED = /^([a-z0-9-]+)\.ask-([1-9][0-9]{0,6})$/;
+
+/** What a file of the guest asks for; null: it is another file. */
+export function askedBy(fileName: string): AskedWaitpoint | null {
+  const [, name = '', seconds = ''] = ASKED.exec(fileName) ?? [];
+  const timeoutSeconds = Number(seconds);
+  const isOne = WAITPOINT_NAME.test(name) && timeoutSeconds >= min && timeoutSeconds <= max;
+  return isOne ? { name, timeoutSeconds } : null;
+}

@@ -1,0 +1,25 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+
+/** `mfw_`, the waitpoint's id without `wp-`, and 256 random bits in base64url: a prefix that secret scanners can know. */
+const TOKEN = /^mfw_([0-9a-hjkmnp-tv-z]{16})_([A-Za-z0-9_-]{43})$/;
+/** Characters of `wp-`. */
+const PREFIX_LENGTH = 3;
+
+export const WAITPOINT_TOKEN_PATTERN = TOKEN.source;
+
+/** @param secret 256 random bits in base64url */
+export function tokenOf(waitpointId: string, secret: string): string {
+  return `mfw_${waitpointId.slice(PREFIX_LENGTH)}_${secret}`;
+}
+
+/** Null: it is none. */
+export function partsOf(token: string): { waitpointId: string; hash: string } | null {
+  const [, id, secret] = TOKEN.exec(token) ?? [];
+  return id === undefined || secret === undefined ? null : { waitpointId: `wp-${id}`, hash: hashOf(secret) };
+}
+
+/** SHA-256, hex: 256 random bits are not guessed from it, however quick it is. */
+export function hashOf(secret: string): string {
+  return bytesToHex(sha256(utf8ToBytes(secret)));
+}

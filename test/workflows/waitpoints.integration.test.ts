@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { TestDoor } from '../support/door.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Run, TestFunctions } from '../support/functions.ts';
+import { useSagaCases } from '../support/saga-cases.ts';
+import { TestWaitpoints } from '../support/waitpoints.ts';
+
+/** Promise: what is sent for a waitpoint reaches its process once, whoever is first, and through no network of the guest. */
+const { test, mayfly: all } = useSagaCases();
+let door: TestDoor;
+let functions: TestFunctions;
+let waitpoints: TestWaitpoints;
+beforeAll(async () => {
+  door = await TestDoor.open(all());
+  functions = new TestFunctions(door);
+  waitpoints = new TestWaitpoints(door);
+});
+afterAll(() => door.close());
+
+const isWaiting = ({ waitingFor }: Run) => waitingFor === 'waitpoint';
+
+describe.concurrent('a process that waits', () => {
+  test('goes on where it was, with the data that came first (case 57)', async () => {
+    const name = await functions.deploy('echo before; "$MAYFLY_WAIT" approval > $MAYFLY_RESULT; echo after');
+    const run = await functions.trigger(name);
+    await functions.until(run.id, isWaiting);
+    expect(await waitpoints.list(run.id)).toMatchObject([
+      { name: 'approval', state: 'open', createdBy: null, askedAt: expect.any(String) },
+    ]);
+    const [first, second] = [
+      await waitpoints.token(run.id, { name: 'approval' }),
+      await waitpoints.token(run.id, { name: 'approval' }),
+    ];
+    expect(first.token).not.toBe(second.token);
+    expect(await waitpoints.complete(first, { by: 'ann', ok: true })).toEqual({ status: 200 });
+    expect(await waitpoints.complete(second, { ok: true, by: 'ann' })).toEqual({ status: 200 });
+    expect(await waitpoints.complete(second, { by: 'bob' })).toEqual({ status: 409, code: 'waitpoint_completed' });
+    const over = await functions.over(run);
+    expect(over).toMatchObject({ outcome: 'succeeded', cleanup: 'proved', waitingFor: null, attempts: [{ n: 1 }] });
+    expect(await functions.output(run.id)).toBe('before\nafter\n');
+    expect(await (await functions.result(run.id)).json()).toEqual({ by: 'ann', ok: true });
+    expect(await waitpoints.complete(first, { by: 'ann', ok: true })).toEqual({ status: 200 });
+    expect((await waitpoints.ask(run.id, { name: 'other' })).status).toBe(409);
+  });
+
+  test('goes on at once when the data was there before it waited (case 57)', async () => {
+    const name = await functions.deploy(
+      'cd "$MAYFLY_WAITPOINTS"; until [ -f default.data ]; do sleep 0.1; done; "$MAYFLY_WAIT"',
+    );
+    await functions.pause(name);
+    const run = await functions.trigger(name);
+    const waitpoint = await waitpoints.token(run.id);
+    expect(waitpoint).toMatchObject({ name: 'default', createdBy: { project: 'default' }, askedAt: null });
+    expect(await waitpoints.complete(waitpoint, [1, 'two', null])).toEqual({ status: 200 });
+    await functions.resume(name);
+    expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded' });
+    expect(await functions.output(run.id)).toBe('[1,"two",null]\n');
+  });
+
+  test('is told that the time of its waitpoint is over', async () => {
+    const name = await functions.deploy('"$MAYFLY_WAIT" late --timeout 1; echo "exit code $?"');
+    const run = await functions.run(name);
+    expect(await functions.output(run.id)).toBe('exit code 75\n');
+    expect(run).toMatchObject({ outcome: 'succeeded', waitingFor: null });
+    expect(await waitpoints.list(run.id)).toMatchObject([{ name: 'late', state: 'expired' }]);
+  });
+
+  test('is ended by a cancel, and nothing of it is left (case 17)', async () => {
+    const run = await functions.trigger(await functions.deploy('"$MAYFLY_WAIT" never; echo woken'));
+    await functions.until(run.id, isWaiting);
+    const waitpoint = await waitpoints.token(run.id, { name: 'never' });
+    await functions.cancel(run.id);
+    const over = await functions.over(run);
+    expect(over).toMatchObject({ outcome: 'cancelled', cleanup: 'proved', waitingFor: null });
+    expect(await functions.output(run.id)).toBe('');
+    expect(await all().store.sandboxes.get(over.attempts[0]?.sandboxId ?? '')).toMatchObject({ state: 'destroyed' });
+    expect(await waitpoints.complete(waitpoint, 1)).toEqual({ status: 410, code: 'waitpoint_expired' });
+  });
+});
+
+test('a token opens its own waitpoint alone, and not after its time', async () => {
+  const name = await functions.deploy('true');
+  await functions.pause(name);
+  const { id } = await functions.trigger(name);
+  const [one, other] = [await waitpoints.token(id, { name: 'one' }), await waitpoints.token(id, { name: 'other' })];
+  const forged = one.token.replace(one.id.slice(3), other.id.slice(3));
+  expect(forged).not.toBe(one.token);
+  for (const token of [forged, one.token.slice(0, -1), 'x', other.id]) {
+    expect(await waitpoints.complete({ path: `/v1/waitpoints/${token}` }, 1)).toEqual({
+      status: 404,
+      code: 'waitpoint_not_found',
+    });
+  }
+  const brief = await waitpoints.token(id, { name: 'brief', timeoutSeconds: 1 });
+  await eventually(
+    () => waitpoints.list(id),
+    (list) => list.find((each) => each.name === 'brief')?.state === 'expired',
+  );
+  expect(await waitpoints.complete(brief, 1)).toEqual({ status: 410, code: 'waitpoint_expired' });
+  expect((await waitpoints.ask(id, { name: 'brief', timeoutSeconds: 60 })).status).toBe(410);
+  expect((await waitpoints.ask(id, { name: 'Not a name' })).status).toBe(422);
+  expect((await waitpoints.ask(id, { unknown: 1 })).status).toBe(422);
+  for (const body of [{}, { data: 1, more: 2 }, [1]]) {
+    const headers = { 'Content-Type': 'application/json' };
+    const refused = await door.app.request(one.path, { method: 'POST', headers, body: JSON.stringify(body) });
+    expect(refused.status).toBe(422);
+  }
+  const large = await door.app.request(one.path, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ data: 'x'.repeat(70_000) }),
+  });
+  expect(large.status).toBe(413);
+  await functions.cancel(id);
+});
