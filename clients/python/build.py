@@ -34,11 +34,13 @@ NAMES = {
 
 
 def readable(document: dict) -> dict:
-    """What the generator cannot do, and skips with a warning, is left out by name: archives, a diff as lines, events of one kind."""
+    """What the generator cannot do, and skips with a warning, is left out by name: archives, a diff as lines (of a run: its bytes), events of one kind."""
     write = document["paths"]["/v1/sandboxes/{id}/files/{path}"]["put"]["requestBody"]["content"]
     del write["application/x-tar"]
     diff = document["paths"]["/v1/snapshots/{a}/diff/{b}"]["get"]["responses"]["200"]["content"]
     del diff["application/x-ndjson"]
+    lines = document["paths"]["/v1/runs/{id}/diff"]["get"]["responses"]["200"]
+    lines["content"] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
     del document["components"]["schemas"]["DiffLine"]
     for door in ("runs", "invoke"):  # of two bodies, one of which is anything, it can't tell which is meant
         del document["paths"][f"/v1/functions/{{name}}/{door}"]["post"]["requestBody"]["content"]["application/cloudevents+json"]
