@@ -13,14 +13,14 @@ interface Deps {
 
 /**
  * Has a sandbox take a snapshot of its disks, once, in an activity.
- * @param wish the operation's id is the snapshot's, and its name
+ * @param wish the operation's id is the snapshot's, and its name unless it has one
  * @returns it when it is whole
  * @throws MayflyError why it is not
  */
 export async function takenSnapshot(
   { store, reconciliation }: Deps,
   sandboxId: string,
-  wish: Pick<SnapshotOperation, 'operationId' | 'reason' | 'actor'>,
+  wish: Pick<SnapshotOperation, 'operationId' | 'reason' | 'keptOf' | 'actor'> & { name?: string },
 ): Promise<SnapshotRecord> {
   const { operationId: id } = wish;
   if (!(await store.snapshots.get(id))) {

@@ -90,7 +90,7 @@ async function specOf(
   if (files) refuseUnlessTar(files);
   if (input.schema !== undefined) await schemas.check(input.schema);
   const destinations = await destinationsOf(deps, request);
-  const { files: _files, source: _source, snapshotId: _snapshot, network: _network, ...plain } = rest;
+  const { files: _files, source: _source, snapshotId: _snapshot, network: _network, keep, diff, ...plain } = rest;
   return {
     ...plain,
     source: snapshotId === null ? source : null,
@@ -111,6 +111,8 @@ async function specOf(
     network: { egress: network.egress },
     cpus: cpus ?? null,
     memoryMib: memoryMib ?? null,
+    ...(diff && { diff: true }),
+    ...(keep?.onFailure === 'disk' && { keep: { onFailure: 'disk', days: keep.days } }),
   };
 }
 

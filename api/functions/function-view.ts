@@ -1,6 +1,7 @@
 import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
+import { LIMITS } from '../../model/limits.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { functionAnswer, versionAnswer } from './function-schemas.ts';
 
@@ -8,11 +9,19 @@ export function functionView({ fullUntil: _room, ...shown }: FunctionRecord): z.
   return shown;
 }
 
+/** Of a function that does not say otherwise: it is not in its spec, so that the digests of those from before stay. */
+const NOTHING_KEPT = { onFailure: 'none', days: LIMITS.functions.keepDays.default } as const;
+
 export function versionView(
-  { project: _project, spec: { env, ...spec }, ...shown }: FunctionVersion,
+  { project: _project, spec: { env, keep, diff, ...spec }, ...shown }: FunctionVersion,
   { activeVersion }: Pick<FunctionRecord, 'activeVersion'>,
 ): z.infer<typeof versionAnswer> {
-  return { ...shown, isActive: shown.version === activeVersion, spec: { ...spec, envNames: Object.keys(env) } };
+  const isActive = shown.version === activeVersion;
+  return {
+    ...shown,
+    isActive,
+    spec: { ...spec, keep: keep ?? NOTHING_KEPT, diff: diff === true, envNames: Object.keys(env) },
+  };
 }
 
 /** @throws MayflyError function_not_found */

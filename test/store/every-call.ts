@@ -282,6 +282,7 @@ export function callsOf(store: Store): Calls {
       creating: () => snapshots.creating(sandboxId(1)),
       all: () => snapshots.all(['ready']),
       kept: () => snapshots.kept(),
+      past: () => snapshots.past('2999-01-01T00:00:00.000Z', 5),
     },
     captures: {
       all: () => captures.all(['ready']),

@@ -1,11 +1,11 @@
-import type { FunctionVersion } from '../../model/functions/function.ts';
-import type { Schedules } from '../schedules/schedules.ts';
-import type { FunctionFiles } from './function-files.ts';
-import type { FunctionVersions } from './function-versions.ts';
-import type { FunctionRef, Functions } from './functions.ts';
-import type { Hooks } from './hooks.ts';
+import type { FunctionVersion } from '../../../model/functions/function.ts';
+import type { Schedules } from '../../schedules/schedules.ts';
+import type { FunctionFiles } from '../function-files.ts';
+import type { FunctionVersions } from '../function-versions.ts';
+import type { FunctionRef, Functions } from '../functions.ts';
+import type { Hooks } from '../hooks.ts';
+import type { Runs } from '../runs.ts';
 import type { RunQueue } from './run-queue.ts';
-import type { Runs } from './runs.ts';
 
 interface Stores {
   functions: Functions;
