@@ -8,6 +8,8 @@ import { createAttemptActivities } from './function/attempt.ts';
 import { type AcceptAgain, createBulkActivities } from './function/bulk.ts';
 import { createDispatchActivities } from './function/dispatch.ts';
 import { type AcceptEvent, createScheduledActivities } from './function/scheduled.ts';
+import { createSetupActivities } from './function/setup/setup.ts';
+import { createSetupEndActivities } from './function/setup/setup-end.ts';
 import { createImageActivities } from './image/image.ts';
 import { createPlaybookActivities } from './playbook/playbook.ts';
 import { createGivingWayActivities, GivingWay } from './pool/giving-way.ts';
@@ -65,6 +67,8 @@ export function createControlActivities(given: ControlDeps) {
     ...createAttemptActivities(deps),
     ...createScheduledActivities(deps),
     ...createBulkActivities(deps),
+    ...createSetupActivities(deps),
+    ...createSetupEndActivities(deps),
     ...createImageActivities(deps),
     ...createPlaybookActivities(deps),
     ...createSandboxReconcileActivities(deps),

@@ -5,6 +5,7 @@ import type { Ledger } from '../host/ledger.ts';
 import type { Credentials } from '../host/ssh/credentials.ts';
 import { createTrustActivities, type TrustDeps } from './access/trust.ts';
 import { createRunHostActivities, type RunHostDeps } from './function/on-host.ts';
+import { createSetupHostActivities, type SetupHostDeps } from './function/setup/setup-on-host.ts';
 import { type CarryDeps, createCarryActivities } from './image/carry.ts';
 import { createPlaybookHostActivities, type PlaybookDeps } from './playbook/on-host.ts';
 import { createGreetingActivities } from './pool/greeting.ts';
@@ -35,7 +36,7 @@ export interface HostDeps extends SourceDeps, TrustDeps, SshDeps, ProofDeps {
   commandRuns: CommandRuns;
   playbooks: PlaybookDeps['playbooks'];
   images: CarryDeps['images'];
-  functions: RunHostDeps['functions'];
+  functions: { store: RunHostDeps['functions']['store'] & SetupHostDeps['functions']['store'] };
 }
 
 /** Every activity of one host's queue. */
@@ -65,6 +66,7 @@ export function createHostActivities(deps: HostDeps) {
     ...createGreetingActivities(deps),
     ...createPlaybookHostActivities(deps),
     ...createRunHostActivities(deps),
+    ...createSetupHostActivities(deps),
   };
 }
 

@@ -22,6 +22,7 @@ import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
 import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from './upkeep/run-queues.ts';
+import { LOOK_AT_SETUPS_EVERY_MS, Setups } from './upkeep/setups.ts';
 import { APPEND_WAITING_EVERY_MS, WaitingAudit } from './upkeep/waiting-audit.ts';
 
 /** Entries live 24 h (model/limits.ts), so an hour more of one is nothing. Milliseconds. */
@@ -69,6 +70,11 @@ export async function startControlPart({
   closers.add(
     'queues of functions',
     repeating(() => queues.look(), LOOK_AT_QUEUES_EVERY_MS),
+  );
+  const setups = new Setups(store, new Reconciliation(client), logger);
+  closers.add(
+    'setups of functions',
+    repeating(() => setups.look(), LOOK_AT_SETUPS_EVERY_MS),
   );
   const schedules = new ScheduleKeeper(store, new ScheduleEngine(client), logger);
   closers.add(

@@ -43,6 +43,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'takeImageLayer',
   'takeOverSandboxes',
   'takePlaybookSnapshot',
+  'takeSetupSnapshot',
   'wantTemplate',
 ]);
 

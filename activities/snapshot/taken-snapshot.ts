@@ -12,7 +12,7 @@ interface Deps {
 }
 
 /**
- * Has a sandbox take a snapshot of its disks, once, in an activity.
+ * Has a sandbox take a snapshot, once, in an activity. `@default` of its disks alone
  * @param wish the operation's id is the snapshot's, and its name
  * @returns it when it is whole
  * @throws MayflyError why it is not
@@ -20,7 +20,7 @@ interface Deps {
 export async function takenSnapshot(
   { store, reconciliation }: Deps,
   sandboxId: string,
-  wish: Pick<SnapshotOperation, 'operationId' | 'reason' | 'actor'>,
+  wish: Pick<SnapshotOperation, 'operationId' | 'reason' | 'actor'> & Partial<Pick<SnapshotOperation, 'snapshotKind'>>,
 ): Promise<SnapshotRecord> {
   const { operationId: id } = wish;
   if (!(await store.snapshots.get(id))) {

@@ -3,16 +3,26 @@ import { MayflyError } from '../../model/errors.ts';
 import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { functionAnswer, versionAnswer } from './function-schemas.ts';
+import { setupView } from './function-setup.ts';
 
 export function functionView({ fullUntil: _room, ...shown }: FunctionRecord): z.infer<typeof functionAnswer> {
   return shown;
 }
 
-export function versionView(
-  { project: _project, spec: { env, ...spec }, ...shown }: FunctionVersion,
+export async function versionView(
+  deps: Pick<RequestDeps, 'store'>,
+  version: FunctionVersion,
   { activeVersion }: Pick<FunctionRecord, 'activeVersion'>,
-): z.infer<typeof versionAnswer> {
-  return { ...shown, isActive: shown.version === activeVersion, spec: { ...spec, envNames: Object.keys(env) } };
+): Promise<z.infer<typeof versionAnswer>> {
+  const { project: _project, spec: all, ...shown } = version;
+  const { env, ...spec } = all;
+  const setup = await setupView(deps, all);
+  return {
+    ...shown,
+    isActive: shown.version === activeVersion,
+    spec: { ...spec, envNames: Object.keys(env) },
+    ...(setup && { setup }),
+  };
 }
 
 /** @throws MayflyError function_not_found */

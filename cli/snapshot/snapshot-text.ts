@@ -14,7 +14,12 @@ export function size(bytes: number): string {
   return `${power === 0 ? value : value.toFixed(1)} ${UNITS[power] ?? ''}`;
 }
 
-const WHY = { requested: null, 'before-restore': 'what a restore left', diff: 'for a comparison, and gone with it' };
+const WHY = {
+  requested: null,
+  'before-restore': 'what a restore left',
+  diff: 'for a comparison, and gone with it',
+  setup: 'runs of a function begin with it',
+};
 
 function filesOf({ kind, quiesced }: NonNullable<Snapshot['saved']>): string {
   if (!quiesced) return 'not frozen: as after a power cut';

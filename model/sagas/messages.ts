@@ -125,7 +125,7 @@ export interface SnapshotOperation extends OperationBase {
   name: string;
   snapshotKind: SnapshotKind;
   /** `@default` requested */
-  reason?: Extract<SnapshotReason, 'requested' | 'diff'>;
+  reason?: Extract<SnapshotReason, 'requested' | 'diff' | 'setup'>;
   /** Not begun any more after this, ISO 8601: by then nobody is left who would delete it. `@default` never too late */
   notAfter?: string;
 }

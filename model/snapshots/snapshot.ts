@@ -18,9 +18,10 @@ export type SnapshotState = (typeof SNAPSHOT_STATES)[number];
 
 /**
  * Why a snapshot was taken: somebody asked for it, a restore keeps what it replaces, or the present state is compared
- * with an earlier one. The last is gone as soon as that is done, and lists leave it out.
+ * with an earlier one. The last is gone as soon as that is done, and lists leave it out. `setup`: runs of a function are forked
+ * from it; callers do not see it.
  */
-export const SNAPSHOT_REASONS = ['requested', 'before-restore', 'diff'] as const;
+export const SNAPSHOT_REASONS = ['requested', 'before-restore', 'diff', 'setup'] as const;
 export type SnapshotReason = (typeof SNAPSHOT_REASONS)[number];
 
 /**
