@@ -18,11 +18,11 @@ import type { Process } from './process.ts';
 import { ReceiptWatch, SIGN_EVERY_MS } from './receipts/receipt-watch.ts';
 import { runWorkers } from './running-worker.ts';
 import { LOOK_AT_SCHEDULES_EVERY_MS, ScheduleKeeper } from './schedules/schedule-keeper.ts';
+import { LOOK_AT_SETUPS_EVERY_MS, Setups } from './setups/setups.ts';
 import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
 import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from './upkeep/run-queues.ts';
-import { LOOK_AT_SETUPS_EVERY_MS, Setups } from './upkeep/setups.ts';
 import { APPEND_WAITING_EVERY_MS, WaitingAudit } from './upkeep/waiting-audit.ts';
 
 /** Entries live 24 h (model/limits.ts), so an hour more of one is nothing. Milliseconds. */

@@ -7,7 +7,7 @@ import type { Store } from '../../store/connect.ts';
 import type { Held, Next, QueueRules } from '../../store/functions/run-queue.ts';
 import { acceptedSpec, type Binding, boundVersion, goneVersion } from './accepted-version.ts';
 import { beginRun } from './begin-run.ts';
-import { lookAtSetup } from './setup/awaited-setup.ts';
+import { lookAtSetup } from './prepared/awaited-setup.ts';
 
 interface Deps {
   store: Store;

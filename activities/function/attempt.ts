@@ -24,10 +24,10 @@ import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Announcer } from '../webhook/announcer.ts';
 import { acceptedSpec, requireSpec } from './accepted-version.ts';
-import { admitSandbox, type Place } from './admitted-sandbox.ts';
 import { giveSecrets, placesOf, requireSecrets, versionsOf } from './attempt-secrets.ts';
 import { knownAttempt, PENDING, type SaidAttempt } from './known-attempt.ts';
-import { preparedSpec } from './setup/prepared-spec.ts';
+import { admitSandbox, type Place } from './prepared/admitted-sandbox.ts';
+import { preparedSpec } from './prepared/prepared-spec.ts';
 import { storedEvent } from './stored-event.ts';
 
 interface Deps {

@@ -49,7 +49,7 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'sentContextPieces remove',
     ],
     'playbooks (activities/playbook/)': ['playbooks find', 'playbooks update'],
-    'functions and their runs (activities/function/, worker/upkeep/run-queues.ts)': [
+    'functions and their runs (activities/function/, worker/upkeep/run-queues.ts, worker/setups/)': [
       'functions update',
       'functions remove',
       'functionVersions find',

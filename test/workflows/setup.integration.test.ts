@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { setupKeyOf, setupTry } from '../../model/functions/setup/setup.ts';
 import { setupWorkflowIdOf } from '../../model/functions/setup/setup-saga.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
-import { Setups } from '../../worker/upkeep/setups.ts';
+import { Setups } from '../../worker/setups/setups.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestFunctions } from '../support/functions.ts';

@@ -1,8 +1,12 @@
 import { type SetupRecord, type SetupWish, setupKeyOf } from '../../../model/functions/setup/setup.ts';
 import type { OwnedActor } from '../../../model/sandbox/sandbox.ts';
 import type { Snapshots } from '../../snapshots/snapshots.ts';
-import type { FunctionVersions } from '../function-versions.ts';
 import type { FunctionSetups, SetupId } from './function-setups.ts';
+
+/** What is deployed of functions. */
+interface Versions {
+  withSetup(project: string, key: string): Promise<readonly unknown[]>;
+}
 
 /**
  * What is saved for a wish, or is to be: whoever is told of `preparing` begins its workflow. What is called ready and is not
@@ -33,7 +37,7 @@ export async function ensureSetup(
 
 /** Has one go that no version needs any more; again, it does nothing. */
 export async function releaseSetup(
-  { functionSetups, functionVersions }: { functionSetups: FunctionSetups; functionVersions: FunctionVersions },
+  { functionSetups, functionVersions }: { functionSetups: FunctionSetups; functionVersions: Versions },
   id: SetupId,
 ): Promise<void> {
   for (;;) {

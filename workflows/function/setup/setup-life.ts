@@ -1,5 +1,5 @@
 import { CancellationScope, condition, defineSignal, setCurrentDetails, setHandler } from '@temporalio/workflow';
-import type { TriedSetup } from '../../../activities/function/setup/setup.ts';
+import type { TriedSetup } from '../../../activities/setup/setup.ts';
 import { SETUP_UNNEEDED, type SetupInput } from '../../../model/functions/setup/setup-saga.ts';
 import { DEFAULT_TIMEOUTS } from '../../../model/sandbox/timeouts.ts';
 import { controlUntilDone } from '../../saga/control.ts';

@@ -1,6 +1,6 @@
 import { CancellationScope, continueAsNew, isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../../activities/control.ts';
-import type { TriedSetup } from '../../../activities/function/setup/setup.ts';
+import type { TriedSetup } from '../../../activities/setup/setup.ts';
 import type { RunFailure } from '../../../model/functions/run.ts';
 import type { SetupInput } from '../../../model/functions/setup/setup-saga.ts';
 import { shallContinue } from '../../saga/continuing.ts';

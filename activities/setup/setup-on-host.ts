@@ -1,14 +1,14 @@
-import type { AgentSession } from '../../../host/guest/agent-session.ts';
-import type { StepContext } from '../../../host/step-context.ts';
-import { MayflyError } from '../../../model/errors.ts';
-import { FILES_FOLDER, GUEST_FOLDER } from '../../../model/functions/guest-layout.ts';
-import { setupTry } from '../../../model/functions/setup/setup.ts';
-import type { SetupRef } from '../../../model/functions/setup/setup-saga.ts';
-import { tarOf } from '../../../model/image/tar.ts';
-import type { Store } from '../../../store/connect.ts';
-import { stepContext } from '../../step/step-context.ts';
-import type { StepTarget } from '../../step/steps.ts';
-import { GuestRequests } from '../guest-requests.ts';
+import type { AgentSession } from '../../host/guest/agent-session.ts';
+import type { StepContext } from '../../host/step-context.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { FILES_FOLDER, GUEST_FOLDER } from '../../model/functions/guest-layout.ts';
+import { setupTry } from '../../model/functions/setup/setup.ts';
+import type { SetupRef } from '../../model/functions/setup/setup-saga.ts';
+import { tarOf } from '../../model/image/tar.ts';
+import type { Store } from '../../store/connect.ts';
+import { GuestRequests } from '../function/guest-requests.ts';
+import { stepContext } from '../step/step-context.ts';
+import type { StepTarget } from '../step/steps.ts';
 
 export interface SetupHostDeps {
   guests: { agent(sandboxId: string, context: StepContext): Promise<Pick<AgentSession, 'request'>> };

@@ -1,17 +1,17 @@
-import { MayflyError } from '../../../model/errors.ts';
-import { endOfAttempt } from '../../../model/functions/command-end.ts';
-import { FILES_FOLDER } from '../../../model/functions/guest-layout.ts';
-import type { RunFailure } from '../../../model/functions/run.ts';
-import { OPEN_SETUP_STATES, type SetupRecord, type SetupTry, setupTry } from '../../../model/functions/setup/setup.ts';
-import type { SetupLook, SetupRef } from '../../../model/functions/setup/setup-saga.ts';
-import type { SandboxInput } from '../../../model/sagas/messages.ts';
-import { type CommandInput, requestedCommand } from '../../../model/sandbox/command.ts';
-import { hostOf } from '../../../model/sandbox/sandbox.ts';
-import { sizeOfSource } from '../../../model/source-size.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
-import type { Store } from '../../../store/connect.ts';
-import { takenSnapshot } from '../../snapshot/taken-snapshot.ts';
-import { admitSandbox } from '../admitted-sandbox.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { endOfAttempt } from '../../model/functions/command-end.ts';
+import { FILES_FOLDER } from '../../model/functions/guest-layout.ts';
+import type { RunFailure } from '../../model/functions/run.ts';
+import { OPEN_SETUP_STATES, type SetupRecord, type SetupTry, setupTry } from '../../model/functions/setup/setup.ts';
+import type { SetupLook, SetupRef } from '../../model/functions/setup/setup-saga.ts';
+import type { SandboxInput } from '../../model/sagas/messages.ts';
+import { type CommandInput, requestedCommand } from '../../model/sandbox/command.ts';
+import { hostOf } from '../../model/sandbox/sandbox.ts';
+import { sizeOfSource } from '../../model/source-size.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import { admitSandbox } from '../function/prepared/admitted-sandbox.ts';
+import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 
 interface Deps {
   store: Store;

@@ -1,8 +1,8 @@
-import { MayflyError } from '../../model/errors.ts';
-import { mayUseSource } from '../../model/project.ts';
-import type { Size } from '../../model/project-limits.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
-import type { Store } from '../../store/connect.ts';
+import { MayflyError } from '../../../model/errors.ts';
+import { mayUseSource } from '../../../model/project.ts';
+import type { Size } from '../../../model/project-limits.ts';
+import type { Reconciliation } from '../../../sagas/reconciliation.ts';
+import type { Store } from '../../../store/connect.ts';
 
 /** What a sandbox of a function is made of, and how large. */
 export interface Place {

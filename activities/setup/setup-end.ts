@@ -1,11 +1,11 @@
-import { isWantOfRoom, pauseBeforeAnother } from '../../../model/functions/next-step.ts';
-import type { RunFailure } from '../../../model/functions/run.ts';
-import type { SetupRecord, SetupTry } from '../../../model/functions/setup/setup.ts';
-import type { NextOfSetup, SetupRef } from '../../../model/functions/setup/setup-saga.ts';
-import { isFinal } from '../../../model/sandbox/sandbox.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
-import type { Store } from '../../../store/connect.ts';
-import { endOfLog } from '../../image/log-end.ts';
+import { isWantOfRoom, pauseBeforeAnother } from '../../model/functions/next-step.ts';
+import type { RunFailure } from '../../model/functions/run.ts';
+import type { SetupRecord, SetupTry } from '../../model/functions/setup/setup.ts';
+import type { NextOfSetup, SetupRef } from '../../model/functions/setup/setup-saga.ts';
+import { isFinal } from '../../model/sandbox/sandbox.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import { endOfLog } from '../image/log-end.ts';
 import type { TriedSetup } from './setup.ts';
 
 interface Deps {
