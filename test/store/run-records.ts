@@ -75,6 +75,7 @@ export function setupRecord(changes: Partial<SetupRecord> = {}): SetupRecord {
   return {
     project: 'default',
     key: 'a'.repeat(64),
+    seed: 's',
     state: 'preparing',
     revision: 1,
     wish: {

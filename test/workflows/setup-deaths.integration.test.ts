@@ -2,9 +2,10 @@
 
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { type SetupRecord, setupKeyOf, setupTry } from '../../model/functions/setup/setup.ts';
+import { type SetupRecord, setupTry } from '../../model/functions/setup/setup.ts';
 import { setupWorkflowIdOf } from '../../model/functions/setup/setup-saga.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
+import { ensureSetup } from '../../store/functions/setup/ensured-setup.ts';
 import { Setups } from '../../worker/setups/setups.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
@@ -26,12 +27,24 @@ const project = 'default';
 let count = 0;
 
 /** One whose setup is begun, and what its first try is called. @param arm faults of that, before it begins */
-async function begun(script: string, more: object = {}, arm: (first: ReturnType<typeof setupTry>) => void = () => {}) {
+async function begun(
+  script: string,
+  more: { timeoutSeconds?: number } = {},
+  arm: (first: ReturnType<typeof setupTry>) => void = () => {},
+) {
   const name = `setup-${++count}`;
-  const setup = { source: SOURCE, script, ...more };
-  const plain = { timeoutSeconds: 600, filesDigest: null, user: null, env: {}, network: { egress: 'none' as const } };
-  const key = setupKeyOf({ ...plain, cpus: null, memoryMib: null, source: SOURCE, script });
-  const first = setupTry({ project, key }, 1);
+  const setup = { source: SOURCE, script, timeoutSeconds: 600, ...more };
+  const plain = {
+    filesDigest: null,
+    user: null,
+    env: {},
+    network: { egress: 'none' },
+    cpus: null,
+    memoryMib: null,
+  } as const;
+  const createdBy = { apiKeyId: 'test', agentId: null, project };
+  const { key, seed } = await ensureSetup(all().store, createdBy, { ...plain, ...setup }, false);
+  const first = setupTry({ seed }, 1);
   arm(first);
   await functions.deployAs(name, 'cat made', { source: undefined, setup });
   return { name, key, first };

@@ -63,15 +63,17 @@ test('a setup runs once; each run begins with what it has left, as a machine of 
   expect(await deployed('once', NONCE)).toMatchObject({ status: 200, version: 1, setup: { state: 'ready' } });
   const [record] = await all().store.functionSetups.all();
   expect(record).toMatchObject({ tries: 1, state: 'ready' });
-  const { key = '', project = '', snapshotId } = record ?? {};
+  const { key = '', seed = '', project = '', snapshotId } = record ?? {};
   expect(key).toBe(record && setupKeyOf(record.wish));
   expect((await door.call('GET', `/v1/snapshots/${snapshotId}`)).status).toBe(404);
   expect((await door.call('DELETE', `/v1/snapshots/${snapshotId}`)).status).toBe(404);
-  const { sandboxId } = setupTry({ project, key }, 1);
+  const { sandboxId } = setupTry({ seed }, 1);
   expect(await all().store.sandboxes.get(sandboxId)).toMatchObject({ state: 'destroyed', proof: expect.anything() });
   const listed = await (await door.call('GET', `/v1/sandboxes/${sandboxId}/snapshots`)).json();
   expect(listed).toMatchObject({ items: [] });
   await all().keepHistory('setup', '', setupWorkflowIdOf({ project, setupKey: key }));
+  await gone('once');
+  expect(await deployed('once', NONCE)).toMatchObject({ status: 201, setup: { state: 'ready' } }); // anew, by other names
   await gone('once');
 });
 

@@ -32,6 +32,8 @@ export interface SetupRecord {
   project: string;
   /** {@link setupKeyOf} */
   key: string;
+  /** Of which the ids of its tries are made: what is deployed once more after it was removed has others. Random. */
+  seed: string;
   state: SetupState;
   /** Grows with each change: whoever changes it says which it has seen. */
   revision: number;
@@ -78,8 +80,8 @@ export interface SetupTry {
   diskSnapshotId: string;
 }
 
-export function setupTry({ project, key }: Pick<SetupRecord, 'project' | 'key'>, n: number): SetupTry {
-  const bytes = (what: string) => sha256(utf8ToBytes(`setup/${project}/${key}/${n}/${what}`)).slice(0, ID_BYTES);
+export function setupTry({ seed }: Pick<SetupRecord, 'seed'>, n: number): SetupTry {
+  const bytes = (what: string) => sha256(utf8ToBytes(`setup/${seed}/${n}/${what}`)).slice(0, ID_BYTES);
   return {
     n,
     sandboxId: sandboxIdFrom(bytes('sandbox')),

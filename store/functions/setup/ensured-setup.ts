@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { type SetupRecord, type SetupWish, setupKeyOf } from '../../../model/functions/setup/setup.ts';
 import type { OwnedActor } from '../../../model/sandbox/sandbox.ts';
 import type { Snapshots } from '../../snapshots/snapshots.ts';
@@ -69,5 +70,6 @@ const PREPARING = {
 
 function newSetup({ project, key }: SetupId, createdBy: OwnedActor, wish: SetupWish): SetupRecord {
   const at = new Date().toISOString();
-  return { project, key, ...PREPARING, revision: 1, wish, tries: 0, createdBy, createdAt: at, updatedAt: at };
+  const seed = randomBytes(16).toString('hex');
+  return { project, key, seed, ...PREPARING, revision: 1, wish, tries: 0, createdBy, createdAt: at, updatedAt: at };
 }

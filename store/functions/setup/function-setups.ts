@@ -16,7 +16,7 @@ type SetupDocument = SetupRecord & {
   _id: string;
 };
 export type SetupId = Pick<SetupRecord, 'project' | 'key'>;
-type Changes = Partial<Omit<SetupRecord, 'project' | 'key' | 'revision' | 'updatedAt'>>;
+type Changes = Partial<Omit<SetupRecord, 'project' | 'key' | 'seed' | 'revision' | 'updatedAt'>>;
 
 /** What is saved for functions with a setup, one document for each content. */
 export class FunctionSetups {
@@ -29,6 +29,7 @@ export class FunctionSetups {
       _id: NAME,
       project: NAME,
       key: NAME,
+      seed: NAME,
       state: { type: String, required: true, enum: SETUP_STATES },
       revision: NUMBER,
       wish: SEALED,
