@@ -6,7 +6,9 @@ import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
 import { createAttemptActivities } from './function/attempt.ts';
 import { type AcceptAgain, createBulkActivities } from './function/bulk.ts';
+import { createDiffActivities } from './function/diff.ts';
 import { createDispatchActivities } from './function/dispatch.ts';
+import { createKeepActivities } from './function/keep.ts';
 import { type AcceptEvent, createScheduledActivities } from './function/scheduled.ts';
 import { createImageActivities } from './image/image.ts';
 import { createPlaybookActivities } from './playbook/playbook.ts';
@@ -65,6 +67,8 @@ export function createControlActivities(given: ControlDeps) {
     ...createTemplateRecordActivities(deps),
     ...createDispatchActivities(deps),
     ...createAttemptActivities(deps),
+    ...createKeepActivities(deps),
+    ...createDiffActivities(deps),
     ...createScheduledActivities(deps),
     ...createBulkActivities(deps),
     ...createSetupActivities(deps),

@@ -17,7 +17,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
   let [path, isOfCommand] = [['mayfly'], false];
   try {
     const root = createCommands(io);
-    const leaf = await leafOf(root, argv);
+    const leaf = await leafOf(root, withoutAlias(argv));
     const { command, rest } = leaf;
     path = leaf.path;
     isOfCommand = path.length === 2 && ENDS_AS_ITS_COMMAND.has(path[1] ?? '');
@@ -44,6 +44,15 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     reportError(io, shown, { json: options.includes('--json'), exitCode: told, command: path.join(' ') });
     return told;
   }
+}
+
+/** What is done to a run of a function, as `mayfly run` says it; with a program behind `--` that word names a sandbox. */
+const OF_RUN = new Set(['open', 'diff']);
+
+function withoutAlias(argv: string[]): string[] {
+  const [first, word = '', next = '--help'] = argv;
+  const isAlias = first === 'run' && OF_RUN.has(word) && !argv.includes('--');
+  return isAlias && (!next.startsWith('-') || next === '--help') ? ['function', ...argv.slice(1)] : argv;
 }
 
 async function usage(io: Io, path: string[], command: CommandDef): Promise<string> {

@@ -96,6 +96,10 @@ export interface DeployFunction {
   destinations?: { onSuccess?: string; onFailure?: string };
   /** How long a run that has ended can be read. Days. `@default` 30 */
   retentionDays?: number;
+  /** `disk`: of a run that failed or timed out a snapshot is kept, `days` (1 to 30, `@default` 7) long. `@default` none */
+  keep?: { onFailure: 'none' | 'disk'; days?: number };
+  /** What its process changes in the file system is told. `@default` false */
+  diff?: boolean;
 }
 
 /** A function as the API shows it. */
@@ -111,7 +115,11 @@ export interface FunctionVersion extends Omit<VersionRecord, 'project' | 'spec'>
   };
   /** Of its secrets, in the answer to its deployment: those that are not masked in what it prints. */
   warnings?: string[];
-  spec: Omit<FunctionSpec, 'env'> & { envNames: string[] };
+  spec: Omit<FunctionSpec, 'env' | 'keep' | 'diff'> & {
+    envNames: string[];
+    diff: boolean;
+    keep: { onFailure: 'none' | 'disk'; days: number };
+  };
 }
 
 const ALL = '/v1/functions';

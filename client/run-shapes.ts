@@ -1,4 +1,5 @@
 import type { Attempt, RunFailure, RunOutcome, RunRecord, RunState } from '../model/functions/run.ts';
+import type { KeptFailure, RunDiff } from '../model/functions/traces.ts';
 import type { PageOptions } from './http/options.ts';
 import type { PostOptions } from './http/transport.ts';
 
@@ -22,12 +23,18 @@ type Hidden =
   | 'seq'
   | 'retentionDays'
   | 'failure'
-  | 'attempts';
+  | 'attempts'
+  | 'kept'
+  | 'diff';
 
 /** A run as the API shows it. */
 export interface Run extends Omit<RunRecord, Hidden> {
   failure: Failure | null;
   attempts: (Omit<Attempt, 'failure'> & { failure: Failure | null })[];
+  /** Of one that failed, where its function has `keep`. Null: nothing was to be kept, or it is not known yet. */
+  kept: (Omit<KeptFailure, 'failure'> & { failure: Failure | null }) | null;
+  /** What its process changed, where its function has `diff`. Null: nobody wants to know, or it is not known yet. */
+  diff: (Omit<RunDiff, 'failure'> & { failure: Failure | null }) | null;
 }
 
 /** How an event is sent. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FileChangeRecord } from '../model/files/file-change.ts';
 import type { Envelope, ReceiptKey } from '../model/functions/receipt.ts';
 import { bytesOf } from './http/content.ts';
 import { type EventStreamOptions, followEvents } from './http/event-stream.ts';
@@ -91,6 +92,20 @@ export class Runs {
   /** A file that it left. @param path as the run lists it, slashes and all */
   async artifact(id: string, path: string, options: CallOptions = {}): Promise<Uint8Array> {
     return (await this.#content(`${pathOf(id)}/artifacts/${encodeURIComponent(path)}`, options)).bytes;
+  }
+
+  /**
+   * What its process changed in the file system, as lines of JSON: changes, and their counts last.
+   * @throws MayflyApiError run_without_result
+   */
+  async diff(id: string, options: CallOptions = {}): Promise<FileChangeRecord[]> {
+    const lines = new TextDecoder().decode(await this.diffBytes(id, options)).split('\n');
+    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as FileChangeRecord);
+  }
+
+  /** The same byte for byte, as its receipt has the digest of it. */
+  async diffBytes(id: string, options: CallOptions = {}): Promise<Uint8Array> {
+    return (await this.#content(`${pathOf(id)}/diff`, options)).bytes;
   }
 
   /** What its process printed, as far as it is stored now. */

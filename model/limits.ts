@@ -163,6 +163,10 @@ export const LIMITS = {
     globs: { max: 32, maxLength: 256 },
     logBytes: { min: 0, max: 10_485_760, default: 10_485_760 },
     retentionDays: { min: 7, max: 3_650, default: 30 },
+    /** The list of what a process changed. */
+    diffBytes: 10_485_760,
+    /** How long what failed is kept. */
+    keepDays: { min: 1, max: 30, default: 7 },
     /**
      * How long the same CloudEvent is the same run, the same Idempotency-Key, and what is made once of a run: as long as that
      * can be kept.
@@ -223,8 +227,9 @@ export const LIMITS = {
       /** How long what became of a time can be read. */
       timesDays: 30,
     },
-    /** Runs that wait, of one function. */
+    /** Runs of one project that wait, and all of their events. A hook is bounded by the disk alone. */
     queued: 1_000_000,
+    queuedBytes: 68_719_476_736,
   },
   webhooks: {
     /** Of one project. */

@@ -38,7 +38,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     { removeAfter: 1 },
   ],
   schedules: [{ lookAt: 1 }, { project: 1, function: 1 }],
-  scheduleTimes: [{ removeAfter: 1 }],
+  scheduleTimes: [{ removeAfter: 1 }, { untold: 1 }],
   functionVersions: [{ files: 1 }, { setup: 1 }],
   functionSetups: [{ state: 1 }],
   runs: [

@@ -12,8 +12,8 @@ import type { StoredPart } from '../model/snapshots/storage.ts';
 import { PRESENT_TEMPLATE_STATES } from '../model/templates/template.ts';
 import type { ApiKey } from './access/api-keys.ts';
 import type { Store } from './connect.ts';
-import { hasOpenRuns, removeFunction, removeVersion } from './functions/function-removal.ts';
 import type { HookChanges } from './functions/hooks.ts';
+import { hasOpenRuns, removeFunction, removeVersion } from './functions/queue/function-removal.ts';
 import { eventOfRun } from './functions/run-event.ts';
 import type { RunQuery } from './functions/runs.ts';
 import { ensureSetup } from './functions/setup/ensured-setup.ts';
@@ -270,6 +270,8 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       wishCancel: store.runs.wishCancel.bind(store.runs),
       cancelTold: store.runs.cancelTold.bind(store.runs),
       end: store.runs.end.bind(store.runs),
+      /** What of the project waits. */
+      waiting: () => store.runQueue.waiting(project),
       /** Whether one of a function has not ended, or something of it may be left. */
       areOpen: (name: string) => hasOpenRuns(store, { project, name }),
     },

@@ -19,6 +19,7 @@ import { ReceiptWatch, SIGN_EVERY_MS } from './receipts/receipt-watch.ts';
 import { runWorkers } from './running-worker.ts';
 import { LOOK_AT_SCHEDULES_EVERY_MS, ScheduleKeeper } from './schedules/schedule-keeper.ts';
 import { LOOK_AT_SETUPS_EVERY_MS, Setups } from './setups/setups.ts';
+import { KeptFailures, LOOK_AT_KEPT_EVERY_MS } from './upkeep/functions/kept-failures.ts';
 import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
@@ -93,6 +94,11 @@ export async function startControlPart({
   closers.add(
     'runs of the past',
     repeating(() => queues.removePast(), PRUNE_EVERY_MS),
+  );
+  const kept = new KeptFailures(store, new Reconciliation(client), logger);
+  closers.add(
+    'what is kept of failed runs',
+    repeating(() => kept.look(), LOOK_AT_KEPT_EVERY_MS),
   );
   const announcer = new Announcer(store, new Reconciliation(client));
   const later = (error: unknown) => logger.warn({ err: error }, 'webhooks are looked at again in a second');

@@ -12,10 +12,10 @@ import { type ControlDeps, createControlActivities } from '../activities/control
 import type { AcceptEvent } from '../activities/function/scheduled.ts';
 import { Announcer } from '../activities/webhook/announcer.ts';
 import { createDeliveryActivities } from '../activities/webhook/deliver.ts';
+import { acceptEvent, sha256 } from '../api/acceptance/accept-event.ts';
+import { KnownFunctions } from '../api/acceptance/known-functions.ts';
 import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
 import { acceptAgainBy } from '../api/replays/replay-run.ts';
-import { acceptEvent, sha256 } from '../api/runs/accept-event.ts';
-import { KnownFunctions } from '../api/runs/known-functions.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { DeliveryPlan } from '../model/webhooks/delivery-plan.ts';

@@ -334,14 +334,12 @@ function commandOf(spec: FunctionSpec, env: Record<string, string>, isLarge: boo
   };
 }
 
-async function begunOf(
-  { id: runId, tries, cancelledBy }: RunRecord,
-  attempt: Attempt,
-  store: Store,
-): Promise<BegunAttempt> {
+async function begunOf(run: RunRecord, attempt: Attempt, store: Store): Promise<BegunAttempt> {
+  const { id: runId, tries, cancelledBy } = run;
   const { n, sandboxId, commandId, outcome, begunAt } = attempt;
   const [sandbox, command] = await Promise.all([store.sandboxes.get(sandboxId), store.commands.get(commandId)]);
   const isStarted = command !== null && command.state !== 'requested';
+  const spec = await acceptedSpec(store, run);
   return {
     runId,
     n,
@@ -353,6 +351,8 @@ async function begunOf(
     isStarted,
     hasEnded: outcome !== null,
     cancelledBy,
+    ...(spec?.keep && { keeps: true }),
+    ...(spec?.diff && { diffs: true }),
   };
 }
 

@@ -11,6 +11,7 @@ import type { RunRecord } from '../../model/functions/run.ts';
 import { isRunId } from '../../model/ids.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import { cancelRun } from '../../store/functions/run-cancel.ts';
 import { type ProjectStore, storeOf } from '../../store/project-store.ts';
 
 type Of = Pick<BulkRecord, 'version'> & { actor: BulkRecord['createdBy'] };
@@ -38,22 +39,13 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
     throw new MayflyError('bulk_not_found', `There is no bulk action ${bulkId}.`);
   }
 
-  async function cancel({ id, retentionDays }: RunRecord, actor: BulkRecord['createdBy']): Promise<void> {
-    const at = new Date().toISOString();
-    const ended = { outcome: 'cancelled', cancelledBy: actor, endedAt: at, updatedAt: at } as const;
-    if (await store.runs.end(id, ['delayed', 'queued'], ended, retentionDays)) return;
-    if (!(await store.runs.wishCancel(id, { cancelledBy: actor, updatedAt: at }))) return;
-    await reconciliation.cancelRun(id, actor);
-    await store.runs.cancelTold(id);
-  }
-
   /** @returns whether there was something to do @throws MayflyError why it is refused */
   async function act(bulk: BulkRecord, run: RunRecord | null): Promise<boolean> {
     const { action, version, createdBy: actor, project } = bulk;
     if (run?.project !== project || run.function !== bulk.function) return false;
     if (action === 'cancel') {
       if (run.state === 'ended') return false;
-      await cancel(run, actor);
+      await cancelRun(store.runs, run, actor, (...told) => reconciliation.cancelRun(...told));
       return true;
     }
     const own = storeOf(store, { project, isOperator: false });

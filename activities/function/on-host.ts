@@ -1,9 +1,11 @@
 import type { AgentSession } from '../../host/guest/agent-session.ts';
+import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
 import { FILES_FOLDER, GUEST_FOLDER } from '../../model/functions/guest-layout.ts';
 import type { RunFailure, RunRecord, RunResult } from '../../model/functions/run.ts';
+import type { RunDiff } from '../../model/functions/traces.ts';
 import { isRunId, isSandboxId } from '../../model/ids.ts';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
 import { Mask } from '../../model/secrets/mask.ts';
@@ -12,10 +14,12 @@ import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 import { requireSpec } from './accepted-version.ts';
 import { collectedArtifacts, collectedResult } from './collected.ts';
+import { storedDiff } from './diff-on-host.ts';
 import { GuestRequests } from './guest-requests.ts';
 import { storedEvent } from './stored-event.ts';
 
 export interface RunHostDeps {
+  hypervisor: Pick<Hypervisor, 'snapshots'>;
   guests: { agent(sandboxId: string, context: StepContext): Promise<Pick<AgentSession, 'request'>> };
   functions: { store: Pick<Store, 'runs' | 'runContents' | 'functionVersions' | 'functionFiles' | 'attemptSecrets'> };
 }
@@ -41,7 +45,7 @@ export interface Collected {
 }
 
 /** What is done for a run where its sandbox is. What goes in and comes out goes through no payload. */
-export function createRunHostActivities({ guests, functions: { store } }: RunHostDeps) {
+export function createRunHostActivities({ guests, hypervisor: { snapshots }, functions: { store } }: RunHostDeps) {
   async function known({ runId, attemptId }: RunTarget): Promise<{ run: RunRecord; spec: FunctionSpec }> {
     if (!isRunId(runId) || !isSandboxId(attemptId))
       throw new MayflyError('invalid_id', 'That is no run, or no sandbox.');
@@ -94,6 +98,13 @@ export function createRunHostActivities({ guests, functions: { store } }: RunHos
       const wrong = problem ?? fetched.problem;
       const failure = wrong && { code: wrong.code, message: wrong.message };
       return { result, artifactCount: fetched.artifacts.length, failure };
+    },
+
+    /** Compares what its sandbox was before and after its process. @throws MayflyError diff_failed, snapshot_not_found */
+    async diffRun(target: RunTarget): Promise<RunDiff> {
+      const { run, spec } = await known(target);
+      const place = { snapshots, runContents: store.runContents, mask: await maskOf(run, spec, target) };
+      return storedDiff(place, run, target.attemptId);
     },
   };
 }

@@ -12,6 +12,7 @@ import { captureWorkflowIdOf } from '../../model/snapshots/capture.ts';
 import { ephemeralSnapshotWorkflowIdOf, snapshotWorkflowIdOf } from '../../model/snapshots/snapshot.ts';
 import { PRESENT_TEMPLATE_STATES } from '../../model/templates/template.ts';
 import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
+import { tellGone } from '../snapshot/tell-gone.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 const CODE = 'host_forgotten' as const;
@@ -96,7 +97,7 @@ export function createForgettingActivities({ store, reconciliation }: ReconcileD
       }
       for (const { id } of (await store.snapshots.all(['creating', 'ready', 'deleting'])).filter(isThere)) {
         await end(snapshotWorkflowIdOf(id), ephemeralSnapshotWorkflowIdOf(id));
-        await store.snapshots.update(id, { state: 'failed', failure });
+        await tellGone(store, await store.snapshots.update(id, { state: 'failed', failure }));
       }
       for (const capture of (await store.captures.all(['creating', 'ready', 'deleting'])).filter(isThere)) {
         await end(captureWorkflowIdOf(capture));

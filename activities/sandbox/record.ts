@@ -3,7 +3,9 @@ import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { ReconciledOutcome } from '../../model/sagas/reconcile.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { eventOfSandbox } from '../../model/webhooks/event.ts';
 import type { Store } from '../../store/connect.ts';
+import type { Announcer } from '../webhook/announcer.ts';
 
 /**
  * A change of a sandbox's record, and what the audit trail says of it. Both are written, or the activity is retried. Where
@@ -22,7 +24,13 @@ interface ClaimRemembrance extends Pick<Remembrance, 'sandboxId' | 'event'> {
 }
 
 /** The record of a sandbox: what its own workflow, and nobody else, writes of it. */
-export function createRecordActivities({ store }: { store: Store }) {
+export function createRecordActivities({ store, announcer }: { store: Store; announcer: Announcer }) {
+  /** Tells endpoints what state it has come to. Whoever dies before that does this step again. */
+  async function tell(record: SandboxRecord, { state }: Partial<SandboxRecord>, { eventId, at }: AuditEvent) {
+    const event = state === undefined ? null : eventOfSandbox(record, { id: eventId, at });
+    if (event) await announcer.tell(event);
+  }
+
   /** Says in the record why the audit trail can't be continued, if it does not say so yet; or that it can be again. */
   async function withFault(record: SandboxRecord, auditFault: string | null): Promise<SandboxRecord> {
     if (auditFault === (record.auditFault ?? null)) return record;
@@ -54,6 +62,7 @@ export function createRecordActivities({ store }: { store: Store }) {
         count(store, sandboxId, event),
       ]);
       if (isFinal(record.state)) await store.exposedPorts.closeAll(sandboxId);
+      await tell(record, changes, event);
       return withFault(record, fault);
     },
 
@@ -64,8 +73,9 @@ export function createRecordActivities({ store }: { store: Store }) {
     async recordClaim({ sandboxId, project, changes, event }: ClaimRemembrance): Promise<SandboxRecord> {
       const claim = () => store.sandboxes.claim({ id: sandboxId, project }, changes);
       const note = () => store.audit.record(sandboxId, event);
-      if (changes.name) return withFault(await claim(), await note());
-      return withFault(...(await Promise.all([claim(), note()])));
+      const [record, fault] = changes.name ? [await claim(), await note()] : await Promise.all([claim(), note()]);
+      await tell(record, changes, event);
+      return withFault(record, fault);
     },
 
     /** Writes all of a record which the store has lost, or has an earlier one of. */

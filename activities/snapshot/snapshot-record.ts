@@ -2,6 +2,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { Store } from '../../store/connect.ts';
 import type { StorageAdmission } from './storage-admission.ts';
+import { tellGone } from './tell-gone.ts';
 
 export interface SnapshotRemembrance {
   snapshotId: string;
@@ -17,7 +18,9 @@ export function createSnapshotRecordActivities({ store, admission }: { store: St
     },
 
     async rememberSnapshot({ snapshotId, changes }: SnapshotRemembrance): Promise<SnapshotRecord> {
-      return store.snapshots.update(snapshotId, changes);
+      const changed = await store.snapshots.update(snapshotId, changes);
+      await tellGone(store, changed);
+      return changed;
     },
 
     /** @throws MayflyError snapshot_not_found */

@@ -13,14 +13,15 @@ interface Deps {
 
 /**
  * Has a sandbox take a snapshot, once, in an activity. `@default` of its disks alone
- * @param wish the operation's id is the snapshot's, and its name
+ * @param wish the operation's id is the snapshot's, and its name unless it has one
  * @returns it when it is whole
  * @throws MayflyError why it is not
  */
 export async function takenSnapshot(
   { store, reconciliation }: Deps,
   sandboxId: string,
-  wish: Pick<SnapshotOperation, 'operationId' | 'reason' | 'actor'> & Partial<Pick<SnapshotOperation, 'snapshotKind'>>,
+  wish: Pick<SnapshotOperation, 'operationId' | 'reason' | 'keptOf' | 'actor'> &
+    Partial<Pick<SnapshotOperation, 'name' | 'snapshotKind'>>,
 ): Promise<SnapshotRecord> {
   const { operationId: id } = wish;
   if (!(await store.snapshots.get(id))) {

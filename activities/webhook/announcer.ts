@@ -2,7 +2,13 @@ import type { FunctionSpec } from '../../model/functions/function.ts';
 import { isUnsettled, type RunRecord } from '../../model/functions/run.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
-import { eventOfCleanup, eventOfDisabling, eventsOfEnd, type WebhookEvent } from '../../model/webhooks/event.ts';
+import {
+  eventOfCleanup,
+  eventOfDisabling,
+  eventOfMissed,
+  eventsOfEnd,
+  type WebhookEvent,
+} from '../../model/webhooks/event.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import type { UntoldRun } from '../../store/webhooks/untold-runs.ts';
@@ -79,11 +85,18 @@ export class Announcer {
         onError(error);
       }
     };
-    const { untoldRuns, webhookDeliveries } = this.store;
+    const { untoldRuns, scheduleTimes, webhookDeliveries } = this.store;
     const [now, before, next] = [0, -NOT_TOLD_MS, LOOKED_AT_AGAIN_MS].map(inMs) as [string, string, string];
     await eachOf(
       () => untoldRuns.find(before, AT_ONCE),
       (untold) => this.#tell(untold),
+    );
+    await eachOf(
+      () => scheduleTimes.untold(AT_ONCE),
+      async (time) => {
+        await this.tell(eventOfMissed(time));
+        await scheduleTimes.told(time);
+      },
     );
     await this.ofDisabling().catch(onError);
     await eachOf(

@@ -96,7 +96,8 @@ async function specOf(
   if (files) refuseUnlessTar(files);
   if (input.schema !== undefined) await schemas.check(input.schema);
   const destinations = await destinationsOf(deps, request);
-  const { files: _files, source: _source, snapshotId: _snapshot, setup: _setup, network: _network, ...plain } = rest;
+  const { files: _files, source: _source, snapshotId: _snapshot, setup: _setup, network: _network, ...others } = rest;
+  const { keep, diff, ...plain } = others;
   return {
     ...plain,
     source: snapshotId === null && !setup ? source : null,
@@ -118,6 +119,8 @@ async function specOf(
     network: { egress: network.egress },
     cpus: cpus ?? null,
     memoryMib: memoryMib ?? null,
+    ...(diff && { diff: true }),
+    ...(keep?.onFailure === 'disk' && { keep: { onFailure: 'disk', days: keep.days } }),
   };
 }
 

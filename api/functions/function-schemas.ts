@@ -8,6 +8,7 @@ import {
   RETRIED_OUTCOMES,
 } from '../../model/functions/function.ts';
 import { SETUP_STATES } from '../../model/functions/setup/setup.ts';
+import { ON_FAILURE } from '../../model/functions/traces.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { SECRET_FILE } from '../../model/secrets/secret.ts';
 import { SNAPSHOT_KINDS } from '../../model/snapshots/snapshot.ts';
@@ -191,6 +192,20 @@ export const deployFunction = z
           'Webhook endpoints that are told of the end of its runs, whatever types they ask for: `onSuccess` of those that succeeded; `onFailure` of those that did not, were not cancelled and not skipped',
       }),
     retentionDays: whole(limits.retentionDays, 'days').default(limits.retentionDays.default),
+    diff: z.boolean().default(false).openapi({
+      description:
+        'What its process changes in the file system is told: two snapshots are taken for it, and go with its sandbox',
+    }),
+    keep: z
+      .strictObject({
+        onFailure: z.enum(ON_FAILURE),
+        days: whole(limits.keepDays, 'days').default(limits.keepDays.default),
+      })
+      .optional()
+      .openapi({
+        description:
+          '`disk`: of a run that ended as failed or timed-out a snapshot of the disks of its sandbox is kept for so many days',
+      }),
   })
   .refine((wish) => [wish.source, wish.snapshotId, wish.setup].filter((each) => each !== undefined).length === 1, {
     path: ['source'],
@@ -281,6 +296,8 @@ const specAnswer = z.object({
   logBytes: z.int(),
   destinations: z.object({ onSuccess: z.string().nullable(), onFailure: z.string().nullable() }),
   retentionDays: z.int(),
+  keep: z.object({ onFailure: z.enum(ON_FAILURE), days: z.int() }),
+  diff: z.boolean(),
 });
 
 export const versionAnswer = z

@@ -1,6 +1,7 @@
 import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
+import { LIMITS } from '../../model/limits.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { functionAnswer, versionAnswer } from './function-schemas.ts';
 import { setupView } from './function-setup.ts';
@@ -9,18 +10,22 @@ export function functionView({ fullUntil: _room, ...shown }: FunctionRecord): z.
   return shown;
 }
 
+/** Of a function that does not say otherwise: it is not in its spec, so that the digests of those from before stay. */
+const NOTHING_KEPT = { onFailure: 'none', days: LIMITS.functions.keepDays.default } as const;
+
 export async function versionView(
   deps: Pick<RequestDeps, 'store'>,
   version: FunctionVersion,
   { activeVersion }: Pick<FunctionRecord, 'activeVersion'>,
 ): Promise<z.infer<typeof versionAnswer>> {
   const { project: _project, spec: all, ...shown } = version;
-  const { env, ...spec } = all;
+  const { env, keep, diff, ...spec } = all;
   const setup = await setupView(deps, all);
+  const isActive = shown.version === activeVersion;
   return {
     ...shown,
-    isActive: shown.version === activeVersion,
-    spec: { ...spec, envNames: Object.keys(env) },
+    isActive,
+    spec: { ...spec, keep: keep ?? NOTHING_KEPT, diff: diff === true, envNames: Object.keys(env) },
     ...(setup && { setup }),
   };
 }

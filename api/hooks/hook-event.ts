@@ -7,8 +7,8 @@ import { valueAt } from '../../model/functions/json-pointer.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import { onlyHeader, type SignedRequest } from '../../webhooks/signed-request.ts';
 import type { Verdict } from '../../webhooks/verdict.ts';
-import { sha256 } from '../runs/accept-event.ts';
-import { type Received, sameEvent } from '../runs/received.ts';
+import { sha256 } from '../acceptance/accept-event.ts';
+import { type Received, sameEvent } from '../acceptance/received.ts';
 import { githubEvent } from './github-event.ts';
 
 type Verified = Extract<Verdict, { verified: true }>;

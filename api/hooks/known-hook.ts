@@ -5,8 +5,8 @@ import { DEFAULT_PROJECT } from '../../model/project.ts';
 import type { Store } from '../../store/connect.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import { type ProjectStore, storeOf } from '../../store/project-store.ts';
-import type { Acceptance } from '../runs/acceptance.ts';
-import type { KnownFunction } from '../runs/known-functions.ts';
+import type { Acceptance } from '../acceptance/acceptance.ts';
+import type { KnownFunction } from '../acceptance/known-functions.ts';
 
 /** A hook that takes events, as its project sees the store. */
 export interface KnownHook {

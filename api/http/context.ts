@@ -4,6 +4,7 @@ import type { MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Caller } from '../../mcp/call.ts';
+import type { Waiting } from '../../model/functions/run.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Sagas } from '../../sagas/sagas.ts';
@@ -33,6 +34,8 @@ export interface AppDeps {
   mcpServerOf?: (caller: Caller) => McpServer;
   /** How soon what comes to a hook is answered, unless it is large. Milliseconds. `@default` 1 s */
   hookAnswerMs?: number;
+  /** Of what may wait in the queues of one project. `@default` what model/limits.ts says */
+  queueLimits?: Waiting;
   logger: Logger;
 }
 

@@ -5,6 +5,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { BulkRecord } from '../../model/functions/bulk.ts';
 import { bulkIdFrom, ID_BYTES } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { sha256 } from '../acceptance/accept-event.ts';
 import { functionParams } from '../functions/function-schemas.ts';
 import { requireFunction } from '../functions/function-view.ts';
 import { actorOf, requires } from '../http/auth.ts';
@@ -12,7 +13,6 @@ import type { App, Env, RequestDeps } from '../http/context.ts';
 import { REPLAYED } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { json, keyHeaders, noQuery } from '../http/schemas.ts';
-import { sha256 } from '../runs/accept-event.ts';
 import { keysNamed } from '../runs/keys-named.ts';
 import { bulkAnswer, bulkBody, bulkParams } from './bulk-schemas.ts';
 

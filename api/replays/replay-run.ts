@@ -6,10 +6,10 @@ import { readStructured } from '../../model/events/structured-mode.ts';
 import { isDeadLetter, type RunRecord } from '../../model/functions/run.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
+import { type Accepted, type Sameness, sha256 } from '../acceptance/accept-event.ts';
+import type { Acceptance } from '../acceptance/acceptance.ts';
+import type { KnownFunction } from '../acceptance/known-functions.ts';
 import type { RequestDeps } from '../http/context.ts';
-import { type Accepted, type Sameness, sha256 } from '../runs/accept-event.ts';
-import type { Acceptance } from '../runs/acceptance.ts';
-import type { KnownFunction } from '../runs/known-functions.ts';
 import type { VERSIONS } from '../runs/run-schemas.ts';
 
 /** By what events are accepted: {@link Acceptance} of the API, or as much of it. */

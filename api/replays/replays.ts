@@ -1,17 +1,17 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { memberText } from '../../model/events/member-text.ts';
+import type { Accepted } from '../acceptance/accept-event.ts';
+import type { Acceptance } from '../acceptance/acceptance.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import type { App, Env } from '../http/context.ts';
 import { REPLAYED } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { json, keyHeaders, noQuery } from '../http/schemas.ts';
-import type { Accepted } from '../runs/accept-event.ts';
-import type { Acceptance } from '../runs/acceptance.ts';
 import { redriveQuery, replayBody, runAnswer, runParams } from '../runs/run-schemas.ts';
 import { requireRun, runView } from '../runs/run-view.ts';
 import { TAKEN } from '../runs/trigger.ts';
-import { redriven, replayed, samenessOf } from './replay-run.ts';
+import { type Door, redriven, replayed, samenessOf } from './replay-run.ts';
 
 const ONE = '/v1/runs/{id}';
 const tags = ['runs'];
@@ -54,6 +54,11 @@ const redriveOne = createRoute({
 });
 
 export function replayRoutes(app: App, acceptance: Acceptance): void {
+  const door: Door = {
+    target: acceptance.target.bind(acceptance),
+    accept: acceptance.acceptWhileRoom.bind(acceptance),
+  };
+
   function answer(c: Context<Env>, { run, isNew }: Accepted) {
     c.header('Location', `/v1/runs/${run.id}`);
     if (!isNew) c.header(REPLAYED, 'true');
@@ -64,7 +69,7 @@ export function replayRoutes(app: App, acceptance: Acceptance): void {
     const deps = c.get('deps');
     const { version, event } = c.req.valid('json');
     const run = await requireRun(deps, c.req.valid('param').id);
-    const accepted = await replayed(deps, acceptance, run, {
+    const accepted = await replayed(deps, door, run, {
       version,
       event: event && memberText(await c.req.text(), 'event'),
       sameness: samenessOf(c.get('apiKey').id, c.req.valid('header')['idempotency-key']),
@@ -76,7 +81,7 @@ export function replayRoutes(app: App, acceptance: Acceptance): void {
   app.openapi(redriveOne, async (c) => {
     const deps = c.get('deps');
     const run = await requireRun(deps, c.req.valid('param').id);
-    const accepted = await redriven(deps, acceptance, run, { ...c.req.valid('query'), actor: actorOf(c) });
+    const accepted = await redriven(deps, door, run, { ...c.req.valid('query'), actor: actorOf(c) });
     return c.json(answer(c, accepted), accepted.isNew ? 202 : 200);
   });
 }

@@ -36,6 +36,17 @@ export async function answerArtifact(
   return contentOf(c, deps, run.id, `artifact/${n}`, { contentType: 'application/octet-stream', bytes, digest });
 }
 
+/** @throws MayflyError run_not_ended, run_without_result */
+export async function answerRunDiff(c: Context<Env>, deps: RequestDeps, run: RunRecord): Promise<Response> {
+  if (run.state !== 'ended') throw new MayflyError('run_not_ended', `${run.id} is ${run.state}.`);
+  const { bytes = null, digest = null, failure = null } = run.diff ?? {};
+  if (bytes !== null && digest !== null) {
+    return contentOf(c, deps, run.id, 'diff', { contentType: 'application/x-ndjson', bytes, digest });
+  }
+  const why = failure ? `${failure.message} (${failure.code})` : 'its function has no `diff`, or it is being found out';
+  throw new MayflyError('run_without_result', `It is not known what ${run.id} changed: ${why}.`);
+}
+
 /** Piece by piece, so that none of it is held as a whole. */
 function contentOf(
   c: Context<Env>,

@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { RunRecord } from '../../model/functions/run.ts';
+import { sha256 } from '../acceptance/accept-event.ts';
 import { requires } from '../http/auth.ts';
 import type { App, RequestDeps } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
@@ -7,7 +8,6 @@ import { noQuery } from '../http/schemas.ts';
 import { answerEvents, type EventSink } from '../streams/answer-events.ts';
 import { eventData, eventStream } from '../streams/event-stream.ts';
 import type { Streams } from '../streams/streams.ts';
-import { sha256 } from './accept-event.ts';
 import { runAnswer, runParams } from './run-schemas.ts';
 import { requireRun, runView } from './run-view.ts';
 

@@ -134,6 +134,24 @@ export const runAnswer = z
       .object({ name: z.string(), nominalAt: instant })
       .nullable()
       .openapi({ description: 'Which time of which schedule it is of' }),
+    kept: z
+      .object({
+        snapshotId: z.string().nullable(),
+        until: instant.nullable().openapi({ description: 'It is deleted then' }),
+        goneAt: instant.nullable().openapi({ description: 'When it was deleted, then or before' }),
+        failure: failure.nullable().openapi({ description: 'Why there is no snapshot' }),
+      })
+      .nullable()
+      .openapi({ description: 'Of one that failed, the disks of its sandbox, where its function has `keep`' }),
+    diff: z
+      .object({
+        bytes: z.int().nullable(),
+        digest: z.string().nullable().openapi({ description: 'SHA-256 of what GET …/diff answers, hex' }),
+        counts: z.object({ added: z.int(), changed: z.int(), removed: z.int(), renamed: z.int() }).nullable(),
+        failure: failure.nullable().openapi({ description: 'Why it is not known' }),
+      })
+      .nullable()
+      .openapi({ description: 'What its process changed in the file system, where its function has `diff`' }),
     createdBy: actor,
     cancelledBy: actor.nullable(),
     replayOf: z.string().nullable().openapi({ description: 'The run whose event it has; its process is told' }),

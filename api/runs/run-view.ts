@@ -22,9 +22,11 @@ export function runView(run: RunRecord): z.infer<typeof runAnswer> {
     seq: _seq,
     retentionDays: _days,
     schedule = null,
+    kept = null,
+    diff = null,
     ...shown
   } = run;
-  return { ...shown, schedule: schedule && { name: schedule.name, nominalAt: schedule.nominalAt } };
+  return { ...shown, kept, diff, schedule: schedule && { name: schedule.name, nominalAt: schedule.nominalAt } };
 }
 
 /** @throws MayflyError run_not_found */

@@ -4,13 +4,14 @@ import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { auditPage, pageOfChain } from '../audit/audit-page.ts';
 import { answerOutput } from '../commands/command-output.ts';
+import { diffLine } from '../diff/diff-schemas.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type RequestDeps, serialised } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
 import { auditQuery, json, noQuery, pageOf } from '../http/schemas.ts';
 import { cancelled } from './cancel-run.ts';
 import { keysNamed } from './keys-named.ts';
-import { answerArtifact, answerResult } from './result.ts';
+import { answerArtifact, answerResult, answerRunDiff } from './result.ts';
 import { outputQuery, runAnswer, runParams, runsQuery } from './run-schemas.ts';
 import { requireRun, runView } from './run-view.ts';
 
@@ -80,6 +81,23 @@ const artifactOf = createRoute({
   responses: { 200: bytes('The file'), ...problems('run_not_found', 'run_not_ended', 'run_without_result') },
 });
 
+const diffOf = createRoute({
+  method: 'get',
+  path: `${ONE}/diff`,
+  tags,
+  operationId: 'getRunDiff',
+  summary: 'Fetch what the process of a run changed in the file system of its sandbox',
+  middleware: reading,
+  request: { params: runParams, query: noQuery },
+  responses: {
+    200: {
+      description: 'A line for each change, as of two snapshots; the last is `end`, with their counts',
+      content: { 'application/x-ndjson': { schema: diffLine } },
+    },
+    ...problems('run_not_found', 'run_not_ended', 'run_without_result'),
+  },
+});
+
 const outputOf = createRoute({
   method: 'get',
   path: `${ONE}/output`,
@@ -133,6 +151,10 @@ export function runRoutes(app: App): void {
     const { id, path } = c.req.valid('param');
     const deps = c.get('deps');
     return serialised(await answerArtifact(c, deps, await requireRun(deps, id), path));
+  });
+  app.openapi(diffOf, async (c) => {
+    const deps = c.get('deps');
+    return serialised(await answerRunDiff(c, deps, await requireRun(deps, c.req.valid('param').id)));
   });
   app.openapi(outputOf, async (c) => {
     const { attempt, ...range } = c.req.valid('query');

@@ -5,16 +5,16 @@ import { readBatch } from '../../model/events/batch.ts';
 import { contentModeOf } from '../../model/events/content-mode.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { type Accepted, sha256 } from '../acceptance/accept-event.ts';
+import type { Acceptance } from '../acceptance/acceptance.ts';
+import { receivedEvent, sameEvent } from '../acceptance/received.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type Env, serialised } from '../http/context.ts';
 import { REPLAYED } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { json, noQuery } from '../http/schemas.ts';
-import { type Accepted, sha256 } from './accept-event.ts';
-import type { Acceptance } from './acceptance.ts';
 import { endOfRun } from './end-of-run.ts';
-import { receivedEvent, sameEvent } from './received.ts';
 import { answerResult } from './result.ts';
 import { batchAnswer, runAnswer, triggerHeaders, triggerParams, triggerQuery } from './run-schemas.ts';
 import { runView } from './run-view.ts';
@@ -31,6 +31,7 @@ export const TAKEN = [
   'event_invalid',
   'key_invalid',
   'schema_too_slow',
+  'queue_full',
   'too_many_requests',
 ] as const;
 const anyBody = {
@@ -105,7 +106,7 @@ export function triggerRoutes(app: App, acceptance: Acceptance): void {
     const deps = c.get('deps');
     const target = await acceptance.target(deps, name);
     const received = await receivedEvent(c, name, key);
-    const accept = await acceptance.accept(deps, target, { ...received, delaySeconds, actor: actorOf(c) });
+    const accept = await acceptance.acceptWhileRoom(deps, target, { ...received, delaySeconds, actor: actorOf(c) });
     c.header('Location', `/v1/runs/${accept.run.id}`);
     if (!accept.isNew) c.header(REPLAYED, 'true');
     return accept;
@@ -136,7 +137,7 @@ export function triggerRoutes(app: App, acceptance: Acceptance): void {
         const { event } = item;
         try {
           const arrival = { event, sameness: sameEvent(event), digest: sha256(event.json), actor };
-          const { run, isNew } = await acceptance.accept(deps, target, arrival);
+          const { run, isNew } = await acceptance.acceptWhileRoom(deps, target, arrival);
           return { status: isNew ? 202 : 200, runId: run.id, isNew };
         } catch (error) {
           if (error instanceof MayflyError) return refusedItem(error);

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type RunRecord, runIdOf } from '../../model/functions/run.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
-import type { QueueRules } from '../../store/functions/run-queue.ts';
+import type { QueueRules } from '../../store/functions/queue/run-queue.ts';
 import type { StoreKeys } from '../../store/sealed/seal.ts';
 import { startStoreServer } from '../../worker/servers/store-server.ts';
 import { round, Samples } from '../measure/measure.ts';

@@ -7,8 +7,10 @@ import { initCommand } from './init.ts';
 import { listCommand } from './list.ts';
 import { pauseCommand, resumeCommand } from './pause.ts';
 import { cancelCommand } from './run/cancel.ts';
+import { diffCommand } from './run/diff.ts';
 import { invokeCommand } from './run/invoke.ts';
 import { logsCommand } from './run/logs.ts';
+import { openCommand } from './run/open.ts';
 import { redriveCommand } from './run/redrive.ts';
 import { replayCommand } from './run/replay.ts';
 import { resultCommand } from './run/result.ts';
@@ -17,7 +19,7 @@ import { runsCommand } from './run/runs.ts';
 import { triggerCommand } from './run/trigger.ts';
 import { showCommand } from './show.ts';
 
-/** `mayfly function init|deploy|list|show|pause|resume|activate|delete`, and of its runs `invoke|trigger|runs|run|logs|result|replay|redrive|cancel` */
+/** `mayfly function init|deploy|list|show|pause|resume|activate|delete`, and of its runs `invoke|trigger|runs|run|logs|result|diff|open|replay|redrive|cancel` */
 export function functionCommand(io: Io) {
   return defineCommand({
     meta: {
@@ -35,6 +37,8 @@ export function functionCommand(io: Io) {
       run: runCommand(io),
       logs: logsCommand(io),
       result: resultCommand(io),
+      diff: diffCommand(io),
+      open: openCommand(io),
       replay: replayCommand(io),
       redrive: redriveCommand(io),
       cancel: cancelCommand(io),

@@ -82,6 +82,7 @@ async function save(
   const artifact = name.startsWith('artifacts/') ? name.slice('artifacts/'.length) : null;
   if (content !== undefined) return write(Buffer.from(content, 'base64'));
   if (name === 'result') return write((await runs.result(id, { signal })).bytes);
+  if (name === 'diff') return write(await runs.diffBytes(id, { signal }));
   if (name === 'event.json') return write(await runs.event(id, { signal }));
   if (artifact !== null) return write(await runs.artifact(id, artifact, { signal }));
   if (sandboxId !== undefined) return write(canonicalJson((await client.getSandbox(sandboxId, { signal })).proof));

@@ -19,6 +19,7 @@ const WHY = {
   'before-restore': 'what a restore left',
   diff: 'for a comparison, and gone with it',
   setup: 'runs of a function begin with it',
+  'failed-run': 'what a failed run left, for as long as its function says',
 };
 
 function filesOf({ kind, quiesced }: NonNullable<Snapshot['saved']>): string {

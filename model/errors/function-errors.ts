@@ -180,8 +180,9 @@ export const FUNCTION_ERRORS = {
   queue_full: {
     status: 429,
     retryable: true,
-    title: 'As many runs of the function wait as may wait',
-    remedy: 'Send it again later, or raise its concurrency.',
+    title: 'As many runs of the project wait as may wait',
+    remedy:
+      'Send it again later, raise the concurrency of its functions, or cancel what is not wanted with their bulk actions.',
   },
   run_not_found: {
     status: 404,

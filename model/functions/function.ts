@@ -121,6 +121,10 @@ export interface FunctionSpec {
   /** Webhook endpoints that are told of the end of its runs, whatever types they ask for; null: none is. */
   destinations: { onSuccess: string | null; onFailure: string | null };
   retentionDays: number;
+  /** What a run that failed leaves of its sandbox, and for how long. Absent: nothing. */
+  keep?: { onFailure: 'disk'; days: number };
+  /** What its process changed in the file system is told. Absent: it is not. */
+  diff?: true;
 }
 
 /** `paused`: events are accepted, and none is started. `draining`: none is accepted, and it goes when its runs have ended. */

@@ -55,6 +55,10 @@ export interface BegunAttempt {
   hasEnded: boolean;
   /** Who wants the run to end, as it is written down; absent in older histories. */
   cancelledBy?: Actor | null;
+  /** Its function keeps what failed. Absent: it does not. */
+  keeps?: true;
+  /** Its function wants to know what its process changes. Absent: it does not. */
+  diffs?: true;
 }
 
 /** What a run does when its sandbox is gone. `lost`: the store has no record of it any more. */

@@ -5,6 +5,7 @@ import { commandIdFrom, ID_BYTES, runIdFrom, sandboxIdFrom } from '../ids.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { ScheduledFor } from '../schedules/schedule.ts';
 import type { UsedSecret } from '../secrets/secret.ts';
+import type { KeptFailure, RunDiff } from './traces.ts';
 
 /**
  * delayed → queued → preparing → running → collecting → ended
@@ -186,6 +187,10 @@ export interface RunRecord {
   artifacts: RunArtifact[];
   /** Which time of which schedule it is of; null, or absent in older ones: of none. */
   schedule?: ScheduledFor | null;
+  /** Of one that failed, where its function keeps that. Null, or absent in older ones: nothing was to be, or it is not known yet. */
+  kept?: KeptFailure | null;
+  /** What its process changed, where its function has `diff`. Null, or absent in older ones: nobody wants to know, or it is not known yet. */
+  diff?: RunDiff | null;
   cancelledBy: Actor | null;
   createdBy: Actor & { project: string };
   /** The run whose event it has, or had before that was edited; null: its event came by itself. */
@@ -194,6 +199,12 @@ export interface RunRecord {
   redriveOf: string | null;
   /** Of a dead letter: the run in its place, of which there is never another; null: it has none. */
   redrivenAs: string | null;
+}
+
+/** What was accepted and is not admitted yet: how many runs, and how large their events are together. */
+export interface Waiting {
+  runs: number;
+  bytes: number;
 }
 
 /** Of a run whose event came by itself. */

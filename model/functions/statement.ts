@@ -32,12 +32,6 @@ export interface ProofFacts {
   unproved: string | null;
 }
 
-/** Which version of a secret a process was given. Never its value. */
-export interface SecretFacts {
-  name: string;
-  version: number;
-}
-
 /** All that a receipt says. */
 export interface ReceiptFacts {
   run: RunRecord;
@@ -53,7 +47,6 @@ export interface ReceiptFacts {
   proofs: ProofFacts[];
   /** SHA-256 of what it changed, hex; null: that was not asked for. */
   diffDigest: string | null;
-  secrets: SecretFacts[];
   /** Of its chain, up to its last event; null: it has none. */
   auditHead: { entries: number; hash: string } | null;
   /** Id of the installation, a URI. */
@@ -75,7 +68,7 @@ export function statementOf(facts: ReceiptFacts): Statement {
           function: { name, version, digest: { sha256: versionDigest } },
           event: { ...event, sentDigest: { sha256: run.eventDigest } },
         },
-        internalParameters: { project: run.project, secrets: facts.secrets },
+        internalParameters: { project: run.project, secrets: secretsOf(run) },
         resolvedDependencies: dependenciesOf(facts),
       },
       runDetails: {
@@ -91,6 +84,11 @@ export function statementOf(facts: ReceiptFacts): Statement {
       },
     },
   };
+}
+
+/** Which versions each process was given; never a value. */
+function secretsOf({ attempts }: RunRecord) {
+  return attempts.flatMap(({ n, secrets }) => secrets.map(({ name, version }) => ({ name, version, attempt: n })));
 }
 
 function endOf({ outcome, exitCode, signal, failure, cleanup, acceptedAt, admittedAt, attempts }: RunRecord) {

@@ -1,3 +1,4 @@
+import type { KeptOf } from '../functions/traces.ts';
 import type { Size } from '../project-limits.ts';
 import type { AuditEvent } from '../sandbox/audit.ts';
 import type { BootReason } from '../sandbox/boot.ts';
@@ -125,7 +126,9 @@ export interface SnapshotOperation extends OperationBase {
   name: string;
   snapshotKind: SnapshotKind;
   /** `@default` requested */
-  reason?: Extract<SnapshotReason, 'requested' | 'diff' | 'setup'>;
+  reason?: Extract<SnapshotReason, 'requested' | 'diff' | 'failed-run' | 'setup'>;
+  /** `@default` it is no failed run's */
+  keptOf?: KeptOf;
   /** Not begun any more after this, ISO 8601: by then nobody is left who would delete it. `@default` never too late */
   notAfter?: string;
 }

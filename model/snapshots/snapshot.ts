@@ -1,3 +1,4 @@
+import type { KeptOf } from '../functions/traces.ts';
 import type { HostRef } from '../host.ts';
 import type { Size } from '../project-limits.ts';
 import type { Actor, SandboxFailure, SandboxSpec } from '../sandbox/sandbox.ts';
@@ -17,11 +18,11 @@ export const SNAPSHOT_STATES = ['creating', 'ready', 'failed', 'deleting', 'dele
 export type SnapshotState = (typeof SNAPSHOT_STATES)[number];
 
 /**
- * Why a snapshot was taken: somebody asked for it, a restore keeps what it replaces, or the present state is compared
- * with an earlier one. The last is gone as soon as that is done, and lists leave it out. `setup`: runs of a function are forked
- * from it; callers do not see it.
+ * Why a snapshot was taken: somebody asked for it, a restore keeps what it replaces, the present state is compared
+ * with an earlier one, or a run failed whose function keeps that. That of a comparison is gone as soon as that is done, and lists
+ * leave it out. `setup`: runs of a function are forked from it; callers do not see it.
  */
-export const SNAPSHOT_REASONS = ['requested', 'before-restore', 'diff', 'setup'] as const;
+export const SNAPSHOT_REASONS = ['requested', 'before-restore', 'diff', 'failed-run', 'setup'] as const;
 export type SnapshotReason = (typeof SNAPSHOT_REASONS)[number];
 
 /**
@@ -95,6 +96,8 @@ export interface SnapshotRecord extends HostRef {
   failure: SandboxFailure | null;
   /** Why the host still keeps it though it is `deleted`: what refers to it. Null when nothing does. */
   keptFor: string | null;
+  /** Absent: it was taken for another reason than a failed run. */
+  keptOf?: KeptOf;
 }
 
 /** The workflow that deletes one snapshot, and the input of its one execution at a time; its id is {@link snapshotWorkflowIdOf}. */

@@ -6,6 +6,11 @@ export const WEBHOOK_TYPES = [
   'run.cleaned',
   'run.dead-lettered',
   'schedule.missed',
+  'sandbox.running',
+  'sandbox.paused',
+  'sandbox.hibernated',
+  'sandbox.destroyed',
+  'sandbox.failed',
   'endpoint.disabled',
 ] as const;
 export type WebhookType = (typeof WEBHOOK_TYPES)[number];

@@ -1,5 +1,7 @@
 import { isUnsettled, type RunRecord } from '../functions/run.ts';
-import type { EndpointRecord, WebhookFormat, WebhookType } from './endpoint.ts';
+import { isUnclaimed, type SandboxRecord } from '../sandbox/sandbox.ts';
+import type { ScheduleTime } from '../schedules/schedule.ts';
+import { type EndpointRecord, WEBHOOK_TYPES, type WebhookFormat, type WebhookType } from './endpoint.ts';
 
 /** Something that endpoints are told of. */
 export interface WebhookEvent {
@@ -37,6 +39,49 @@ export function eventOfDisabling({ id, project, disabledAt, disabledFor }: Endpo
   const path = `/v1/webhook-endpoints/${id}`;
   const data = { endpointId: id, disabledFor, disabledAt, url: path };
   return { id: `${id}/disabled/${at}`, project, type: 'endpoint.disabled', source: path, subject: id, at, data };
+}
+
+/** A time of a schedule that was not run. */
+export function eventOfMissed({ project, schedule, at, localTime, reason, recordedAt }: ScheduleTime): WebhookEvent {
+  const source = `/schedules/${schedule}`;
+  const url = `/v1${source}/times?state=missed`;
+  return {
+    id: `${project}${source}/${at}/${localTime}/missed`,
+    project,
+    type: 'schedule.missed',
+    source,
+    subject: schedule,
+    at: recordedAt,
+    data: { schedule, at, localTime, reason, url },
+  };
+}
+
+/**
+ * The state that a sandbox has come to. Null: nobody is told of that, or it is no caller's.
+ * @param id of what is written of it @param at ISO 8601
+ */
+export function eventOfSandbox(record: SandboxRecord, { id, at }: { id: string; at: string }): WebhookEvent | null {
+  const type = WEBHOOK_TYPES.find((each) => each === `sandbox.${record.state}`);
+  if (!type || record.builds !== undefined || isUnclaimed(record)) return null;
+  const { id: sandboxId, project, name, state, spec, stopReason, failure, stalledBy, proof } = record;
+  const isProved = proof ? proof.unproved === undefined : null;
+  const data = {
+    sandboxId,
+    name,
+    project,
+    state,
+    source: spec.source,
+    agentId: spec.agentId,
+    stopReason,
+    stalledBy,
+    failure: failure && { code: failure.code },
+    cleanup: isProved === null ? null : isProved ? 'proved' : 'unproved',
+    createdAt: record.createdAt,
+    runningAt: record.runningAt,
+    expiresAt: record.expiresAt,
+    url: `/v1/sandboxes/${sandboxId}`,
+  };
+  return { id: `${sandboxId}/${id}`, project, type, source: '/sandboxes', subject: sandboxId, at, data };
 }
 
 /** The media type of a body. */

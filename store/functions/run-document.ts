@@ -102,6 +102,8 @@ export function runSchema(): Schema<RunDocument> {
     result: SEALED,
     artifacts: SEALED,
     schedule: { type: strictPart({ name: NAME, nominalAt: NAME, workflowId: NAME }), default: null },
+    kept: SEALED,
+    diff: SEALED,
     cancelledBy: { type: actorPart(), default: null },
     createdBy: { type: actorPart(), required: true },
     queued: TEXT,

@@ -12,7 +12,10 @@ type TimeDocument = ScheduleTime & {
   _id: string;
   /** ISO 8601. */
   removeAfter: string;
+  /** Since when nobody was told that it was missed. ISO 8601. */
+  untold?: string;
 };
+
 export interface TimesQuery {
   state?: ScheduleTime['state'] | undefined;
   limit: number;
@@ -41,6 +44,7 @@ export class ScheduleTimes {
       runId: NULLABLE_TEXT,
       recordedAt: NAME,
       removeAfter: TEXT,
+      untold: TEXT,
     });
     this.#model = connection.model<TimeDocument>('ScheduleTime', schema, 'scheduleTimes');
   }
@@ -48,8 +52,10 @@ export class ScheduleTimes {
   /** Writes down what became of one; that it ran holds over all that was thought of it. */
   async put(time: ScheduleTime, removeAfter: string): Promise<void> {
     const _id = keyOf(time);
-    const set = { ...this.#fields.sealed(_id, time), removeAfter };
-    await reaching('record a time', () => this.#model.updateOne({ _id }, { $set: set }, { upsert: true }));
+    const isMissed = time.state === 'missed';
+    const set = { ...this.#fields.sealed(_id, time), removeAfter, ...(isMissed && { untold: time.recordedAt }) };
+    const change = isMissed ? { $set: set } : { $set: set, $unset: { untold: 1 } };
+    await reaching('record a time', () => this.#model.updateOne({ _id }, change, { upsert: true }));
   }
 
   /** Writes down those of which nothing is known yet. */
@@ -57,7 +63,7 @@ export class ScheduleTimes {
     for (let from = 0; from < times.length; from += AT_ONCE) {
       const writes = times.slice(from, from + AT_ONCE).map((time) => {
         const _id = keyOf(time);
-        const $setOnInsert = { ...this.#fields.sealed(_id, time), removeAfter };
+        const $setOnInsert = { ...this.#fields.sealed(_id, time), removeAfter, untold: time.recordedAt };
         return { updateOne: { filter: { _id }, update: { $setOnInsert }, upsert: true } };
       });
       const collection = this.#connection.collection<TimeDocument>('scheduleTimes');
@@ -86,10 +92,24 @@ export class ScheduleTimes {
         .limit(limit)
         .lean<TimeDocument[]>(),
     );
-    return found.map((each) => {
-      const { _id: _key, removeAfter: _until, ...time } = this.#fields.opened(each);
-      return time;
-    });
+    return found.map((each) => this.#time(each));
+  }
+
+  /** Missed ones of which nobody was told, the oldest first. */
+  async untold(limit: number): Promise<ScheduleTime[]> {
+    const found = await reaching('look for times of which nobody was told', () =>
+      this.#model
+        .find({ untold: { $gt: '' } })
+        .sort({ untold: 1 })
+        .limit(limit)
+        .lean<TimeDocument[]>(),
+    );
+    return found.map((each) => this.#time(each));
+  }
+
+  async told(time: ScheduleTime): Promise<void> {
+    const seen = { _id: keyOf(time), untold: time.recordedAt };
+    await reaching('change a time', () => this.#model.updateOne(seen, { $unset: { untold: 1 } }));
   }
 
   /** @returns how many were to be kept no longer */
@@ -103,6 +123,11 @@ export class ScheduleTimes {
   async removeOf(ref: ScheduleRef): Promise<void> {
     const _id = rangeBelow(scheduleKeyOf(ref));
     await reaching('remove the times of a schedule', () => this.#model.deleteMany({ _id }));
+  }
+
+  #time(document: TimeDocument): ScheduleTime {
+    const { _id, removeAfter: _until, untold: _untold, ...time } = this.#fields.opened(document);
+    return time;
   }
 }
 

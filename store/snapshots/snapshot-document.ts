@@ -55,6 +55,7 @@ export function snapshotSchema(): Schema<SnapshotDocument> {
     saved: { type: strictPart(saved), default: null },
     failure: { type: strictPart({ code: NAME, step: TEXT, message: SEALED }), default: null },
     keptFor: NULLABLE_TEXT,
+    keptOf: { type: strictPart({ runId: NAME, until: NAME }), default: undefined },
     expectedBytes: NULLABLE_NUMBER,
   });
 }

@@ -117,6 +117,17 @@ export class Snapshots {
     return found.map((each) => this.#record(each));
   }
 
+  /** Of failed runs, those that are to be kept no longer. @param before ISO 8601 */
+  async past(before: string, limit: number): Promise<SnapshotRecord[]> {
+    const found = await reaching('look for snapshots of failed runs', () =>
+      this.#model
+        .find({ state: 'ready', 'keptOf.until': { $lt: before } })
+        .limit(limit)
+        .lean<SnapshotDocument[]>(),
+    );
+    return found.map((each) => this.#record(each));
+  }
+
   /** Those of a sandbox that nobody has finished. */
   async creating(sandboxId: string): Promise<SnapshotRecord[]> {
     if (!isSandboxId(sandboxId)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');

@@ -116,7 +116,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
       withBody({ name: 'x' }, { source, command: 'true' }, { source: 'never-was', command: 'true' }),
     ),
   ...every(
-    'getRun watchRun getRunResult getRunOutput getRunAudit getRunReceipt getRunEvent cancelRun redriveRun',
+    'getRun watchRun getRunResult getRunDiff getRunOutput getRunAudit getRunReceipt getRunEvent cancelRun redriveRun',
     ({ runs }) => runs.map((id) => one({ id }, { id: NEVER.run })),
   ),
   startBulk: ({ functions }) =>

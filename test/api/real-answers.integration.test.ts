@@ -309,7 +309,7 @@ async function deadLetter(): Promise<void> {
 async function functions(): Promise<void> {
   const name = 'summarise';
   const command = 'echo seen; echo \'{"words":2}\' > $MAYFLY_RESULT; echo one > $MAYFLY_ARTIFACTS/log.txt';
-  const wish = { source: 'golden-debian12', command, timeoutSeconds: 60 };
+  const wish = { source: 'golden-debian12', command, timeoutSeconds: 60, diff: true };
   for (const _again of [1, 2]) await ask('deployFunction', { name }, { body: wish });
   await ask('listFunctions');
   await ask('getFunction', { name });
@@ -334,6 +334,7 @@ async function functions(): Promise<void> {
     (run) => run?.cleanup === 'proved',
   );
   await watch.look();
+  await ask('getRunDiff', { id });
   await ask('getRunReceipt', { id });
   await ask('listReceiptKeys');
   await ask('watchRun', { id });

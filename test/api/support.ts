@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { createApp } from '../../api/app.ts';
 import { openApiDocument } from '../../api/description/openapi.ts';
-import type { App } from '../../api/http/context.ts';
+import type { App, AppDeps } from '../../api/http/context.ts';
 import type { Guests } from '../../api/http/guests.ts';
 import type { Problem } from '../../api/http/problem.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -70,12 +70,12 @@ function parameter(_whole: string, name: string): string {
 }
 
 /** The whole API on a store of its own, with one live host that has the source `golden`. */
-export async function openDoor(guests = noGuests): Promise<Door> {
+export async function openDoor(guests = noGuests, more: Pick<AppDeps, 'queueLimits'> = {}): Promise<Door> {
   const server = await startStoreServer();
   const store = await openStore(server.uri, { auditKey: Buffer.alloc(32, 1) });
   await store.hosts.describe(host('kvm-1'));
   const sagas = new ImmediateSagas(store);
-  const app = createApp({ store, sagas, guests, version: '0.0.0', logger: pino({ level: 'silent' }) });
+  const app = createApp({ store, sagas, guests, version: '0.0.0', logger: pino({ level: 'silent' }), ...more });
   const keyIn = async (project: string, ...scopes: Scope[]) =>
     (await store.apiKeys.create({ name: 'test', project, scopes })).secret;
   const key = Object.assign((...scopes: Scope[]) => keyIn('default', ...scopes), { in: keyIn });

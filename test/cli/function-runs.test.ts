@@ -298,3 +298,49 @@ it('redrives all dead letters of a function, and says how many were refused', as
   ]);
   expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual({ action: 'redrive', version: 'current' });
 });
+
+it('says why there is nothing to open, and what to set', async () => {
+  const kept = { snapshotId: 'snp-0123456789abcdef', until: runRecord().updatedAt, goneAt: null, failure: null };
+  const why = async (run: Run, ...args: string[]) => {
+    answering([run]);
+    const { code, err } = await runLine(server, args.length > 0 ? args : ['run', 'open', RUN_ID]);
+    return { code, err };
+  };
+  expect(await why(failed)).toMatchObject({ code: 1, err: expect.stringContaining('"keep": {"onFailure": "disk"}') });
+  expect(await why(failed, 'function', 'open', RUN_ID)).toMatchObject({ code: 1 });
+  expect((await why(running)).err).toContain('it is running');
+  expect((await why(succeeded)).err).toContain('only what failed or timed out');
+  const notKept = { ...kept, snapshotId: null, failure: { code: 'quota_exceeded', message: 'too much is stored' } };
+  expect((await why({ ...failed, kept: notKept })).err).toContain('too much is stored');
+  expect((await why({ ...failed, kept: { ...kept, goneAt: '2026-01-02T00:00:00.000Z' } })).err).toContain(
+    'deleted at 2026-01-02',
+  );
+  const { code, err } = await why({ ...failed, kept });
+  expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('mayfly fork snp-0123456789abcdef') });
+});
+
+it('takes a sandbox that is called `open` for one', async () => {
+  server.answers((_request, response) => answerJson(response, 404, problem(404, 'sandbox_not_found')));
+  expect((await runLine(server, ['run', 'open', '--', 'ls'])).err).toContain('sandbox');
+});
+
+it('lists what a process changed, and tells what it is where that is not known', async () => {
+  const name = { path: '/root/made\u001b[2J', from: null, what: [], before: null, type: 'file', size: 2, mode: '0644' };
+  const change = { line: 'change', change: 'added', ...name, uid: 0, gid: 0, mtime: '', links: 1, target: null };
+  const end = { line: 'end', added: 1, changed: 0, removed: 0, renamed: 0 };
+  const lines = [change, end].map((each) => `${JSON.stringify(each)}\n`).join('');
+  server.answers((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/x-ndjson' }).end(lines);
+  });
+  const { code, out } = await runLine(server, ['run', 'diff', RUN_ID]);
+  expect({ code, asked: server.seen.map(asked) }).toEqual({ code: 0, asked: [`GET ${ONE}/diff`] });
+  expect(out).toMatch(/^A {2}"\/root\/made/);
+  expect(out).not.toContain('\u001b[2J');
+  expect(out).toContain('1 added, 0 changed, 0 removed, 0 renamed');
+  const counts = { added: 1, changed: 0, removed: 0, renamed: 0 };
+  answering([{ ...failed, diff: { bytes: 1, digest: '', counts, failure: null } }]);
+  expect((await line(['run', RUN_ID])).out).toContain('1 added, 0 changed');
+  const why = { code: 'diff_failed', message: 'it is too much' };
+  answering([{ ...failed, diff: { bytes: null, digest: null, counts: null, failure: why } }]);
+  expect((await line(['run', RUN_ID])).out).toContain('not known: it is too much (diff_failed)');
+});

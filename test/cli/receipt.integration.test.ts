@@ -31,15 +31,15 @@ beforeAll(async () => {
   await watch.look();
   keyFile = join(folder, 'keys.pem');
   await writeFile(keyFile, (await cli('receipt', 'keys')).out);
-  over = await ran(LEAVES);
+  over = await ran(LEAVES, { diff: true });
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const signingKey = () => join(all().config.stateDir, 'control', 'receipt.key');
 const LEAVES = 'echo out; echo err >&2; echo \'{"n":1}\' > $MAYFLY_RESULT; echo a > $MAYFLY_ARTIFACTS/a.txt';
 
-async function ran(command: string): Promise<Run> {
-  const ended = await functions.run(await functions.deploy(command), { n: 1 });
+async function ran(command: string, more: object = {}): Promise<Run> {
+  const ended = await functions.run(await functions.deploy(command, more), { n: 1 });
   await watch.look();
   return ended;
 }
@@ -80,6 +80,7 @@ test('what a run was, what it left, and that nothing of it is left, is signed on
   expect(predicate.runDetails.byproducts.map(({ name }) => name)).toEqual([
     'attempt-1/stdout',
     'attempt-1/stderr',
+    'diff',
     `proofs/${sandboxId}.json`,
   ]);
   expect(predicate.buildDefinition.resolvedDependencies).toContainEqual({
@@ -88,7 +89,7 @@ test('what a run was, what it left, and that nothing of it is left, is signed on
     digest: { sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
   });
   const path = await saved(over, 'whole');
-  expect((await readdir(path, { recursive: true })).length).toBe(10);
+  expect((await readdir(path, { recursive: true })).length).toBe(11);
   expect(await verified(path)).toMatchObject({ code: 0, out: expect.stringContaining('succeeded, cleanup proved') });
   await all().store.runs.free(over.id, { cleanup: 'proved' }); // whoever was killed before it was told says it again
   await watch.look();
@@ -98,6 +99,7 @@ test('what a run was, what it left, and that nothing of it is left, is signed on
 describe('62: one byte is changed', () => {
   const changes: [what: string, file: string][] = [
     ['the result', 'result'],
+    ['what its process changed', 'diff'],
     ['the event', 'event.json'],
     ['a log', 'attempt-1/stderr'],
     ['an artifact', 'artifacts/a.txt'],

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
+import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { MayflyApiError } from '../../client/http/api-error.ts';
 import { PortAddress } from '../../model/ports/port-address.ts';
@@ -52,11 +52,16 @@ async function listening({ client }: Stage, id: string): Promise<string> {
 /** Status and content. What is not there now is asked for again. */
 async function asked(sandboxId: string, port: number, token: string): Promise<string> {
   const headers = { host: addresses.hostOf({ sandboxId, port }), 'x-mayfly-token': token };
-  const asking = request({ port: PORTS.ingress, host: '127.0.0.1', headers, agent: false }).end();
-  const [answer] = (await once(asking, 'response').catch(() => {
+  const { status, said } = await answered(headers).catch(() => {
     throw new MayflyApiError(NOT_YET);
-  })) as [IncomingMessage];
-  const said = await text(answer);
-  if ([502, 503].includes(answer.statusCode ?? 0)) throw new MayflyApiError(NOT_YET);
-  return `${answer.statusCode} ${said}`;
+  });
+  if ([502, 503].includes(status)) throw new MayflyApiError(NOT_YET);
+  return `${status} ${said}`;
+}
+
+/** @throws when nobody answers, and when who answers is killed in the middle of it */
+async function answered(headers: OutgoingHttpHeaders): Promise<{ status: number; said: string }> {
+  const asking = request({ port: PORTS.ingress, host: '127.0.0.1', headers, agent: false }).end();
+  const [answer] = (await once(asking, 'response')) as [IncomingMessage];
+  return { status: answer.statusCode ?? 0, said: await text(answer) };
 }

@@ -275,6 +275,7 @@ export function callsOf(store: Store): Calls {
       creating: () => snapshots.creating(sandboxId(1)),
       all: () => snapshots.all(['ready']),
       kept: () => snapshots.kept(),
+      past: () => snapshots.past('2999-01-01T00:00:00.000Z', 5),
     },
     captures: {
       all: () => captures.all(['ready']),
@@ -533,6 +534,7 @@ export function callsOf(store: Store): Calls {
       holders: () => runQueue.holders(runRecord(2), 0),
       failed: () => runQueue.failed(runId(1)),
       count: () => runQueue.count(aFunction, 5),
+      waiting: () => runQueue.waiting('default'),
     },
     gatheredRuns: {
       group: () => gatheredRuns.group(runRecord(2), 5),
@@ -659,6 +661,8 @@ export function callsOf(store: Store): Calls {
           scheduleTimes.list(schedule, { limit: 5 }),
           scheduleTimes.list(schedule, { limit: 5, state: 'missed', before: `${at}/2026` }),
         ]),
+      untold: () => scheduleTimes.untold(5),
+      told: () => scheduleTimes.told(scheduleTime),
       prune: () => scheduleTimes.prune(at),
       removeOf: () => scheduleTimes.removeOf(schedule),
     },

@@ -165,6 +165,7 @@ export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   lookAtTemplate: 'only looks',
   pushTrust: 'worker/ca.integration',
   lookAtMachine: 'only looks',
+  diffRun: 'workflows/run-diff.integration',
   ownPublicKey: 'only looks',
   storeOwnCertificate: 'only writes what a host may lose',
   silentAmong: 'only looks',

@@ -1,84 +1,151 @@
 // @module-tag full
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHmac, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
+import { readyAttestationTools } from '../../scripts/setup/python/attestation-tools.mjs';
+import { eventually } from '../support/eventually.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../support/served-on-libvirt.ts';
 
 /** A minute on two cores alone; without KVM, beside other work, many. Milliseconds. */
 const LONGEST_MS = 1_200_000;
 const SECRET = "It's a Secret to Everybody";
-const mayfly = useServedOnLibvirt();
+const mayfly = useServedOnLibvirt({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' });
+const run = promisify(execFile);
 
-const file = (path: string, content: string): TarEntry => {
-  return { path, type: 'file', mode: 0o755, bytes: new TextEncoder().encode(content), link: null };
+const file = (path: string, content: string | Uint8Array): TarEntry => {
+  const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
+  return { path, type: 'file', mode: 0o755, bytes, link: null };
 };
 
-/** What a continuous integration would run of a pushed tree; here it comes with the function. */
-const TREE = tarOf([
-  file('check.sh', '#!/bin/sh\n[ "$(cat answer)" = 42 ] && echo ok | tee $MAYFLY_ARTIFACTS/report.txt\n'),
-  file('answer', '42\n'),
-  file(
-    'main.sh',
-    [
-      '#!/bin/sh',
-      'set -e',
-      'cat > /tmp/event',
-      'cmp /tmp/event $MAYFLY_EVENT',
-      'id -un; cat /proc/sys/kernel/random/boot_id',
-      './check.sh',
-      'printf \'{"tested":%s}\' "$(grep -o \'"after":"[^"]*"\' $MAYFLY_EVENT | cut -d: -f2)" > $MAYFLY_RESULT',
-    ].join('\n'),
-  ),
-]);
+/** The pushed tree: the guest has no network, so it comes with the function, and with the `make` of this Debian. */
+const treeWith = (make: Uint8Array) =>
+  tarOf([
+    file('make', make),
+    file('Makefile', 'test:\n\t@[ "$$(cat answer)" = 42 ] && echo ok | tee $(MAYFLY_ARTIFACTS)/report.txt\n'),
+    file('answer', '42\n'),
+    file(
+      'main.sh',
+      [
+        '#!/bin/sh',
+        'set -e',
+        'cat > /tmp/event',
+        'cmp /tmp/event $MAYFLY_EVENT',
+        'id -un; cat /proc/sys/kernel/random/boot_id',
+        './make test',
+        'printf \'{"tested":%s}\' "$(grep -o \'"after":"[^"]*"\' $MAYFLY_EVENT | cut -d: -f2)" > $MAYFLY_RESULT',
+      ].join('\n'),
+    ),
+  ]);
 
-// Promise: a push that GitHub signs is one run in a virtual machine of its own, woken from memory; sent twice, it is the same run; nothing of the machine is left. Costs a minute.
+/** Another program, which is told of events on the loopback, and what it believed. */
+class VerifyingReceiver {
+  readonly lines: string[] = [];
+
+  private constructor(
+    private readonly child: ChildProcess,
+    readonly url: string,
+  ) {}
+
+  static async start(): Promise<VerifyingReceiver> {
+    const script = join(import.meta.dirname, 'verifying-receiver.mjs');
+    const child = spawn(process.execPath, [script], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const output = createInterface({ input: child.stdout });
+    const [port] = (await once(output, 'line')) as [string];
+    const receiver = new VerifyingReceiver(child, `http://127.0.0.1:${port}/`);
+    output.on('line', (line) => void receiver.lines.push(line));
+    return receiver;
+  }
+
+  trust(secret: string): void {
+    this.child.stdin?.write(`${secret}\n`);
+  }
+
+  async stop(): Promise<void> {
+    this.child.kill();
+    await once(this.child, 'exit');
+  }
+}
+
+// Promise: a push that GitHub signs is one run in a virtual machine of its own, woken from memory; sent twice, it is the same run; another program is told, the receipt is verified by libraries of others, and nothing of the machine is left. Costs two minutes.
 test(
-  'a signed push has the pushed tree tested in a virtual machine, once',
+  'a signed push has `make test` run of the pushed tree in a virtual machine, once, and all are told',
   async () => {
     const { client } = mayfly();
-    const snapshotId = await bootedSnapshot(mayfly());
-    const tar = Buffer.from(TREE).toString('base64');
-    await client.functions.deploy('on-push', { snapshotId, argv: ['./main.sh'], files: { tar } });
-    const { MAYFLY_URL: base = '', MAYFLY_API_KEY: key = '' } = mayfly().cliEnv;
-    const asked = { function: 'on-push', scheme: 'github', secrets: [SECRET] };
-    const json = { 'Content-Type': 'application/json' };
-    const bearer = { ...json, Authorization: `Bearer ${key}` };
-    const made = await fetch(`${base}/v1/hooks`, { method: 'POST', headers: bearer, body: JSON.stringify(asked) });
-    const { path } = (await made.json()) as { path: string };
-    const body = JSON.stringify({ after: 'c0ffee', repository: { url: 'https://example.com/repo' } });
-    const headers = {
-      ...json,
-      'X-GitHub-Event': 'push',
-      'X-GitHub-Delivery': randomUUID(),
-      'X-Hub-Signature-256': `sha256=${createHmac('sha256', SECRET).update(body).digest('hex')}`,
-    };
-    const send = async (sent: string) => {
-      const response = await fetch(`${base}${path}`, { method: 'POST', headers, body: sent });
-      return { status: response.status, ...((await response.json()) as { runId?: string }) };
-    };
-    const first = await send(body);
-    expect(first).toMatchObject({ status: 202, runId: expect.stringMatching(/^run-/) });
-    expect(await send(body)).toMatchObject({ status: 200, runId: first.runId });
-    expect(await send(`${body} `)).toMatchObject({ status: 401 });
+    const receiver = await VerifyingReceiver.start();
+    const folder = await mkdtemp(join(tmpdir(), 'mayfly-push-'));
+    try {
+      const endpoint = await client.webhookEndpoints.create({ url: receiver.url, types: ['run.ended', 'run.cleaned'] });
+      receiver.trust(endpoint.secret ?? '');
+      const snapshotId = await bootedSnapshot(mayfly());
+      const tar = Buffer.from(treeWith(await readFile('/usr/bin/make'))).toString('base64');
+      await client.functions.deploy('on-push', { snapshotId, argv: ['./main.sh'], files: { tar } });
+      const { path } = await client.hooks.create({ function: 'on-push', scheme: 'github', secrets: [SECRET] });
+      const { MAYFLY_URL: base = '', MAYFLY_API_KEY: key = '' } = mayfly().cliEnv;
+      const body = JSON.stringify({ after: 'c0ffee', repository: { url: 'https://example.com/repo' } });
+      const headers = {
+        'Content-Type': 'application/json',
+        'X-GitHub-Event': 'push',
+        'X-GitHub-Delivery': randomUUID(),
+        'X-Hub-Signature-256': `sha256=${createHmac('sha256', SECRET).update(body).digest('hex')}`,
+      };
+      const send = async (sent: string) => {
+        const response = await fetch(`${base}${path}`, { method: 'POST', headers, body: sent });
+        return { status: response.status, ...((await response.json()) as { runId?: string }) };
+      };
+      const first = await send(body);
+      expect(first).toMatchObject({ status: 202, runId: expect.stringMatching(/^run-/) });
+      expect(await send(body)).toMatchObject({ status: 200, runId: first.runId });
+      expect(await send(`${body} `)).toMatchObject({ status: 401 });
 
-    const began = performance.now();
-    const run = await client.runs.ended(first.runId ?? '');
-    process.stderr.write(`a run on a virtual machine was over after ${Math.round(performance.now() - began)} ms\n`);
-    const said = await text((await client.runs.output(run.id)).bytes);
-    expect(run, said).toMatchObject({
-      outcome: 'succeeded',
-      cleanup: 'proved',
-      event: { type: 'com.github.push', source: 'https://example.com/repo' },
-      attempts: [{ n: 1, cleanup: 'proved' }],
-      artifacts: [{ path: 'report.txt' }],
-    });
-    expect(Buffer.from((await client.runs.result(run.id)).bytes).toString()).toBe('{"tested":"c0ffee"}');
-    expect(await client.getSandbox(run.attempts[0]?.sandboxId ?? '')).toMatchObject({
-      state: 'destroyed',
-      spec: { snapshotId },
-      proof: { observations: expect.arrayContaining([expect.objectContaining({ layer: 'domain', absent: true })]) },
-    });
+      const began = performance.now();
+      const over = await client.runs.ended(first.runId ?? '');
+      process.stderr.write(`a run on a virtual machine was over after ${Math.round(performance.now() - began)} ms\n`);
+      const said = await text((await client.runs.output(over.id)).bytes);
+      expect(over, said).toMatchObject({
+        outcome: 'succeeded',
+        cleanup: 'proved',
+        event: { type: 'com.github.push', source: 'https://example.com/repo' },
+        attempts: [{ n: 1, cleanup: 'proved' }],
+        artifacts: [{ path: 'report.txt' }],
+      });
+      expect(Buffer.from((await client.runs.result(over.id)).bytes).toString()).toBe('{"tested":"c0ffee"}');
+      const told = await eventually(
+        async () => receiver.lines,
+        (lines) => lines.length >= 2,
+      );
+      expect(told.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+        { type: 'run.ended', data: { runId: over.id, outcome: 'succeeded' } },
+        { type: 'run.cleaned', data: { runId: over.id, cleanup: 'proved' } },
+      ]);
+      expect(await client.getSandbox(over.attempts[0]?.sandboxId ?? '')).toMatchObject({
+        state: 'destroyed',
+        spec: { snapshotId },
+        proof: { observations: expect.arrayContaining([expect.objectContaining({ layer: 'domain', absent: true })]) },
+      });
+
+      const read = (at: string) => fetch(`${base}${at}`, { headers: { Authorization: `Bearer ${key}` } });
+      const receipt = await eventually(
+        () => read(`/v1/runs/${over.id}/receipt`),
+        ({ status }) => status === 200,
+      );
+      await writeFile(join(folder, 'receipt.json'), await receipt.text());
+      const { items } = (await (await read('/v1/receipt-keys')).json()) as { items: { publicKey: string }[] };
+      const verify = join(import.meta.dirname, '../cli/verify-receipt.py');
+      const python = readyAttestationTools() ?? 'python with attestation-tools';
+      const verified = await run(python, [verify, join(folder, 'receipt.json'), items[0]?.publicKey ?? '']);
+      expect(verified.stdout).toBe('verified 2 subjects\n');
+    } finally {
+      await receiver.stop();
+      await rm(folder, { recursive: true, force: true });
+    }
   },
   LONGEST_MS,
 );

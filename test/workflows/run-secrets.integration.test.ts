@@ -5,9 +5,12 @@ import { join } from 'node:path';
 import type { LoadedDataConverter, Payload } from '@temporalio/common';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { FILES_FOLDER } from '../../model/functions/guest-layout.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
 import { runWorkflowIdOf } from '../../model/functions/run-saga.ts';
+import { statementOf } from '../../model/functions/statement.ts';
 import { commandWorkflowIdOf } from '../../model/sandbox/command.ts';
 import { formsOf } from '../../model/secrets/secret-forms.ts';
+import { receiptFacts } from '../../worker/receipts/receipt-facts.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestFunctions } from '../support/functions.ts';
@@ -81,6 +84,12 @@ test('a secret that is put between two attempts is given to the second (case 54)
   const run = await functions.over({ id });
   expect(run.attempts.map(({ secrets }) => secrets)).toEqual([[{ name, version: 1 }], [{ name, version: 2 }]]);
   expect(await functions.output(id)).toBe('2-eulav-dnoces');
+  const record = await all().store.runs.get(id);
+  const statement = statementOf(await receiptFacts(all().store, record as RunRecord, 'urn:test'));
+  expect(statement.predicate.buildDefinition.internalParameters['secrets']).toEqual([
+    { name, version: 1, attempt: 1 },
+    { name, version: 2, attempt: 2 },
+  ]);
   expect(await told(name)).toMatchObject({ version: 2, uses: [{ version: 2 }, { version: 1 }] });
 });
 

@@ -85,6 +85,20 @@ test('an event comes in, a result goes out, and nothing is left', async () => {
   await all().keepHistory('dispatcher', '', dispatcherWorkflowIdOf({ project: 'default', name }));
 });
 
+test('of what failed the disks are kept, and a fork has what its process wrote', async ({ operations }) => {
+  const keep = { onFailure: 'disk', days: 2 };
+  const run = await functions.run(await functions.deploy('echo evidence > ~/evidence; exit 3', { keep }));
+  const { snapshotId, until } = run.kept ?? {};
+  expect(run).toMatchObject({ outcome: 'failed', cleanup: 'proved', kept: { goneAt: null, failure: null } });
+  expect(Date.parse(until ?? '') - Date.parse(run.endedAt ?? '')).toBeCloseTo(2 * 86_400_000, -5);
+  const wait = { Prefer: 'wait=60' };
+  const { id } = (await (await door.call('POST', '/v1/sandboxes', { snapshotId }, wait)).json()) as Run;
+  expect(await operations.sh(id, 'cat ~/evidence')).toBe('evidence\n');
+  for (const path of [`/v1/sandboxes/${id}`, `/v1/snapshots/${snapshotId}`]) {
+    expect((await door.call('DELETE', path, undefined, wait)).status).toBe(200);
+  }
+});
+
 describe.concurrent('what a process leaves', () => {
   const cases: [title: string, command: string, more: object, expected: object][] = [
     ['no result (case 12)', 'true', {}, { outcome: 'succeeded', result: null }],

@@ -146,6 +146,57 @@ alone(
   },
 );
 
+test('what state a sandbox has come to is told, but of none that a run is made in', async () => {
+  const types = ['sandbox.running', 'sandbox.destroyed'];
+  await webhooks.create(receiver.at('/sandboxes'), { types });
+  await functions.run(await functions.deploy('true'));
+  const wait = { Prefer: 'wait=60' };
+  const created = await door.call('POST', '/v1/sandboxes', { source: 'golden-debian12' }, wait);
+  const { id } = (await created.json()) as { id: string };
+  await door.call('DELETE', `/v1/sandboxes/${id}`, undefined, wait);
+  await receiver.until('/sandboxes', 2);
+  const bodies = receiver.to('/sandboxes').map(({ body }) => json(body));
+  expect(bodies).toMatchObject([
+    { type: 'sandbox.running', data: { sandboxId: id, state: 'running', cleanup: null, url: `/v1/sandboxes/${id}` } },
+    { type: 'sandbox.destroyed', data: { sandboxId: id, stopReason: 'deleted', cleanup: 'proved' } },
+  ]);
+});
+
+test('a time of a schedule that was not run is told, once', async () => {
+  const { store } = all();
+  await webhooks.create(receiver.at('/missed'), { types: ['schedule.missed'] });
+  const at = '2026-03-01T09:00:00.000Z';
+  const time = { project: 'default', schedule: 'nightly', at, localTime: '2026-03-01T10:00:00' } as const;
+  const became = {
+    state: 'missed',
+    reason: 'overlap',
+    detail: null,
+    runId: null,
+    recordedAt: new Date().toISOString(),
+  } as const;
+  const missed = { ...time, ...became };
+  await store.scheduleTimes.putMissed([missed], '2999-01-01T00:00:00.000Z');
+  await lookAtWebhooks(all());
+  await receiver.until('/missed', 1);
+  expect(await store.scheduleTimes.untold(5)).toEqual([]);
+  await store.scheduleTimes.put(missed, '2999-01-01T00:00:00.000Z'); // by whoever knows of it as well
+  await lookAtWebhooks(all());
+  expect(await store.scheduleTimes.untold(5)).toEqual([]);
+  expect(receiver.to('/missed').map(({ body }) => json(body))).toEqual([
+    {
+      type: 'schedule.missed',
+      timestamp: missed.recordedAt,
+      data: {
+        schedule: 'nightly',
+        at,
+        localTime: time.localTime,
+        reason: 'overlap',
+        url: '/v1/schedules/nightly/times?state=missed',
+      },
+    },
+  ]);
+});
+
 test('410 ends it at once, and what comes later is there to be recovered', async () => {
   const endpoint = await webhooks.create(receiver.at('/gone', answers(410)));
   const others = await webhooks.create(receiver.at('/others'), { types: ['endpoint.disabled'] });

@@ -28,8 +28,7 @@ export async function receiptFacts(store: Store, run: RunRecord, builder: string
     disks: spec ? await disksOf(store, spec, sandboxes.at(-1)) : {},
     logs: await logsOf(store, run),
     proofs: sandboxes.flatMap(proofOf),
-    diffDigest: null,
-    secrets: [],
+    diffDigest: run.diff?.digest ?? null,
     auditHead: await auditHeadOf(store, run.id),
     builder,
   };

@@ -4,7 +4,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { type RunRecord, runIdOf, UNDER_WAY } from '../../model/functions/run.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
-import { hasOpenRuns, removeFunction } from '../../store/functions/function-removal.ts';
+import { hasOpenRuns, removeFunction } from '../../store/functions/queue/function-removal.ts';
 import { gatheringPrefix, isGathering } from '../../store/functions/run-place.ts';
 import { BatchEnds } from './gathering/batch-ends.ts';
 import { GatheredEvents } from './gathering/gathered-events.ts';

@@ -1,5 +1,4 @@
 import { CancellationScope, getExternalWorkflowHandle, isCancellation } from '@temporalio/workflow';
-import type { SaidAttempt } from '../../activities/function/known-attempt.ts';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
 import type { RunFailure, RunRecord } from '../../model/functions/run.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
@@ -11,6 +10,8 @@ import { failureOf } from '../saga/failure.ts';
 import { runTaskCommand } from '../source/task-command.ts';
 import { taskSteps } from '../source/task-life.ts';
 import { TaskSandbox } from '../source/task-sandbox.ts';
+import { saidOf } from './attempt-said.ts';
+import type { Diffing } from './diff.ts';
 import type { RunLife } from './run-life.ts';
 
 /** Gigabytes, out of an emulated guest. */
@@ -67,10 +68,15 @@ async function sandboxOf(life: RunLife, { runId, sandboxId, begunAt, isPresent }
  *
  * A cancel undoes it until its process is started, and then has that ended; what has ended is fetched all the same.
  */
-export async function attempt(life: RunLife, begun: BegunAttempt, machine: TaskSandbox): Promise<Ended> {
+export async function attempt(
+  life: RunLife,
+  begun: BegunAttempt,
+  machine: TaskSandbox,
+  diffing: Diffing,
+): Promise<Ended> {
   let hasStarted = begun.isStarted;
   try {
-    const prepare = () => prepared(life, begun, machine);
+    const prepare = () => prepared(life, begun, machine, diffing);
     const command = await (hasStarted ? CancellationScope.nonCancellable(prepare) : life.undoable(prepare));
     if (!command) return neverBegan(null);
     hasStarted = true;
@@ -90,12 +96,20 @@ export function neverBegan(failure: RunFailure | null): Ended {
 
 const NOTHING = { exitCode: null, signal: null, startedAt: null, failure: null };
 
-async function prepared(life: RunLife, begun: BegunAttempt, machine: TaskSandbox): Promise<CommandInput | null> {
+async function prepared(
+  life: RunLife,
+  begun: BegunAttempt,
+  machine: TaskSandbox,
+  diffing: Diffing,
+): Promise<CommandInput | null> {
   const { runId, isStarted } = begun;
   await life.step('startSandbox', () => machine.start());
   const host = await control.attemptHost({ runId });
   const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: runId });
-  if (!isStarted) await step.placeRunFiles(targetOf(life, begun));
+  if (!isStarted) {
+    await step.placeRunFiles(targetOf(life, begun));
+    await diffing.before();
+  }
   return life.step('beginCommand', () => control.beginRunCommand({ runId }));
 }
 
@@ -144,11 +158,6 @@ async function whileItLives<T>(life: RunLife, { sandboxId }: BegunAttempt, run: 
       await life.recordChange({ waitingFor: message });
     }
   }
-}
-
-/** What the store is told of an attempt: one that was set back knows it from here. */
-export function saidOf({ runId, n, sandboxId, commandId, begunAt, tries }: BegunAttempt): SaidAttempt {
-  return { runId, n, sandboxId, commandId, begunAt, ...(tries !== undefined && { tries }) };
 }
 
 function targetOf({ generation }: RunLife, { runId, sandboxId: attemptId }: BegunAttempt) {

@@ -17,14 +17,17 @@ import { RUN_OVER } from '../../model/schedules/schedule-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { outcomeAttribute } from '../saga/messages.ts';
 import type { TaskSandbox } from '../source/task-sandbox.ts';
-import { attempt, attemptSandbox, type Ended, neverBegan, saidOf } from './attempt.ts';
+import { attempt, attemptSandbox, type Ended, neverBegan } from './attempt.ts';
+import { saidOf } from './attempt-said.ts';
+import { Diffing } from './diff.ts';
+import { keeping } from './keep.ts';
 import { RunLife } from './run-life.ts';
 
 /**
  * One run, from its admission until nothing of it is left:
  *
  *   attempt (attempt.ts) → how it ended is in the store → its sandbox is destroyed, and that is proved → its slots are free
- *                                                                                      └→ another attempt, its slots kept
+ *                                                   └→ kept (keep.ts), where its function says so  └→ another attempt, its slots kept
  *
  * What comes after an attempt is reached from everywhere, whoever cancels. A run that finds no room goes back to its queue.
  * One whose workflow was lost is begun again, and goes on where its record says that it was. One whose record was lost, with a
@@ -50,11 +53,17 @@ export async function run(input: RunInput): Promise<void> {
 async function attempted(life: RunLife, begun: BegunAttempt): Promise<NextOfRun> {
   const { hasEnded } = begun;
   const made = await attemptSandbox(life, begun);
+  const diffing = new Diffing(life, begun);
   if (!hasEnded) {
-    const ended: Ended = made.machine ? await attempt(life, begun, made.machine) : neverBegan(made.refusal);
+    const ended: Ended = made.machine ? await attempt(life, begun, made.machine, diffing) : neverBegan(made.refusal);
     await controlUntilDone.endAttempt({ ...saidOf(begun), ...ended, event: life.event('run.ended') });
   }
-  if (made.machine) await destroyed(life, made.machine);
+  const { machine } = made;
+  if (machine) {
+    await diffing.after();
+    await keeping(begun, () => destroyed(life, machine));
+    await diffing.release();
+  }
   return life.retryUntilDone('leaveAttempt', () =>
     controlUntilDone.leaveAttempt({ ...saidOf(begun), event: life.event('run.cleaned') }),
   );

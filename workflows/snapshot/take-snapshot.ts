@@ -1,4 +1,5 @@
 import { isCancellation } from '@temporalio/workflow';
+import type { KeptOf } from '../../model/functions/traces.ts';
 import type { HostRef } from '../../model/host.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotKind, SnapshotReason, SnapshotRecord, VerifiedSnapshot } from '../../model/snapshots/snapshot.ts';
@@ -15,6 +16,8 @@ export interface SnapshotWish {
   name: string;
   kind: SnapshotKind;
   reason: SnapshotReason;
+  /** `@default` it is no failed run's */
+  keptOf?: KeptOf;
   actor: Actor;
 }
 
@@ -62,7 +65,7 @@ async function save(life: Life, host: OperationSteps, { id, kind }: SnapshotWish
 function creating(
   life: Life,
   { hostId, installationId = null }: HostRef,
-  { id, name, kind, reason, actor }: SnapshotWish,
+  { id, name, kind, reason, keptOf, actor }: SnapshotWish,
 ): SnapshotRecord {
   return {
     id,
@@ -84,5 +87,6 @@ function creating(
     saved: null,
     failure: null,
     keptFor: null,
+    ...(keptOf && { keptOf }),
   };
 }

@@ -42,6 +42,20 @@ export function cleanupOf({ cleanup }: Run): string {
   return CLEANUP[cleanup];
 }
 
+/** What is kept of its sandbox; null: it is not said that something is. */
+export function keptOf({ kept }: Run): string | null {
+  if (!kept) return null;
+  if (kept.snapshotId === null) return `nothing: ${kept.failure?.message ?? ''} (${kept.failure?.code ?? ''})`;
+  return kept.goneAt === null ? `${kept.snapshotId} until ${kept.until}` : `nothing: deleted at ${kept.goneAt}`;
+}
+
+function changedBy({ diff }: Run): string | null {
+  if (!diff) return null;
+  if (!diff.counts) return `not known: ${diff.failure?.message ?? ''} (${diff.failure?.code ?? ''})`;
+  const { added, changed, removed, renamed } = diff.counts;
+  return `${added} added, ${changed} changed, ${removed} removed, ${renamed} renamed`;
+}
+
 /** All about a run, as a person reads it. */
 export function runLines(io: Io, run: Run): string[] {
   const { event, exitCode, signal, failure, result, cancelledBy, dueAt } = run;
@@ -61,6 +75,8 @@ export function runLines(io: Io, run: Run): string[] {
     ['started', run.startedAt],
     ['ended', run.endedAt],
     ['result', result && `${result.contentType}, ${size(result.bytes)}${result.partial ? ', partial' : ''}`],
+    ['kept', keptOf(run)],
+    ['changed', changedBy(run)],
     ['cancelled', cancelledBy && `by ${cancelledBy.apiKeyId}`],
   ];
   return [

@@ -1,14 +1,14 @@
-import type { FunctionVersion } from '../../model/functions/function.ts';
-import { setupKeyOf, setupWishOf } from '../../model/functions/setup/setup.ts';
-import type { Schedules } from '../schedules/schedules.ts';
-import type { FunctionFiles } from './function-files.ts';
-import type { FunctionVersions } from './function-versions.ts';
-import type { FunctionRef, Functions } from './functions.ts';
-import type { Hooks } from './hooks.ts';
+import type { FunctionVersion } from '../../../model/functions/function.ts';
+import { setupKeyOf, setupWishOf } from '../../../model/functions/setup/setup.ts';
+import type { Schedules } from '../../schedules/schedules.ts';
+import type { FunctionFiles } from '../function-files.ts';
+import type { FunctionVersions } from '../function-versions.ts';
+import type { FunctionRef, Functions } from '../functions.ts';
+import type { Hooks } from '../hooks.ts';
+import type { Runs } from '../runs.ts';
+import { releaseSetup } from '../setup/ensured-setup.ts';
+import type { FunctionSetups } from '../setup/function-setups.ts';
 import type { RunQueue } from './run-queue.ts';
-import type { Runs } from './runs.ts';
-import { releaseSetup } from './setup/ensured-setup.ts';
-import type { FunctionSetups } from './setup/function-setups.ts';
 
 interface VersionStores {
   functionVersions: FunctionVersions;

@@ -1,11 +1,11 @@
 import type { Model } from 'mongoose';
-import type { ThrottleRule } from '../../model/functions/function.ts';
-import type { RunRecord } from '../../model/functions/run.ts';
-import { nextTicket } from '../../model/functions/throttle.ts';
-import { rangeBelow } from '../mongo/below.ts';
-import { reaching } from '../mongo/failure.ts';
-import type { QueueFields, RunDocument } from './run-document.ts';
-import { hashOf, prefixOf } from './run-place.ts';
+import type { ThrottleRule } from '../../../model/functions/function.ts';
+import type { RunRecord } from '../../../model/functions/run.ts';
+import { nextTicket } from '../../../model/functions/throttle.ts';
+import { rangeBelow } from '../../mongo/below.ts';
+import { reaching } from '../../mongo/failure.ts';
+import type { QueueFields, RunDocument } from '../run-document.ts';
+import { hashOf, prefixOf } from '../run-place.ts';
 
 export type Ticket = Required<Pick<QueueFields, 'ticket' | 'ticketAt' | 'ticketUntil'>>;
 

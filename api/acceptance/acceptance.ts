@@ -3,6 +3,7 @@ import type { RequestDeps } from '../http/context.ts';
 import { type Accepted, type Arrival, acceptEvent } from './accept-event.ts';
 import { DispatcherBell } from './dispatcher-bell.ts';
 import { type KnownFunction, KnownFunctions } from './known-functions.ts';
+import { QueueRoom } from './queue-room.ts';
 
 type Stores = Pick<RequestDeps, 'store'>;
 
@@ -10,12 +11,14 @@ type Stores = Pick<RequestDeps, 'store'>;
 export class Acceptance {
   readonly #known = new KnownFunctions();
   readonly #bell: DispatcherBell;
+  readonly #room: QueueRoom;
 
   constructor(
-    { sagas, logger }: Pick<RequestDeps, 'sagas' | 'logger'>,
+    { sagas, logger, queueLimits }: Pick<RequestDeps, 'sagas' | 'logger' | 'queueLimits'>,
     private readonly schemas: InputSchemas,
   ) {
     this.#bell = new DispatcherBell(sagas, logger);
+    this.#room = new QueueRoom(queueLimits);
   }
 
   /** The function that an event is for. @throws MayflyError function_not_found, function_draining */
@@ -23,9 +26,16 @@ export class Acceptance {
     return this.#known.get(stores, name);
   }
 
+  /** As {@link accept}, as far as the queues of the project have room. @throws MayflyError queue_full, too */
+  async acceptWhileRoom(stores: Stores, target: KnownFunction, arrival: Arrival): Promise<Accepted> {
+    const isFull = await this.#room.isFull(target.record.project, () => stores.store.runs.waiting());
+    return this.accept(stores, target, { ...arrival, isFull });
+  }
+
   /** As {@link acceptEvent}; the dispatcher is told, and nobody waits for that. */
   async accept({ store }: Stores, target: KnownFunction, arrival: Arrival): Promise<Accepted> {
     const accepted = await acceptEvent(store, this.schemas, target, arrival);
+    if (accepted.isNew) this.#room.add(target.record.project, accepted.run.eventBytes);
     const isToBegin = accepted.run.state === 'queued' && target.record.state !== 'paused';
     if (isToBegin) this.#bell.ring(target.record);
     return accepted;

@@ -1,14 +1,14 @@
 import type { Connection, Model } from 'mongoose';
-import type { FunctionSpec } from '../../model/functions/function.ts';
-import type { RunRecord } from '../../model/functions/run.ts';
-import type { Holder } from '../../model/functions/superseding.ts';
-import { rangeBelow } from '../mongo/below.ts';
-import { reaching } from '../mongo/failure.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
-import type { Sealing } from '../sealed/sealing.ts';
-import type { FunctionRef } from './functions.ts';
-import { type QueueFields, type RunDocument, recordOf } from './run-document.ts';
-import { NO_KEY, placeOf, prefixOf } from './run-place.ts';
+import type { FunctionSpec } from '../../../model/functions/function.ts';
+import type { RunRecord, RunState, Waiting } from '../../../model/functions/run.ts';
+import type { Holder } from '../../../model/functions/superseding.ts';
+import { rangeBelow } from '../../mongo/below.ts';
+import { reaching } from '../../mongo/failure.ts';
+import type { SealedFields } from '../../sealed/sealed-fields.ts';
+import type { Sealing } from '../../sealed/sealing.ts';
+import type { FunctionRef } from '../functions.ts';
+import { type QueueFields, type RunDocument, recordOf } from '../run-document.ts';
+import { NO_KEY, placeOf, prefixOf } from '../run-place.ts';
 import { type Full, RunSlots } from './run-slots.ts';
 import { RunTickets, type TooSoon } from './run-tickets.ts';
 
@@ -152,6 +152,17 @@ export class RunQueue {
         .lean<QueueFields>(),
     );
     return found?.failedAdmissions ?? 0;
+  }
+
+  /** What of a project waits. It reads all of it. */
+  async waiting(project: string): Promise<Waiting> {
+    const [found] = await reaching('count what waits', () =>
+      this.#model.aggregate<Waiting>([
+        { $match: { project, state: { $in: ['delayed', 'queued'] satisfies RunState[] } } },
+        { $group: { _id: null, runs: { $sum: 1 }, bytes: { $sum: '$eventBytes' } } },
+      ]),
+    );
+    return { runs: found?.runs ?? 0, bytes: found?.bytes ?? 0 };
   }
 
   /** How many of a function are queued, up to so many. */

@@ -1,11 +1,11 @@
 import type { Model } from 'mongoose';
-import type { ConcurrencyRule } from '../../model/functions/function.ts';
-import { type RunRecord, UNDER_WAY } from '../../model/functions/run.ts';
-import type { Holder } from '../../model/functions/superseding.ts';
-import { rangeBelow } from '../mongo/below.ts';
-import { reaching } from '../mongo/failure.ts';
-import type { QueueFields, RunDocument } from './run-document.ts';
-import { hashOf, prefixOf } from './run-place.ts';
+import type { ConcurrencyRule } from '../../../model/functions/function.ts';
+import { type RunRecord, UNDER_WAY } from '../../../model/functions/run.ts';
+import type { Holder } from '../../../model/functions/superseding.ts';
+import { rangeBelow } from '../../mongo/below.ts';
+import { reaching } from '../../mongo/failure.ts';
+import type { QueueFields, RunDocument } from '../run-document.ts';
+import { hashOf, prefixOf } from '../run-place.ts';
 
 /** What is taken of each rule by who is admitted. */
 export type Slots = Pick<QueueFields, 'slot0' | 'slot1'>;

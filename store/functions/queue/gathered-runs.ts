@@ -1,11 +1,11 @@
 import type { Connection, Model } from 'mongoose';
-import type { GatheredEvent, RunRecord } from '../../model/functions/run.ts';
-import { rangeBelow } from '../mongo/below.ts';
-import { reaching } from '../mongo/failure.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
-import type { Sealing } from '../sealed/sealing.ts';
-import { type RunDocument, recordOf } from './run-document.ts';
-import { gatheringPrefix, placeOf } from './run-place.ts';
+import type { GatheredEvent, RunRecord } from '../../../model/functions/run.ts';
+import { rangeBelow } from '../../mongo/below.ts';
+import { reaching } from '../../mongo/failure.ts';
+import type { SealedFields } from '../../sealed/sealed-fields.ts';
+import type { Sealing } from '../../sealed/sealing.ts';
+import { type RunDocument, recordOf } from '../run-document.ts';
+import { gatheringPrefix, placeOf } from '../run-place.ts';
 
 /** Nothing has become of it yet. */
 const FREE = { state: 'delayed', batch: null } as const;

@@ -26,6 +26,8 @@ export interface Arrival {
   delaySeconds?: number | undefined;
   /** `@default` of no schedule */
   schedule?: ScheduledFor | undefined;
+  /** As many wait as may: only what has come before is taken. `@default` false */
+  isFull?: boolean;
   /** Whose event it is, when it did not come by itself. */
   origin?: Pick<RunRecord, 'replayOf' | 'redriveOf'>;
   actor: OwnedActor;
@@ -65,7 +67,7 @@ const NOTHING_YET = {
 /**
  * Stores an event as a run, under an id that is made of what makes two events the same; so of many at once, in whatever
  * processes, one is stored, and all are told of that.
- * @throws MayflyError event_conflict, idempotency_key_reused, event_too_large, event_invalid, schema_too_slow, key_invalid
+ * @throws MayflyError event_conflict, idempotency_key_reused, event_too_large, event_invalid, schema_too_slow, key_invalid, queue_full
  */
 export async function acceptEvent(
   { runs, runContents, gatheredRuns }: Pick<ProjectStore, 'runs' | 'runContents' | 'gatheredRuns'>,
@@ -84,12 +86,14 @@ export async function acceptEvent(
   await refuseUnlessFits(schemas, version, event);
   const keys = queueKeysOf(version.spec, event);
   const dedupe = sha256(JSON.stringify([project, name, sameness.by, sameness.text ?? randomBytes(16).toString('hex')]));
+  const isFull = arrival.isFull ?? false;
   const isInline = event.json.length <= LIMITS.functions.inlineEventBytes;
   for (let epoch = 0; ; ) {
     const id = runIdOf(dedupe, epoch);
-    const present = isInline ? null : await runs.get(id);
+    const present = isInline && !isFull ? null : await runs.get(id);
     const run = present ?? runOf(id, { record, version }, arrival, { ...keys, dedupe, epoch });
     if (!present) {
+      if (isFull) throw queueFull(project);
       if (!isInline) await runContents.put(id, `event/${digest}`, event.json);
       if (await runs.accept(run, isInline ? event.json : null)) {
         if (run.waitingFor === 'batch') await gatheredRuns.wakeIfFull(run, version.spec.batch?.maxSize ?? 1);
@@ -104,6 +108,11 @@ export async function acceptEvent(
     }
     epoch += 1;
   }
+}
+
+function queueFull(project: string): MayflyError {
+  const why = `As many runs of ${project} wait as may, or their events are as large together.`;
+  return new MayflyError('queue_full', why, { retryAfterSeconds: 10 });
 }
 
 function conflictOf({ by }: Sameness, { id }: RunRecord): MayflyError {

@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
+import { MayflyError } from '../../model/errors.ts';
+import { lastAttempt, type RunFailure, type RunRecord } from '../../model/functions/run.ts';
+import {
+  isForEver,
+  isToBeKept,
+  KEEP_TRIES,
+  type KeptFailure,
+  keptSnapshotId,
+  keptUntil,
+} from '../../model/functions/traces.ts';
+import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import { rethrow } from '../../sagas/temporal/failure.ts';
+import type { Store } from '../../store/connect.ts';
+import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
+import { tellGone } from '../snapshot/tell-gone.ts';
+import { acceptedSpec } from './accepted-version.ts';
+import type { SaidAttempt } from './known-attempt.ts';
+
+interface Deps {
+  store: Store;
+  reconciliation: Reconciliation;
+}
+
+export interface KeepSettled extends SaidAttempt {
+  /** Why it was given up, if it was. */
+  failure: RunFailure | null;
+}
+
+/** From one try to the next, the n-th n times as long. Milliseconds. */
+const PAUSE_MS = 1_000;
+
+/** Of a run that failed, the disks of its sandbox, as a snapshot of its project's. */
+export function createKeepActivities({ store, reconciliation }: Deps) {
+  /** The run with its attempt, where something is to be kept of it. */
+  async function toBeKept({ runId, sandboxId }: SaidAttempt) {
+    const run = await store.runs.get(runId);
+    const attempt = run && lastAttempt(run);
+    if (!run || attempt?.sandboxId !== sandboxId || !isToBeKept(run)) return null;
+    const keep = (await acceptedSpec(store, run))?.keep;
+    return keep ? { run, attempt, keep } : null;
+  }
+
+  async function snapshotsOf(sandboxId: string): Promise<SnapshotRecord[]> {
+    const tries = Array.from({ length: KEEP_TRIES }, (_, n) => keptSnapshotId(sandboxId, n + 1));
+    const found = await Promise.all(tries.map((id) => store.snapshots.get(id)));
+    return found.filter((each) => each !== null);
+  }
+
+  async function tried(run: RunRecord, sandboxId: string, until: string): Promise<RunFailure | null> {
+    const { id: runId, createdBy: actor } = run;
+    for (let nth = 1; ; nth++) {
+      const operationId = keptSnapshotId(sandboxId, nth);
+      const wish = { operationId, name: runId, reason: 'failed-run', keptOf: { runId, until }, actor } as const;
+      try {
+        await takenSnapshot({ store, reconciliation }, sandboxId, wish);
+        return null;
+      } catch (error) {
+        Context.current().cancellationSignal.throwIfAborted();
+        const { code, message } = refusalIn(error);
+        if (nth === KEEP_TRIES || isForEver(code)) return { code, message };
+        await sleep(nth * PAUSE_MS, undefined, { signal: Context.current().cancellationSignal });
+      }
+    }
+  }
+
+  return {
+    /**
+     * Takes a snapshot of the sandbox of an attempt that has failed, once, if nothing comes after it.
+     * @returns why there is none; null: there is, or none is wanted
+     */
+    async keepAttempt(said: SaidAttempt): Promise<RunFailure | null> {
+      const known = await toBeKept(said);
+      if (!known) return null;
+      const { run, attempt, keep } = known;
+      if ((await snapshotsOf(attempt.sandboxId)).some(isWhole)) return null;
+      return tried(run, attempt.sandboxId, keptUntil(attempt.endedAt ?? run.updatedAt, keep.days));
+    },
+
+    /** Writes down what was kept, when its sandbox is gone and nothing more can be. */
+    async settleKept({ failure, ...said }: KeepSettled): Promise<void> {
+      const known = await toBeKept(said);
+      if (!known || known.run.kept) return;
+      const { run, attempt } = known;
+      const snapshots = await snapshotsOf(attempt.sandboxId);
+      const whole = snapshots.find(isWhole);
+      const kept = whole ? keptAs(whole) : notKept(failure ?? snapshots.at(-1)?.failure ?? GONE);
+      await store.runs.change(run.id, ['ended'], { kept, updatedAt: new Date().toISOString() });
+      const now = whole && (await store.snapshots.get(whole.id));
+      if (now) await tellGone(store, now); // whoever deleted it meanwhile found nothing to tell
+    },
+  };
+}
+
+/** @throws what is no answer of the sandbox */
+function refusalIn(error: unknown): MayflyError {
+  if (error instanceof MayflyError && error.code !== 'store_unavailable') return error;
+  try {
+    rethrow(error);
+  } catch (cause) {
+    if (cause instanceof MayflyError && cause.code !== 'store_unavailable') return cause;
+  }
+  throw error;
+}
+
+const GONE: RunFailure = { code: 'sandbox_ended', message: 'its sandbox had ended' };
+
+/** It was saved, whatever became of it since. */
+function isWhole({ saved }: SnapshotRecord): boolean {
+  return saved !== null;
+}
+
+function keptAs({ id: snapshotId, keptOf }: SnapshotRecord): KeptFailure {
+  return { snapshotId, until: keptOf?.until ?? null, goneAt: null, failure: null };
+}
+
+function notKept({ code, message }: RunFailure): KeptFailure {
+  return { snapshotId: null, until: null, goneAt: null, failure: { code, message } };
+}

@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import { type ArgsDef, defineCommand } from 'citty';
+import type { MayflyClient } from '../../../client/mayfly-client.ts';
+import type { Run } from '../../../client/run-shapes.ts';
+import { isFinal, type SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import { follow, StepPrinter } from '../../sandbox/follow.ts';
+import { logIn } from '../../ssh/ssh.ts';
+import { checkArguments } from '../../terminal/arguments.ts';
+import { CliError, usageError } from '../../terminal/cli-error.ts';
+import { connect } from '../../terminal/connection.ts';
+import { EXIT } from '../../terminal/exit-codes.ts';
+import type { Io } from '../../terminal/io.ts';
+import { printable } from '../../terminal/printable.ts';
+import { RUN, runId } from './names.ts';
+
+const ARGS = {
+  ...RUN,
+  keep: {
+    type: 'boolean',
+    description: 'Let the sandbox live for its hour, and not only as long as the shell',
+    default: false,
+  },
+} as const satisfies ArgsDef;
+
+/** Of the sandbox, whatever becomes of this process. */
+const TTL_SECONDS = 3_600;
+/** After a Ctrl-C, for what must be asked all the same. Milliseconds. */
+const ASK_AGAIN_MS = 10_000;
+/** For the proof that nothing of it is left. Seconds. */
+const GONE_WITHIN_SECONDS = 60;
+
+/** `mayfly run open`: a shell in a sandbox of its own, made of what a failed run left. */
+export function openCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'open', description: 'A shell in what a failed run left: mayfly run open run-…' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const id = runId(args.id);
+      const client = connect(io);
+      const snapshotId = keptIn(await client.runs.get(id, { signal: io.signal }));
+      if (!io.isTerminal || !process.stdin.isTTY) {
+        throw usageError(
+          'there is no terminal for a shell',
+          `mayfly fork ${snapshotId} --ttl 1h, then mayfly run sbx-… -- program arguments`,
+        );
+      }
+      return opened(io, client, snapshotId, args.keep);
+    },
+  });
+}
+
+async function opened(io: Io, client: MayflyClient, snapshotId: string, isKept: boolean): Promise<number> {
+  const { id } = await begun(io, client, snapshotId);
+  let hasShell = false;
+  try {
+    await running(io, client, id);
+    hasShell = true;
+    io.note(isKept ? `${id} ends in an hour, or with: mayfly sandbox destroy ${id}` : `${id} goes with this shell`);
+    return await logIn(io, client, id);
+  } finally {
+    if (!(isKept && hasShell)) await destroyed(io, client, id);
+  }
+}
+
+/** @throws CliError which says why nothing is there, and what to set */
+function keptIn({ id, function: name, state, outcome, kept }: Run): string {
+  if (kept?.snapshotId != null && kept.goneAt === null) return kept.snapshotId;
+  const fail = (why: string, remedy: string) => new CliError(EXIT.failed, `Nothing is kept of ${id}`, why, remedy);
+  const wait = `See \`mayfly function run ${id}\`.`;
+  if (state !== 'ended') return raise(fail(`it is ${state}`, `Wait until it has ended. ${wait}`));
+  if (kept?.goneAt != null)
+    return raise(fail(`what was kept was deleted at ${kept.goneAt}`, `Replay it: \`mayfly function replay ${id}\`.`));
+  if (kept?.failure) return raise(fail(printable(`its snapshot could not be taken: ${kept.failure.message}`), wait));
+  if (outcome === 'failed' || outcome === 'timed-out' || outcome === 'unknown') {
+    const field = '"keep": {"onFailure": "disk"}';
+    return raise(
+      fail(`${name} does not keep what failed`, `Set ${field} in its mayfly.json, deploy it, and replay the run.`),
+    );
+  }
+  return raise(fail(`it is ${outcome}: only what failed or timed out is kept`, wait));
+}
+
+function raise(error: CliError): never {
+  throw error;
+}
+
+/** Has it begun. A Ctrl-C meanwhile may come too late for that: then it is asked for by its key, and destroyed. */
+async function begun(io: Io, client: MayflyClient, snapshotId: string): Promise<SandboxRecord> {
+  const options = { waitSeconds: 0, idempotencyKey: randomUUID() };
+  const request = { snapshotId, ttlSeconds: TTL_SECONDS, metadata: { purpose: 'what a failed run left' } };
+  io.endsItself = true; // what is being made must go, however often Ctrl-C comes
+  try {
+    return await client.createSandbox(request, { ...options, signal: io.signal });
+  } catch (error) {
+    if (!io.signal.aborted) throw error;
+    const signal = AbortSignal.timeout(ASK_AGAIN_MS);
+    const made = await client.createSandbox(request, { ...options, signal }).catch((cause: unknown) => {
+      const remedy = 'See `mayfly sandbox list`: what there is ends by itself in an hour.';
+      throw new CliError(EXIT.interrupted, 'Interrupted', 'the API did not say whether it makes one', remedy, {
+        cause,
+      });
+    });
+    await destroyed(io, client, made.id);
+    throw interrupted(made.id);
+  } finally {
+    io.endsItself = false;
+  }
+}
+
+/** @throws CliError: it does not run, or Ctrl-C came first */
+async function running(io: Io, client: MayflyClient, id: string): Promise<void> {
+  io.endsItself = true;
+  try {
+    const first = await client.getSandbox(id, { signal: io.signal });
+    const isOver = ({ state }: SandboxRecord) => state === 'running' || isFinal(state);
+    const { state, failure } = await follow(client, first, isOver, new StepPrinter(io), io.signal);
+    if (state === 'running') return;
+    const why = failure ? `${failure.message} (${failure.code})` : `it is ${state}`;
+    throw new CliError(EXIT.failed, `${id} does not run`, printable(why), `See \`mayfly sandbox get ${id}\`.`);
+  } catch (error) {
+    throw io.signal.aborted ? interrupted(id) : error;
+  } finally {
+    io.endNoteForNow();
+    io.endsItself = false;
+  }
+}
+
+async function destroyed(io: Io, client: MayflyClient, id: string): Promise<void> {
+  const isPatient = !io.signal.aborted;
+  const signal = isPatient ? io.signal : AbortSignal.timeout(ASK_AGAIN_MS);
+  io.endsItself = true;
+  try {
+    const { state } = await client.destroySandbox(id, { waitSeconds: isPatient ? GONE_WITHIN_SECONDS : 0, signal });
+    io.note(isFinal(state) ? `${id} is gone` : `${id} is being destroyed`);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    io.note(printable(`${id} may live for an hour still: ${why}; end it with: mayfly sandbox destroy ${id}`));
+  } finally {
+    io.endsItself = false;
+  }
+}
+
+function interrupted(id: string): CliError {
+  return new CliError(EXIT.interrupted, 'Interrupted', `${id} is destroyed`, 'Run it again when you like.');
+}

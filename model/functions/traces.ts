@@ -1,0 +1,82 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { utf8ToBytes } from '@noble/hashes/utils.js';
+import type { ErrorCode } from '../errors.ts';
+import type { FileChangeCounts } from '../files/file-change.ts';
+import { ID_BYTES, snapshotIdFrom } from '../ids.ts';
+import type { RunFailure, RunOutcome, RunRecord } from './run.ts';
+
+/** What a failed run leaves, unless its function says that nothing is kept. */
+export const ON_FAILURE = ['none', 'disk'] as const;
+export type OnFailure = (typeof ON_FAILURE)[number];
+
+/** What is kept of the sandbox of a run that failed: a snapshot of its disks, or why there is none. */
+export interface KeptFailure {
+  /** Null: it could not be taken, and `failure` says why. */
+  snapshotId: string | null;
+  /** It is deleted then. ISO 8601. */
+  until: string | null;
+  /** When it was, then or before. ISO 8601; null: it is there. */
+  goneAt: string | null;
+  failure: RunFailure | null;
+}
+
+/** Of which failed run a snapshot was kept, and until when. */
+export interface KeptOf {
+  runId: string;
+  /** ISO 8601. */
+  until: string;
+}
+
+/** Snapshots that are tried for one after another. */
+export const KEEP_TRIES = 3;
+const DAY_MS = 86_400_000;
+
+/** Of them something may be learned from the sandbox; of `unknown` only where that still runs. */
+const KEPT_OUTCOMES: readonly RunOutcome[] = ['failed', 'timed-out', 'unknown'];
+
+/** Why another try would come to nothing else. */
+const FOR_EVER: ReadonlySet<ErrorCode> = new Set([
+  'host_disk_full',
+  'quota_exceeded',
+  'sandbox_ended',
+  'sandbox_not_running',
+  'snapshot_unsupported',
+] as const);
+
+/** Whether the sandbox of a run's last attempt is to be kept: nothing comes after it, and its process has failed. */
+export function isToBeKept({ state, outcome, startedAt }: Pick<RunRecord, 'state' | 'outcome' | 'startedAt'>): boolean {
+  return state === 'ended' && startedAt !== null && outcome !== null && KEPT_OUTCOMES.includes(outcome);
+}
+
+/** Made before the snapshot is: whoever goes on finds what there is. @param nth of {@link KEEP_TRIES}, from 1 */
+export function keptSnapshotId(sandboxId: string, nth: number): string {
+  return snapshotIdFrom(sha256(utf8ToBytes(`${sandboxId}/kept/${nth}`)).slice(0, ID_BYTES));
+}
+
+/** @param endedAt of the attempt, so that it is the same whoever asks. ISO 8601 */
+export function keptUntil(endedAt: string, days: number): string {
+  return new Date(Date.parse(endedAt) + days * DAY_MS).toISOString();
+}
+
+export function isForEver(code: ErrorCode): boolean {
+  return FOR_EVER.has(code);
+}
+
+/** What a process changed in the file system of its sandbox; the changes themselves are kept apart. */
+export interface RunDiff {
+  /** Of the changes, a JSON text a line; null: there are none, and `failure` says why. */
+  bytes: number | null;
+  /** SHA-256 of the same, hex. */
+  digest: string | null;
+  counts: FileChangeCounts | null;
+  failure: RunFailure | null;
+}
+
+/** The two states that are compared: when its process was about to be started, and when it had ended. */
+export const DIFF_SIDES = ['before', 'after'] as const;
+export type DiffSide = (typeof DIFF_SIDES)[number];
+
+/** Made before the snapshot is: whoever goes on finds what there is. */
+export function diffSnapshotId(sandboxId: string, side: DiffSide): string {
+  return snapshotIdFrom(sha256(utf8ToBytes(`${sandboxId}/diff/${side}`)).slice(0, ID_BYTES));
+}

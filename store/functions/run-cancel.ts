@@ -1,0 +1,22 @@
+import type { RunRecord } from '../../model/functions/run.ts';
+import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { Runs } from './runs.ts';
+
+/**
+ * Has a run end. One that waits ends at once; of one that is under way the wish is written down before its workflow is told,
+ * so that it holds also when that is lost. One that has ended is as it ended.
+ * @param tell its workflow
+ */
+export async function cancelRun(
+  runs: Pick<Runs, 'end' | 'wishCancel' | 'cancelTold'>,
+  { id, retentionDays }: Pick<RunRecord, 'id' | 'retentionDays'>,
+  actor: OwnedActor,
+  tell: (runId: string, actor: OwnedActor) => Promise<void>,
+): Promise<void> {
+  const at = new Date().toISOString();
+  const ended = { outcome: 'cancelled', cancelledBy: actor, endedAt: at, updatedAt: at } as const;
+  if (await runs.end(id, ['delayed', 'queued'], ended, retentionDays)) return;
+  if (!(await runs.wishCancel(id, { cancelledBy: actor, updatedAt: at }))) return;
+  await tell(id, actor);
+  await runs.cancelTold(id);
+}

@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Door, jsonOf, noGuests, openDoor, problemOf } from '../support.ts';
+
+let door: Door;
+beforeAll(async () => {
+  door = await openDoor(noGuests, { queueLimits: { runs: 3, bytes: 2_000 } });
+});
+afterAll(() => door?.close());
+
+const deploy = async (name: string) => {
+  expect((await door.call('PUT', `/v1/functions/${name}`, { source: 'golden', command: 'cat' })).status).toBe(201);
+  await door.call('POST', `/v1/functions/${name}/pause`);
+};
+const post = (name: string, body: unknown, headers: Record<string, string> = {}, query = '') =>
+  door.call('POST', `/v1/functions/${name}/runs${query}`, body, headers);
+
+it('as many runs of a project wait as may, those that are delayed among them; what came before is still answered', async () => {
+  await deploy('first');
+  await deploy('second');
+  const known = { 'Idempotency-Key': 'known' };
+  const { id } = await jsonOf<{ id: string }>(post('first', { n: 1 }, known));
+  expect((await post('first', { n: 2 }, {}, '?delaySeconds=3600')).status).toBe(202);
+  expect((await post('second', { n: 3 })).status).toBe(202);
+  const refused = await post('second', { n: 4 });
+  expect([refused.status, (await problemOf(refused)).code]).toEqual([429, 'queue_full']);
+  expect(refused.headers.get('Retry-After')).toBe('10');
+  const again = await post('first', { n: 1 }, known);
+  expect([again.status, (await jsonOf<{ id: string }>(again)).id]).toEqual([202, id]);
+  const other = await post('first', { n: 5 }, known);
+  expect((await problemOf(other)).code).toBe('idempotency_key_reused');
+});
+
+it('their events are counted by their bytes', async () => {
+  await door.store.projects.create('large', { sources: ['golden'] });
+  const secret = await door.key.in('large', 'sandboxes:write', 'sandboxes:read');
+  const call = (method: string, path: string, body?: unknown) => door.call(method, path, body, {}, secret);
+  expect((await call('PUT', '/v1/functions/first', { source: 'golden', command: 'cat' })).status).toBe(201);
+  await call('POST', '/v1/functions/first/pause');
+  expect((await call('POST', '/v1/functions/first/runs', JSON.stringify('x'.repeat(2_000)))).status).toBe(202);
+  expect((await problemOf(await call('POST', '/v1/functions/first/runs', {}))).code).toBe('queue_full');
+});

@@ -1,0 +1,32 @@
+// @ts-check
+/**
+ * Another program that is told of events: it believes what the published verifier of Standard Webhooks believes.
+ *
+ *     node verifying-receiver.mjs    (first line of standard input: whsec_…, once the first line of output has said the port)
+ *
+ * Each request is a line of output: what was verified, or `refused`.
+ *
+ * @module
+ */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
+
+const secret = once(createInterface({ input: process.stdin }), 'line').then(([line]) => String(line));
+const server = createServer(async (request, response) => {
+  const body = await text(request);
+  try {
+    const verified = new Webhook(await secret).verify(body, /** @type {Record<string, string>} */ (request.headers));
+    process.stdout.write(`${JSON.stringify(verified)}\n`);
+    response.writeHead(204).end();
+  } catch {
+    process.stdout.write('refused\n');
+    response.writeHead(401).end();
+  }
+});
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address();
+  process.stdout.write(`${typeof address === 'object' ? address?.port : ''}\n`);
+});
