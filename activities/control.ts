@@ -27,6 +27,8 @@ import { createTaskReconcileActivities } from './reconcile/tasks.ts';
 import { createEventActivities } from './sandbox/event.ts';
 import { createPlacementActivities } from './sandbox/placement.ts';
 import { createRecordActivities } from './sandbox/record.ts';
+import { createSetupActivities } from './setup/setup.ts';
+import { createSetupEndActivities } from './setup/setup-end.ts';
 import { createSnapshotRecordActivities } from './snapshot/snapshot-record.ts';
 import { StorageAdmission } from './snapshot/storage-admission.ts';
 import { createBakedSourceActivities } from './source/baked-source.ts';
@@ -71,6 +73,8 @@ export function createControlActivities(given: ControlDeps) {
     ...createScheduledActivities(deps),
     ...createBulkActivities(deps),
     ...createWaitpointActivities(deps),
+    ...createSetupActivities(deps),
+    ...createSetupEndActivities(deps),
     ...createImageActivities(deps),
     ...createPlaybookActivities(deps),
     ...createSandboxReconcileActivities(deps),

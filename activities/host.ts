@@ -18,6 +18,7 @@ import { createMachineActivities } from './sandbox/machine.ts';
 import { createProofActivities, type ProofDeps } from './sandbox/proof.ts';
 import { createReservationActivities } from './sandbox/reservation.ts';
 import { createSshActivities, type SshDeps } from './sandbox/ssh.ts';
+import { createSetupHostActivities, type SetupHostDeps } from './setup/setup-on-host.ts';
 import { createSnapshotActivities } from './snapshot/snapshot.ts';
 import type { StorageRoom } from './snapshot/storage-room.ts';
 import { createBakingActivities } from './source/baking.ts';
@@ -36,7 +37,7 @@ export interface HostDeps extends SourceDeps, TrustDeps, SshDeps, ProofDeps {
   commandRuns: CommandRuns;
   playbooks: PlaybookDeps['playbooks'];
   images: CarryDeps['images'];
-  functions: RunHostDeps['functions'] & WaitpointHostDeps['functions'];
+  functions: (RunHostDeps & WaitpointHostDeps & SetupHostDeps)['functions'];
 }
 
 /** Every activity of one host's queue. */
@@ -67,6 +68,7 @@ export function createHostActivities(deps: HostDeps) {
     ...createPlaybookHostActivities(deps),
     ...createRunHostActivities(deps),
     ...createWaitpointHostActivities(deps),
+    ...createSetupHostActivities(deps),
   };
 }
 

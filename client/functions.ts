@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { BulkRecord } from '../model/functions/bulk.ts';
 import type {
   Batching,
@@ -6,19 +7,26 @@ import type {
   FunctionRecord,
   FunctionSpec,
   RetryPolicy,
+  SetupSpec,
   ThrottleRule,
   FunctionVersion as VersionRecord,
 } from '../model/functions/function.ts';
 import type { RunOutcome, RunState } from '../model/functions/run.ts';
+import type { SetupRecord } from '../model/functions/setup/setup.ts';
 import { bytesOf } from './http/content.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 
-/** What to deploy: one of `source` and `snapshotId`, and one of `command` and `argv`. */
+/** What to deploy: one of `source`, `snapshotId` and `setup`, and one of `command` and `argv`. */
 export interface DeployFunction {
   /** A source: what a fresh sandbox of each run is made of. */
   source?: string;
   /** In its place: a snapshot. */
   snapshotId?: string;
+  /**
+   * In its place: a sandbox of `source` in which `script` has succeeded is saved, once for its content, and each run is a fork of
+   * that. `timeoutSeconds`: of the script. `@default` 600
+   */
+  setup?: Omit<SetupSpec, 'timeoutSeconds'> & { timeoutSeconds?: number };
   /** Its process begins among these files: a tar archive in base64, of at most 16 MiB. `@default` none */
   files?: { tar: string };
   /** Run by the user's login shell exactly as written. */
@@ -101,6 +109,10 @@ export type DeployedFunction = Omit<FunctionRecord, 'fullUntil'>;
 export interface FunctionVersion extends Omit<VersionRecord, 'project' | 'spec'> {
   /** Events are accepted for it. */
   isActive: boolean;
+  /** How far its setup is. Absent: it has none. `log`: the end of what its script printed, where it failed. */
+  setup?: Pick<SetupRecord, 'state' | 'snapshotKind' | 'log' | 'waitingFor'> & {
+    failure: { code: string; message: string } | null;
+  };
   /** Of its secrets, in the answer to its deployment: those that are not masked in what it prints. */
   warnings?: string[];
   spec: Omit<FunctionSpec, 'env' | 'keep' | 'diff'> & {
@@ -111,6 +123,8 @@ export interface FunctionVersion extends Omit<VersionRecord, 'project' | 'spec'>
 }
 
 const ALL = '/v1/functions';
+/** Milliseconds. */
+const PREPARING_EVERY_MS = 1_000;
 
 /** Programs that run once for each event, in a sandbox of its own. Throws as {@link MayflyClient} does. */
 export class Functions {
@@ -135,6 +149,19 @@ export class Functions {
       const text = new TextDecoder().decode(await bytesOf(response, this.#transport, signal));
       return { version: JSON.parse(text) as FunctionVersion, isNew: response.status === 201 };
     });
+  }
+
+  /** What a version is when its setup is ready, or has failed; at once where it has none. @throws TypeError where it is gone */
+  async prepared(name: string, version: number, options: CallOptions = {}): Promise<FunctionVersion> {
+    for (;;) {
+      const found = (await this.versions(name, options)).items.find((each) => each.version === version);
+      if (!found) throw new TypeError(`${name} has no version ${version} any more`);
+      if (found.setup?.state !== 'preparing') return found;
+      await sleep(PREPARING_EVERY_MS, undefined, options.signal ? { signal: options.signal } : {}).catch((cause) => {
+        options.signal?.throwIfAborted();
+        throw cause;
+      });
+    }
   }
 
   /** By name. */

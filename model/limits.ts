@@ -133,6 +133,8 @@ export const LIMITS = {
     inlineEventBytes: 65_536,
     timeoutSeconds: { min: 1, max: 2_592_000, default: 600 },
     graceSeconds: { min: 1, max: 600, default: 10 },
+    /** Of the script that is run before any run. */
+    setupSeconds: { min: 1, max: 3_600, default: 600 },
     maxEventAgeSeconds: { min: 60, max: 1_209_600, default: 21_600 },
     delaySeconds: { min: 0, max: 31_536_000 },
     maxAttempts: { min: 1, max: 100, default: 1 },

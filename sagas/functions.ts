@@ -11,6 +11,13 @@ import {
   type RunInput,
   runWorkflowIdOf,
 } from '../model/functions/run-saga.ts';
+import {
+  SETUP_UNNEEDED,
+  SETUP_WORKFLOW,
+  type SetupInput,
+  type SetupRef,
+  setupWorkflowIdOf,
+} from '../model/functions/setup/setup-saga.ts';
 import { SEARCH_ATTRIBUTES } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { readable } from '../model/sagas/readable.ts';
@@ -89,6 +96,33 @@ export async function startBulk(client: Client, input: BulkInput): Promise<void>
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     staticSummary: readable(`${input.bulkId} of ${input.function} of ${input.project}`),
   });
+}
+
+/** Begins what is to be done with a setup, unless it is being done. */
+export async function startSetup(client: Client, input: SetupRef): Promise<void> {
+  await client.workflow.start<(input: SetupInput) => Promise<void>>(SETUP_WORKFLOW, {
+    ...setupOptions(input),
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
+}
+
+/** Has a setup go that no version needs any more, also while it is being prepared. */
+export async function removeSetup(client: Client, input: SetupRef): Promise<void> {
+  await client.workflow.signalWithStart<(input: SetupInput) => Promise<void>, []>(SETUP_WORKFLOW, {
+    ...setupOptions(input),
+    signal: SETUP_UNNEEDED,
+    signalArgs: [],
+  });
+}
+
+function setupOptions({ project, setupKey }: SetupRef) {
+  return {
+    workflowId: setupWorkflowIdOf({ project, setupKey }),
+    taskQueue: CONTROL_QUEUE,
+    args: [{ project, setupKey }] as [SetupInput],
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
+    staticSummary: readable(`a setup of ${project}`),
+  };
 }
 
 /** Returns when Temporal has the wish, or nothing runs that could be cancelled. */

@@ -1,6 +1,7 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import type { BulkInput } from '../model/functions/bulk.ts';
 import type { RunInput } from '../model/functions/run-saga.ts';
+import type { SetupRef } from '../model/functions/setup/setup-saga.ts';
 import type { ImageInput } from '../model/image/image-saga.ts';
 import type { GaveWay, PoolInput } from '../model/pools/pool.ts';
 import type { HostForgotten, Operation, SandboxInput, StopRequest } from '../model/sagas/messages.ts';
@@ -16,7 +17,16 @@ import type { DeleteSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { TemplateInput, TemplateWish } from '../model/templates/template-saga.ts';
 import type { DeliveryInput } from '../model/webhooks/delivery-saga.ts';
-import { cancelRun, ensureDispatcher, type RunStart, startBulk, startRun, wakeDispatcher } from './functions.ts';
+import {
+  cancelRun,
+  ensureDispatcher,
+  type RunStart,
+  removeSetup,
+  startBulk,
+  startRun,
+  startSetup,
+  wakeDispatcher,
+} from './functions.ts';
 import { deleteSnapshot, operate, operated } from './operations.ts';
 import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
@@ -158,6 +168,16 @@ export class Reconciliation {
   /** Has an action on many runs gone on with, unless it is. */
   async startBulk(input: BulkInput): Promise<void> {
     await startBulk(this.client, input);
+  }
+
+  /** Has what is to be done with a setup done, unless it is being done. */
+  async startSetup(of: SetupRef): Promise<void> {
+    await startSetup(this.client, of);
+  }
+
+  /** Has a setup go that no version needs any more. */
+  async removeSetup(of: SetupRef): Promise<void> {
+    await removeSetup(this.client, of);
   }
 
   /** Returns when Temporal has the wish, or nothing runs that could be cancelled. */

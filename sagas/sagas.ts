@@ -1,4 +1,5 @@
 import type { BulkInput } from '../model/functions/bulk.ts';
+import type { SetupRef } from '../model/functions/setup/setup-saga.ts';
 import type { CancelImage, ImageInput } from '../model/image/image-saga.ts';
 import type { PlaybookInput } from '../model/playbook/playbook-saga.ts';
 import type { GaveWay, PoolClaims, PoolInput } from '../model/pools/pool.ts';
@@ -168,6 +169,8 @@ export interface Sagas {
   wakeDispatcher(of: { project: string; name: string }): Promise<void>;
   /** Begins an action on many runs, or goes on with it. Resolves when Temporal has it. @throws MayflyError temporal_unavailable */
   startBulk(input: BulkInput): Promise<void>;
+  /** Begins what is to be done with a setup of a function, unless it is being done. @throws MayflyError temporal_unavailable */
+  startSetup(of: SetupRef): Promise<void>;
   /** Resolves when Temporal has the wish, or the run is not under way. */
   cancelRun(runId: string, actor: Actor): Promise<void>;
   /** @throws MayflyError temporal_unavailable */

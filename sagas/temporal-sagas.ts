@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { MayflyError } from '../model/errors.ts';
 import type { BulkInput } from '../model/functions/bulk.ts';
+import type { SetupRef } from '../model/functions/setup/setup-saga.ts';
 import type { CancelImage, ImageInput } from '../model/image/image-saga.ts';
 import type { PlaybookInput } from '../model/playbook/playbook-saga.ts';
 import { type GaveWay, POOL_USED, type PoolClaims, type PoolInput, poolWorkflowIdOf } from '../model/pools/pool.ts';
@@ -30,7 +31,7 @@ import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { SourcePowerEnd, SourcePowerInput } from '../model/snapshots/source-power.ts';
 import type { MadeTemplate, MakeTemplateInput, TemplateInput } from '../model/templates/template-saga.ts';
 import { changeTrust, signKey, trusted } from './certificates.ts';
-import { cancelRun, startBulk, wakeDispatcher } from './functions.ts';
+import { cancelRun, startBulk, startSetup, wakeDispatcher } from './functions.ts';
 import { forgetHost, hostForgotten } from './hosts.ts';
 import { deleteSnapshot, operate, operated, releaseEphemeral, snapshotDeleted, startEphemeral } from './operations.ts';
 import { cancelPlaybook, writePlaybook } from './playbooks.ts';
@@ -280,6 +281,10 @@ export class TemporalSagas implements Sagas {
 
   async startBulk(input: BulkInput): Promise<void> {
     await this.#call(() => startBulk(this.#client, input));
+  }
+
+  async startSetup(of: SetupRef): Promise<void> {
+    await this.#call(() => startSetup(this.#client, of));
   }
 
   async cancelRun(runId: string, actor: Actor): Promise<void> {

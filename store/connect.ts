@@ -25,6 +25,7 @@ import { RunQueue } from './functions/queue/run-queue.ts';
 import { Receipts } from './functions/receipts.ts';
 import { RunContents } from './functions/run-contents.ts';
 import { Runs } from './functions/runs.ts';
+import { FunctionSetups } from './functions/setup/function-setups.ts';
 import { ImageContexts } from './images/image-contexts.ts';
 import { ImageLayers } from './images/image-layers.ts';
 import { Images } from './images/images.ts';
@@ -103,6 +104,7 @@ export interface Store {
   functions: Functions;
   functionVersions: FunctionVersions;
   functionFiles: FunctionFiles;
+  functionSetups: FunctionSetups;
   hooks: Hooks;
   schedules: Schedules;
   scheduleTimes: ScheduleTimes;
@@ -200,6 +202,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     functions: new Functions(connection),
     functionVersions: new FunctionVersions(connection, sealing),
     functionFiles: new FunctionFiles(connection, sealing),
+    functionSetups: new FunctionSetups(connection, sealing),
     bulks: new Bulks(connection, sealing),
     hooks: new Hooks(connection, sealing),
     schedules: new Schedules(connection, sealing),

@@ -40,7 +40,8 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   ],
   schedules: [{ lookAt: 1 }, { project: 1, function: 1 }],
   scheduleTimes: [{ removeAfter: 1 }, { untold: 1 }],
-  functionVersions: [{ files: 1 }],
+  functionVersions: [{ files: 1 }, { setup: 1 }],
+  functionSetups: [{ state: 1 }],
   runs: [
     { project: 1, acceptedAt: -1, _id: -1 },
     { project: 1, function: 1, acceptedAt: -1, _id: -1 },

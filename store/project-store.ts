@@ -1,11 +1,12 @@
 import { MayflyError } from '../model/errors.ts';
 import type { FunctionVersion } from '../model/functions/function.ts';
 import type { RunRecord } from '../model/functions/run.ts';
+import type { SetupWish } from '../model/functions/setup/setup.ts';
 import type { HostRecord, KnownHost } from '../model/host.ts';
 import { isShared, type PoolRecord, shareOf } from '../model/pools/pool.ts';
 import { mayUseSource, NO_PROJECT, ownerOfSource, type Project } from '../model/project.ts';
 import { type Counted, shortageOf } from '../model/project-limits.ts';
-import { isUnclaimed, type SandboxRecord } from '../model/sandbox/sandbox.ts';
+import { isUnclaimed, type OwnedActor, type SandboxRecord } from '../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../model/snapshots/capture.ts';
 import type { StoredPart } from '../model/snapshots/storage.ts';
 import { PRESENT_TEMPLATE_STATES } from '../model/templates/template.ts';
@@ -15,6 +16,7 @@ import type { HookChanges } from './functions/hooks.ts';
 import { hasOpenRuns, removeFunction, removeVersion } from './functions/queue/function-removal.ts';
 import { eventOfRun } from './functions/run-event.ts';
 import type { RunQuery } from './functions/runs.ts';
+import { ensureSetup } from './functions/setup/ensured-setup.ts';
 import { cursorOf, type PageQuery } from './mongo/page-cursor.ts';
 import type { SandboxPage, SandboxQuery } from './sandboxes/sandboxes.ts';
 import type { CapturePage } from './snapshots/captures.ts';
@@ -202,6 +204,10 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       list: (name: string) => store.functionVersions.list({ project, name }),
       create: store.functionVersions.create.bind(store.functionVersions),
       remove: (version: FunctionVersion) => removeVersion(store, version),
+    },
+    functionSetups: {
+      get: (key: string) => store.functionSetups.get({ project, key }),
+      ensure: (createdBy: OwnedActor, wish: SetupWish) => ensureSetup(store, { ...createdBy, project }, wish, true),
     },
     functionFiles: { put: (digest: string, bytes: Uint8Array) => store.functionFiles.put(project, digest, bytes) },
     hooks: {

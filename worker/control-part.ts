@@ -18,6 +18,7 @@ import type { Process } from './process.ts';
 import { ReceiptWatch, SIGN_EVERY_MS } from './receipts/receipt-watch.ts';
 import { runWorkers } from './running-worker.ts';
 import { LOOK_AT_SCHEDULES_EVERY_MS, ScheduleKeeper } from './schedules/schedule-keeper.ts';
+import { LOOK_AT_SETUPS_EVERY_MS, Setups } from './setups/setups.ts';
 import { KeptFailures, LOOK_AT_KEPT_EVERY_MS } from './upkeep/functions/kept-failures.ts';
 import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
@@ -70,6 +71,11 @@ export async function startControlPart({
   closers.add(
     'queues of functions',
     repeating(() => queues.look(), LOOK_AT_QUEUES_EVERY_MS),
+  );
+  const setups = new Setups(store, new Reconciliation(client), logger);
+  closers.add(
+    'setups of functions',
+    repeating(() => setups.look(), LOOK_AT_SETUPS_EVERY_MS),
   );
   const schedules = new ScheduleKeeper(store, new ScheduleEngine(client), logger);
   closers.add(

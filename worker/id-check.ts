@@ -45,6 +45,8 @@ const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
   imageId: isImageId,
   playbookId: isPlaybookId,
   bulkId: isBulkId,
+  setupKey: (text) => /^[0-9a-f]{64}$/.test(text),
+  diskSnapshotId: isSnapshotId,
   checkerId: isSandboxId,
   describedId: isSandboxId,
   deliveryId: isDeliveryId,

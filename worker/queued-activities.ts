@@ -45,6 +45,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'takeImageLayer',
   'takeOverSandboxes',
   'takePlaybookSnapshot',
+  'takeSetupSnapshot',
   'wantTemplate',
 ]);
 

@@ -7,6 +7,7 @@ export { bulk } from './function/bulk.ts';
 export { dispatcher } from './function/dispatcher.ts';
 export { run } from './function/run.ts';
 export { scheduled } from './function/scheduled.ts';
+export { setup } from './function/setup/setup.ts';
 export { image } from './image/image.ts';
 export { playbook } from './playbook/playbook.ts';
 export { pool } from './pool/pool.ts';

@@ -1,5 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
-import type { RunOutcome, RunRecord } from '../../model/functions/run.ts';
+import type { RunOutcome, RunRecord, Wait } from '../../model/functions/run.ts';
 import { superseding } from '../../model/functions/superseding.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
@@ -7,6 +7,7 @@ import type { Store } from '../../store/connect.ts';
 import type { Held, Next, QueueRules } from '../../store/functions/queue/run-queue.ts';
 import { acceptedSpec, type Binding, boundVersion, goneVersion } from './accepted-version.ts';
 import { beginRun } from './begin-run.ts';
+import { lookAtSetup } from './prepared/awaited-setup.ts';
 
 interface Deps {
   store: Store;
@@ -53,6 +54,9 @@ export class Admission {
     }
     const rules = (await acceptedSpec(store, run)) ?? binding.spec;
     if (await this.#isSuperseded(run, rules, now)) return ENDED;
+    const setup = await lookAtSetup(this.deps, run, binding.spec);
+    if (setup.is === 'failed') return this.#end(run, 'not-started', { failure: setup.failure });
+    if (setup.is === 'awaited') return this.#waits(run, 'setup');
     const held = await store.runQueue.admit(run, rules, now.toISOString(), boundOf(binding));
     if (!held) return { is: 'admitted' };
     return this.#held(run, held);
@@ -62,9 +66,13 @@ export class Admission {
     if (held.onFull === 'skip') {
       return this.#end(run, 'skipped', { skippedFor: held.why === 'throttle' ? 'rate' : 'singleton' });
     }
-    const { why: waitingFor } = held;
+    const { is } = await this.#waits(run, held.why);
+    return { is: held.isOfAll ? 'all' : is, notBefore: held.why === 'throttle' ? held.notBefore : null };
+  }
+
+  async #waits(run: RunRecord, waitingFor: Wait): Promise<Extract<Looked, { is: 'key' | 'all' }>> {
     if (run.waitingFor !== waitingFor) await this.deps.store.runs.change(run.id, ['queued'], { waitingFor });
-    return { is: held.isOfAll ? 'all' : 'key', notBefore: held.why === 'throttle' ? held.notBefore : null };
+    return { is: 'key', notBefore: null };
   }
 
   /** Ends it where enough newer ones have come, or has older ones make room for it. @returns whether it has ended */

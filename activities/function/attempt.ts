@@ -15,7 +15,6 @@ import {
 } from '../../model/functions/run.ts';
 import type { BegunAttempt, NextOfRun, RunInput } from '../../model/functions/run-saga.ts';
 import type { HostRef } from '../../model/host.ts';
-import { mayUseSource } from '../../model/project.ts';
 import type { Size } from '../../model/project-limits.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { type CommandInput, requestedCommand } from '../../model/sandbox/command.ts';
@@ -27,6 +26,8 @@ import type { Announcer } from '../webhook/announcer.ts';
 import { acceptedSpec, requireSpec } from './accepted-version.ts';
 import { giveSecrets, placesOf, requireSecrets, versionsOf } from './attempt-secrets.ts';
 import { knownAttempt, PENDING, type SaidAttempt } from './known-attempt.ts';
+import { admitSandbox, type Place } from './prepared/admitted-sandbox.ts';
+import { preparedSpec } from './prepared/prepared-spec.ts';
 import { storedEvent } from './stored-event.ts';
 
 interface Deps {
@@ -50,19 +51,8 @@ export function createAttemptActivities({ store, reconciliation, announcer }: De
 
   /** The size of its sandbox, which the quotas of its project let begin. */
   async function admitted(run: RunRecord, spec: FunctionSpec, sandboxId: string): Promise<Place> {
-    const projects = await store.projects.known();
-    const project = projects.get(run.project);
-    if (!project || project.deletedAt !== null) {
-      throw new MayflyError('project_not_found', `There is no project ${run.project}.`);
-    }
     const place = await placeOf(store, run.project, spec);
-    if (!mayUseSource(project, place.source, (id) => projects.has(id))) {
-      throw new MayflyError(
-        'source_not_found',
-        `The project ${run.project} may not use ${JSON.stringify(place.source)}.`,
-      );
-    }
-    await store.admissions.admit(project, [{ sandboxId, ...place.size }], (id) => reconciliation.isSandboxOpen(id));
+    await admitSandbox({ store, reconciliation }, run.project, sandboxId, place);
     return place;
   }
 
@@ -137,7 +127,7 @@ export function createAttemptActivities({ store, reconciliation, announcer }: De
       if (!attempt) throw new MayflyError('internal', `${runId} has no attempt.`);
       const present = await store.sandboxes.get(attempt.sandboxId);
       if (present?.size) return { spec: present.spec, size: present.size };
-      const spec = await requireSpec(store, run);
+      const spec = await preparedSpec(store, run.project, await requireSpec(store, run));
       await requireSecrets(store, run, spec);
       const { source, size } = await admitted(run, spec, attempt.sandboxId);
       return { spec: sandboxSpecOf(run, spec, source), size };
@@ -294,11 +284,6 @@ export interface AttemptEnded extends SaidAttempt {
   /** Of its artifacts, how many: their list is in the store. */
   fetched: Partial<Pick<RunRecord, 'result'> & { artifactCount: number }>;
   event: AuditEvent;
-}
-
-interface Place {
-  source: string;
-  size: Size;
 }
 
 /** @throws MayflyError snapshot_not_found */

@@ -79,7 +79,7 @@ export function createRunHostActivities({ guests, hypervisor: { snapshots }, fun
       const guest = await guestOf(target, context);
       context.alive('putting its event into the guest');
       await guest.putTar(GUEST_FOLDER, tarOf(layoutOf(run.id, event)), spec.user);
-      if (spec.filesDigest === null) return;
+      if (spec.filesDigest === null || spec.setup) return; // its setup has put them there
       const files = await store.functionFiles.get(run.project, spec.filesDigest);
       if (!files) throw new MayflyError('function_gone', `The files of ${run.function} are not there any more.`);
       context.alive('putting its files into the guest');

@@ -12,7 +12,7 @@ interface Deps {
 }
 
 /**
- * Has a sandbox take a snapshot of its disks, once, in an activity.
+ * Has a sandbox take a snapshot, once, in an activity. `@default` of its disks alone
  * @param wish the operation's id is the snapshot's, and its name unless it has one
  * @returns it when it is whole
  * @throws MayflyError why it is not
@@ -20,7 +20,8 @@ interface Deps {
 export async function takenSnapshot(
   { store, reconciliation }: Deps,
   sandboxId: string,
-  wish: Pick<SnapshotOperation, 'operationId' | 'reason' | 'keptOf' | 'actor'> & { name?: string },
+  wish: Pick<SnapshotOperation, 'operationId' | 'reason' | 'keptOf' | 'actor'> &
+    Partial<Pick<SnapshotOperation, 'name' | 'snapshotKind'>>,
 ): Promise<SnapshotRecord> {
   const { operationId: id } = wish;
   if (!(await store.snapshots.get(id))) {

@@ -10,6 +10,7 @@ import { refuseUnlessAllowed } from '../approvals/permission.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { placeableOrigin } from '../resources/placement.ts';
 import type { DeployRequest } from './function-schemas.ts';
+import { beginSetup } from './function-setup.ts';
 import type { InputSchemas } from './schema/input-schemas.ts';
 import { knownSecrets } from './secret-uses.ts';
 
@@ -42,6 +43,7 @@ export async function deployFunction(
   }
   if (files && spec.filesDigest !== null) await store.functionFiles.put(spec.filesDigest, files);
   const { version, isNew } = await ensureVersion(deps, actor, name, spec);
+  await beginSetup(deps, actor, spec);
   const record = await activated(deps, actor, name, version.version);
   await removeOld(deps, name, record.activeVersion);
   return { function: record, version, isNew };
@@ -83,18 +85,24 @@ async function specOf(
       },
     );
   }
-  const { source, snapshotId, captureId, network, size } = await placeableOrigin(deps.store, request);
+  const { setup } = request;
+  const origin = await placeableOrigin(deps.store, setup ? { ...request, source: setup.source } : request);
+  const { source, snapshotId, captureId, network, size } = origin;
   if (captureId !== null) refuseRunning(source);
-  const facts = { egress: network.egress, memoryMib: size.memoryMib, runs: runsOf(request) };
-  await refuseUnlessAllowed(deps, project, facts, 'have somebody deploy it whom the policy lets');
+  const facts = { egress: network.egress, memoryMib: size.memoryMib };
+  for (const runs of [runsOf(request), ...scriptOf(request)]) {
+    await refuseUnlessAllowed(deps, project, { ...facts, runs }, 'have somebody deploy it whom the policy lets');
+  }
   if (files) refuseUnlessTar(files);
   if (input.schema !== undefined) await schemas.check(input.schema);
   const destinations = await destinationsOf(deps, request);
-  const { files: _files, source: _source, snapshotId: _snapshot, network: _network, keep, diff, ...plain } = rest;
+  const { files: _files, source: _source, snapshotId: _snapshot, setup: _setup, network: _network, ...others } = rest;
+  const { keep, diff, ...plain } = others;
   return {
     ...plain,
-    source: snapshotId === null ? source : null,
+    source: snapshotId === null && !setup ? source : null,
     snapshotId,
+    ...(setup && { setup }),
     filesDigest: files && createHash('sha256').update(files).digest('hex'),
     command: command ?? null,
     argv: argv ?? null,
@@ -126,6 +134,11 @@ async function destinationsOf({ store }: RequestDeps, request: DeployRequest): P
   }
   if (fields.length === 0) return { onSuccess, onFailure };
   throw new MayflyError('invalid_request', 'A destination is not there.', { fields });
+}
+
+/** What its setup would run beside. */
+function scriptOf({ setup, env, user }: DeployRequest) {
+  return setup ? [runsOf({ command: setup.script, env, user })] : [];
 }
 
 /** What it is made of would be another copy from run to run. @throws MayflyError source_running */

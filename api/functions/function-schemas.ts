@@ -7,9 +7,11 @@ import {
   ON_RATE,
   RETRIED_OUTCOMES,
 } from '../../model/functions/function.ts';
+import { SETUP_STATES } from '../../model/functions/setup/setup.ts';
 import { ON_FAILURE } from '../../model/functions/traces.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { SECRET_FILE } from '../../model/secrets/secret.ts';
+import { SNAPSHOT_KINDS } from '../../model/snapshots/snapshot.ts';
 import {
   actor,
   endpointId,
@@ -112,13 +114,28 @@ function areApart({ secrets, env }: { secrets: z.output<typeof secretUse>[]; env
 
 const supersedes = ({ onFull }: z.output<typeof concurrency>) => onFull === 'cancel-running';
 
+const sourceName = printable(LIMITS.sourceName.maxLength)
+  .refine((name) => /^[A-Za-z0-9]/.test(name), 'must begin with a letter or a digit')
+  .openapi({ pattern: SOURCE_NAME_PATTERN });
+
+const setup = z
+  .strictObject({
+    source: sourceName,
+    script: z.string().min(1).max(command.maxLength).openapi({
+      description: "Run once by the shell of the function's user, among its files; it has `env`, and no secrets",
+    }),
+    timeoutSeconds: seconds(limits.setupSeconds).default(limits.setupSeconds.default),
+  })
+  .openapi({
+    description:
+      'In place of `source`: a sandbox of that, in which the script has succeeded, is saved with its memory; each run is a fork of it',
+  });
+
 export const deployFunction = z
   .strictObject({
-    source: printable(LIMITS.sourceName.maxLength)
-      .refine((name) => /^[A-Za-z0-9]/.test(name), 'must begin with a letter or a digit')
-      .optional()
-      .openapi({ pattern: SOURCE_NAME_PATTERN }),
+    source: sourceName.optional(),
     snapshotId: snapshotId.optional(),
+    setup: setup.optional(),
     files: z
       .strictObject({ tar: z.base64().max(Math.ceil(limits.filesBytes / 3) * 4) })
       .optional()
@@ -190,9 +207,9 @@ export const deployFunction = z
           '`disk`: of a run that ended as failed or timed-out a snapshot of the disks of its sandbox is kept for so many days',
       }),
   })
-  .refine(({ source, snapshotId: of }) => (source === undefined) !== (of === undefined), {
+  .refine((wish) => [wish.source, wish.snapshotId, wish.setup].filter((each) => each !== undefined).length === 1, {
     path: ['source'],
-    message: 'must be set, or `snapshotId`, and not both',
+    message: 'must be set, or `snapshotId`, or `setup`, and no two of them',
   })
   .refine(({ command: text, argv }) => (text === undefined) !== (argv === undefined), {
     path: ['command'],
@@ -239,6 +256,7 @@ export type DeployRequest = z.output<typeof deployFunction>;
 const specAnswer = z.object({
   source: z.string().nullable(),
   snapshotId: z.string().nullable(),
+  setup: z.object({ source: z.string(), script: z.string(), timeoutSeconds: z.int() }).optional(),
   filesDigest: z.string().nullable().openapi({ description: 'SHA-256 of its files, hex' }),
   command: z.string().nullable(),
   argv: z.array(z.string()).nullable(),
@@ -289,6 +307,21 @@ export const versionAnswer = z
     digest: z.string().openapi({ description: 'SHA-256 of all that it says: the same content is the same version' }),
     isActive: z.boolean(),
     spec: specAnswer,
+    setup: z
+      .object({
+        state: z.enum(SETUP_STATES).openapi({
+          description:
+            '`preparing`: its runs wait. `failed`: they end as `not-started`; deploy the same once more to try again',
+        }),
+        snapshotKind: z.enum(SNAPSHOT_KINDS).nullable().openapi({
+          description: 'What is saved: `full`: disks and memory. `disk`: its host saves no memory, and each run boots',
+        }),
+        failure: z.object({ code: z.string(), message: z.string() }).nullable(),
+        log: z.string().nullable().openapi({ description: 'Where it failed: the end of what its script printed' }),
+        waitingFor: z.string().nullable(),
+      })
+      .optional()
+      .openapi({ description: 'How far its setup is; absent: it has none' }),
     warnings: z
       .array(z.string())
       .optional()

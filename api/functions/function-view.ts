@@ -4,6 +4,7 @@ import type { FunctionRecord, FunctionVersion } from '../../model/functions/func
 import { LIMITS } from '../../model/limits.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { functionAnswer, versionAnswer } from './function-schemas.ts';
+import { setupView } from './function-setup.ts';
 
 export function functionView({ fullUntil: _room, ...shown }: FunctionRecord): z.infer<typeof functionAnswer> {
   return shown;
@@ -12,15 +13,20 @@ export function functionView({ fullUntil: _room, ...shown }: FunctionRecord): z.
 /** Of a function that does not say otherwise: it is not in its spec, so that the digests of those from before stay. */
 const NOTHING_KEPT = { onFailure: 'none', days: LIMITS.functions.keepDays.default } as const;
 
-export function versionView(
-  { project: _project, spec: { env, keep, diff, ...spec }, ...shown }: FunctionVersion,
+export async function versionView(
+  deps: Pick<RequestDeps, 'store'>,
+  version: FunctionVersion,
   { activeVersion }: Pick<FunctionRecord, 'activeVersion'>,
-): z.infer<typeof versionAnswer> {
+): Promise<z.infer<typeof versionAnswer>> {
+  const { project: _project, spec: all, ...shown } = version;
+  const { env, keep, diff, ...spec } = all;
+  const setup = await setupView(deps, all);
   const isActive = shown.version === activeVersion;
   return {
     ...shown,
     isActive,
     spec: { ...spec, keep: keep ?? NOTHING_KEPT, diff: diff === true, envNames: Object.keys(env) },
+    ...(setup && { setup }),
   };
 }
 

@@ -3,7 +3,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import type { App, RequestDeps } from '../http/context.ts';
 import { BODY, problems } from '../http/problem-answers.ts';
-import { json, noQuery } from '../http/schemas.ts';
+import { json, noQuery, preferHeaders } from '../http/schemas.ts';
 import { activated, deployFunction as deploy } from './deploy-function.ts';
 import {
   deleteQuery,
@@ -13,6 +13,7 @@ import {
   versionAnswer,
   versionParams,
 } from './function-schemas.ts';
+import { awaitSetup } from './function-setup.ts';
 import { functionView, requireFunction, requireVersion, versionView } from './function-view.ts';
 import type { InputSchemas } from './schema/input-schemas.ts';
 import { warningsOf } from './secret-uses.ts';
@@ -39,11 +40,13 @@ const deployOne = createRoute({
   tags,
   operationId: 'deployFunction',
   summary: 'Deploy a version of a function: events are accepted for it from now on',
-  description: 'The same content again is the version that is there. docs/functions.md says what a process is given.',
+  description:
+    'The same content again is the version that is there. docs/functions.md says what a process is given. With `Prefer: wait=60` it is answered when its setup is ready or has failed.',
   middleware: [requires('sandboxes:write')],
   request: {
     params: functionParams,
     query: noQuery,
+    headers: preferHeaders,
     body: { required: true, content: { 'application/json': { schema: deployFunction } } },
   },
   responses: {
@@ -152,7 +155,9 @@ export function functionRoutes(app: App, schemas: InputSchemas): void {
       isNew,
     } = await deploy(c.get('deps'), schemas, actorOf(c), name, c.req.valid('json'));
     const warnings = await warningsOf(c.get('deps'), version.spec.secrets);
-    return c.json({ ...versionView(version, record), warnings }, isNew ? 201 : 200);
+    const deps = c.get('deps');
+    await awaitSetup(c, deps, version.spec);
+    return c.json({ ...(await versionView(deps, version, record)), warnings }, isNew ? 201 : 200);
   });
   app.openapi(listAll, async (c) =>
     c.json({ items: (await c.get('deps').store.functions.list()).map(functionView) }, 200),
@@ -164,14 +169,14 @@ export function functionRoutes(app: App, schemas: InputSchemas): void {
     const { name } = c.req.valid('param');
     const record = await requireFunction(c.get('deps'), name);
     const versions = await c.get('deps').store.functionVersions.list(name);
-    return c.json({ items: versions.map((each) => versionView(each, record)) }, 200);
+    return c.json({ items: await Promise.all(versions.map((each) => versionView(c.get('deps'), each, record))) }, 200);
   });
   app.openapi(activateOne, async (c) => {
     const { name, version } = c.req.valid('param');
     const deps = c.get('deps');
     await requireFunction(deps, name);
     const found = await requireVersion(deps, name, version);
-    return c.json(versionView(found, await activated(deps, actorOf(c), name, version)), 200);
+    return c.json(await versionView(deps, found, await activated(deps, actorOf(c), name, version)), 200);
   });
   app.openapi(pauseOne, async (c) => {
     const { name } = c.req.valid('param');

@@ -34,9 +34,9 @@ function savedView({ kind, disks, memoryBytes, sizeBytes, quiesced, savedAt }: N
   return { kind, disks: disks.map(diskView), memoryBytes: memoryBytes ?? null, sizeBytes, quiesced, savedAt };
 }
 
-/** @throws MayflyError snapshot_not_found */
+/** One that callers see. @throws MayflyError snapshot_not_found */
 export async function requireSnapshot({ store }: Pick<RequestDeps, 'store'>, id: string): Promise<SnapshotRecord> {
   const record = await store.snapshots.get(id);
-  if (record) return record;
+  if (record && record.reason !== 'setup') return record;
   throw new MayflyError('snapshot_not_found', `There is no snapshot ${id}.`);
 }

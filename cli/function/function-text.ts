@@ -23,7 +23,7 @@ export function functionLines(
     ['state', STATES[state]],
     ['created', createdAt],
   ];
-  if (active) fields.push(...specFields(active.spec));
+  if (active) fields.push(...specFields(active.spec), ...setupFields(active));
   return [
     io.paint('bold', name),
     ...fields.map(([field, value]) => `  ${field.padEnd(12)}${printable(value)}`),
@@ -39,7 +39,7 @@ function specFields(spec: Spec): [string, string][] {
   const { source, snapshotId, command, argv, filesDigest, envNames, network, timeoutSeconds, retry, result } = spec;
   return [
     ['runs', command ?? JSON.stringify(argv)],
-    ['in', source ?? snapshotId ?? ''],
+    ['in', source ?? snapshotId ?? spec.setup?.source ?? ''],
     ['files', filesDigest?.slice(0, 12) ?? 'none'],
     ['env', envNames.join(', ') || 'none'],
     ['network', network.egress],
@@ -58,6 +58,14 @@ function specFields(spec: Spec): [string, string][] {
       `event ${size(spec.input.maxBytes)}, result ${size(result.maxBytes)}, artifacts ${size(spec.artifacts.maxBytes)}`,
     ],
   ];
+}
+
+function setupFields({ setup }: FunctionVersion): [string, string][] {
+  if (!setup) return [];
+  const { state, snapshotKind, failure, waitingFor } = setup;
+  const why =
+    failure?.message ?? (waitingFor && `waits for ${waitingFor}`) ?? (snapshotKind === 'disk' && 'disks alone');
+  return [['setup', why ? `${state}: ${why}` : state]];
 }
 
 const OTHERS: Record<Spec['concurrency'][number]['onFull'], string> = {

@@ -18,6 +18,7 @@ const WHY = {
   requested: null,
   'before-restore': 'what a restore left',
   diff: 'for a comparison, and gone with it',
+  setup: 'runs of a function begin with it',
   'failed-run': 'what a failed run left, for as long as its function says',
 };
 

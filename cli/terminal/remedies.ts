@@ -34,6 +34,8 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   function_not_found: 'List them with `mayfly function list`; deploy one with `mayfly function deploy`.',
   function_version_not_found: 'List its versions with `mayfly function show`.',
   function_in_use: 'Wait for them, or cancel them; with `--drain` it goes when they have ended.',
+  setup_failed:
+    'See why with `mayfly function show`. Mend its script, or deploy the same again: it is tried once more. Then redrive the runs.',
   run_not_found: 'List them with `mayfly function runs`. Those that ended long ago are removed.',
   run_not_ended: 'See how far it is with `mayfly function run`, and what it prints with `mayfly function logs -f`.',
   run_without_result: 'Its process left none, or none could be fetched: see it with `mayfly function run`.',

@@ -197,6 +197,19 @@ export const FUNCTION_ERRORS = {
     title: 'There is no such delivery',
     remedy: 'List those of an endpoint with GET /v1/webhook-endpoints/{id}/deliveries. They are kept for 30 days.',
   },
+  setup_failed: {
+    status: 409,
+    retryable: false,
+    title: 'The setup of the function failed',
+    remedy:
+      'The versions of the function (GET /v1/functions/{name}/versions) say why, and what its script printed last. Mend it, or deploy the same again: then it is tried once more. Then redrive the runs.',
+  },
+  setup_not_ready: {
+    status: 409,
+    retryable: true,
+    title: 'The setup of the function is not ready',
+    remedy: 'Its runs wait for it (`waitingFor`: `setup`); the versions of the function say how far it is.',
+  },
   queue_full: {
     status: 429,
     retryable: true,

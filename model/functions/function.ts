@@ -65,10 +65,22 @@ export interface RetryPolicy {
   backoff: { initialSeconds: number; factor: number; maxSeconds: number; jitter: boolean };
 }
 
-/** What to run; defaults filled in at the door. One of `source` and `snapshotId` is set, and one of `command` and `argv`. */
+/** What is done once, before any run: its outcome is saved, and each run is a fork of that. */
+export interface SetupSpec {
+  source: string;
+  /** Run by the shell of the function's user, where the function's files are. */
+  script: string;
+  timeoutSeconds: number;
+}
+
+/**
+ * What to run; defaults filled in at the door. One of `source`, `snapshotId` and `setup` is set, and one of `command` and `argv`.
+ */
 export interface FunctionSpec {
   source: string | null;
   snapshotId: string | null;
+  /** Absent: it has none. */
+  setup?: SetupSpec;
   /** SHA-256 of its files, a tar archive; null: it has none. Hex. */
   filesDigest: string | null;
   /** Run by the user's login shell exactly as written. */

@@ -3,7 +3,7 @@ import { utf8ToBytes } from '@noble/hashes/utils.js';
 import type { ErrorCode } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import type { FunctionSpec, RetryPolicy } from './function.ts';
-import { type Attempt, lastAttempt, type RunRecord } from './run.ts';
+import { type Attempt, lastAttempt, type RunFailure, type RunRecord } from './run.ts';
 
 /** What comes after an attempt: nothing more, another place in the queue, or another attempt, its slots kept. */
 export type NextStep = { step: 'end' } | { step: 'requeue'; pauseMs: number } | { step: 'retry'; pauseMs: number };
@@ -19,6 +19,7 @@ const NO_ROOM: ReadonlySet<ErrorCode> = new Set([
   'no_host',
   'project_quota_exceeded',
   'quota_exceeded',
+  'setup_not_ready',
 ] as const);
 
 /** Why a process was not started that would not be started later either. */
@@ -33,6 +34,7 @@ const FOR_EVER: ReadonlySet<ErrorCode> = new Set([
   'project_not_found',
   'secret_not_found',
   'secrets_too_large',
+  'setup_failed',
   'snapshot_not_found',
   'source_not_found',
 ] as const);
@@ -61,9 +63,23 @@ function afterNoStart(run: RunRecord, { failure }: Attempt, now: number): NextSt
   return { step: 'retry', pauseMs: doubled(START, run.failedStarts) };
 }
 
+/**
+ * After which pause a sandbox is tried for once more, that was not made or came to nothing. Milliseconds; null: it is given up.
+ * @param failures how many there were for another reason than room, this among them
+ */
+export function pauseBeforeAnother({ code }: RunFailure, tries: number, failures: number): number | null {
+  if (NO_ROOM.has(code)) return doubled(ROOM, tries);
+  if (FOR_EVER.has(code) || failures >= LIMITS.functions.failedStarts) return null;
+  return doubled(START, failures);
+}
+
 /** Whether an attempt that never began failed for want of room. */
 export function isForWantOfRoom({ outcome, failure }: Pick<Attempt, 'outcome' | 'failure'>): boolean {
-  return outcome === 'not-started' && failure !== null && NO_ROOM.has(failure.code);
+  return outcome === 'not-started' && failure !== null && isWantOfRoom(failure);
+}
+
+export function isWantOfRoom({ code }: RunFailure): boolean {
+  return NO_ROOM.has(code);
 }
 
 function isRetried({ outcome, exitCode }: Attempt, { on, exitCodes }: RetryPolicy): boolean {

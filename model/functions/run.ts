@@ -43,7 +43,17 @@ export const CLEANUPS = ['none', 'pending', 'proved', 'unproved'] as const;
 export type Cleanup = (typeof CLEANUPS)[number];
 
 /** Why a run is no further. */
-export const WAITS = ['debounce', 'batch', 'concurrency', 'throttle', 'capacity', 'retry', 'host', 'waitpoint'] as const;
+export const WAITS = [
+  'debounce',
+  'batch',
+  'setup',
+  'concurrency',
+  'throttle',
+  'capacity',
+  'retry',
+  'host',
+  'waitpoint',
+] as const;
 export type Wait = (typeof WAITS)[number];
 
 /**

@@ -126,7 +126,7 @@ export interface SnapshotOperation extends OperationBase {
   name: string;
   snapshotKind: SnapshotKind;
   /** `@default` requested */
-  reason?: Extract<SnapshotReason, 'requested' | 'diff' | 'failed-run'>;
+  reason?: Extract<SnapshotReason, 'requested' | 'diff' | 'failed-run' | 'setup'>;
   /** `@default` it is no failed run's */
   keptOf?: KeptOf;
   /** Not begun any more after this, ISO 8601: by then nobody is left who would delete it. `@default` never too late */

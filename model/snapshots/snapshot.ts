@@ -20,9 +20,9 @@ export type SnapshotState = (typeof SNAPSHOT_STATES)[number];
 /**
  * Why a snapshot was taken: somebody asked for it, a restore keeps what it replaces, the present state is compared
  * with an earlier one, or a run failed whose function keeps that. That of a comparison is gone as soon as that is done, and lists
- * leave it out.
+ * leave it out. `setup`: runs of a function are forked from it; callers do not see it.
  */
-export const SNAPSHOT_REASONS = ['requested', 'before-restore', 'diff', 'failed-run'] as const;
+export const SNAPSHOT_REASONS = ['requested', 'before-restore', 'diff', 'failed-run', 'setup'] as const;
 export type SnapshotReason = (typeof SNAPSHOT_REASONS)[number];
 
 /**

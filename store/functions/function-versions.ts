@@ -1,8 +1,9 @@
 import type { Connection, Model } from 'mongoose';
 import type { FunctionVersion } from '../../model/functions/function.ts';
+import { setupKeyOf, setupWishOf } from '../../model/functions/setup/setup.ts';
 import { below } from '../mongo/below.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictSchema } from '../mongo/schema.ts';
+import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import type { FunctionRef } from './functions.ts';
@@ -12,6 +13,8 @@ type VersionDocument = FunctionVersion & {
   _id: string;
   /** `<project>/<digest>`; null: it has no files. */
   files: string | null;
+  /** `<project>/<key>` of its setup; it has none: there is none. */
+  setup?: string;
 };
 
 /** What was deployed of each function; nothing of a version changes. */
@@ -28,6 +31,7 @@ export class FunctionVersions {
       version: NUMBER,
       digest: NAME,
       files: NULLABLE_TEXT,
+      setup: TEXT,
       spec: SEALED,
       createdBy: { type: actorPart(), required: true },
       createdAt: NAME,
@@ -40,8 +44,10 @@ export class FunctionVersions {
     const { project, function: name, spec } = version;
     const _id = idOf({ project, name }, version.version);
     const files = spec.filesDigest === null ? null : filesOf(project, spec.filesDigest);
+    const wish = setupWishOf(spec);
+    const setup = wish && { setup: `${project}/${setupKeyOf(wish)}` };
     try {
-      const document = { ...this.#fields.sealed(_id, version), _id, files };
+      const document = { ...this.#fields.sealed(_id, version), _id, files, ...setup };
       await reaching('record a version', () => this.#model.create(document));
       return true;
     } catch (error) {
@@ -73,12 +79,20 @@ export class FunctionVersions {
     return (await reaching('look for files', () => this.#model.findOne({ files }, { _id: 1 }).lean())) !== null;
   }
 
+  /** The functions of which a version has this setup. */
+  async withSetup(project: string, key: string): Promise<FunctionRef[]> {
+    const found = await reaching('look for versions with a setup', () =>
+      this.#model.find({ setup: `${project}/${key}` }, { function: 1 }).lean<Pick<VersionDocument, 'function'>[]>(),
+    );
+    return [...new Set(found.map((each) => each.function))].map((name) => ({ project, name }));
+  }
+
   async remove(ref: FunctionRef, version: number): Promise<void> {
     await reaching('remove a version', () => this.#model.deleteOne({ _id: idOf(ref, version) }));
   }
 
   #record(document: VersionDocument): FunctionVersion {
-    const { _id, files: _files, ...version } = this.#fields.opened(document);
+    const { _id, files: _files, setup: _setup, ...version } = this.#fields.opened(document);
     return version;
   }
 }

@@ -21,6 +21,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   playbookParts: ['bytes'],
   functionVersions: ['spec'],
   functionFiles: ['bytes'],
+  functionSetups: ['wish', 'failure', 'log', 'waitingFor'],
   hooks: ['secrets', 'filter'],
   webhookEndpoints: ['url', 'secrets'],
   webhookDeliveries: ['body', 'attempts'],

@@ -21,8 +21,8 @@ const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 /** In these a snapshot has no claim to its name any more. */
 const NAMELESS: ReadonlySet<SnapshotState> = new Set(['failed', 'deleted']);
 
-/** Taken for a comparison, and gone with it. */
-const PASSING: SnapshotReason = 'diff';
+/** Taken for a comparison, and gone with it; or what runs of a function are forked from. */
+const UNLISTED: SnapshotReason[] = ['diff', 'setup'];
 
 /** The records of snapshots, one document each, `_id` = snapshot id. None is ever removed. */
 export class Snapshots {
@@ -91,13 +91,13 @@ export class Snapshots {
   }
 
   /**
-   * One page of a sandbox's snapshots, newest first, without those that are there for a comparison only.
+   * One page of a sandbox's snapshots, newest first, without those that are there for a comparison, or for runs of a function.
    * @throws MayflyError invalid_request when the cursor is not one of ours
    */
   async list(query: { sandboxId: string; limit: number; cursor?: string }): Promise<Page<SnapshotRecord>> {
     const { sandboxId, limit, cursor } = query;
     if (!isSandboxId(sandboxId)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');
-    const filter = { sandboxId, reason: { $ne: PASSING }, ...olderThan(cursor, 'createdAt', isSnapshotId) };
+    const filter = { sandboxId, reason: { $nin: UNLISTED }, ...olderThan(cursor, 'createdAt', isSnapshotId) };
     const found = await reaching('list snapshots', () =>
       this.#model
         .find(filter)

@@ -67,6 +67,13 @@ export class ImmediateSagas implements Sagas {
     this.bulks.push(bulkId);
   }
 
+  /** Keys of setups that were begun. */
+  readonly setups: string[] = [];
+
+  async startSetup({ setupKey }: { setupKey: string }): Promise<void> {
+    this.setups.push(setupKey);
+  }
+
   async cancelRun(runId: string): Promise<void> {
     this.cancelled.push(runId);
   }

@@ -12,7 +12,7 @@ import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { Store } from '../../store/connect.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import { hostRecord } from '../support/host-record.ts';
-import { bulkRecord, functionRecord, functionVersion, runId, runRecord } from './run-records.ts';
+import { bulkRecord, functionRecord, functionVersion, runId, runRecord, setupRecord } from './run-records.ts';
 import { scheduleRecord } from './schedule-records.ts';
 import { command, commandId, imageRecord, playbookRecord, record, sandboxId, snapshot, snapshotId } from './support.ts';
 import { endedEvent, endpointRecord } from './webhook-records.ts';
@@ -185,7 +185,7 @@ const hook: HookRecord = {
 };
 const envelope = { payloadType: 't', payload: 'e30=', signatures: [{ keyid: 'k', sig: 's' }] };
 const playbook = playbookRecord();
-const [aFunction, aVersion] = [functionRecord(), functionVersion()];
+const [aFunction, aVersion, aSetup] = [functionRecord(), functionVersion(), setupRecord()];
 const slot = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
 const chunk = { bytes: Buffer.from('x'), marks: [] };
 const past = { id: sandboxId(2), endedAt: at };
@@ -212,7 +212,7 @@ export function callsOf(store: Store): Calls {
   const { secrets, secretValues, secretUses, attemptSecrets } = store;
   const { untoldRuns, webhookEndpoints, webhookDeliveries } = store;
   const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
-  const { gatheredRuns, waitpoints } = store;
+  const { gatheredRuns, functionSetups, waitpoints } = store;
   const waitpoint = newWaitpoint(
     { id: runId(1), project: 'default' },
     { name: 'w', timeoutSeconds: 1 },
@@ -482,7 +482,16 @@ export function callsOf(store: Store): Calls {
       get: () => functionVersions.get(aFunction, 1),
       list: () => functionVersions.list(aFunction),
       haveFiles: () => functionVersions.haveFiles('default', 'a'.repeat(64)),
+      withSetup: () => functionVersions.withSetup('default', 'a'.repeat(64)),
       remove: () => functionVersions.remove(aFunction, 2),
+    },
+    functionSetups: {
+      create: () => functionSetups.create(aSetup),
+      get: () => functionSetups.get(aSetup),
+      open: () => functionSetups.open(),
+      all: () => functionSetups.all(),
+      change: () => functionSetups.change(aSetup, { tries: 1 }),
+      remove: () => functionSetups.remove({ ...aSetup, key: 'b'.repeat(64) }),
     },
     functionFiles: {
       put: () => functionFiles.put('default', 'a'.repeat(64), Buffer.from('x')),

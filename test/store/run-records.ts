@@ -1,6 +1,7 @@
 import type { BulkRecord } from '../../model/functions/bulk.ts';
 import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
+import type { SetupRecord } from '../../model/functions/setup/setup.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 const createdBy = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
@@ -67,6 +68,38 @@ export function functionVersion(changes: Partial<FunctionVersion['spec']> = {}):
       retentionDays: 30,
       ...changes,
     },
+  };
+}
+
+export function setupRecord(changes: Partial<SetupRecord> = {}): SetupRecord {
+  return {
+    project: 'default',
+    key: 'a'.repeat(64),
+    seed: 's',
+    state: 'preparing',
+    revision: 1,
+    wish: {
+      source: 'golden-debian12',
+      script: 'true',
+      timeoutSeconds: 600,
+      filesDigest: null,
+      user: null,
+      env: {},
+      network: { egress: 'none' },
+      cpus: null,
+      memoryMib: null,
+    },
+    tries: 0,
+    failures: 0,
+    snapshotId: null,
+    snapshotKind: null,
+    failure: null,
+    log: null,
+    waitingFor: null,
+    createdBy,
+    createdAt: at,
+    updatedAt: at,
+    ...changes,
   };
 }
 

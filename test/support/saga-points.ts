@@ -171,6 +171,7 @@ export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   storeOwnCertificate: 'only writes what a host may lose',
   silentAmong: 'only looks',
   explainPlaybook: 'workflows/playbook.integration',
+  placeSetupFiles: 'workflows/setup-deaths.integration',
 };
 
 /** Steps of a simulated host that have a point between two of their effects. */

@@ -1,5 +1,6 @@
 import { BULK_WORKFLOW, bulkWorkflowIdOf } from '../../model/functions/bulk.ts';
 import { CANCEL_RUN, DISPATCHER_WORKFLOW, LOOK } from '../../model/functions/run-saga.ts';
+import { SETUP_WORKFLOW } from '../../model/functions/setup/setup-saga.ts';
 import { CANCEL_IMAGE, IMAGE_WORKFLOW, imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { CANCEL_PLAYBOOK, PLAYBOOK_WORKFLOW, playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
 import { DELETE_POOL, POOL_GAVE_WAY, POOL_USED, POOL_WORKFLOW, SET_POOL } from '../../model/pools/pool.ts';
@@ -71,6 +72,7 @@ const STARTS: ReadonlyMap<string, string> = new Map(
     [IMAGE_WORKFLOW]: imageWorkflowIdOf({ name: '' }),
     [DISPATCHER_WORKFLOW]: 'function/',
     [BULK_WORKFLOW]: bulkWorkflowIdOf(''),
+    [SETUP_WORKFLOW]: 'setup/',
     [POOL_WORKFLOW]: 'pool/',
     [FORGET_HOST_WORKFLOW]: forgetHostWorkflowIdOf(''),
   }),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { acceptedSpec } from '../../activities/function/accepted-version.ts';
 import { mayHaveStarted } from '../../model/functions/command-end.ts';
+import type { FunctionSpec } from '../../model/functions/function.ts';
 import { attemptIds, type RunRecord } from '../../model/functions/run.ts';
 import type { LogFacts, ProofFacts, ReceiptFacts } from '../../model/functions/statement.ts';
 import type { CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
@@ -18,8 +19,8 @@ const LAST_ENTRIES = 50;
 
 /** What the store says of a run that has ended, and of which nothing is left. Of contents little is held at a time. */
 export async function receiptFacts(store: Store, run: RunRecord, builder: string): Promise<ReceiptFacts> {
-  const spec = await acceptedSpec(store, run);
   const sandboxes = await sandboxesOf(store, run);
+  const spec = madeOf(await acceptedSpec(store, run), sandboxes.at(-1));
   return {
     run,
     eventDigest: await eventDigestOf(store, run),
@@ -49,6 +50,12 @@ function proofOf({ id: sandboxId, proof }: SandboxRecord): ProofFacts[] {
   if (!proof) return [];
   const { provedAt, unproved = null } = proof;
   return [{ sandboxId, digest: sha256(canonicalJson(proof)), provedAt, unproved }];
+}
+
+/** Of a function with a setup its sandbox says what that had saved. */
+function madeOf(spec: FunctionSpec | null, sandbox: SandboxRecord | undefined): ReceiptFacts['spec'] {
+  if (!spec?.setup) return spec;
+  return { ...spec, source: spec.setup.source, snapshotId: sandbox?.spec.snapshotId ?? null };
 }
 
 async function disksOf(

@@ -1,16 +1,23 @@
 import type { FunctionVersion } from '../../../model/functions/function.ts';
+import { setupKeyOf, setupWishOf } from '../../../model/functions/setup/setup.ts';
 import type { Schedules } from '../../schedules/schedules.ts';
 import type { FunctionFiles } from '../function-files.ts';
 import type { FunctionVersions } from '../function-versions.ts';
 import type { FunctionRef, Functions } from '../functions.ts';
 import type { Hooks } from '../hooks.ts';
 import type { Runs } from '../runs.ts';
+import { releaseSetup } from '../setup/ensured-setup.ts';
+import type { FunctionSetups } from '../setup/function-setups.ts';
 import type { RunQueue } from './run-queue.ts';
 
-interface Stores {
-  functions: Functions;
+interface VersionStores {
   functionVersions: FunctionVersions;
   functionFiles: FunctionFiles;
+  functionSetups: FunctionSetups;
+}
+
+interface Stores extends VersionStores {
+  functions: Functions;
   hooks: Hooks;
   schedules: Schedules;
 }
@@ -23,12 +30,16 @@ export async function removeFunction(stores: Stores, ref: FunctionRef): Promise<
   await stores.functions.remove(ref);
 }
 
-/** A version, and its files when no other has them. */
+/** A version, and its files when no other has them; what was saved by its setup goes by itself. */
 export async function removeVersion(
-  { functionVersions, functionFiles }: Pick<Stores, 'functionVersions' | 'functionFiles'>,
-  { project, function: name, version, spec: { filesDigest } }: FunctionVersion,
+  { functionFiles, ...stores }: VersionStores,
+  { project, function: name, version, spec }: FunctionVersion,
 ): Promise<void> {
+  const { functionVersions } = stores;
+  const { filesDigest } = spec;
   await functionVersions.remove({ project, name }, version);
+  const wish = setupWishOf(spec);
+  if (wish) await releaseSetup(stores, { project, key: setupKeyOf(wish) });
   if (filesDigest === null || (await functionVersions.haveFiles(project, filesDigest))) return;
   await functionFiles.remove(project, filesDigest);
 }

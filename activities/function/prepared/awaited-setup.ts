@@ -1,0 +1,35 @@
+import type { FunctionSpec } from '../../../model/functions/function.ts';
+import type { RunFailure, RunRecord } from '../../../model/functions/run.ts';
+import { setupWishOf } from '../../../model/functions/setup/setup.ts';
+import type { Reconciliation } from '../../../sagas/reconciliation.ts';
+import type { Store } from '../../../store/connect.ts';
+import { ensureSetup } from '../../../store/functions/setup/ensured-setup.ts';
+import { failedSetup } from './prepared-spec.ts';
+
+interface Deps {
+  store: Pick<Store, 'functionSetups' | 'snapshots'>;
+  reconciliation: Pick<Reconciliation, 'startSetup'>;
+}
+
+type LookedAtSetup = { is: 'ready' | 'awaited' } | { is: 'failed'; failure: RunFailure };
+
+/**
+ * Whether a run that is to be admitted has what it is forked from. What is not there is prepared: it was lost, with its host or
+ * with a store that was set back, or who deployed the function died before asking for it.
+ */
+export async function lookAtSetup(
+  { store, reconciliation }: Deps,
+  { createdBy }: Pick<RunRecord, 'createdBy'>,
+  spec: FunctionSpec,
+): Promise<LookedAtSetup> {
+  const wish = setupWishOf(spec);
+  if (!wish) return { is: 'ready' };
+  const found = await ensureSetup(store, createdBy, wish, false);
+  if (found.state === 'ready') return { is: 'ready' };
+  if (found.state === 'failed') {
+    const { code, message } = failedSetup(found);
+    return { is: 'failed', failure: { code, message } };
+  }
+  await reconciliation.startSetup({ project: found.project, setupKey: found.key });
+  return { is: 'awaited' };
+}

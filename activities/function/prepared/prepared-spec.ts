@@ -1,0 +1,30 @@
+import { MayflyError } from '../../../model/errors.ts';
+import type { FunctionSpec } from '../../../model/functions/function.ts';
+import { type SetupRecord, setupKeyOf, setupWishOf } from '../../../model/functions/setup/setup.ts';
+import type { Store } from '../../../store/connect.ts';
+import { isThere } from '../../../store/functions/setup/ensured-setup.ts';
+
+/**
+ * What a run's sandbox is made with: of a function with a setup, a fork of what that has saved.
+ * @throws MayflyError setup_failed, setup_not_ready
+ */
+export async function preparedSpec(
+  { functionSetups, snapshots }: Pick<Store, 'functionSetups' | 'snapshots'>,
+  project: string,
+  spec: FunctionSpec,
+): Promise<FunctionSpec> {
+  const wish = setupWishOf(spec);
+  if (!wish) return spec;
+  const found = await functionSetups.get({ project, key: setupKeyOf(wish) });
+  if (found?.state === 'failed') throw failedSetup(found);
+  if (!found || !(await isThere(snapshots, found))) {
+    throw new MayflyError('setup_not_ready', 'What its setup has saved is not there: it is prepared anew.');
+  }
+  const { snapshotId, snapshotKind } = found;
+  const saved = snapshotKind === 'full' ? { cpus: null, memoryMib: null } : {}; // as they were saved
+  return { ...spec, ...saved, snapshotId };
+}
+
+export function failedSetup({ failure }: Pick<SetupRecord, 'failure'>): MayflyError {
+  return new MayflyError('setup_failed', failure?.message ?? 'Its setup failed.');
+}

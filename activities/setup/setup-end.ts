@@ -1,0 +1,109 @@
+import { isWantOfRoom, pauseBeforeAnother } from '../../model/functions/next-step.ts';
+import type { RunFailure } from '../../model/functions/run.ts';
+import type { SetupRecord, SetupTry } from '../../model/functions/setup/setup.ts';
+import type { NextOfSetup, SetupRef } from '../../model/functions/setup/setup-saga.ts';
+import { isFinal } from '../../model/sandbox/sandbox.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import { endOfLog } from '../image/log-end.ts';
+import type { TriedSetup } from './setup.ts';
+
+interface Deps {
+  store: Store;
+  reconciliation: Reconciliation;
+}
+
+const LOOK: NextOfSetup = { step: 'look' };
+
+/** What the workflow of a setup asks of the store when a try is over, and to take one back. */
+export function createSetupEndActivities({ store, reconciliation }: Deps) {
+  /** @returns whether it is prepared by that try still */
+  async function change({ project, setupKey: key, tried }: TriedSetup, of: Changes): Promise<boolean> {
+    for (;;) {
+      const found = await store.functionSetups.get({ project, key });
+      if (found?.state !== 'preparing' || found.tries !== tried.n) return false;
+      if (await store.functionSetups.change(found, of(found))) return true;
+    }
+  }
+
+  /** Those whose runs wait for it look at once. */
+  async function tell({ project, setupKey }: SetupRef): Promise<void> {
+    for (const ref of await store.functionVersions.withSetup(project, setupKey)) {
+      await reconciliation.wakeDispatcher(ref);
+    }
+  }
+
+  async function logOf({ commandId }: SetupTry): Promise<string | null> {
+    const command = await store.commands.get(commandId);
+    return command && (await endOfLog(store.output, command));
+  }
+
+  return {
+    /** Resolves when it has ended, with its proof. @throws when it must be asked again */
+    async endSetupSandbox({ tried: { sandboxId } }: TriedSetup): Promise<void> {
+      const sandbox = await store.sandboxes.get(sandboxId);
+      if (sandbox ? isFinal(sandbox.state) : !(await reconciliation.isSandboxOpen(sandboxId))) return;
+      await reconciliation.end(sandboxId);
+      throw new Error(`${sandboxId} has not ended`);
+    },
+
+    /** Resolves when nothing is saved of it; its sandbox has ended. @throws when it must be asked again */
+    async removeSetupSnapshots({ tried, project }: TriedSetup): Promise<void> {
+      for (const id of [tried.snapshotId, tried.diskSnapshotId]) {
+        const found = await store.snapshots.get(id);
+        if (!found || found.state === 'failed' || found.state === 'deleted') continue;
+        if (found.state === 'creating') throw new Error(`${id} is still being taken`);
+        const { hostId, installationId = null } = found;
+        const actor = { ...found.createdBy, project };
+        await reconciliation.deleteSnapshot({ snapshotId: id, hostId, installationId, actor });
+        throw new Error(`${id} is being deleted`);
+      }
+    },
+
+    /** Nothing is left of it. @returns whether its record is gone with that: somebody may need it by now */
+    async forgetSetup({ project, setupKey: key }: SetupRef): Promise<boolean> {
+      const found = await store.functionSetups.get({ project, key });
+      return !found || (found.state === 'removing' && (await store.functionSetups.remove(found)));
+    },
+
+    /** Says what it waits for. */
+    async showSetup({ waitingFor, ...of }: TriedSetup & { waitingFor: string | null }): Promise<void> {
+      await change(of, () => ({ waitingFor }));
+    },
+
+    /** It is saved, and nothing else is left of that try. */
+    async setupReady({ saved, ...of }: TriedSetup & { saved: { snapshotId: string } }): Promise<void> {
+      const { snapshotId } = saved;
+      const snapshotKind = snapshotId === of.tried.snapshotId ? 'full' : 'disk';
+      await change(of, () => ({
+        state: 'ready',
+        snapshotId,
+        snapshotKind,
+        failure: null,
+        log: null,
+        waitingFor: null,
+      }));
+      await tell(of);
+    },
+
+    /** It is not saved, and nothing is left of that try. @param failure null: it was taken back */
+    async setupFailed({ failure, ...of }: TriedSetup & { failure: RunFailure | null }): Promise<NextOfSetup> {
+      if (failure === null) return LOOK;
+      const log = await logOf(of.tried);
+      let pauseMs: number | null = null;
+      await change(of, ({ failures: before }) => {
+        const failures = before + (isWantOfRoom(failure) ? 0 : 1);
+        pauseMs = pauseBeforeAnother(failure, of.tried.n, failures);
+        if (pauseMs === null) return { state: 'failed', failure, failures, log, waitingFor: null };
+        return { failures, waitingFor: failure.message };
+      });
+      if (pauseMs !== null) return { step: 'again', pauseMs };
+      await tell(of);
+      return LOOK;
+    },
+  };
+}
+
+export type SetupEndActivities = ReturnType<typeof createSetupEndActivities>;
+
+type Changes = (found: SetupRecord) => Parameters<Store['functionSetups']['change']>[1];

@@ -1,0 +1,151 @@
+import { MayflyError } from '../../model/errors.ts';
+import { endOfAttempt } from '../../model/functions/command-end.ts';
+import { FILES_FOLDER } from '../../model/functions/guest-layout.ts';
+import type { RunFailure } from '../../model/functions/run.ts';
+import { OPEN_SETUP_STATES, type SetupRecord, type SetupTry, setupTry } from '../../model/functions/setup/setup.ts';
+import type { SetupLook, SetupRef } from '../../model/functions/setup/setup-saga.ts';
+import type { SandboxInput } from '../../model/sagas/messages.ts';
+import { type CommandInput, requestedCommand } from '../../model/sandbox/command.ts';
+import { hostOf } from '../../model/sandbox/sandbox.ts';
+import { sizeOfSource } from '../../model/source-size.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import { admitSandbox } from '../function/prepared/admitted-sandbox.ts';
+import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
+
+interface Deps {
+  store: Store;
+  reconciliation: Reconciliation;
+}
+
+/** A try of a setup, as its workflow goes on with it. */
+export interface TriedSetup extends SetupRef {
+  tried: SetupTry;
+}
+
+/** Beyond what its script may take, until its sandbox ends by itself: nobody ends it then. Seconds. */
+const SPARE_SECONDS = 7_200;
+/** Of each stream of its script: the end of it is shown. Bytes. */
+const OUTPUT_BYTES = 1_048_576;
+
+/** What the workflow of a setup asks of the store while it prepares. What is done is read from its record each time. */
+export function createSetupActivities({ store, reconciliation }: Deps) {
+  /** @throws MayflyError setup_not_ready: it is not wanted any more */
+  async function wanted({ project, setupKey: key, tried }: TriedSetup): Promise<SetupRecord> {
+    const found = await store.functionSetups.get({ project, key });
+    if (found?.state === 'preparing' && found.tries === tried.n) return found;
+    throw new MayflyError('setup_not_ready', 'Nobody needs this setup any more.');
+  }
+
+  async function placeOf({ tried }: TriedSetup) {
+    const sandbox = await store.sandboxes.get(tried.sandboxId);
+    const host = sandbox && hostOf(sandbox);
+    if (host) return host;
+    throw new MayflyError('sandbox_ended', `The sandbox ${tried.sandboxId} is not there any more.`);
+  }
+
+  return {
+    async lookAtSetup({ project, setupKey: key }: SetupRef): Promise<SetupLook> {
+      const found = await store.functionSetups.get({ project, key });
+      if (!found || !OPEN_SETUP_STATES.some((state) => state === found.state)) return { task: 'none', last: null };
+      const task = found.state === 'removing' ? 'remove' : 'prepare';
+      return { task, last: found.tries === 0 ? null : setupTry(found, found.tries) };
+    },
+
+    /** Nothing is left of the tries before. @returns null: it is not to be prepared any more */
+    async beginSetupTry({ project, setupKey: key }: SetupRef): Promise<SetupTry | null> {
+      for (;;) {
+        const found = await store.functionSetups.get({ project, key });
+        if (found?.state !== 'preparing') return null;
+        const n = found.tries + 1;
+        if (await store.functionSetups.change(found, { tries: n, waitingFor: null })) return setupTry(found, n);
+      }
+    },
+
+    /** @throws MayflyError why there is to be no sandbox for it */
+    async setupSandbox(of: TriedSetup): Promise<SandboxInput> {
+      const { wish, project, createdBy } = await wanted(of);
+      const { source, cpus, memoryMib, network, timeoutSeconds } = wish;
+      const size = sizeOfSource(source, await store.hosts.list(), { cpus, memoryMib });
+      await admitSandbox({ store, reconciliation }, project, of.tried.sandboxId, { source, size });
+      return {
+        id: of.tried.sandboxId,
+        spec: {
+          source,
+          snapshotId: null,
+          captureId: null,
+          cpus,
+          memoryMib,
+          ttlSeconds: timeoutSeconds + SPARE_SECONDS,
+          idleSeconds: null,
+          autoResume: false,
+          metadata: { purpose: 'prepares runs of a function' },
+          agentId: null,
+          network,
+        },
+        size,
+        createdBy,
+        requestedAt: new Date().toISOString(),
+        begin: 'create',
+        builds: 'run',
+        hostIds: [],
+      };
+    },
+
+    async setupHost(of: TriedSetup) {
+      return placeOf(of);
+    },
+
+    /** Writes down the command of its script, which is begun by whoever is told. */
+    async beginSetupScript(of: TriedSetup): Promise<CommandInput> {
+      const { wish, createdBy } = await wanted(of);
+      const { sandboxId, commandId } = of.tried;
+      const host = await placeOf(of);
+      const { script: command, user, timeoutSeconds, env } = wish;
+      const spec = { command, argv: null, cwd: FILES_FOLDER, user, timeoutSeconds, maxOutputBytes: OUTPUT_BYTES };
+      const whole = { ...spec, envNames: Object.keys(env), stdinOpen: false };
+      const record = requestedCommand(commandId, { id: sandboxId, ...host }, whole, createdBy);
+      await Promise.all([
+        store.commands.create(record),
+        store.commandInputs.keep(commandId, { env, stdin: new Uint8Array() }),
+        store.activity.openCommand(sandboxId, commandId),
+      ]);
+      return { commandId, sandboxId, ...host };
+    },
+
+    /** How its script ended. @returns why it failed; null: it did not */
+    async setupScriptFailure(of: TriedSetup): Promise<RunFailure | null> {
+      const command = await store.commands.get(of.tried.commandId);
+      if (!command) return { code: 'internal', message: 'Nothing is known of its script.' };
+      const { outcome, failure } = endOfAttempt(command);
+      if (outcome === 'succeeded') return null;
+      const code = outcome === 'failed' || outcome === 'timed-out' ? 'setup_failed' : (failure?.code ?? 'setup_failed');
+      return { code, message: `Its script failed: ${failure?.message ?? outcome}` };
+    },
+
+    /**
+     * Saves what its sandbox has become, once: disks and memory, or, where its host saves no memory, the disks alone.
+     * @throws MayflyError why it is not saved
+     */
+    async takeSetupSnapshot(of: TriedSetup): Promise<{ snapshotId: string }> {
+      const found = await wanted(of);
+      const { createdBy: actor } = found;
+      const { sandboxId, snapshotId, diskSnapshotId } = setupTry(found, found.tries); // not what whoever schedules it says
+      const wish = { reason: 'setup', actor } as const;
+      try {
+        await takenSnapshot({ store, reconciliation }, sandboxId, {
+          ...wish,
+          operationId: snapshotId,
+          snapshotKind: 'full',
+        });
+        return { snapshotId };
+      } catch (error) {
+        if (!(error instanceof MayflyError) || error.code !== 'snapshot_unsupported') throw error;
+      }
+      await takenSnapshot({ store, reconciliation }, sandboxId, { ...wish, operationId: diskSnapshotId });
+      return { snapshotId: diskSnapshotId };
+    },
+  };
+}
+
+export type SetupActivities = ReturnType<typeof createSetupActivities>;

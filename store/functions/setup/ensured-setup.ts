@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto';
+import { type SetupRecord, type SetupWish, setupKeyOf } from '../../../model/functions/setup/setup.ts';
+import type { OwnedActor } from '../../../model/sandbox/sandbox.ts';
+import type { Snapshots } from '../../snapshots/snapshots.ts';
+import type { FunctionSetups, SetupId } from './function-setups.ts';
+
+/** What is deployed of functions. */
+interface Versions {
+  withSetup(project: string, key: string): Promise<readonly unknown[]>;
+}
+
+/**
+ * What is saved for a wish, or is to be: whoever is told of `preparing` begins its workflow. What is called ready and is not
+ * there any more, since its host was given up, is prepared anew.
+ * @param isAskedFor somebody asks for it now: what has failed is tried once more, and nobody removes it who had looked before
+ */
+export async function ensureSetup(
+  { functionSetups, snapshots }: { functionSetups: FunctionSetups; snapshots: Snapshots },
+  createdBy: OwnedActor,
+  wish: SetupWish,
+  isAskedFor: boolean,
+): Promise<SetupRecord> {
+  const id = { project: createdBy.project, key: setupKeyOf(wish) };
+  for (;;) {
+    const found = await functionSetups.get(id);
+    if (!found) {
+      await functionSetups.create(newSetup(id, createdBy, wish));
+      continue;
+    }
+    if (found.state === 'preparing' && !isAskedFor) return found;
+    if (found.state === 'failed' && !isAskedFor) return found;
+    const isUsable = found.state === 'ready' && (await isThere(snapshots, found));
+    if (isUsable && !isAskedFor) return found;
+    const changes = isUsable || found.state === 'preparing' ? {} : ({ ...PREPARING, wish } as const);
+    if (await functionSetups.change(found, changes)) return { ...found, ...changes };
+  }
+}
+
+/** Has one go that no version needs any more; again, it does nothing. */
+export async function releaseSetup(
+  { functionSetups, functionVersions }: { functionSetups: FunctionSetups; functionVersions: Versions },
+  id: SetupId,
+): Promise<void> {
+  for (;;) {
+    const found = await functionSetups.get(id);
+    if (!found || found.state === 'removing') return;
+    if ((await functionVersions.withSetup(id.project, id.key)).length > 0) return;
+    if (await functionSetups.change(found, { state: 'removing' })) return;
+  }
+}
+
+/** Whether runs can be forked of it. */
+export async function isThere(
+  snapshots: Snapshots,
+  { state, snapshotId }: Pick<SetupRecord, 'state' | 'snapshotId'>,
+): Promise<boolean> {
+  if (state !== 'ready' || snapshotId === null) return false;
+  return (await snapshots.get(snapshotId))?.state === 'ready';
+}
+
+const PREPARING = {
+  state: 'preparing',
+  failures: 0,
+  snapshotId: null,
+  snapshotKind: null,
+  failure: null,
+  log: null,
+  waitingFor: null,
+} as const;
+
+function newSetup({ project, key }: SetupId, createdBy: OwnedActor, wish: SetupWish): SetupRecord {
+  const at = new Date().toISOString();
+  const seed = randomBytes(16).toString('hex');
+  return { project, key, seed, ...PREPARING, revision: 1, wish, tries: 0, createdBy, createdAt: at, updatedAt: at };
+}

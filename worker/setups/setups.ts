@@ -1,0 +1,33 @@
+import type { Logger } from 'pino';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import { releaseSetup } from '../../store/functions/setup/ensured-setup.ts';
+
+/** How soon a setup is gone on with of which nobody was told, or whose workflow was lost. Milliseconds. */
+export const LOOK_AT_SETUPS_EVERY_MS = 3_000;
+
+/** So long what prepares it is told that nobody needs it any more; then it learns that at its end. Milliseconds. */
+const TOLD_FOR_MS = 60_000;
+
+/** Looks at what nobody tells of: setups that were asked for by somebody who died, whose workflow was lost, or that no version needs any more. */
+export class Setups {
+  constructor(
+    private readonly store: Store,
+    private readonly reconciliation: Pick<Reconciliation, 'startSetup' | 'removeSetup'>,
+    private readonly logger: Logger,
+  ) {}
+
+  async look(): Promise<void> {
+    const { functionSetups } = this.store;
+    try {
+      for (const setup of await functionSetups.all()) await releaseSetup(this.store, setup);
+      const lately = new Date(Date.now() - TOLD_FOR_MS).toISOString();
+      for (const { project, key: setupKey, state, updatedAt } of await functionSetups.open()) {
+        if (state === 'removing' && updatedAt > lately) await this.reconciliation.removeSetup({ project, setupKey });
+        else await this.reconciliation.startSetup({ project, setupKey });
+      }
+    } catch (error) {
+      this.logger.warn({ err: error }, 'setups of functions are looked at again in three seconds');
+    }
+  }
+}

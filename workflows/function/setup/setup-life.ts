@@ -1,0 +1,52 @@
+import { CancellationScope, condition, defineSignal, setCurrentDetails, setHandler } from '@temporalio/workflow';
+import type { TriedSetup } from '../../../activities/setup/setup.ts';
+import { SETUP_UNNEEDED, type SetupInput } from '../../../model/functions/setup/setup-saga.ts';
+import { DEFAULT_TIMEOUTS } from '../../../model/sandbox/timeouts.ts';
+import { controlUntilDone } from '../../saga/control.ts';
+import { TaskLife } from '../../source/task-life.ts';
+
+const unneeded = defineSignal(SETUP_UNNEEDED);
+
+/** One setup, as its workflow knows it. */
+export class SetupLife extends TaskLife {
+  /** Somebody says that no version needs it any more: its record tells. */
+  isTold = false;
+  #tried: TriedSetup | null = null;
+  #undoing: CancellationScope | null = null;
+
+  constructor(readonly input: SetupInput) {
+    super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.taskPauseMs);
+    setHandler(unneeded, () => {
+      this.isTold = true;
+      this.#undoing?.cancel();
+    });
+  }
+
+  /** What is done from now on is done for that try. */
+  begin(tried: TriedSetup): void {
+    this.#tried = tried;
+  }
+
+  async recordChange({ waitingFor }: { waitingFor: string | null }): Promise<void> {
+    setCurrentDetails(waitingFor ?? '');
+    const tried = this.#tried;
+    if (!tried) return;
+    await CancellationScope.nonCancellable(() => controlUntilDone.showSetup({ ...tried, waitingFor }));
+  }
+
+  /** Runs what is undone as soon as no version needs it. @throws CancelledFailure */
+  async undoable<T>(work: () => Promise<T>): Promise<T> {
+    this.#undoing = new CancellationScope();
+    try {
+      if (this.isTold) this.#undoing.cancel();
+      return await this.#undoing.run(work);
+    } finally {
+      this.#undoing = null;
+    }
+  }
+
+  /** A pause that ends when no version needs it. */
+  async pause(ms: number): Promise<void> {
+    await condition(() => this.isTold, ms);
+  }
+}

@@ -1,0 +1,124 @@
+import { CancellationScope, continueAsNew, isCancellation, proxyActivities } from '@temporalio/workflow';
+import type { ControlActivities } from '../../../activities/control.ts';
+import type { TriedSetup } from '../../../activities/setup/setup.ts';
+import type { RunFailure } from '../../../model/functions/run.ts';
+import type { SetupInput } from '../../../model/functions/setup/setup-saga.ts';
+import { shallContinue } from '../../saga/continuing.ts';
+import { control, controlUntilDone } from '../../saga/control.ts';
+import { failureOf, refusal } from '../../saga/failure.ts';
+import { saga } from '../../saga/saga.ts';
+import { runTaskCommand } from '../../source/task-command.ts';
+import { taskSteps } from '../../source/task-life.ts';
+import { TaskSandbox } from '../../source/task-sandbox.ts';
+import { SetupLife } from './setup-life.ts';
+
+/** Files of a function, into an emulated guest. */
+const STEP = {
+  scheduleToStartTimeout: '2m',
+  startToCloseTimeout: '30m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 5 },
+} as const;
+
+/** The memory of a guest may have to be written. */
+const { takeSetupSnapshot } = proxyActivities<ControlActivities>({
+  startToCloseTimeout: '30m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 10 },
+});
+
+/**
+ * What is saved once for all runs of a function, and goes with the last version that needs it:
+ *
+ *   preparing: what a lost try has left is gone → another try → ready, or failed
+ *   removing:  what is saved is gone → so is its record
+ *
+ * Its record says which. One whose workflow is lost is begun again, in a sandbox of its own.
+ */
+export async function setup(input: SetupInput): Promise<void> {
+  const life = new SetupLife(input);
+  const { project, setupKey } = input;
+  const ref = { project, setupKey };
+  for (;;) {
+    life.isTold = false;
+    const { task, last } = await controlUntilDone.lookAtSetup(ref);
+    if (task === 'none' && !life.isTold) return;
+    if (last) await takenBack(life, { ...ref, tried: last });
+    if (task === 'remove' && (await controlUntilDone.forgetSetup(ref)) && !life.isTold) return;
+    if (task === 'prepare') await prepare(life);
+    if (shallContinue()) return continueAsNew<typeof setup>(input);
+  }
+}
+
+/** Of a workflow that was lost, or of what is not needed any more; its sandbox first: with it its steps end. */
+async function takenBack(life: SetupLife, of: TriedSetup): Promise<void> {
+  life.begin(of);
+  await life.retryUntilDone('destroySandbox', () => control.endSetupSandbox(of));
+  await life.retryUntilDone('removeSnapshot', () => control.removeSetupSnapshots(of));
+}
+
+async function prepare(life: SetupLife): Promise<void> {
+  const { project, setupKey } = life.input;
+  const tried = await controlUntilDone.beginSetupTry({ project, setupKey });
+  if (!tried) return;
+  const of = { project, setupKey, tried };
+  life.begin(of);
+  try {
+    const saved = await life.undoable(() => attempt(life, of));
+    await controlUntilDone.setupReady({ ...of, saved });
+  } catch (error) {
+    const next = await controlUntilDone.setupFailed({ ...of, failure: failureIn(life, error) });
+    if (next.step === 'again') await life.pause(next.pauseMs);
+  }
+}
+
+/**
+ * One try, in a sandbox of its own:
+ *
+ *   its sandbox runs → the function's files are in it → its script has succeeded → it is saved → its sandbox is destroyed
+ *
+ * When a step fails, or no version needs it any more, nothing of it is left.
+ */
+function attempt(life: SetupLife, of: TriedSetup): Promise<{ snapshotId: string }> {
+  return saga(async (undo) => {
+    const input = await life.step('setupSandbox', () => control.setupSandbox(of));
+    const { timeouts } = life.input;
+    const machine = new TaskSandbox({ ...input, ...(timeouts && { timeouts }) }, 'setup_failed');
+    const destroy = () => life.retryUntilDone('destroySandbox', () => machine.destroy());
+    undo('takeSnapshot', () => life.retryUntilDone('removeSnapshot', () => control.removeSetupSnapshots(of)));
+    undo('startSandbox', destroy); // with which its steps end: none saves any more
+    await life.step('startSandbox', () => machine.start());
+    await placeFiles(life, of);
+    await runScript(life, of);
+    const saved = await life.step('takeSnapshot', () => takeSetupSnapshot(of));
+    await destroy();
+    return saved;
+  });
+}
+
+async function placeFiles(life: SetupLife, of: TriedSetup): Promise<void> {
+  const { project, setupKey, tried } = of;
+  const host = await control.setupHost(of);
+  const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: tried.sandboxId });
+  const { snapshotId: sandboxId, sandboxId: attemptId } = tried;
+  await step.placeSetupFiles({ project, setupKey, sandboxId, generation: life.generation, attemptId });
+}
+
+async function runScript(life: SetupLife, of: TriedSetup): Promise<void> {
+  await life.step('runScript', async () => {
+    const command = await control.beginSetupScript(of);
+    await runTaskCommand(command, `the script of a setup in ${of.tried.sandboxId}`);
+    const failure = await control.setupScriptFailure(of);
+    if (failure) throw refusal(failure.code, failure.message);
+  });
+}
+
+/** Null: it was taken back. */
+function failureIn(life: SetupLife, error: unknown): RunFailure | null {
+  if (isCancellation(error)) {
+    if (CancellationScope.current().consideredCancelled) throw error;
+    return null;
+  }
+  const { code, step, message } = failureOf(error, life.failedStep);
+  return { code, message: code === 'setup_failed' ? message : `${step}: ${message}` };
+}
