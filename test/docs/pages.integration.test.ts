@@ -30,6 +30,10 @@ const NOT_HERE: [RegExp, string][] = [
   [/mayfly image build .* --ready /, 'asks systemd, which a simulated host has not; workflows/image-ready.integration'],
   [/mayfly playbook /, 'tries it with Ansible, which is no part of set-up; workflows/playbook.integration'],
   [/mayfly function /, 'writes a folder, and waits for what is in it; cli/function, cli/function-runs'],
+  [
+    /mayfly (?:run (?:open|diff)|waitpoint) |\/waitpoints/,
+    'needs a run that failed, or waits; cli/run-open, cli/waitpoint',
+  ],
   [/mayfly dev\b/, 'lives until Ctrl-C; cli/dev'],
   [/mayfly (?:hook|trigger) /, 'needs a function, and its secret; cli/hook'],
   [/mayfly webhook /, 'needs a receiver; workflows/webhooks.integration'],

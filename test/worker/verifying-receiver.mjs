@@ -15,7 +15,13 @@ import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 
 const secret = once(createInterface({ input: process.stdin }), 'line').then(([line]) => String(line));
-const server = createServer(async (request, response) => {
+const server = createServer((request, response) => void answer(request, response));
+
+/**
+ * @param {import('node:http').IncomingMessage} request
+ * @param {import('node:http').ServerResponse} response
+ */
+async function answer(request, response) {
   const body = await text(request);
   try {
     const verified = new Webhook(await secret).verify(body, /** @type {Record<string, string>} */ (request.headers));
@@ -25,7 +31,8 @@ const server = createServer(async (request, response) => {
     process.stdout.write('refused\n');
     response.writeHead(401).end();
   }
-});
+}
+
 server.listen(0, '127.0.0.1', () => {
   const address = server.address();
   process.stdout.write(`${typeof address === 'object' ? address?.port : ''}\n`);
