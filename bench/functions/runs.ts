@@ -1,0 +1,44 @@
+import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { round, Samples } from '../measure/measure.ts';
+
+const MAX_WAIT_SECONDS = 240;
+const LOOK_MS = 5;
+
+interface RunBench {
+  client: MayflyClient;
+  source: string;
+  runs: number;
+}
+
+/** A whole run, from its event to its proof, beside a sandbox that is made, has the same command and is destroyed by hand, in turn. */
+export async function measureRuns({ client, source, runs }: RunBench) {
+  const samples = new Samples();
+  const command = 'echo began';
+  await client.functions.deploy('whole', { source, command });
+  for (let run = -1; run < runs; run++) {
+    const counted = run < 0 ? new Samples() : samples;
+    await counted.time('run, to its proof', () => ran(client, counted));
+    await counted.time('by hand, to its proof', () => byHand(client, source, command, counted));
+  }
+  const { 'run, to its proof': whole, 'by hand, to its proof': hand, ...rest } = samples.spreads();
+  return { whole, hand, ...rest, ratio: round((whole?.medianMs ?? Number.NaN) / (hand?.medianMs ?? Number.NaN)) };
+}
+
+async function ran(client: MayflyClient, samples: Samples): Promise<void> {
+  const began = performance.now();
+  const { id } = await client.runs.create('whole');
+  const first = performance.now();
+  samples.add('run, accepted', first - began);
+  while ((await client.runs.get(id)).startedAt === null) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  samples.add('run, accepted to its process', performance.now() - first);
+  const over = await client.runs.ended(id);
+  if (over.outcome !== 'succeeded' || over.cleanup !== 'proved') throw new Error(`${id} is ${over.outcome}`);
+}
+
+async function byHand(client: MayflyClient, source: string, command: string, samples: Samples): Promise<void> {
+  const sandbox = await samples.time('by hand, create', () =>
+    client.createSandbox({ source }, { waitSeconds: MAX_WAIT_SECONDS }),
+  );
+  await samples.time('by hand, command', () => client.commands.run(sandbox.id, { command }));
+  await samples.time('by hand, destroy', () => client.destroySandbox(sandbox.id, { waitSeconds: MAX_WAIT_SECONDS }));
+}
