@@ -6,13 +6,19 @@ import { addBootedSnapshot } from './booted-snapshot.ts';
 import { proveCleanSlate } from './clean-slate.ts';
 import { HOST_ID, ServedMayfly } from './served.ts';
 
-/** A {@link ServedMayfly} on a libvirtd of its own for the tests of a file, and nothing of it after them. */
-/** @param env more of their environment */
-export function useServedOnLibvirt(env: NodeJS.ProcessEnv = {}): () => ServedMayfly {
+/**
+ * A {@link ServedMayfly} on a libvirtd of its own for the tests of a file, and nothing of it after them.
+ * @param hostEnv more of its host worker's environment @param allEnv more of each process's
+ */
+export function useServedOnLibvirt(
+  hostEnv: NodeJS.ProcessEnv = {},
+  allEnv: NodeJS.ProcessEnv = {},
+): () => ServedMayfly {
   let mayfly: ServedMayfly | undefined;
   beforeAll(async () => {
     await proveCleanSlate();
-    mayfly = await ServedMayfly.start({ MAYFLY_HOST: 'libvirt', MAYFLY_LIBVIRT_URI: 'private', ...env });
+    const libvirt = { MAYFLY_HOST: 'libvirt', MAYFLY_LIBVIRT_URI: 'private' };
+    mayfly = await ServedMayfly.start({ ...libvirt, ...hostEnv }, allEnv);
   });
   afterAll(async () => {
     if (!mayfly) return;

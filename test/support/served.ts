@@ -61,18 +61,18 @@ export class ServedMayfly {
     return this.#env['TEMPORAL_ADDRESS'] ?? '';
   }
 
-  /** @param hostEnv of the host worker, beside what it needs */
-  static async start(hostEnv: NodeJS.ProcessEnv): Promise<ServedMayfly> {
+  /** @param hostEnv of the host worker, beside what it needs @param allEnv of each process */
+  static async start(hostEnv: NodeJS.ProcessEnv, allEnv: NodeJS.ProcessEnv = {}): Promise<ServedMayfly> {
     const closers = new Closers();
     try {
-      return await ServedMayfly.#start(hostEnv, closers);
+      return await ServedMayfly.#start(hostEnv, allEnv, closers);
     } catch (error) {
       await closers.close();
       throw error;
     }
   }
 
-  static async #start(hostEnv: NodeJS.ProcessEnv, closers: Closers): Promise<ServedMayfly> {
+  static async #start(hostEnv: NodeJS.ProcessEnv, allEnv: NodeJS.ProcessEnv, closers: Closers): Promise<ServedMayfly> {
     const { state, remove } = await temporaryState();
     closers.add('state folder', remove);
     await chmod(state.root, 0o711); // QEMU runs as another user
@@ -88,7 +88,7 @@ export class ServedMayfly {
       }),
     );
     const servers = { MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address };
-    const env = { ...servers, ...(await payloadKeyIn(state.root)), MAYFLY_API_PORT: '0' };
+    const env = { ...servers, ...(await payloadKeyIn(state.root)), MAYFLY_API_PORT: '0', ...allEnv };
 
     const key = new MayflyProcess(['key', 'create', 'first', '--scope', 'admin', '--local', '--json'], env);
     closers.add('the making of a key', async () => void (await key.end('SIGKILL')));

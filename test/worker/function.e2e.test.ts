@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import type { Envelope, Statement } from '../../model/functions/receipt.ts';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
 import { readyAttestationTools } from '../../scripts/setup/python/attestation-tools.mjs';
 import { eventually } from '../support/eventually.ts';
@@ -17,7 +18,7 @@ import { bootedSnapshot, useServedOnLibvirt } from '../support/served-on-libvirt
 /** A minute on two cores alone; without KVM, beside other work, many. Milliseconds. */
 const LONGEST_MS = 1_200_000;
 const SECRET = "It's a Secret to Everybody";
-const mayfly = useServedOnLibvirt({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' });
+const mayfly = useServedOnLibvirt({}, { MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' });
 const run = promisify(execFile);
 
 const file = (path: string, content: string | Uint8Array): TarEntry => {
@@ -44,6 +45,13 @@ const treeWith = (make: Uint8Array) =>
       ].join('\n'),
     ),
   ]);
+
+/** What the receipt in a file says the digests of, beside its subjects. */
+async function receiptNames(path: string): Promise<string[]> {
+  const { payload } = JSON.parse(await readFile(path, 'utf8')) as Envelope;
+  const statement = JSON.parse(Buffer.from(payload, 'base64').toString()) as Statement;
+  return statement.predicate.runDetails.byproducts.map(({ name }) => name);
+}
 
 /** Another program, which is told of events on the loopback, and what it believed. */
 class VerifyingReceiver {
@@ -86,7 +94,7 @@ test(
       receiver.trust(endpoint.secret ?? '');
       const snapshotId = await bootedSnapshot(mayfly());
       const tar = Buffer.from(treeWith(await readFile('/usr/bin/make'))).toString('base64');
-      await client.functions.deploy('on-push', { snapshotId, argv: ['./main.sh'], files: { tar } });
+      await client.functions.deploy('on-push', { snapshotId, argv: ['./main.sh'], files: { tar }, diff: true });
       const { path } = await client.hooks.create({ function: 'on-push', scheme: 'github', secrets: [SECRET] });
       const { MAYFLY_URL: base = '', MAYFLY_API_KEY: key = '' } = mayfly().cliEnv;
       const body = JSON.stringify({ after: 'c0ffee', repository: { url: 'https://example.com/repo' } });
@@ -115,7 +123,10 @@ test(
         event: { type: 'com.github.push', source: 'https://example.com/repo' },
         attempts: [{ n: 1, cleanup: 'proved' }],
         artifacts: [{ path: 'report.txt' }],
+        diff: { failure: null },
       });
+      const changes = await client.runs.diff(over.id);
+      expect(changes.flatMap((each) => (each.line === 'change' ? [each.path] : []))).toContain('/tmp/event');
       expect(Buffer.from((await client.runs.result(over.id)).bytes).toString()).toBe('{"tested":"c0ffee"}');
       const told = await eventually(
         async () => receiver.lines,
@@ -142,6 +153,7 @@ test(
       const python = readyAttestationTools() ?? 'python with attestation-tools';
       const verified = await run(python, [verify, join(folder, 'receipt.json'), items[0]?.publicKey ?? '']);
       expect(verified.stdout).toBe('verified 2 subjects\n');
+      expect(await receiptNames(join(folder, 'receipt.json'))).toContain('diff');
     } finally {
       await receiver.stop();
       await rm(folder, { recursive: true, force: true });
