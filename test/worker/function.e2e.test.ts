@@ -161,3 +161,35 @@ test(
   },
   LONGEST_MS,
 );
+
+// Promise: what a setup has saved, memory and all, is what each run begins with, and yet no two runs are the same machine. Costs two minutes.
+test(
+  'runs of a function with a setup are forks of its memory, each a machine of its own (case 55)',
+  async () => {
+    const { client } = mayfly();
+    const script = 'echo once >> /var/tmp/done; nohup sleep 86400 >/dev/null 2>&1 & echo $! > /var/tmp/pid';
+    const setup = { source: 'golden-debian12', script };
+    const command = [
+      'cat /var/tmp/done; ps -o args= -p $(cat /var/tmp/pid); cat /etc/machine-id /proc/sys/kernel/random/boot_id',
+      'head -c 16 /dev/urandom | od -An -tx1 | tr -d " "; ip -br -4 addr show scope global; date +%s',
+    ].join('; ');
+    const { version } = await client.functions.deploy('prepared', { setup, command });
+    const ready = await client.functions.prepared('prepared', version.version);
+    expect(ready.setup).toMatchObject({ state: 'ready', snapshotKind: 'full' });
+    const runs = await Promise.all([1, 2, 3].map((n) => client.runs.create('prepared', { n })));
+    const said: string[][] = [];
+    for (const { id } of runs) {
+      const over = await client.runs.ended(id);
+      const output = await text((await client.runs.output(id)).bytes);
+      expect(over, output).toMatchObject({ outcome: 'succeeded', cleanup: 'proved' });
+      const lines = output.trim().split('\n');
+      expect(lines.slice(0, 2), output).toEqual(['once', 'sleep 86400']);
+      expect(Math.abs(Number(lines.at(-1)) - Date.parse(over.endedAt ?? '') / 1_000)).toBeLessThan(60);
+      said.push(lines);
+    }
+    for (const [what, at] of Object.entries({ 'machine-id': 2, 'random bytes': 4, address: 5 })) {
+      expect(new Set(said.map((lines) => lines[at])).size, `${what}: ${JSON.stringify(said)}`).toBe(3);
+    }
+  },
+  LONGEST_MS,
+);
