@@ -1,22 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Waiting } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 
 /** So old what is known of a queue may be, and so many times longer than it takes to count it. Milliseconds. */
 const KNOWN_MS = 10_000;
 const TIMES_LONGER = 50;
+/** So long an event waits for the first count of its project; then it is taken. Milliseconds. */
+const FIRST_MS = 200;
 /** Of those that were not asked for lately the oldest are forgotten. */
 const MOST = 10_000;
 
 interface Known extends Waiting {
   /** When it is counted again. Milliseconds since 1970. */
   until: number;
-  isCounting: boolean;
+  /** Null: it is not being counted. Never fails. */
+  counting: Promise<void> | null;
 }
 
 /**
  * Whether as many runs of a project wait as may, or their events have as many bytes. It is counted in the store every ten
- * seconds, and more seldom when that takes long; meanwhile what this process accepts is added. So several processes, or a
- * first burst, may accept some more.
+ * seconds, and more seldom when that takes long, by one at a time; meanwhile what this process accepts is added. So several
+ * processes, or a first burst, may accept some more.
  */
 export class QueueRoom {
   readonly #known = new Map<string, Known>();
@@ -28,17 +32,12 @@ export class QueueRoom {
 
   /** @param count how many of a project wait, as the store has it */
   async isFull(project: string, count: () => Promise<Waiting>): Promise<boolean> {
-    const known = this.#known.get(project);
-    if (!known) {
-      const { runs, bytes } = await this.#counted(project, count);
-      return this.#isBeyond({ runs, bytes });
-    }
-    if (known.until < Date.now() && !known.isCounting) {
-      known.isCounting = true;
-      // Who comes meanwhile is told by what was known; a store that can't be asked refuses the event itself.
-      this.#counted(project, count).catch(() => (known.isCounting = false));
-    }
-    return this.#isBeyond(known);
+    const present = this.#known.get(project);
+    const known = present ?? { runs: 0, bytes: 0, until: 0, counting: null };
+    if (!present) this.#remember(project, known);
+    if (known.until < Date.now()) known.counting ??= this.#count(known, count);
+    if (known.until === 0) await Promise.race([known.counting, sleep(FIRST_MS)]);
+    return known.runs >= this.most.runs || known.bytes >= this.most.bytes;
   }
 
   /** One more waits. */
@@ -49,24 +48,23 @@ export class QueueRoom {
     known.bytes += bytes;
   }
 
-  #isBeyond({ runs, bytes }: Waiting): boolean {
-    return runs >= this.most.runs || bytes >= this.most.bytes;
+  /** Where it can't be counted what was known holds: a store that can't be asked refuses the event itself. */
+  async #count(known: Known, count: () => Promise<Waiting>): Promise<void> {
+    const began = Date.now();
+    try {
+      Object.assign(known, await count());
+    } catch {
+      // it is asked again after the same time
+    }
+    known.until = Date.now() + Math.max(KNOWN_MS, (Date.now() - began) * TIMES_LONGER);
+    known.counting = null;
   }
 
-  async #counted(project: string, count: () => Promise<Waiting>): Promise<Waiting> {
-    const began = Date.now();
-    const waiting = await count();
-    const took = Date.now() - began;
-    this.#known.delete(project);
-    this.#known.set(project, {
-      ...waiting,
-      until: Date.now() + Math.max(KNOWN_MS, took * TIMES_LONGER),
-      isCounting: false,
-    });
+  #remember(project: string, known: Known): void {
+    this.#known.set(project, known);
     for (const oldest of this.#known.keys()) {
       if (this.#known.size <= MOST) break;
       this.#known.delete(oldest);
     }
-    return waiting;
   }
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { QueueRoom } from '../../../api/acceptance/queue-room.ts';
 import { type Door, jsonOf, noGuests, openDoor, problemOf } from '../support.ts';
 
 let door: Door;
@@ -38,4 +39,16 @@ it('their events are counted by their bytes', async () => {
   await call('POST', '/v1/functions/first/pause');
   expect((await call('POST', '/v1/functions/first/runs', JSON.stringify('x'.repeat(2_000)))).status).toBe(202);
   expect((await problemOf(await call('POST', '/v1/functions/first/runs', {}))).code).toBe('queue_full');
+});
+
+it('what waits is counted by one at a time, and nobody waits long for that', async () => {
+  const room = new QueueRoom({ runs: 1, bytes: 1 });
+  let counts = 0;
+  const never = () => {
+    counts += 1;
+    return new Promise<never>(() => undefined);
+  };
+  const asked = Array.from({ length: 100 }, () => room.isFull('default', never));
+  expect(new Set(await Promise.all(asked))).toEqual(new Set([false]));
+  expect(counts).toBe(1);
 });
