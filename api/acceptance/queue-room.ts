@@ -7,8 +7,6 @@ const KNOWN_MS = 10_000;
 const TIMES_LONGER = 50;
 /** So long an event waits for the first count of its project; then it is taken. Milliseconds. */
 const FIRST_MS = 200;
-/** Of those that were not asked for lately the oldest are forgotten. */
-const MOST = 10_000;
 
 interface Known extends Waiting {
   /** When it is counted again. Milliseconds since 1970. */
@@ -34,7 +32,7 @@ export class QueueRoom {
   async isFull(project: string, count: () => Promise<Waiting>): Promise<boolean> {
     const present = this.#known.get(project);
     const known = present ?? { runs: 0, bytes: 0, until: 0, counting: null };
-    if (!present) this.#remember(project, known);
+    if (!present) this.#known.set(project, known);
     if (known.until < Date.now()) known.counting ??= this.#count(known, count);
     if (known.until === 0) await Promise.race([known.counting, sleep(FIRST_MS)]);
     return known.runs >= this.most.runs || known.bytes >= this.most.bytes;
@@ -58,13 +56,5 @@ export class QueueRoom {
     }
     known.until = Date.now() + Math.max(KNOWN_MS, (Date.now() - began) * TIMES_LONGER);
     known.counting = null;
-  }
-
-  #remember(project: string, known: Known): void {
-    this.#known.set(project, known);
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= MOST) break;
-      this.#known.delete(oldest);
-    }
   }
 }
