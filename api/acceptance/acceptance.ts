@@ -18,7 +18,7 @@ export class Acceptance {
     private readonly schemas: InputSchemas,
   ) {
     this.#bell = new DispatcherBell(sagas, logger);
-    this.#room = new QueueRoom(queueLimits);
+    this.#room = new QueueRoom(logger, queueLimits);
   }
 
   /** The function that an event is for. @throws MayflyError function_not_found, function_draining */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
 import type { Waiting } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 
@@ -25,6 +26,7 @@ export class QueueRoom {
 
   /** @param most `@default` what model/limits.ts says */
   constructor(
+    private readonly logger: Logger,
     private readonly most: Waiting = { runs: LIMITS.functions.queued, bytes: LIMITS.functions.queuedBytes },
   ) {}
 
@@ -51,8 +53,8 @@ export class QueueRoom {
     const began = Date.now();
     try {
       Object.assign(known, await count());
-    } catch {
-      // it is asked again after the same time
+    } catch (error) {
+      this.logger.warn({ err: error }, 'what waits is counted again later');
     }
     known.until = Date.now() + Math.max(KNOWN_MS, (Date.now() - began) * TIMES_LONGER);
     known.counting = null;

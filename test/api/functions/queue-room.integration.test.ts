@@ -1,3 +1,4 @@
+import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { QueueRoom } from '../../../api/acceptance/queue-room.ts';
 import { type Door, jsonOf, noGuests, openDoor, problemOf } from '../support.ts';
@@ -42,7 +43,7 @@ it('their events are counted by their bytes', async () => {
 });
 
 it('what waits is counted by one at a time, and nobody waits long for that', async () => {
-  const room = new QueueRoom({ runs: 1, bytes: 1 });
+  const room = new QueueRoom(pino({ level: 'silent' }), { runs: 1, bytes: 1 });
   let counts = 0;
   const never = () => {
     counts += 1;
