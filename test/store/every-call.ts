@@ -212,7 +212,7 @@ export function callsOf(store: Store): Calls {
   const { secrets, secretValues, secretUses, attemptSecrets } = store;
   const { untoldRuns, webhookEndpoints, webhookDeliveries } = store;
   const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
-  const { gatheredRuns, functionSetups, waitpoints } = store;
+  const { gatheredRuns, runMembers, functionSetups, waitpoints } = store;
   const waitpoint = newWaitpoint(
     { id: runId(1), project: 'default' },
     { name: 'w', timeoutSeconds: 1 },
@@ -497,6 +497,10 @@ export function callsOf(store: Store): Calls {
       put: () => functionFiles.put('default', 'a'.repeat(64), Buffer.from('x')),
       get: () => functionFiles.get('default', 'a'.repeat(64)),
       remove: () => functionFiles.remove('default', 'b'.repeat(64)),
+    },
+    runMembers: {
+      ask: () => runMembers.ask({ runId: runId(1), tries: 1 }, null, 'sbx-1'),
+      settle: () => runMembers.settle({ runId: runId(1), tries: 1 }, 'sbx-1', []),
     },
     runs: {
       accept: () => Promise.all([1, 2, 3].map((n) => runs.accept(runRecord(n), Buffer.from('{}')))),
