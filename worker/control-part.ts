@@ -20,6 +20,7 @@ import { runWorkers } from './running-worker.ts';
 import { LOOK_AT_SCHEDULES_EVERY_MS, ScheduleKeeper } from './schedules/schedule-keeper.ts';
 import { LOOK_AT_SETUPS_EVERY_MS, Setups } from './setups/setups.ts';
 import { KeptFailures, LOOK_AT_KEPT_EVERY_MS } from './upkeep/functions/kept-failures.ts';
+import { LeftSandboxes, LOOK_FOR_LEFT_EVERY_MS } from './upkeep/functions/left-sandboxes.ts';
 import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
@@ -99,6 +100,11 @@ export async function startControlPart({
   closers.add(
     'what is kept of failed runs',
     repeating(() => kept.look(), LOOK_AT_KEPT_EVERY_MS),
+  );
+  const left = new LeftSandboxes(store, new Reconciliation(client), logger);
+  closers.add(
+    'sandboxes of runs that are over',
+    repeating(() => left.look(), LOOK_FOR_LEFT_EVERY_MS),
   );
   const announcer = new Announcer(store, new Reconciliation(client));
   const later = (error: unknown) => logger.warn({ err: error }, 'webhooks are looked at again in a second');

@@ -500,6 +500,7 @@ export function callsOf(store: Store): Calls {
     },
     runMembers: {
       ask: () => runMembers.ask({ runId: runId(1), tries: 1 }, null, 'sbx-1'),
+      sandboxes: () => runMembers.sandboxes(at),
       settle: () => runMembers.settle({ runId: runId(1), tries: 1 }, 'sbx-1', []),
     },
     runs: {
