@@ -1,3 +1,4 @@
+// @module-tag full
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { createAttemptActivities } from '../../activities/function/attempt.ts';
@@ -131,7 +132,7 @@ describe.concurrent('whoever goes on with a run that was admitted', () => {
     const asked = {
       spec,
       size: { cpus, memoryMib },
-      actor: { ...run.createdBy, project: pool.project },
+      actor: pool.actor,
       requestedAt: run.acceptedAt,
     };
     const reconciliation = new Reconciliation(client);
