@@ -15,7 +15,7 @@ export class Acceptance {
 
   constructor(
     { sagas, logger, queueLimits }: Pick<RequestDeps, 'sagas' | 'logger' | 'queueLimits'>,
-    private readonly schemas: InputSchemas,
+    readonly schemas: InputSchemas,
   ) {
     this.#bell = new DispatcherBell(sagas, logger);
     this.#room = new QueueRoom(logger, queueLimits);
