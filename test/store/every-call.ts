@@ -501,6 +501,7 @@ export function callsOf(store: Store): Calls {
     runs: {
       accept: () => Promise.all([1, 2, 3].map((n) => runs.accept(runRecord(n), Buffer.from('{}')))),
       get: () => runs.get(runId(1)),
+      ends: () => runs.ends([runId(1), runId(2)]),
       eventOf: () => runs.eventOf(runId(1)),
       list: () =>
         Promise.all([
