@@ -44,8 +44,8 @@ export interface AppDeps {
   mcpServerOf?: (caller: Caller) => McpServer;
   /** How soon what comes to a hook is answered, unless it is large. Milliseconds. `@default` 1 s */
   hookAnswerMs?: number;
-  /** Of what may wait in the queues of one project. `@default` what model/limits.ts says */
-  queueLimits?: Waiting;
+  /** Of what may wait in the queues of one project, and be queued of one key. `@default` what model/limits.ts says */
+  queueLimits?: Waiting & { runsOfKey?: number };
   logger: Logger;
 }
 

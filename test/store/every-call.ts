@@ -543,6 +543,7 @@ export function callsOf(store: Store): Calls {
       failed: () => runQueue.failed(runId(1)),
       count: () => runQueue.count(aFunction, 5),
       waiting: () => runQueue.waiting('default'),
+      countOfKey: () => runQueue.countOfKey({ project: 'default', name: 'fn' }, '"k"', 10),
     },
     gatheredRuns: {
       group: () => gatheredRuns.group(runRecord(2), 5),
