@@ -548,6 +548,7 @@ export function callsOf(store: Store): Calls {
       failed: () => runQueue.failed(runId(1)),
       count: () => runQueue.count(aFunction, 5),
       waiting: () => runQueue.waiting('default'),
+      countOfKey: () => runQueue.countOfKey({ project: 'default', name: 'fn' }, '"k"', 10),
     },
     gatheredRuns: {
       group: () => gatheredRuns.group(runRecord(2), 5),
@@ -588,7 +589,9 @@ export function callsOf(store: Store): Calls {
       list: () => waitpoints.list(waitpoint.runId),
       asked: () => waitpoints.asked(waitpoint.id, at),
       addToken: () => waitpoints.addToken(waitpoint.id, 'a'.repeat(64), null),
-      complete: () => waitpoints.complete(waitpoint.id, '1', at),
+      complete: () => waitpoints.complete(waitpoint.id, '1', at, 1),
+      unaudited: () => waitpoints.unaudited(10),
+      audited: () => waitpoints.audited(waitpoint.id),
       expire: () => waitpoints.expire(waitpoint.id),
       removeOf: () => waitpoints.removeOf(waitpoint.runId),
     },
