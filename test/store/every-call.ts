@@ -7,6 +7,7 @@ import type { SecretRecord } from '../../model/secrets/secret.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { newCapture } from '../../model/snapshots/capture.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
+import { waitingOf } from '../../model/waitpoints/waiting.ts';
 import { newWaitpoint } from '../../model/waitpoints/waitpoint.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { Store } from '../../store/connect.ts';
@@ -212,7 +213,8 @@ export function callsOf(store: Store): Calls {
   const { secrets, secretValues, secretUses, attemptSecrets } = store;
   const { untoldRuns, webhookEndpoints, webhookDeliveries } = store;
   const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
-  const { gatheredRuns, functionSetups, waitpoints } = store;
+  const { gatheredRuns, functionSetups, waitpoints, waitingRuns } = store;
+  const noWaiting = waitingOf({}, sandboxId(1));
   const waitpoint = newWaitpoint(
     { id: runId(1), project: 'default' },
     { name: 'w', timeoutSeconds: 1 },
@@ -542,6 +544,14 @@ export function callsOf(store: Store): Calls {
       failed: () => runQueue.failed(runId(1)),
       count: () => runQueue.count(aFunction, 5),
       waiting: () => runQueue.waiting('default'),
+    },
+    waitingRuns: {
+      record: () => waitingRuns.record(runId(1), noWaiting, at),
+      wake: () => waitingRuns.wake(runId(1)),
+      told: () => waitingRuns.told(runId(1), at),
+      yieldSlots: () => waitingRuns.yieldSlots(runId(1), at),
+      queue: () => waitingRuns.queue(runRecord(1), at),
+      readmit: () => waitingRuns.readmit(runRecord(1), { concurrency: [] }, at),
     },
     gatheredRuns: {
       group: () => gatheredRuns.group(runRecord(2), 5),
