@@ -50,7 +50,8 @@ async function sleeps({ attempts }: Run): Promise<[number, number]> {
 }
 async function asleep({ id }: Pick<Run, 'id'>): Promise<Run> {
   for (;;) {
-    const run = await functions.until(id, ({ waiting }) => waiting?.hibernatedAt != null);
+    const run = await functions.until(id, ({ state, waiting }) => state === 'ended' || waiting?.hibernatedAt != null);
+    expect(run).toMatchObject({ state: 'running' });
     if ((await sandboxOf(run))?.state === 'hibernated') return run;
     await sleep(50);
   }
@@ -75,14 +76,18 @@ describe.concurrent('a run that waits', () => {
     expect(over.waiting).toMatchObject({ since: null, hibernatedAt: null });
   });
 
-  test('is not hibernated when the answer is quick, and a waitpoint that nobody waits at does not do it', FULL, async () => {
-    const name = await functions.deploy(`sleep 5; ${WAITS}`, { wait: { hibernateAfterSeconds: 3 } });
-    const run = await functions.trigger(name);
-    await waitpoints.token(run.id, { name: 'it' });
-    await functions.until(run.id, ({ waitingFor }) => waitingFor === 'waitpoint');
-    await complete(run, 1);
-    expect(await sleeps(await functions.over(run))).toEqual([0, 0]);
-  });
+  test(
+    'is not hibernated when the answer is quick, and a waitpoint that nobody waits at does not do it',
+    FULL,
+    async () => {
+      const name = await functions.deploy(`sleep 5; ${WAITS}`, { wait: { hibernateAfterSeconds: 3 } });
+      const run = await functions.trigger(name);
+      await waitpoints.token(run.id, { name: 'it' });
+      await functions.until(run.id, ({ waitingFor }) => waitingFor === 'waitpoint');
+      await complete(run, 1);
+      expect(await sleeps(await functions.over(run))).toEqual([0, 0]);
+    },
+  );
 
   test('is cancelled while its machine sleeps: it is not woken, and nothing of it is left', async () => {
     const run = await hibernated();
@@ -114,26 +119,30 @@ describe.concurrent('a run that waits', () => {
     expect(await sleeps(over)).toEqual([1, 1]);
   });
 
-  test('waits once more, and for two things at once: with one of them it goes on, and is not hibernated again', FULL, async () => {
-    const command = [
-      '"$MAYFLY_WAIT" one; "$MAYFLY_WAIT" two',
-      '"$MAYFLY_WAIT" a & "$MAYFLY_WAIT" b & wait -n 2>/dev/null || until [ -f "$MAYFLY_WAITPOINTS/a.data" ]; do sleep 0.1; done',
-      'for i in 1 2 3 4 5 6; do sleep 1; echo at work; done; wait',
-    ].join('\n');
-    const run = await hibernated(command);
-    await complete(run, 1, 'one');
-    await functions.until(run.id, ({ waiting }) => waiting?.hibernatedAt == null);
-    await asleep(run);
-    await complete(run, 2, 'two');
-    await functions.until(run.id, ({ waiting }) => waiting?.hibernatedAt == null);
-    await asleep(run);
-    await complete(run, 'a', 'a');
-    for (let text = ''; text.split('at work').length < 7; text = await functions.output(run.id)) await sleep(100);
-    await complete(run, 'b', 'b');
-    const over = await functions.over(run);
-    expect(over).toMatchObject({ outcome: 'succeeded' });
-    expect(await sleeps(over)).toEqual([3, 3]);
-  });
+  test(
+    'waits once more, and for two things at once: with one of them it goes on, and is not hibernated again',
+    FULL,
+    async () => {
+      const command = [
+        '"$MAYFLY_WAIT" one; "$MAYFLY_WAIT" two',
+        '"$MAYFLY_WAIT" a & "$MAYFLY_WAIT" b & wait -n 2>/dev/null || until [ -f "$MAYFLY_WAITPOINTS/a.data" ]; do sleep 0.1; done',
+        'for i in 1 2 3 4 5 6; do sleep 1; echo at work; done; wait',
+      ].join('\n');
+      const run = await hibernated(command);
+      await complete(run, 1, 'one');
+      await functions.until(run.id, ({ waiting }) => waiting?.hibernatedAt == null);
+      await asleep(run);
+      await complete(run, 2, 'two');
+      await functions.until(run.id, ({ waiting }) => waiting?.hibernatedAt == null);
+      await asleep(run);
+      await complete(run, 'a', 'a');
+      for (let text = ''; text.split('at work').length < 7; text = await functions.output(run.id)) await sleep(100);
+      await complete(run, 'b', 'b');
+      const over = await functions.over(run);
+      expect(over).toMatchObject({ outcome: 'succeeded' });
+      expect(await sleeps(over)).toEqual([3, 3]);
+    },
+  );
 
   test('is told that its time is over, also asleep', FULL, async () => {
     const run = await hibernated('"$MAYFLY_WAIT" it --timeout 6; echo "exit code $?"');
@@ -147,7 +156,10 @@ describe.concurrent('a run that waits', () => {
     const { attempts } = await functions.until(run.id, ({ waitingFor }) => waitingFor === 'waitpoint');
     mayfly.arm('hibernate.before=error(host_disk_full)', attempts[0]?.sandboxId ?? '');
     const awake = await functions.until(run.id, ({ waiting }) => waiting?.failure != null);
-    expect(awake).toMatchObject({ waitingFor: 'waitpoint', waiting: { hibernatedAt: null, slot: 'held', failure: { code: 'host_disk_full' } } });
+    expect(awake).toMatchObject({
+      waitingFor: 'waitpoint',
+      waiting: { hibernatedAt: null, slot: 'held', failure: { code: 'host_disk_full' } },
+    });
     await complete(run, 1);
     expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded' });
     mayfly.arm(undefined, attempts[0]?.sandboxId ?? '');
@@ -166,22 +178,26 @@ describe.concurrent('a run that waits', () => {
     mayfly.arm(undefined, attempts[0]?.sandboxId ?? '');
   });
 
-  test('has nobody in its machine any more when its sandbox is ended while it sleeps: it ends as unknown', FULL, async () => {
-    const run = await hibernated();
-    await all().destroy({ ...all().input(), id: run.attempts[0]?.sandboxId ?? '' });
-    expect(await functions.over(run)).toMatchObject({
-      outcome: 'unknown',
-      cleanup: 'proved',
-      failure: { code: 'run_interrupted', message: expect.stringMatching(/\S/) },
-    });
-  });
+  test(
+    'has nobody in its machine any more when its sandbox is ended while it sleeps: it ends as unknown',
+    FULL,
+    async () => {
+      const run = await hibernated();
+      await all().destroy({ ...all().input(), id: run.attempts[0]?.sandboxId ?? '' });
+      expect(await functions.over(run)).toMatchObject({
+        outcome: 'unknown',
+        cleanup: 'proved',
+        failure: { code: 'run_interrupted', message: expect.stringMatching(/\S/) },
+      });
+    },
+  );
 });
 
 describe.concurrent('slots of what sleeps', () => {
   const command = 'case "$(cat)" in *waits*) "$MAYFLY_WAIT" it ;; *) "$MAYFLY_WAIT" go ;; esac; echo done';
   const rules = { concurrency: [{ limit: 1 }] };
 
-  test('are others\', and it goes on when it has them again, ahead of those that came after it', async () => {
+  test("are others', and it goes on when it has them again, ahead of those that came after it", async () => {
     const name = await functions.deploy(command, { wait: { ...SOON, releaseSlot: true }, ...rules });
     await functions.deployAs(name, command, { wait: { hibernateAfterSeconds: null }, ...rules, lateBinding: true });
     await functions.deployAs(name, command, { wait: { ...SOON, releaseSlot: true }, ...rules });
@@ -199,13 +215,19 @@ describe.concurrent('slots of what sleeps', () => {
     const [first, next] = [await functions.over(waits), await functions.over(second)];
     expect([first.outcome, next.outcome]).toEqual(['succeeded', 'succeeded']);
     await functions.until(third.id, ({ waitingFor }) => waitingFor === 'waitpoint');
-    expect(Date.parse((await functions.get(third.id)).admittedAt ?? '')).toBeGreaterThan(Date.parse(first.endedAt ?? ''));
+    expect(Date.parse((await functions.get(third.id)).admittedAt ?? '')).toBeGreaterThan(
+      Date.parse(first.endedAt ?? ''),
+    );
     await complete(third, 1, 'go');
     expect(await functions.over(third)).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('are not given back where its machine is not hibernated, and that they are not is said at the door', FULL, async () => {
-    const wish = { source: 'golden-debian12', command, wait: { hibernateAfterSeconds: null, releaseSlot: true } };
-    expect((await door.call('PUT', '/v1/functions/none', wish)).status).toBe(422);
-  });
+  test(
+    'are not given back where its machine is not hibernated, and that they are not is said at the door',
+    FULL,
+    async () => {
+      const wish = { source: 'golden-debian12', command, wait: { hibernateAfterSeconds: null, releaseSlot: true } };
+      expect((await door.call('PUT', '/v1/functions/none', wish)).status).toBe(422);
+    },
+  );
 });
