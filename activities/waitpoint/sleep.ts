@@ -1,6 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
-import { Context } from '@temporalio/activity';
+import { Context, log } from '@temporalio/activity';
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
 import { lastAttempt, type RunFailure, type RunRecord } from '../../model/functions/run.ts';
@@ -91,7 +91,11 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
   /** A run waits longer than the life of a sandbox may be at its beginning. */
   async function prolong({ id, expiresAt }: SandboxRecord, run: RunRecord): Promise<void> {
     if (Date.parse(expiresAt) - Date.now() > (LIFE_SECONDS - DAY_SECONDS) * 1_000) return;
-    await reconciliation.prolong(id, LIFE_SECONDS, run.createdBy);
+    try {
+      await reconciliation.prolong(id, LIFE_SECONDS, run.createdBy);
+    } catch (error) {
+      log.warn('the life of a sandbox that sleeps is prolonged later', { sandboxId: id, why: String(error) });
+    }
   }
 
   return {

@@ -32,13 +32,13 @@ export function runView(run: RunRecord): z.infer<typeof runAnswer> {
     ...shown,
     kept,
     diff,
-    waiting: waiting && waitingView(waiting),
+    waiting: waiting && waitingView(waiting, run),
     schedule: schedule && { name: schedule.name, nominalAt: schedule.nominalAt },
   };
 }
 
-function waitingView({ since, asleepAt: hibernatedAt, slot, failure }: RunWaiting) {
-  return { since, hibernatedAt, slot, failure };
+function waitingView({ since, asleepAt, slot, failure }: RunWaiting, { state }: RunRecord) {
+  return { since, hibernatedAt: state === 'ended' ? null : asleepAt, slot, failure };
 }
 
 /** @throws MayflyError run_not_found */

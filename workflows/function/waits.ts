@@ -81,22 +81,27 @@ export class Waits {
       retry: { initialInterval: '200ms', maximumInterval: '5s' },
       summary: readable(runId),
     });
-    let isStill = this.begun.isStarted && (await controlUntilDone.isAsleep({ runId, attemptId }));
+    let isAsleep = this.begun.isStarted && (await controlUntilDone.isAsleep({ runId, attemptId }));
     for (let restMs: number | null = null; ; ) {
-      if (isStill) {
+      if (isAsleep) {
         const ended = await CancellationScope.nonCancellable(() => this.#through());
         if (ended || this.#isOver) return ended;
         restMs = this.#sleep.hasSlept ? WOKEN_MS : this.#sleep.againMs;
       }
       const asked = this.#asked.map(({ name }) => name);
       const changed: ChangedWaits = await followWaitpoints({ runId, attemptId, asked, given: this.#given, restMs });
-      isStill = changed.isStill === true;
-      if (!isStill) restMs = await CancellationScope.nonCancellable(() => this.#record(changed));
+      isAsleep = changed.isStill === true && !this.#isToEnd;
+      if (changed.isStill) restMs = null;
+      else restMs = await CancellationScope.nonCancellable(() => this.#record(changed));
     }
   }
 
+  /** It has been told to. */
+  get #isToEnd(): boolean {
+    return this.life.cancelledBy !== null || this.#limit.isOver;
+  }
+
   async #through(): Promise<AttemptEnd | null> {
-    if (this.life.cancelledBy !== null || this.#limit.isOver) return null; // it has been told to end
     const ended = await this.#sleep.through(this.#given);
     this.#limit.changed();
     return ended;
