@@ -25,6 +25,7 @@ import { RunQueue } from './functions/queue/run-queue.ts';
 import { WaitingRuns } from './functions/queue/waiting-runs.ts';
 import { Receipts } from './functions/receipts.ts';
 import { RunContents } from './functions/run-contents.ts';
+import { RunMembers } from './functions/run-members.ts';
 import { Runs } from './functions/runs.ts';
 import { FunctionSetups } from './functions/setup/function-setups.ts';
 import { ImageContexts } from './images/image-contexts.ts';
@@ -111,6 +112,7 @@ export interface Store {
   scheduleTimes: ScheduleTimes;
   bulks: Bulks;
   runs: Runs;
+  runMembers: RunMembers;
   runQueue: RunQueue;
   waitingRuns: WaitingRuns;
   gatheredRuns: GatheredRuns;
@@ -210,6 +212,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     schedules: new Schedules(connection, sealing),
     scheduleTimes: new ScheduleTimes(connection, sealing),
     runs: new Runs(connection, sealing),
+    runMembers: new RunMembers(connection, sealing),
     runQueue: new RunQueue(connection, sealing),
     waitingRuns: new WaitingRuns(connection),
     gatheredRuns: new GatheredRuns(connection, sealing),

@@ -3,6 +3,7 @@ import { RUNNING_PROBLEM } from '../../model/host.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import {
   isAsleep,
+  isFinal,
   isSettled,
   type SandboxFailure,
   type SandboxRecord,
@@ -77,6 +78,14 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
       if (state === 'running' || hasBooted(found) || (mayBeAsleep && isAsleep(state))) return null;
       const { code, message } = failure ?? { code: otherwise, message: `it is ${state}` };
       return { code, message: `${sandboxId}, which was made for that: ${message}` };
+    },
+
+    /** Resolves when it has ended, and the store has the proof; at once where nothing is known of it. */
+    async awaitEnded({ sandboxId }: { sandboxId: string }): Promise<void> {
+      await until(async () => {
+        const record = await store.sandboxes.get(sandboxId);
+        return !record || isFinal(record.state) ? true : null;
+      });
     },
 
     /** What is known of a sandbox; null: nothing. */
