@@ -36,6 +36,7 @@ import { createCaptureRecordActivities } from './source/capture-record.ts';
 import { createSourceRecordActivities } from './source/source-record.ts';
 import { createTaskCommandActivities } from './source/task-command.ts';
 import { createTemplateRecordActivities } from './template/template-record.ts';
+import { createSleepActivities } from './waitpoint/sleep.ts';
 import { createWaitpointActivities } from './waitpoint/waits.ts';
 import { Announcer } from './webhook/announcer.ts';
 
@@ -73,6 +74,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createScheduledActivities(deps),
     ...createBulkActivities(deps),
     ...createWaitpointActivities(deps),
+    ...createSleepActivities(deps),
     ...createSetupActivities(deps),
     ...createSetupEndActivities(deps),
     ...createImageActivities(deps),

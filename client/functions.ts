@@ -13,6 +13,7 @@ import type {
 } from '../model/functions/function.ts';
 import type { RunOutcome, RunState } from '../model/functions/run.ts';
 import type { SetupRecord } from '../model/functions/setup/setup.ts';
+import type { WaitSpec } from '../model/waitpoints/waiting.ts';
 import { bytesOf } from './http/content.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 
@@ -100,6 +101,8 @@ export interface DeployFunction {
   keep?: { onFailure: 'none' | 'disk'; days?: number };
   /** What its process changes in the file system is told. `@default` false */
   diff?: boolean;
+  /** What becomes of a run whose process waits. `@default` hibernated after 30 s, its time counts, its slot is kept */
+  wait?: Partial<WaitSpec>;
 }
 
 /** A function as the API shows it. */
@@ -115,8 +118,9 @@ export interface FunctionVersion extends Omit<VersionRecord, 'project' | 'spec'>
   };
   /** Of its secrets, in the answer to its deployment: those that are not masked in what it prints. */
   warnings?: string[];
-  spec: Omit<FunctionSpec, 'env' | 'keep' | 'diff'> & {
+  spec: Omit<FunctionSpec, 'env' | 'keep' | 'diff' | 'wait'> & {
     envNames: string[];
+    wait: WaitSpec;
     diff: boolean;
     keep: { onFailure: 'none' | 'disk'; days: number };
   };

@@ -1,5 +1,6 @@
 import type { Attempt, RunFailure, RunOutcome, RunRecord, RunState } from '../model/functions/run.ts';
 import type { KeptFailure, RunDiff } from '../model/functions/traces.ts';
+import type { WaitSlot } from '../model/waitpoints/waiting.ts';
 import type { PageOptions } from './http/options.ts';
 import type { PostOptions } from './http/transport.ts';
 
@@ -25,7 +26,19 @@ type Hidden =
   | 'failure'
   | 'attempts'
   | 'kept'
-  | 'diff';
+  | 'diff'
+  | 'waiting';
+
+/** How the process of a run waits. */
+export interface RunWaits {
+  /** Null: it does not wait now. */
+  since: string | null;
+  /** Null: its machine runs. */
+  hibernatedAt: string | null;
+  slot: WaitSlot;
+  /** Why its machine was not hibernated when that was tried last. */
+  failure: Failure | null;
+}
 
 /** A run as the API shows it. */
 export interface Run extends Omit<RunRecord, Hidden> {
@@ -35,6 +48,8 @@ export interface Run extends Omit<RunRecord, Hidden> {
   kept: (Omit<KeptFailure, 'failure'> & { failure: Failure | null }) | null;
   /** What its process changed, where its function has `diff`. Null: nobody wants to know, or it is not known yet. */
   diff: (Omit<RunDiff, 'failure'> & { failure: Failure | null }) | null;
+  /** How its process waits for waitpoints. Null: it has not waited. */
+  waiting: RunWaits | null;
 }
 
 /** How an event is sent. */

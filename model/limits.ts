@@ -188,6 +188,8 @@ export const LIMITS = {
       /** Of one. */
       tokens: 10,
       timeoutSeconds: { min: 1, max: 2_592_000, default: 86_400 },
+      /** A process that waits for so long has its machine hibernated. */
+      hibernateAfterSeconds: { min: 1, max: 86_400, default: 30 },
       /** Of a request that completes one. */
       bodyBytes: 65_536,
       /** To one, or to those that are not there together, a second. */

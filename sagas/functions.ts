@@ -7,6 +7,7 @@ import {
   type DispatcherInput,
   dispatcherWorkflowIdOf,
   LOOK,
+  LOOK_AT_WAITS,
   RUN_WORKFLOW,
   type RunInput,
   runWorkflowIdOf,
@@ -129,6 +130,15 @@ function setupOptions({ project, setupKey }: SetupRef) {
 export async function cancelRun(client: Client, runId: string, actor: Actor): Promise<void> {
   try {
     await client.workflow.getHandle(runWorkflowIdOf(runId)).signal<[Actor]>(CANCEL_RUN, actor);
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
+}
+
+/** Returns when Temporal has it, or nothing runs that waits. */
+export async function lookAtWaits(client: Client, runId: string): Promise<void> {
+  try {
+    await client.workflow.getHandle(runWorkflowIdOf(runId)).signal<[]>(LOOK_AT_WAITS);
   } catch (error) {
     if (!isGone(error)) throw error;
   }

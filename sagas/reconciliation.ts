@@ -1,4 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import { MayflyError } from '../model/errors.ts';
 import type { BulkInput } from '../model/functions/bulk.ts';
 import type { RunInput } from '../model/functions/run-saga.ts';
 import type { SetupRef } from '../model/functions/setup/setup-saga.ts';
@@ -10,7 +11,7 @@ import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
 import { readable } from '../model/sagas/readable.ts';
 import { RECONCILER } from '../model/sagas/reconcile.ts';
 import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../model/sandbox/command.ts';
-import type { Actor } from '../model/sandbox/sandbox.ts';
+import type { Actor, SandboxFailure } from '../model/sandbox/sandbox.ts';
 import type { DeleteSourceInput } from '../model/snapshots/baked-source.ts';
 import type { CaptureInput } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput } from '../model/snapshots/snapshot.ts';
@@ -20,6 +21,7 @@ import type { DeliveryInput } from '../model/webhooks/delivery-saga.ts';
 import {
   cancelRun,
   ensureDispatcher,
+  lookAtWaits,
   type RunStart,
   removeSetup,
   startBulk,
@@ -29,7 +31,7 @@ import {
 } from './functions.ts';
 import { deleteSnapshot, operate, operated } from './operations.ts';
 import { claimMember, type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
-import { leaveHost, takeOverSandbox } from './sandboxes.ts';
+import { leaveHost, patchSandbox, takeOverSandbox } from './sandboxes.ts';
 import { deleteSource } from './source/bakes.ts';
 import { startCapture } from './source/captures.ts';
 import { buildImage } from './source/images.ts';
@@ -125,9 +127,24 @@ export class Reconciliation {
     await operate(this.client, sandboxId, operation);
   }
 
-  /** Resolves when the operation has ended, whether or not it failed. @throws the signal's reason when it fires first */
-  async operated(sandboxId: string, operationId: string, signal: AbortSignal): Promise<void> {
-    await waitFor(this.client, signal, () => operated(this.client, sandboxId, operationId));
+  /** Resolves when the operation has ended. @returns why it failed; null: it did not @throws the signal's reason when it fires first */
+  async operated(sandboxId: string, operationId: string, signal: AbortSignal): Promise<SandboxFailure | null> {
+    return (await waitFor(this.client, signal, () => operated(this.client, sandboxId, operationId))).failure;
+  }
+
+  /** Has the life of a sandbox last for so long from now on. @throws MayflyError sandbox_ended */
+  async prolong(sandboxId: string, ttlSeconds: number, actor: Actor): Promise<void> {
+    try {
+      await patchSandbox(this.client, sandboxId, { ttlSeconds, actor });
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      throw new MayflyError('sandbox_ended', `The saga of ${sandboxId} has ended.`, { cause: error });
+    }
+  }
+
+  /** Has the workflow of a run look at what it waits for. Returns when Temporal has it, or it does not run. */
+  async lookAtWaits(runId: string): Promise<void> {
+    await lookAtWaits(this.client, runId);
   }
 
   /** Each of these joins the same, when that runs. */

@@ -22,6 +22,7 @@ import { Functions } from './functions/functions.ts';
 import { Hooks } from './functions/hooks.ts';
 import { GatheredRuns } from './functions/queue/gathered-runs.ts';
 import { RunQueue } from './functions/queue/run-queue.ts';
+import { WaitingRuns } from './functions/queue/waiting-runs.ts';
 import { Receipts } from './functions/receipts.ts';
 import { RunContents } from './functions/run-contents.ts';
 import { RunMembers } from './functions/run-members.ts';
@@ -113,6 +114,7 @@ export interface Store {
   runs: Runs;
   runMembers: RunMembers;
   runQueue: RunQueue;
+  waitingRuns: WaitingRuns;
   gatheredRuns: GatheredRuns;
   runContents: RunContents;
   waitpoints: Waitpoints;
@@ -212,6 +214,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     runs: new Runs(connection, sealing),
     runMembers: new RunMembers(connection, sealing),
     runQueue: new RunQueue(connection, sealing),
+    waitingRuns: new WaitingRuns(connection),
     gatheredRuns: new GatheredRuns(connection, sealing),
     runContents: new RunContents(connection, sealing),
     waitpoints: new Waitpoints(connection, sealing),

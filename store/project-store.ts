@@ -288,6 +288,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       read: store.runContents.read.bind(store.runContents),
     },
     /** Of a run that was found to be the caller's. */
+    waitingRuns: { wake: store.waitingRuns.wake.bind(store.waitingRuns) },
     waitpoints: {
       ensure: store.waitpoints.ensure.bind(store.waitpoints),
       list: store.waitpoints.list.bind(store.waitpoints),

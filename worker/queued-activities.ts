@@ -42,6 +42,8 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'stateOf',
   'strangersAmong',
   'takeDiffSide',
+  'sleepAttempt',
+  'wakeAttempt',
   'takeImageLayer',
   'takeOverSandboxes',
   'takePlaybookSnapshot',

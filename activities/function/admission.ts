@@ -8,6 +8,7 @@ import type { Held, Next, QueueRules } from '../../store/functions/queue/run-que
 import { acceptedSpec, type Binding, boundVersion, goneVersion } from './accepted-version.ts';
 import { beginRun } from './begin-run.ts';
 import { lookAtSetup } from './prepared/awaited-setup.ts';
+import { readmitted } from './readmission.ts';
 
 interface Deps {
   store: Store;
@@ -32,6 +33,7 @@ export class Admission {
 
   /** The first of a key. @throws MayflyError store_unavailable; all else is counted, and a run of which too much is ends */
   async look({ run, isWhole }: Next, activeVersion: number | null, now: Date): Promise<Looked> {
+    if (run.state !== 'queued') return readmitted(this.deps, run, now);
     if (Date.parse(run.expiresAt) <= now.getTime()) return this.#end(run, 'expired', {});
     let looked: Looked;
     try {

@@ -13,13 +13,14 @@ import {
   type RunRecord,
   UNDER_WAY,
 } from '../../model/functions/run.ts';
-import type { BegunAttempt, NextOfRun, RunInput } from '../../model/functions/run-saga.ts';
+import type { BegunAttempt, LacksSlot, NextOfRun, RunInput } from '../../model/functions/run-saga.ts';
 import type { HostRef } from '../../model/host.ts';
 import type { Size } from '../../model/project-limits.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { type CommandInput, requestedCommand } from '../../model/sandbox/command.ts';
 import { hostOf, isFinal, type SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import { sizeOfSource } from '../../model/source-size.ts';
+import { guestTimeoutOf, lacksSlot } from '../../model/waitpoints/waiting.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Announcer } from '../webhook/announcer.ts';
@@ -101,7 +102,7 @@ export function createAttemptActivities({ store, reconciliation, announcer }: De
      * What the next attempt is, or the one that is under way: of a run whose workflow was lost. Null: nothing of it is left to do.
      * @throws MayflyError why it can't be begun, which is written down by {@link endAttempt}
      */
-    async beginAttempt({ runId }: Pick<RunInput, 'runId'>): Promise<BegunAttempt | null> {
+    async beginAttempt({ runId }: Pick<RunInput, 'runId'>): Promise<BegunAttempt | LacksSlot | null> {
       const run = await mustGet(runId);
       const last = lastAttempt(run);
       if (last && last.cleanup === 'pending') return begunOf(run, last, store);
@@ -110,6 +111,7 @@ export function createAttemptActivities({ store, reconciliation, announcer }: De
         await endBetween(run);
         return null;
       }
+      if (lacksSlot(run)) return { lacksSlot: true };
       const n = run.attempts.filter(({ outcome }) => outcome !== 'not-started').length + 1;
       const tries = run.tries + 1;
       const { sandboxId, commandId } = attemptIds(runId, tries);
@@ -353,7 +355,7 @@ function commandOf(spec: FunctionSpec, env: Record<string, string>, isLarge: boo
     envNames: Object.keys(env),
     cwd: FILES_FOLDER,
     user: spec.user,
-    timeoutSeconds: spec.timeoutSeconds,
+    timeoutSeconds: guestTimeoutOf(spec),
     graceSeconds: spec.graceSeconds,
     maxOutputBytes: spec.logBytes,
     stdinOpen: false,
@@ -379,6 +381,7 @@ async function begunOf(run: RunRecord, attempt: Attempt, store: Store): Promise<
     cancelledBy,
     ...(spec?.keep && { keeps: true }),
     ...(spec?.diff && { diffs: true }),
+    ...(spec?.wait?.time === 'stops' && { stops: true }),
   };
 }
 

@@ -2,6 +2,7 @@ import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import { RUNNING_PROBLEM } from '../../model/host.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import {
+  isAsleep,
   isFinal,
   isSettled,
   type SandboxFailure,
@@ -25,6 +26,8 @@ interface RunningWait {
   otherwise?: ErrorCode;
   /** It never runs as others do: it is enough that it boots. `@default` false */
   isOffline?: boolean;
+  /** It may have been put to sleep since it ran. `@default` false */
+  mayBeAsleep?: boolean;
 }
 
 interface PowerWait {
@@ -64,7 +67,7 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
 
     /** Resolves when the outcome of the sandbox's create can be told. @returns why it does not run; null when it does */
     async awaitRunning(wait: RunningWait): Promise<Pick<SandboxFailure, 'code' | 'message'> | null> {
-      const { sandboxId, otherwise = 'bake_failed', isOffline = false } = wait;
+      const { sandboxId, otherwise = 'bake_failed', isOffline = false, mayBeAsleep = false } = wait;
       const hasBooted = ({ state, steps }: SandboxRecord) =>
         isOffline && state === 'creating' && steps.some(({ step }) => step === 'bootDomain');
       const found = await until(async () => {
@@ -72,7 +75,7 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
         return record && (isSettled(record.state) || hasBooted(record)) ? record : null;
       });
       const { state, failure } = found;
-      if (state === 'running' || hasBooted(found)) return null;
+      if (state === 'running' || hasBooted(found) || (mayBeAsleep && isAsleep(state))) return null;
       const { code, message } = failure ?? { code: otherwise, message: `it is ${state}` };
       return { code, message: `${sandboxId}, which was made for that: ${message}` };
     },

@@ -26,6 +26,8 @@ export interface FollowedWaits {
   asked: string[];
   /** Names of what the guest has got. */
   given: string[];
+  /** It is told when nothing has changed for so long; null: it never is. Milliseconds. `@default` null */
+  restMs?: number | null;
 }
 
 /** What has changed: the names of all that the guest has got now, what is asked for beside what was, and whose time is over. */
@@ -33,6 +35,8 @@ export interface ChangedWaits {
   asked: AskedWaitpoint[];
   due: string[];
   given: string[];
+  /** Nothing has changed for as long as was asked for. */
+  isStill?: true;
 }
 
 /** From one look at a guest to the next: it grows as long as nothing there waits. Milliseconds. */
@@ -75,17 +79,20 @@ export type WaitpointHostActivities = ReturnType<typeof createWaitpointHostActiv
 
 /** @throws the signal's reason */
 async function untilChanged(look: Look, guestOf: () => Promise<GuestRequests>, context: StepContext) {
+  const stillAt = look.restMs === null ? Number.POSITIVE_INFINITY : Date.now() + look.restMs;
   for (let pauseMs = LOOK.firstMs; ; pauseMs = Math.min(LOOK.mostMs, pauseMs * LOOK.factor)) {
     try {
       const changed = await look.once(await guestOf());
       if (changed) return changed;
       context.alive('nothing has changed');
+      if (Date.now() >= stillAt) return look.still;
       if (look.isWaiting) pauseMs = LOOK.firstMs;
     } catch (error) {
       context.signal.throwIfAborted();
       context.alive(error instanceof MayflyError ? error.code : 'the guest does not answer as it should');
     }
-    await sleep(pauseMs, undefined, { signal: context.signal });
+    const untilStill = Math.max(0, stillAt - Date.now());
+    await sleep(Math.min(pauseMs, untilStill || LOOK.firstMs), undefined, { signal: context.signal });
   }
 }
 
@@ -102,6 +109,14 @@ class Look {
   ) {
     this.#asked = new Set(followed.asked);
     this.#given = new Set(followed.given);
+  }
+
+  get restMs(): number | null {
+    return this.followed.restMs ?? null;
+  }
+
+  get still(): ChangedWaits {
+    return { asked: [], due: [], given: [...this.#given], isStill: true };
   }
 
   /** Null: nothing has changed that is to be written down. */

@@ -1,11 +1,14 @@
 import { MayflyError } from '../../model/errors.ts';
+import type { FunctionSpec } from '../../model/functions/function.ts';
 import { lastAttempt } from '../../model/functions/run.ts';
 import { isRunId } from '../../model/ids.ts';
+import { DEFAULT_WAIT, nowWaiting, waitingOf } from '../../model/waitpoints/waiting.ts';
 import { type AskedWaitpoint, newWaitpoint } from '../../model/waitpoints/waitpoint.ts';
 import type { Store } from '../../store/connect.ts';
+import { acceptedSpec } from '../function/accepted-version.ts';
 
 interface Deps {
-  store: Pick<Store, 'runs' | 'waitpoints'>;
+  store: Pick<Store, 'runs' | 'waitpoints' | 'waitingRuns' | 'functionVersions'>;
 }
 
 /** What a run is told of the guest of its attempt. */
@@ -17,16 +20,23 @@ export interface SeenWaits {
   asked: AskedWaitpoint[];
   /** Names of those whose time is over. */
   due: string[];
+  /** Its process goes on only when something comes. */
+  isBlocked: boolean;
+}
+
+/** How long its process is still to wait before its machine is hibernated, in milliseconds; null: it is not to be. */
+export interface RecordedWaits {
+  restMs: number | null;
 }
 
 /** Waitpoints of runs in the store. */
 export function createWaitpointActivities({ store }: Deps) {
   return {
     /** Writes down what the processes of a run ask for, which of it they get no more, and whether the run waits. */
-    async recordWaits({ runId, attemptId, asked, due }: SeenWaits): Promise<void> {
+    async recordWaits({ runId, attemptId, asked, due, isBlocked }: SeenWaits): Promise<RecordedWaits> {
       if (!isRunId(runId)) throw new MayflyError('invalid_id', 'That is no run.');
       const run = await store.runs.get(runId);
-      if (!run || lastAttempt(run)?.sandboxId !== attemptId) return;
+      if (!run || lastAttempt(run)?.sandboxId !== attemptId) return { restMs: null };
       const now = Date.now();
       const askedAt = new Date(now).toISOString();
       const present = new Map((await store.waitpoints.list(runId)).map((each) => [each.name, each]));
@@ -45,6 +55,16 @@ export function createWaitpointActivities({ store }: Deps) {
         ({ name, state }) => state === 'open' && names.has(name),
       );
       await store.runs.change(runId, ['running'], { waitingFor: isWaiting ? 'waitpoint' : null });
+      const before = waitingOf(run, attemptId);
+      const waiting = nowWaiting(before, isBlocked && isWaiting, now);
+      if (waiting.since !== before.since) await store.waitingRuns.record(runId, waiting, new Date(now).toISOString());
+      return { restMs: waiting.since === null ? null : restMs(waiting.since, await acceptedSpec(store, run), now) };
     },
   };
+}
+
+function restMs(since: string, spec: FunctionSpec | null, now: number): number | null {
+  const { hibernateAfterSeconds } = spec?.wait ?? DEFAULT_WAIT;
+  if (hibernateAfterSeconds === null) return null;
+  return Math.max(0, Date.parse(since) + hibernateAfterSeconds * 1_000 - now);
 }

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { runsOf } from '../../model/approvals/command-pattern.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { FunctionRecord, FunctionSpec, FunctionVersion } from '../../model/functions/function.ts';
 import { tarEntries } from '../../model/image/tar-scanner.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import { DEFAULT_WAIT } from '../../model/waitpoints/waiting.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import { refuseUnlessAllowed } from '../approvals/permission.ts';
 import type { RequestDeps } from '../http/context.ts';
@@ -97,7 +99,7 @@ async function specOf(
   if (input.schema !== undefined) await schemas.check(input.schema);
   const destinations = await destinationsOf(deps, request);
   const { files: _files, source: _source, snapshotId: _snapshot, setup: _setup, network: _network, ...others } = rest;
-  const { keep, diff, ...plain } = others;
+  const { keep, diff, wait, ...plain } = others;
   return {
     ...plain,
     source: snapshotId === null && !setup ? source : null,
@@ -120,6 +122,7 @@ async function specOf(
     cpus: cpus ?? null,
     memoryMib: memoryMib ?? null,
     ...(diff && { diff: true }),
+    ...(wait && !isDeepStrictEqual(wait, DEFAULT_WAIT) && { wait }),
     ...(keep?.onFailure === 'disk' && { keep: { onFailure: 'disk', days: keep.days } }),
   };
 }

@@ -23,6 +23,7 @@ import {
   wholeText,
 } from '../http/schemas.ts';
 import { secretName } from '../secrets/secret-schemas.ts';
+import { waitAnswer, waitWish } from './wait-schemas.ts';
 
 const { functions: limits, command, cpus, memoryMib } = LIMITS;
 
@@ -206,6 +207,7 @@ export const deployFunction = z
         description:
           '`disk`: of a run that ended as failed or timed-out a snapshot of the disks of its sandbox is kept for so many days',
       }),
+    wait: waitWish.optional(),
   })
   .refine((wish) => [wish.source, wish.snapshotId, wish.setup].filter((each) => each !== undefined).length === 1, {
     path: ['source'],
@@ -298,6 +300,7 @@ const specAnswer = z.object({
   retentionDays: z.int(),
   keep: z.object({ onFailure: z.enum(ON_FAILURE), days: z.int() }),
   diff: z.boolean(),
+  wait: waitAnswer,
 });
 
 export const versionAnswer = z

@@ -2,6 +2,7 @@ import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { DEFAULT_WAIT } from '../../model/waitpoints/waiting.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { functionAnswer, versionAnswer } from './function-schemas.ts';
 import { setupView } from './function-setup.ts';
@@ -19,13 +20,13 @@ export async function versionView(
   { activeVersion }: Pick<FunctionRecord, 'activeVersion'>,
 ): Promise<z.infer<typeof versionAnswer>> {
   const { project: _project, spec: all, ...shown } = version;
-  const { env, keep, diff, ...spec } = all;
+  const { env, keep, diff, wait = DEFAULT_WAIT, ...spec } = all;
   const setup = await setupView(deps, all);
   const isActive = shown.version === activeVersion;
   return {
     ...shown,
     isActive,
-    spec: { ...spec, keep: keep ?? NOTHING_KEPT, diff: diff === true, envNames: Object.keys(env) },
+    spec: { ...spec, keep: keep ?? NOTHING_KEPT, diff: diff === true, wait, envNames: Object.keys(env) },
     ...(setup && { setup }),
   };
 }

@@ -4,6 +4,7 @@ import { ID_PATTERNS, isRunId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { offset } from '../commands/command-schemas.ts';
 import { functionName, functionParams } from '../functions/function-schemas.ts';
+import { waitingAnswer } from '../functions/wait-schemas.ts';
 import { actor, cursor, idempotencyHeaders, instant, limit, problemAnswer, wholeText } from '../http/schemas.ts';
 
 const runId = z
@@ -152,6 +153,7 @@ export const runAnswer = z
       })
       .nullable()
       .openapi({ description: 'What its process changed in the file system, where its function has `diff`' }),
+    waiting: waitingAnswer,
     createdBy: actor,
     cancelledBy: actor.nullable(),
     replayOf: z.string().nullable().openapi({ description: 'The run whose event it has; its process is told' }),

@@ -1,6 +1,7 @@
 import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
+import type { RunWaiting } from '../../model/waitpoints/waiting.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { runAnswer } from './run-schemas.ts';
 
@@ -26,9 +27,20 @@ export function runView(run: RunRecord): z.infer<typeof runAnswer> {
     schedule = null,
     kept = null,
     diff = null,
+    waiting = null,
     ...shown
   } = run;
-  return { ...shown, kept, diff, schedule: schedule && { name: schedule.name, nominalAt: schedule.nominalAt } };
+  return {
+    ...shown,
+    kept,
+    diff,
+    waiting: waiting && waitingView(waiting, run),
+    schedule: schedule && { name: schedule.name, nominalAt: schedule.nominalAt },
+  };
+}
+
+function waitingView({ since, asleepAt, slot, failure }: RunWaiting, { state }: RunRecord) {
+  return { since, hibernatedAt: state === 'ended' ? null : asleepAt, slot, failure };
 }
 
 /** @throws MayflyError run_not_found */

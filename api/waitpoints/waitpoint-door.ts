@@ -85,13 +85,18 @@ async function completed(
     const run = await store.runs.get(runId);
     if (!run || run.state === 'ended') throw new MayflyError('waitpoint_expired', `The run of ${name} has ended.`);
     const completedAt = new Date().toISOString();
-    if (await store.waitpoints.complete(id, data, completedAt, token))
+    if (await store.waitpoints.complete(id, data, completedAt, token)) {
+      await store.waitingRuns.wake(runId);
       return { ...waitpoint, state: 'completed', completedAt };
+    }
   }
   const latest = state === 'expired' ? waitpoint : await store.waitpoints.get(id);
   if (latest?.state !== 'completed') {
     throw new MayflyError('waitpoint_expired', `The time of ${name} was over at ${expiresAt}.`);
   }
-  if (latest.data === data) return latest;
+  if (latest.data === data) {
+    await store.waitingRuns.wake(runId); // who asks once more may not have come so far before
+    return latest;
+  }
   throw new MayflyError('waitpoint_completed', `Other data came for ${name} at ${latest.completedAt}.`);
 }

@@ -90,6 +90,7 @@ async function withToken(
   if (!(await store.waitpoints.addToken(id, hashOf(secret), expiresAt))) {
     refuseUnlessOpen(await store.waitpoints.ensure(wanted));
   }
+  if (expiresAt !== null) await store.waitingRuns.wake(run.id); // its time may be over sooner
   return { waitpoint: { ...found, expiresAt: expiresAt ?? found.expiresAt }, token: tokenOf(id, secret) };
 }
 

@@ -1,5 +1,6 @@
 import type { Actor, Egress } from '../sandbox/sandbox.ts';
 import type { SecretUse } from '../secrets/secret.ts';
+import type { WaitSpec } from '../waitpoints/waiting.ts';
 
 /**
  * What becomes of a run that finds its concurrency used up: it waits, it ends as `skipped`, or older ones make room for it: those
@@ -125,6 +126,8 @@ export interface FunctionSpec {
   keep?: { onFailure: 'disk'; days: number };
   /** What its process changed in the file system is told. Absent: it is not. */
   diff?: true;
+  /** What becomes of a run whose process waits. Absent: DEFAULT_WAIT. */
+  wait?: WaitSpec;
 }
 
 /** `paused`: events are accepted, and none is started. `draining`: none is accepted, and it goes when its runs have ended. */

@@ -22,6 +22,9 @@ export interface RunInput {
 /** Signal with an {@link Actor}: it is undone, or its process ended; what has ended is as it ended. */
 export const CANCEL_RUN = 'cancelRun';
 
+/** Signal, no arguments: something came for a waitpoint of a run whose machine is hibernated, or it has its slots again. */
+export const LOOK_AT_WAITS = 'lookAtWaits';
+
 export function runInputOf({ id, project, function: name, keys, schedule, createdBy }: RunRecord): RunInput {
   const key = keys.find((each) => each !== null) ?? null;
   return {
@@ -59,6 +62,13 @@ export interface BegunAttempt {
   keeps?: true;
   /** Its function wants to know what its process changes. Absent: it does not. */
   diffs?: true;
+  /** The time of its process stops while that waits. Absent: it goes on. */
+  stops?: true;
+}
+
+/** It has given its slots back, and begins nothing before it has some. */
+export interface LacksSlot {
+  lacksSlot: true;
 }
 
 /** What a run does when its sandbox is gone. `lost`: the store has no record of it any more. */

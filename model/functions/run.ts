@@ -5,6 +5,7 @@ import { commandIdFrom, ID_BYTES, runIdFrom, sandboxIdFrom } from '../ids.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { ScheduledFor } from '../schedules/schedule.ts';
 import type { UsedSecret } from '../secrets/secret.ts';
+import type { RunWaiting } from '../waitpoints/waiting.ts';
 import type { KeptFailure, RunDiff } from './traces.ts';
 
 /**
@@ -205,6 +206,8 @@ export interface RunRecord {
   kept?: KeptFailure | null;
   /** What its process changed, where its function has `diff`. Null, or absent in older ones: nobody wants to know, or it is not known yet. */
   diff?: RunDiff | null;
+  /** How its process waits for waitpoints. Null, or absent in older ones: it has not waited. */
+  waiting?: RunWaiting | null;
   cancelledBy: Actor | null;
   createdBy: Actor & { project: string };
   /** The run whose event it has, or had before that was edited; null: its event came by itself. */

@@ -1,5 +1,6 @@
 import { Schema } from 'mongoose';
 import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, type RunRecord, SKIPS } from '../../model/functions/run.ts';
+import { WAIT_SLOTS } from '../../model/waitpoints/waiting.ts';
 import type { StoredBytes } from '../mongo/bytes.ts';
 import {
   actorPart,
@@ -15,7 +16,7 @@ import {
 
 /** Where a run stands in the queue of its function: see run-queue.ts. */
 export interface QueueFields {
-  /** Only while it is queued. */
+  /** While it is queued, and while one whose machine is hibernated waits for slots. */
   queued?: string;
   /** Only while it gathers with others: see gathered-runs.ts. */
   gathers?: string;
@@ -106,6 +107,7 @@ export function runSchema(): Schema<RunDocument> {
     schedule: { type: strictPart({ name: NAME, nominalAt: NAME, workflowId: NAME }), default: null },
     kept: SEALED,
     diff: SEALED,
+    waiting: { type: waitingPart(), default: null },
     cancelledBy: { type: actorPart(), default: null },
     createdBy: { type: actorPart(), required: true },
     queued: TEXT,
@@ -128,6 +130,17 @@ export function runSchema(): Schema<RunDocument> {
     deadLetter: TEXT,
     untoldEnd: TEXT,
     untoldCleanup: TEXT,
+  });
+}
+
+function waitingPart(): Schema {
+  return strictPart({
+    sandboxId: NAME,
+    since: NULLABLE_TEXT,
+    ms: NUMBER,
+    asleepAt: NULLABLE_TEXT,
+    slot: { type: String, required: true, enum: WAIT_SLOTS },
+    failure: { type: strictPart({ code: NAME, message: NAME }), default: null },
   });
 }
 

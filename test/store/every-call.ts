@@ -7,6 +7,7 @@ import type { SecretRecord } from '../../model/secrets/secret.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { newCapture } from '../../model/snapshots/capture.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
+import { waitingOf } from '../../model/waitpoints/waiting.ts';
 import { newWaitpoint } from '../../model/waitpoints/waitpoint.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { Store } from '../../store/connect.ts';
@@ -212,7 +213,8 @@ export function callsOf(store: Store): Calls {
   const { secrets, secretValues, secretUses, attemptSecrets } = store;
   const { untoldRuns, webhookEndpoints, webhookDeliveries } = store;
   const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
-  const { gatheredRuns, runMembers, functionSetups, waitpoints } = store;
+  const { gatheredRuns, runMembers, functionSetups, waitpoints, waitingRuns } = store;
+  const noWaiting = waitingOf({}, sandboxId(1));
   const waitpoint = newWaitpoint(
     { id: runId(1), project: 'default' },
     { name: 'w', timeoutSeconds: 1 },
@@ -549,6 +551,14 @@ export function callsOf(store: Store): Calls {
       count: () => runQueue.count(aFunction, 5),
       waiting: () => runQueue.waiting('default'),
       countOfKey: () => runQueue.countOfKey({ project: 'default', name: 'fn' }, '"k"', 10),
+    },
+    waitingRuns: {
+      record: () => waitingRuns.record(runId(1), noWaiting, at),
+      wake: () => waitingRuns.wake(runId(1)),
+      told: () => waitingRuns.told(runId(1), at),
+      yieldSlots: () => waitingRuns.yieldSlots(runId(1), at),
+      queue: () => waitingRuns.queue(runRecord(1), at),
+      readmit: () => waitingRuns.readmit(runRecord(1), { concurrency: [] }, at),
     },
     gatheredRuns: {
       group: () => gatheredRuns.group(runRecord(2), 5),

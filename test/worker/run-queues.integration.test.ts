@@ -19,8 +19,12 @@ const rules = { concurrency: [], throttle: null };
 beforeAll(async () => {
   server = await startStoreServer();
   store = await openStore(server.uri, {});
-  const asked: Pick<Reconciliation, 'cancelRun' | 'ensureDispatcher' | 'startRun' | 'startBulk' | 'wakeDispatcher'> = {
+  const asked: Pick<
+    Reconciliation,
+    'cancelRun' | 'ensureDispatcher' | 'lookAtWaits' | 'startRun' | 'startBulk' | 'wakeDispatcher'
+  > = {
     cancelRun: async (id) => void cancelled.push(id),
+    lookAtWaits: async () => undefined,
     startBulk: async ({ bulkId }) => void begun.push(bulkId),
     ensureDispatcher: async ({ name }) => void ensured.push(name),
     startRun: async ({ runId: id }: RunInput) => {

@@ -22,7 +22,7 @@ const BULK_SILENT_MS = 10_000;
 /** Of one look. */
 const AT_ONCE = 500;
 
-/** Looks at what nobody tells of: runs that are due, have expired, or were cancelled by somebody who died before telling, queues without a dispatcher, functions that go with their last run. */
+/** Looks at what nobody tells of: runs that are due, have expired, were cancelled by somebody who died before telling, or have what they sleep for, queues without a dispatcher, functions that go with their last run. */
 export class RunQueues {
   /** By `<project>/<name>`, when its dispatcher was asked for. Milliseconds since 1970. */
   readonly #ensuredAt = new Map<string, number>();
@@ -33,7 +33,7 @@ export class RunQueues {
     readonly store: Store,
     readonly reconciliation: Pick<
       Reconciliation,
-      'cancelRun' | 'ensureDispatcher' | 'startRun' | 'startBulk' | 'wakeDispatcher'
+      'cancelRun' | 'ensureDispatcher' | 'lookAtWaits' | 'startRun' | 'startBulk' | 'wakeDispatcher'
     >,
     private readonly logger: Logger,
   ) {
@@ -113,7 +113,7 @@ export class RunQueues {
   }
 
   async #wakeOne(run: RunRecord, now: string, groups: Set<string>): Promise<void> {
-    if (UNDER_WAY.some((state) => state === run.state)) await this.#tellOfCancel(run);
+    if (UNDER_WAY.some((state) => state === run.state)) await this.#tell(run, now);
     else if (run.expiresAt <= now) await this.#expire(run, now);
     else if (run.gathering || run.isBatch) await this.#gather(run, now, groups);
     else await this.store.runQueue.enqueue(run);
@@ -138,8 +138,13 @@ export class RunQueues {
     if (isQueued) await this.reconciliation.wakeDispatcher({ project: run.project, name: run.function });
   }
 
-  async #tellOfCancel({ id, cancelledBy }: RunRecord): Promise<void> {
-    if (cancelledBy) await this.reconciliation.cancelRun(id, cancelledBy);
+  /** What somebody wrote down who may have died before telling it: a cancel, or what came for its waitpoints. */
+  async #tell({ id, cancelledBy }: RunRecord, now: string): Promise<void> {
+    if (!cancelledBy) {
+      await this.reconciliation.lookAtWaits(id);
+      return this.store.waitingRuns.told(id, now);
+    }
+    await this.reconciliation.cancelRun(id, cancelledBy);
     await this.store.runs.cancelTold(id);
   }
 

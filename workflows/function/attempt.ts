@@ -112,7 +112,7 @@ async function prepared(
   diffing: Diffing,
 ): Promise<CommandInput | null> {
   const { runId, isStarted } = begun;
-  await life.step('startSandbox', () => machine.start());
+  await life.step('startSandbox', () => machine.start(isStarted));
   const host = await control.attemptHost({ runId });
   const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: runId });
   if (!isStarted) {
@@ -131,13 +131,21 @@ async function followed(life: RunLife, begun: BegunAttempt, command: CommandInpu
   });
   const tell = (actor: Actor) =>
     getExternalWorkflowHandle(commandWorkflowIdOf(command.commandId)).signal<[Actor]>(CANCEL_COMMAND, actor);
-  const waits = new Waits();
+  const waits = new Waits(life, begun);
   const over = run.finally(() => {
     isOver = true;
     waits.end();
   });
-  await Promise.all([over, life.passOnCancel(tell, () => isOver), waits.follow(command, begun)]);
-  const end = await controlUntilDone.commandEnd(saidOf(begun));
+  const cancel = life.passOnCancel(
+    (actor) => waits.tell(actor, tell),
+    () => isOver,
+  );
+  const ended = Promise.all([over, cancel, waits.limit(tell)]);
+  ended.catch(() => undefined); // thrown below, unless nobody waits for its end
+  const endedAsleep = await waits.follow(command);
+  if (endedAsleep) return { end: endedAsleep, fetched: {} };
+  await ended;
+  const end = waits.asLimited(await controlUntilDone.commandEnd(saidOf(begun)));
   if (end.outcome === 'not-started' || end.outcome === 'unknown') return { end, fetched: {} };
   return collected(life, begun, end, command);
 }

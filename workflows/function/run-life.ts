@@ -1,5 +1,5 @@
 import { CancellationScope, condition, defineSignal, setCurrentDetails, setHandler, sleep } from '@temporalio/workflow';
-import { CANCEL_RUN, type RunInput } from '../../model/functions/run-saga.ts';
+import { CANCEL_RUN, LOOK_AT_WAITS, type RunInput } from '../../model/functions/run-saga.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
@@ -8,10 +8,13 @@ import { controlUntilDone } from '../saga/control.ts';
 import { TaskLife } from '../source/task-life.ts';
 
 const cancel = defineSignal<[Actor]>(CANCEL_RUN);
+const lookAtWaits = defineSignal(LOOK_AT_WAITS);
 
 /** One run, as its workflow knows it. */
 export class RunLife extends TaskLife {
   cancelledBy: Actor | null = null;
+  /** How often it was told to look at what it waits for. */
+  looks = 0;
   #undoing: CancellationScope | null = null;
 
   constructor(readonly input: RunInput) {
@@ -19,6 +22,9 @@ export class RunLife extends TaskLife {
     setHandler(cancel, (actor) => {
       this.cancelledBy ??= actor;
       this.#undoing?.cancel();
+    });
+    setHandler(lookAtWaits, () => {
+      this.looks += 1;
     });
   }
 

@@ -22,6 +22,7 @@ import { saidOf } from './attempt-said.ts';
 import { Diffing } from './diff.ts';
 import { keeping } from './keep.ts';
 import { RunLife } from './run-life.ts';
+import { untilItHasSlots } from './slots.ts';
 
 /**
  * One run, from its admission until nothing of it is left:
@@ -39,6 +40,10 @@ export async function run(input: RunInput): Promise<void> {
   for (;;) {
     const begun = await controlUntilDone.beginAttempt({ runId });
     if (!begun) return tellSchedule(input);
+    if ('lacksSlot' in begun) {
+      await untilItHasSlots(life);
+      continue;
+    }
     life.cancelledBy ??= begun.cancelledBy ?? null;
     const next = await CancellationScope.nonCancellable(() => attempted(life, begun));
     if (next.step === 'lost') throw lostRecord(runId);

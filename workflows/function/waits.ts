@@ -1,23 +1,79 @@
 import { CancellationScope, condition, isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
+import type { ChangedWaits } from '../../activities/waitpoint/on-host.ts';
+import type { AttemptEnd } from '../../model/functions/command-end.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
 import type { HostRef } from '../../model/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import { readable } from '../../model/sagas/readable.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { AskedWaitpoint } from '../../model/waitpoints/waitpoint.ts';
 import { controlUntilDone } from '../saga/control.ts';
+import type { RunLife } from './run-life.ts';
+import { Sleep } from './sleep.ts';
+import { TimeLimit } from './time-limit.ts';
 
 /** A process that is brief is not looked at. Milliseconds. */
 const FIRST_LOOK_MS = 1_000;
+/** One that was woken for nothing sleeps again. Milliseconds. */
+const WOKEN_MS = 60_000;
 
-/** While the process of an attempt runs: what its guest asks for is written down, and what came for it is given to it. */
+/**
+ * While the process of an attempt runs: what its guest asks for is written down, what came for it is given to it, and its machine
+ * is hibernated meanwhile.
+ */
 export class Waits {
   readonly #scope = new CancellationScope();
+  readonly #asked: AskedWaitpoint[] = [];
+  readonly #sleep: Sleep;
+  readonly #limit: TimeLimit;
+  #given: string[] = [];
+  /** The last that is known of its process is that it asked for something, and not that it was given something. */
+  #isBlocked = false;
   #isOver = false;
 
-  async follow(host: HostRef, { runId, sandboxId: attemptId }: BegunAttempt): Promise<void> {
-    const asked: AskedWaitpoint[] = [];
-    let given: string[] = [];
+  constructor(
+    private readonly life: RunLife,
+    private readonly begun: BegunAttempt,
+  ) {
+    this.#sleep = new Sleep(life, begun, () => this.#isOver);
+    this.#limit = new TimeLimit(life, begun, this.#sleep, () => this.#isOver);
+  }
+
+  /** @returns how the attempt ends, when it ends while its machine sleeps; null: its process has ended */
+  async follow(host: HostRef): Promise<AttemptEnd | null> {
+    if (await condition(() => this.#isOver, FIRST_LOOK_MS)) return null;
+    try {
+      return await this.#scope.run(() => this.#followed(host));
+    } catch (error) {
+      if (!isCancellation(error)) throw error;
+      return null;
+    }
+  }
+
+  /** Tells its process of a cancel, unless that sleeps: then {@link follow} ends. */
+  async tell(actor: Actor, told: (actor: Actor) => Promise<void>): Promise<void> {
+    if (!this.#sleep.isAsleep) await told(actor);
+  }
+
+  /** Has its process end when its time is over, where its guest does not know that. */
+  limit(tell: (actor: Actor) => Promise<void>): Promise<void> {
+    return this.#limit.enforce(tell);
+  }
+
+  /** How an attempt ended, of which a process that was ended since its time was over says that it was cancelled. */
+  asLimited(end: AttemptEnd): AttemptEnd {
+    return this.#limit.asLimited(end);
+  }
+
+  /** The process has ended. */
+  end(): void {
+    this.#isOver = true;
+    this.#scope.cancel();
+  }
+
+  async #followed(host: HostRef): Promise<AttemptEnd | null> {
+    const { runId, sandboxId: attemptId } = this.begun;
     const { followWaitpoints } = proxyActivities<HostActivities>({
       taskQueue: hostQueue(host),
       startToCloseTimeout: '60 days',
@@ -25,26 +81,44 @@ export class Waits {
       retry: { initialInterval: '200ms', maximumInterval: '5s' },
       summary: readable(runId),
     });
-    if (await condition(() => this.#isOver, FIRST_LOOK_MS)) return;
-    try {
-      await this.#scope.run(async () => {
-        for (;;) {
-          const names = asked.map(({ name }) => name);
-          const changed = await followWaitpoints({ runId, attemptId, asked: names, given });
-          asked.push(...changed.asked);
-          given = changed.given;
-          const seen = { runId, attemptId, asked, due: changed.due };
-          await CancellationScope.nonCancellable(() => controlUntilDone.recordWaits(seen));
-        }
-      });
-    } catch (error) {
-      if (!isCancellation(error)) throw error;
+    let isAsleep = this.begun.isStarted && (await controlUntilDone.isAsleep({ runId, attemptId }));
+    for (let restMs: number | null = null; ; ) {
+      if (isAsleep) {
+        const ended = await CancellationScope.nonCancellable(() => this.#through());
+        if (ended || this.#isOver) return ended;
+        restMs = this.#sleep.hasSlept ? WOKEN_MS : this.#sleep.againMs;
+      }
+      const asked = this.#asked.map(({ name }) => name);
+      const changed: ChangedWaits = await followWaitpoints({ runId, attemptId, asked, given: this.#given, restMs });
+      isAsleep = changed.isStill === true && !this.#isToEnd;
+      if (changed.isStill) restMs = null;
+      else restMs = await CancellationScope.nonCancellable(() => this.#record(changed));
     }
   }
 
-  /** The process has ended. */
-  end(): void {
-    this.#isOver = true;
-    this.#scope.cancel();
+  /** It has been told to. */
+  get #isToEnd(): boolean {
+    return this.life.cancelledBy !== null || this.#limit.isOver;
+  }
+
+  async #through(): Promise<AttemptEnd | null> {
+    const ended = await this.#sleep.through(this.#given);
+    this.#limit.changed();
+    return ended;
+  }
+
+  /** @returns how long its process is still to wait before its machine is hibernated; null: it is not to be. Milliseconds. */
+  async #record({ asked, given, due }: ChangedWaits): Promise<number | null> {
+    this.#asked.push(...asked);
+    const known = new Set(this.#asked.map(({ name }) => name));
+    const isGiven = given.some((name) => known.has(name) && !this.#given.includes(name));
+    const isAsked = asked.some(({ name }) => !given.includes(name));
+    this.#given = given;
+    this.#isBlocked = !isGiven && (isAsked || this.#isBlocked);
+    const { runId, sandboxId: attemptId } = this.begun;
+    const seen = { runId, attemptId, asked: this.#asked, due, isBlocked: this.#isBlocked };
+    const { restMs } = await controlUntilDone.recordWaits(seen);
+    this.#limit.changed();
+    return restMs;
   }
 }

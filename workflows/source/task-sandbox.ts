@@ -49,13 +49,19 @@ export class TaskSandbox {
 
   /**
    * Makes it. Resolves when it runs; one that is offline, when it boots.
+   * @param mayBeAsleep it ran before, and may be paused or hibernated since. `@default` false
    * @throws ApplicationFailure with the code of why it does not
    */
-  async start(): Promise<void> {
+  async start(mayBeAsleep = false): Promise<void> {
     if (this.presence === 'runs') return;
     const { id: sandboxId, template } = this.input;
     this.#child = await (this.presence === 'new' ? this.#begin(this.input) : this.#beginOrJoin());
-    const wait = { sandboxId, otherwise: this.otherwise, isOffline: template === 'builder' };
+    const wait = {
+      sandboxId,
+      otherwise: this.otherwise,
+      isOffline: template === 'builder',
+      ...(mayBeAsleep && { mayBeAsleep }),
+    };
     const failure = await awaitRunning.executeWithOptions({ ...WAIT, summary: readable(sandboxId) }, [wait]);
     if (failure) throw refusal(failure.code, failure.message);
   }

@@ -127,7 +127,7 @@ export class RunQueue {
 
   /** Those that wait in its lane after it, their ids, up to so many. */
   async behind(run: RunRecord, upTo: number): Promise<string[]> {
-    const { queued = '' } = placeOf(run);
+    const { queued = '' } = placeOf({ ...run, state: 'queued' });
     const { $lt } = rangeBelow(queued.split('/').slice(0, 3).join('/'));
     const found = await reaching('look behind a run', () =>
       this.#model
