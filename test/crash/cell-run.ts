@@ -5,6 +5,7 @@ import type { Agreement } from './agreement.ts';
 import type { Outcome } from './asking.ts';
 import { type Cell, nameOf } from './cells.ts';
 import { cleared } from './clearing.ts';
+import type { Account } from './functions/ledger.ts';
 import { stoppedOf } from './part.ts';
 import { SeededRandom } from './random.ts';
 import { Stage } from './stage.ts';
@@ -21,6 +22,8 @@ export interface CellResult {
   why: string;
   seed: string;
   seconds: number;
+  /** What became of its events, where it is about functions. */
+  account?: Account;
 }
 
 /** These end their sandbox, or a step of its saga, and are told so. */
@@ -39,7 +42,7 @@ export async function runCell(stage: Stage, agreement: Agreement, cell: Cell, se
   const seconds = () => Math.round((performance.now() - began) / 100) / 10;
   let outcome: Outcome = '';
   try {
-    const told = await struck(stage, cell, seed);
+    const { told, account } = await struck(stage, cell, seed);
     if (told === null) {
       await settled(stage, agreement);
       return { ...about, verdict: 'none', outcome, why: `no ${cell.victim} at this point`, seconds: seconds() };
@@ -49,7 +52,7 @@ export async function runCell(stage: Stage, agreement: Agreement, cell: Cell, se
     await stage.mayfly.ready();
     await agreement.holds('what is alive', AGREES_WITHIN_MS);
     await settled(stage, agreement);
-    return { ...about, verdict: 'green', outcome, why: '', seconds: seconds() };
+    return { ...about, verdict: 'green', outcome, why: '', seconds: seconds(), ...(account && { account }) };
   } catch (error) {
     return {
       ...about,
@@ -61,8 +64,13 @@ export async function runCell(stage: Stage, agreement: Agreement, cell: Cell, se
   }
 }
 
-/** @returns what became of the request; null when the point has no such victim */
-async function struck({ mayfly, ...rest }: Stage, cell: Cell, seed: string): Promise<Outcome | null> {
+interface Struck {
+  /** What became of the request; null when the point has no such victim. */
+  told: Outcome | null;
+  account: Account | null;
+}
+
+async function struck({ mayfly, ...rest }: Stage, cell: Cell, seed: string): Promise<Struck> {
   const stage = new Stage(mayfly, rest.made);
   const random = new SeededRandom(seed, nameOf(cell));
   const act = ACTS[cell.saga];
@@ -87,7 +95,14 @@ async function struck({ mayfly, ...rest }: Stage, cell: Cell, seed: string): Pro
   const [outcome, ...others] = await within(Promise.all([acting, ...again]), ENDS_WITHIN_MS, 'the saga did not end');
   const different = others.find((other) => other !== outcome);
   if (different !== undefined) throw new Error(`the same request was told ${outcome}, and then ${different}`);
-  return hasStruck ? (outcome ?? '') : null;
+  const told = hasStruck ? (outcome ?? '') : null;
+  const account = stage.ledger.isEmpty ? null : await accounted(stage);
+  return { told, account };
+}
+
+async function accounted({ mayfly, client, ledger }: Stage): Promise<Account> {
+  await mayfly.ready();
+  return ledger.account(client);
 }
 
 /** A process that is killed is nobody's excuse; an undo is there since the saga shall fail. */

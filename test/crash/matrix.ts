@@ -21,6 +21,7 @@ import { parseArgs } from 'node:util';
 import { ansibleArchive, repository } from '../../worker/config/artifacts.mjs';
 import { cellsOn, type HostKind, nameOf } from './cells.ts';
 import { exitWith } from './exit-with.ts';
+import { sumOf } from './functions/ledger.ts';
 import { removeAbandoned } from './in-place.ts';
 import { runCells } from './lanes.ts';
 import { ProgressLine } from './progress-line.ts';
@@ -130,6 +131,8 @@ async function main(): Promise<number> {
   say(
     `${green} green, ${red.length} red, ${results.length - green - red.length} without a victim; ${wanted.length - results.length} not tried`,
   );
+  const accounts = results.flatMap(({ account }) => account ?? []);
+  if (accounts.length > 0) say(`functions: ${JSON.stringify(sumOf(accounts))}`);
   for (const { cell, seed: its } of red)
     say(`again: npm run crash-matrix -- --host ${kind} --seed ${its} --cell '${cell}'`);
   if (options.write) {
