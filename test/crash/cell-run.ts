@@ -5,7 +5,7 @@ import type { Agreement } from './agreement.ts';
 import type { Outcome } from './asking.ts';
 import { type Cell, nameOf } from './cells.ts';
 import { cleared } from './clearing.ts';
-import type { Account } from './functions/ledger.ts';
+import type { Account, Ledger } from './functions/ledger.ts';
 import { stoppedOf } from './part.ts';
 import { SeededRandom } from './random.ts';
 import { Stage } from './stage.ts';
@@ -42,7 +42,7 @@ export async function runCell(stage: Stage, agreement: Agreement, cell: Cell, se
   const seconds = () => Math.round((performance.now() - began) / 100) / 10;
   let outcome: Outcome = '';
   try {
-    const { told, account } = await struck(stage, cell, seed);
+    const { told, ledger } = await struck(stage, cell, seed);
     if (told === null) {
       await settled(stage, agreement);
       return { ...about, verdict: 'none', outcome, why: `no ${cell.victim} at this point`, seconds: seconds() };
@@ -51,8 +51,9 @@ export async function runCell(stage: Stage, agreement: Agreement, cell: Cell, se
     refuseSurprise(cell, outcome);
     await stage.mayfly.ready();
     await agreement.holds('what is alive', AGREES_WITHIN_MS);
+    const account = ledger.isEmpty ? {} : { account: await ledger.account(stage.client) };
     await settled(stage, agreement);
-    return { ...about, verdict: 'green', outcome, why: '', seconds: seconds(), ...(account && { account }) };
+    return { ...about, verdict: 'green', outcome, why: '', seconds: seconds(), ...account };
   } catch (error) {
     return {
       ...about,
@@ -67,7 +68,7 @@ export async function runCell(stage: Stage, agreement: Agreement, cell: Cell, se
 interface Struck {
   /** What became of the request; null when the point has no such victim. */
   told: Outcome | null;
-  account: Account | null;
+  ledger: Ledger;
 }
 
 async function struck({ mayfly, ...rest }: Stage, cell: Cell, seed: string): Promise<Struck> {
@@ -96,13 +97,7 @@ async function struck({ mayfly, ...rest }: Stage, cell: Cell, seed: string): Pro
   const different = others.find((other) => other !== outcome);
   if (different !== undefined) throw new Error(`the same request was told ${outcome}, and then ${different}`);
   const told = hasStruck ? (outcome ?? '') : null;
-  const account = stage.ledger.isEmpty ? null : await accounted(stage);
-  return { told, account };
-}
-
-async function accounted({ mayfly, client, ledger }: Stage): Promise<Account> {
-  await mayfly.ready();
-  return ledger.account(client);
+  return { told, ledger: stage.ledger };
 }
 
 /** A process that is killed is nobody's excuse; an undo is there since the saga shall fail. */

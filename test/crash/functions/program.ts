@@ -37,12 +37,15 @@ export function oneRun(
 ): Act {
   return {
     prepare: async () => [],
-    run: (stage, _ids, key) =>
-      outcomeOf(async () => {
-        const run = await triggered(stage, await deployed(stage, key, wish), key);
+    run: (stage, _ids, key) => {
+      let name: string | undefined;
+      return outcomeOf(async () => {
+        name ??= await deployed(stage, key, wish);
+        const run = await triggered(stage, name, key);
         if (isOver(run)) return told(run);
         await meanwhile(stage, run, key);
         return UNDER_WAY;
-      }, wanted),
+      }, wanted);
+    },
   };
 }

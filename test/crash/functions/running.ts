@@ -36,6 +36,8 @@ const WAITING = { command: `${SAYS_ITS_NONCE}; "$MAYFLY_WAIT" leave --timeout 36
 /** Its process waits for data from outside, gets it, and goes on. */
 export const WAIT_AT_A_WAITPOINT = oneRun(WAITING, 'succeeded', undefined, async ({ client }, run, key) => {
   if (run.waitingFor !== 'waitpoint') return;
+  const [waitpoint] = (await ask(() => client.waitpoints.list(run.id))).items;
+  if (waitpoint?.state !== 'open') return; // it is given on
   const { token } = await ask((o) => client.waitpoints.create(run.id, { name: 'leave' }, o), `${key}-wait`);
   await ask((o) => client.waitpoints.complete(token, { given: true }, o));
 });
@@ -50,6 +52,10 @@ export const CANCEL_A_RUN = oneRun(WITHOUT_END, 'cancelled', undefined, async ({
 });
 
 /** What was begun is undone, and no process is started, or it is ended. */
-export const CANCEL_A_START = oneRun(WITHOUT_END, 'cancelled', undefined, async ({ client }, { id, state }) => {
-  if (state !== 'delayed' && state !== 'queued') await ask((o) => client.runs.cancel(id, o));
+export const CANCEL_A_START = oneRun(WITHOUT_END, 'cancelled', undefined, async ({ client }, { id, attempts }) => {
+  const [attempt] = attempts;
+  if (!attempt) return;
+  const { items } = await ask(() => client.listSandboxes({ limit: 20 }));
+  if (!items.some((each) => each.id === attempt.sandboxId)) return; // there is nothing to undo
+  await ask((o) => client.runs.cancel(id, o));
 });
