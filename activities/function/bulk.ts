@@ -1,6 +1,5 @@
 import { ERRORS, MayflyError } from '../../model/errors.ts';
 import {
-  BULK_OPEN,
   type BulkDone,
   type BulkPage,
   type BulkPlace,
@@ -79,7 +78,6 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
           return null;
         }
         if (await store.bulks.begin(bulkId, page)) return page;
-        if (!BULK_OPEN.some((state) => state === bulk.state)) return null;
       }
     },
 
