@@ -34,6 +34,8 @@ const AGREES_WITHIN_MS = 60_000;
 /** Between the point and the blow, and until who was killed is back. Milliseconds. */
 const LATEST_MS = 60;
 const LONGEST_DOWN_MS = 800;
+/** The last effect of a saga is seen by its caller, and then its process comes to the point behind it. Milliseconds. */
+const SEEN_FIRST_MS = 3_000;
 
 /** Tries one cell: the saga comes to its end, and host, store and Temporal agree, before and after all of it is cleared away. */
 export async function runCell(stage: Stage, agreement: Agreement, cell: Cell, seed: string): Promise<CellResult> {
@@ -83,7 +85,8 @@ async function struck({ mayfly, ...rest }: Stage, cell: Cell, seed: string): Pro
   const again: Promise<Outcome>[] = [];
   let hasStruck: boolean;
   try {
-    const at = await stoppedOf([mayfly.parts.host, mayfly.parts.control], acting);
+    const over = acting.finally(() => sleep(SEEN_FIRST_MS));
+    const at = await stoppedOf([mayfly.parts.host, mayfly.parts.control], over);
     if (!at) throw new Error(`${cell.point} was never reached: ${await acting}`);
     await mayfly.arm('');
     await sleep(random.below(LATEST_MS));

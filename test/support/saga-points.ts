@@ -97,7 +97,7 @@ export const SAGA_POINTS = {
     undos: [
       {
         fault: 'takeSetupSnapshot.after=error(program_not_found)',
-        steps: ['removeDomain', 'removeSnapshot', 'lookAgain', 'removeSetupSnapshots', 'setupFailed'],
+        steps: ['removeDomain', 'lookAgain', 'removeSetupSnapshots', 'setupFailed'],
       },
     ],
   },
