@@ -74,7 +74,7 @@ export const SAGA_POINTS = {
     ],
   },
   'cancel a run': { steps: ['cancelCommand', 'collectRun'], control: ['commandEnd', 'endAttempt'], undos: [] },
-  'cancel a start': { steps: ['removeDomain', 'lookAgain'], control: ['endAttempt', 'leaveAttempt'], undos: [] },
+  'cancel a start': { steps: ['releaseReservation', 'lookAgain'], control: ['endAttempt', 'leaveAttempt'], undos: [] },
   'retry a run': { steps: ['removeDomain'], control: ['endAttempt', 'leaveAttempt'], undos: [] },
   'keep what failed': {
     steps: ['saveSnapshot', 'verifySnapshot', 'diffRun', 'removeSnapshot'],

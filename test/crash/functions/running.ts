@@ -56,6 +56,6 @@ export const CANCEL_A_START = oneRun(WITHOUT_END, 'cancelled', undefined, async 
   const [attempt] = attempts;
   if (!attempt) return;
   const { items } = await ask(() => client.listSandboxes({ limit: 20 }));
-  if (!items.some((each) => each.id === attempt.sandboxId)) return; // there is nothing to undo
+  if (!items.some((each) => each.id === attempt.sandboxId && each.hostId !== null)) return; // there is nothing to undo
   await ask((o) => client.runs.cancel(id, o));
 });
