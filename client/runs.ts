@@ -26,6 +26,8 @@ import type {
 
 /** From one look at a run to the next: it grows. Milliseconds. */
 const LOOK = { firstMs: 50, mostMs: 500, factor: 1.5 };
+/** So long an answer is held back while a run goes on. */
+const HELD_SECONDS = 30;
 
 /**
  * Events that functions run for. Data that is a Uint8Array is sent as it is; what is undefined is not sent; all else is sent as
@@ -80,8 +82,10 @@ export class Runs {
     return this.#transport.json({ method: 'GET', path: '/v1/runs', query }, call);
   }
 
-  get(id: string, options: CallOptions = {}): Promise<Run> {
-    return this.#transport.json({ method: 'GET', path: pathOf(id) }, options);
+  /** As it is now, or with `waitSeconds` when nothing of it is left. */
+  get(id: string, { waitSeconds = 0, ...options }: CallOptions & Pick<WaitOptions, 'waitSeconds'> = {}): Promise<Run> {
+    const headers = waitSeconds > 0 ? prefer(waitSeconds) : {};
+    return this.#transport.json({ method: 'GET', path: pathOf(id), headers }, options);
   }
 
   /** What it wrote as its result; of one that did not succeed, what there was of it. */
@@ -185,7 +189,8 @@ export class Runs {
 
   /** Looks at it until it has ended, and its cleanup is not pending any more. */
   async ended(id: string, { until = 'clean', look, signal }: EndedOptions = {}): Promise<Run> {
-    const call = signal ? { signal } : {};
+    const waits = until === 'clean' && !look;
+    const call = { ...(signal && { signal }), ...(waits && { waitSeconds: HELD_SECONDS }) };
     for (let pauseMs = LOOK.firstMs; ; pauseMs = Math.min(LOOK.mostMs, pauseMs * LOOK.factor)) {
       const run = await this.get(id, call);
       look?.(run);

@@ -3,8 +3,8 @@ import type { BulkInput } from '../model/functions/bulk.ts';
 import type { RunInput } from '../model/functions/run-saga.ts';
 import type { SetupRef } from '../model/functions/setup/setup-saga.ts';
 import type { ImageInput } from '../model/image/image-saga.ts';
-import type { GaveWay, PoolInput } from '../model/pools/pool.ts';
-import type { HostForgotten, Operation, SandboxInput, StopRequest } from '../model/sagas/messages.ts';
+import { type GaveWay, POOL_USED, type PoolClaims, type PoolInput, poolWorkflowIdOf } from '../model/pools/pool.ts';
+import type { ClaimRequest, HostForgotten, Operation, SandboxInput, StopRequest } from '../model/sagas/messages.ts';
 import { DESTROY, RESTORE_RECORD, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
 import { readable } from '../model/sagas/readable.ts';
@@ -28,14 +28,14 @@ import {
   wakeDispatcher,
 } from './functions.ts';
 import { deleteSnapshot, operate, operated } from './operations.ts';
-import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
+import { claimMember, type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
 import { deleteSource } from './source/bakes.ts';
 import { startCapture } from './source/captures.ts';
 import { buildImage } from './source/images.ts';
 import { startSourceTask } from './source/source-tasks.ts';
 import { resumeTemplate, wantTemplate } from './source/templates.ts';
-import { isGone } from './temporal/failure.ts';
+import { isGone, rethrow } from './temporal/failure.ts';
 import { waitFor } from './temporal/wait.ts';
 import { lookAtDelivery, startDelivery } from './webhooks.ts';
 
@@ -47,6 +47,9 @@ export interface OpenRun {
   state: string | null;
   hostId: string | null;
 }
+
+/** A claim greets a guest; what takes longer is asked again. Milliseconds. */
+const CLAIM_MS = 10_000;
 
 /** Of the list of all open runs of sandboxes. */
 const OPEN_SANDBOXES = `WorkflowType = "${SANDBOX_WORKFLOW}" AND ExecutionStatus = "Running"`;
@@ -203,6 +206,23 @@ export class Reconciliation {
   /** Has what is sent looked at again, now; begins it unless it is under way. */
   async lookAtDelivery(input: DeliveryInput): Promise<void> {
     await lookAtDelivery(this.client, input);
+  }
+
+  /**
+   * As {@link Sagas.claim}: returns when the member is the request's.
+   * @throws MayflyError why it is not; temporal_unavailable when it may be
+   */
+  async claim(sandboxId: string, request: ClaimRequest): Promise<void> {
+    try {
+      await this.client.withDeadline(Date.now() + CLAIM_MS, () => claimMember(this.client, sandboxId, request));
+    } catch (error) {
+      rethrow(error);
+      throw error;
+    }
+  }
+
+  async poolUsed(pool: Pick<PoolInput, 'project' | 'name'>, claims: PoolClaims): Promise<void> {
+    await this.client.workflow.getHandle(poolWorkflowIdOf(pool)).signal<[PoolClaims]>(POOL_USED, claims);
   }
 
   /** Has a member of a pool end, unless it is claimed. @returns whether it does, or has no saga */

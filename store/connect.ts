@@ -24,6 +24,7 @@ import { GatheredRuns } from './functions/queue/gathered-runs.ts';
 import { RunQueue } from './functions/queue/run-queue.ts';
 import { Receipts } from './functions/receipts.ts';
 import { RunContents } from './functions/run-contents.ts';
+import { RunMembers } from './functions/run-members.ts';
 import { Runs } from './functions/runs.ts';
 import { FunctionSetups } from './functions/setup/function-setups.ts';
 import { ImageContexts } from './images/image-contexts.ts';
@@ -110,6 +111,7 @@ export interface Store {
   scheduleTimes: ScheduleTimes;
   bulks: Bulks;
   runs: Runs;
+  runMembers: RunMembers;
   runQueue: RunQueue;
   gatheredRuns: GatheredRuns;
   runContents: RunContents;
@@ -208,6 +210,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     schedules: new Schedules(connection, sealing),
     scheduleTimes: new ScheduleTimes(connection, sealing),
     runs: new Runs(connection, sealing),
+    runMembers: new RunMembers(connection, sealing),
     runQueue: new RunQueue(connection, sealing),
     gatheredRuns: new GatheredRuns(connection, sealing),
     runContents: new RunContents(connection, sealing),

@@ -27,6 +27,7 @@ import { acceptedSpec, requireSpec } from './accepted-version.ts';
 import { giveSecrets, placesOf, requireSecrets, versionsOf } from './attempt-secrets.ts';
 import { knownAttempt, PENDING, type SaidAttempt } from './known-attempt.ts';
 import { admitSandbox, type Place } from './prepared/admitted-sandbox.ts';
+import { type AttemptWish, claimMember, releaseMember } from './prepared/claimed-member.ts';
 import { preparedSpec } from './prepared/prepared-spec.ts';
 import { storedEvent } from './stored-event.ts';
 
@@ -115,22 +116,28 @@ export function createAttemptActivities({ store, reconciliation, announcer }: De
       const begunAt = new Date().toISOString();
       const attempt: Attempt = { n, sandboxId, commandId, begunAt, cleanup: 'pending', secrets: [], ...PENDING };
       const attempts = [...run.attempts.slice(0, n - 1), attempt];
-      const changes = { tries, attempts, state: 'preparing', waitingFor: null, updatedAt: begunAt } as const;
+      const next = { tries, attempts, member: null } as const;
+      const changes = { ...next, state: 'preparing', waitingFor: null, updatedAt: begunAt } as const;
       await store.runs.begin(runId, UNDER_WAY, changes);
       return begunOf({ ...run, ...changes }, attempt, store);
     },
 
-    /** What its sandbox is begun with. @throws MayflyError why there is to be none */
-    async attemptSandbox({ runId }: Pick<RunInput, 'runId'>): Promise<{ spec: SandboxSpec; size: Size }> {
+    /** What its sandbox is begun with, unless a pool has one. @throws MayflyError why there is to be none */
+    async attemptSandbox({ runId }: Pick<RunInput, 'runId'>): Promise<AttemptSandbox> {
       const run = await mustGet(runId);
       const attempt = lastAttempt(run);
       if (!attempt) throw new MayflyError('internal', `${runId} has no attempt.`);
-      const present = await store.sandboxes.get(attempt.sandboxId);
-      if (present?.size) return { spec: present.spec, size: present.size };
+      const { sandboxId } = attempt;
+      const present = await store.sandboxes.get(sandboxId);
+      const isMember = sandboxId === run.member;
+      if (present?.size) return { sandboxId, isMember, spec: present.spec, size: present.size };
       const spec = await preparedSpec(store, run.project, await requireSpec(store, run));
       await requireSecrets(store, run, spec);
-      const { source, size } = await admitted(run, spec, attempt.sandboxId);
-      return { spec: sandboxSpecOf(run, spec, source), size };
+      const wish = memberWishOf(run, spec, attempt);
+      const claimed = wish && (await claimMember({ store, reconciliation }, run, attempt, wish));
+      if (claimed) return { ...claimed, isMember: true };
+      const { source, size } = await admitted(run, spec, sandboxId);
+      return { sandboxId, isMember: false, spec: sandboxSpecOf(run, spec, source), size };
     },
 
     /** Writes down its command, which is begun by whoever is told. @returns null: it is not to be started any more */
@@ -232,6 +239,7 @@ export function createAttemptActivities({ store, reconciliation, announcer }: De
     /** Has the run go on from what is proved of its sandbox, which has ended. */
     async leaveAttempt({ event, ...said }: AttemptLeft): Promise<NextOfRun> {
       const { runId, sandboxId } = said;
+      await releaseMember({ store, reconciliation }, runId);
       const sandbox = await store.sandboxes.get(sandboxId);
       if (sandbox ? !isFinal(sandbox.state) : await reconciliation.isSandboxOpen(sandboxId)) {
         await reconciliation.end(sandboxId);
@@ -275,6 +283,15 @@ export function createAttemptActivities({ store, reconciliation, announcer }: De
 
 export type AttemptActivities = ReturnType<typeof createAttemptActivities>;
 
+/** What the sandbox of an attempt is begun with, or joined. */
+export interface AttemptSandbox {
+  sandboxId: string;
+  /** It was a pool's, and runs. */
+  isMember: boolean;
+  spec: SandboxSpec;
+  size: Size;
+}
+
 export interface AttemptLeft extends SaidAttempt {
   event: AuditEvent;
 }
@@ -301,6 +318,14 @@ async function placeOf(store: Store, project: string, spec: FunctionSpec): Promi
   const saved = snapshot.kind === 'full' ? snapshot.size : undefined;
   const wished = { cpus: cpus ?? saved?.cpus, memoryMib: memoryMib ?? saved?.memoryMib };
   return { source: snapshot.source, size: sizeOfSource(snapshot.source, hosts, wished) };
+}
+
+/** Null: of what it is made of there are no pools. */
+function memberWishOf(run: RunRecord, spec: FunctionSpec, { begunAt }: Attempt): AttemptWish | null {
+  const { source, snapshotId, cpus, memoryMib } = spec;
+  if (source === null || snapshotId !== null) return null;
+  const size = { cpus: cpus ?? undefined, memoryMib: memoryMib ?? undefined };
+  return { spec: sandboxSpecOf(run, spec, source), size, requestedAt: begunAt };
 }
 
 function sandboxSpecOf(run: RunRecord, spec: FunctionSpec, source: string): SandboxSpec {

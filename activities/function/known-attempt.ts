@@ -1,4 +1,4 @@
-import { type Attempt, lastAttempt, type RunRecord } from '../../model/functions/run.ts';
+import { type Attempt, lastAttempt, RUN_STATES, type RunRecord } from '../../model/functions/run.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
 import type { Store } from '../../store/connect.ts';
 
@@ -27,6 +27,7 @@ export async function knownAttempt(
   if (!run) return null;
   const last = lastAttempt(run);
   if (last?.sandboxId === said.sandboxId) return { run, attempt: last };
+  if (last?.commandId === said.commandId) return claimedAttempt(runs, run, { ...last, sandboxId: said.sandboxId });
   const { tries = run.tries } = said;
   if (run.state === 'ended' || run.tries >= tries) return null;
   const { n, sandboxId, commandId, begunAt } = said;
@@ -35,4 +36,11 @@ export async function knownAttempt(
   await runs.restore(run, { attempts, tries });
   const restored = await runs.get(said.runId);
   return restored && { run: restored, attempt };
+}
+
+/** It was given a member of a pool, of which the store does not know. */
+async function claimedAttempt(runs: Store['runs'], run: RunRecord, attempt: Attempt) {
+  const attempts = [...run.attempts.slice(0, -1), attempt];
+  await runs.change(run.id, RUN_STATES, { attempts, member: attempt.sandboxId });
+  return { run: { ...run, attempts }, attempt };
 }

@@ -1,7 +1,13 @@
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import { RUNNING_PROBLEM } from '../../model/host.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
-import { isSettled, type SandboxFailure, type SandboxRecord, type SandboxState } from '../../model/sandbox/sandbox.ts';
+import {
+  isFinal,
+  isSettled,
+  type SandboxFailure,
+  type SandboxRecord,
+  type SandboxState,
+} from '../../model/sandbox/sandbox.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import type { Store } from '../../store/connect.ts';
 import { until } from '../step/until.ts';
@@ -69,6 +75,14 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
       if (state === 'running' || hasBooted(found)) return null;
       const { code, message } = failure ?? { code: otherwise, message: `it is ${state}` };
       return { code, message: `${sandboxId}, which was made for that: ${message}` };
+    },
+
+    /** Resolves when it has ended, and the store has the proof; at once where nothing is known of it. */
+    async awaitEnded({ sandboxId }: { sandboxId: string }): Promise<void> {
+      await until(async () => {
+        const record = await store.sandboxes.get(sandboxId);
+        return !record || isFinal(record.state) ? true : null;
+      });
     },
 
     /** What is known of a sandbox; null: nothing. */

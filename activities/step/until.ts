@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 
-/** The store notifies nobody. Milliseconds. */
-const LOOK_EVERY_MS = 200;
+/** The store notifies nobody: what has taken long is looked for less often, by a share of that. Milliseconds. */
+const PAUSE = { leastMs: 20, mostMs: 200, share: 0.1 };
 
 /**
  * Looks again and again, in an activity, until there is something.
@@ -15,12 +15,14 @@ export async function until<T>(look: () => Promise<T | null>, event?: Promise<un
     isTold = true;
   };
   const told = event?.then(tell, tell);
+  const began = performance.now();
   for (;;) {
     signal.throwIfAborted();
     const found = await look();
     if (found !== null) return found;
     heartbeat();
-    const pause = sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+    const pauseMs = Math.min(PAUSE.mostMs, Math.max(PAUSE.leastMs, (performance.now() - began) * PAUSE.share));
+    const pause = sleep(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted());
     await (isTold ? pause : Promise.race([pause, told]));
   }
 }

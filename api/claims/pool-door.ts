@@ -1,17 +1,11 @@
 import type { Logger } from 'pino';
 import { MayflyError } from '../../model/errors.ts';
+import type { Miss } from '../../model/pools/claim-refusal.ts';
 import { type PoolClaims, type PoolRecord, poolIdOf } from '../../model/pools/pool.ts';
 import type { Sagas } from '../../sagas/sagas.ts';
 
 /** One signal tells of all creates of so long: a run of a workflow takes only so many. Milliseconds. */
 const TOLD_EVERY_MS = 250;
-
-/**
- * Why no member was had: none was ready that would do; others had them; those that were asked could not be had; its project
- * has had its share of a pool that all share, or may have no more sandboxes.
- */
-export const MISSES = ['empty', 'taken', 'unfit', 'limited'] as const;
-export type Miss = (typeof MISSES)[number];
 
 /** Told how each create came out that might have had a member of a pool. */
 export type ClaimCount = (pool: PoolOf, outcome: 'hit' | Miss) => void;

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type ErrorCode, MayflyError } from '../../model/errors.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { isRefusedClaim, type Miss, missOf } from '../../model/pools/claim-refusal.ts';
 import { isShared } from '../../model/pools/pool.ts';
 import type { ClaimRequest } from '../../model/sagas/messages.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Lead } from '../../store/access/idempotency.ts';
-import type { Miss } from '../claims/pool-door.ts';
+import { candidates, isOf, type MemberWish } from '../../store/pools/candidates.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { Attempt } from '../http/idempotency.ts';
-import { candidates, isOf, type MemberWish } from './candidates.ts';
 
 /** Members that one request asks before it goes on without. Each answers at once, or within the time that its guest is given. */
 const TRIES = 3;
@@ -136,8 +136,8 @@ async function claimed(
   try {
     await sagas.claim(id, request);
   } catch (error) {
-    if (!(error instanceof MayflyError) || !isRefusal(error)) throw error;
-    if (tries) tries.miss = MISS_OF[error.code] ?? 'unfit';
+    if (!(error instanceof MayflyError) || !isRefusedClaim(error)) throw error;
+    if (tries) tries.miss = missOf(error);
     return null;
   }
   const record = await onceStoreIsBack(() => store.sandboxes.get(id));
@@ -155,25 +155,3 @@ async function onceStoreIsBack<T>(look: () => Promise<T>): Promise<T> {
     }
   }
 }
-
-/** Also when too many ask it, so that Temporal does not take one more: then it is another's soon. */
-function isRefusal({ code, options }: MayflyError): boolean {
-  return REFUSED.has(code) || (code === 'temporal_unavailable' && options.mayHaveBegun === false);
-}
-
-/** It is another's, ends, is not what is wanted, or more than the project may have; whatever else is wrong with it, another may do. */
-const REFUSED: ReadonlySet<string> = new Set([
-  'sandbox_busy',
-  'sandbox_ended',
-  'sandbox_not_running',
-  'sandbox_not_found',
-  'project_quota_exceeded',
-  'quota_exceeded',
-  'internal',
-]);
-
-const MISS_OF: Partial<Record<ErrorCode, Miss>> = {
-  sandbox_busy: 'taken',
-  project_quota_exceeded: 'limited',
-  quota_exceeded: 'limited',
-};

@@ -1,6 +1,6 @@
 import { givenUpFor } from '../../model/pools/giving-way.ts';
 import type { Counted } from '../../model/project-limits.ts';
-import { shuffled } from '../claims/shuffled.ts';
+import { shuffled } from '../../store/pools/shuffled.ts';
 import type { RequestDeps } from '../http/context.ts';
 
 /**

@@ -1,5 +1,4 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { RunRecord } from '../../model/functions/run.ts';
 import { sha256 } from '../acceptance/accept-event.ts';
 import { requires } from '../http/auth.ts';
 import type { App, RequestDeps } from '../http/context.ts';
@@ -10,6 +9,7 @@ import { eventData, eventStream } from '../streams/event-stream.ts';
 import type { Streams } from '../streams/streams.ts';
 import { runAnswer, runParams } from './run-schemas.ts';
 import { requireRun, runView } from './run-view.ts';
+import { isOver } from './run-watch.ts';
 
 /** How often the store is asked for each of few listeners: one read by id. Milliseconds. */
 const POLL_MS = 250;
@@ -76,11 +76,7 @@ async function follow(
     const eventId = sha256(data).slice(0, ID_LENGTH);
     if (eventId !== seen) await sink.send({ id: eventId, event: 'run', data });
     seen = eventId;
-    if (isOver(run)) return;
+    if (isOver(run, 'clean')) return;
     await sink.pause(pauseMs());
   }
-}
-
-function isOver({ state, cleanup }: RunRecord): boolean {
-  return state === 'ended' && cleanup !== 'pending';
 }

@@ -18,6 +18,8 @@ export function runView(run: RunRecord): z.infer<typeof runAnswer> {
     dedupeUntil: _until,
     epoch: _epoch,
     tries: _tries,
+    member: _member,
+    members: _members,
     failedStarts: _failed,
     seq: _seq,
     retentionDays: _days,

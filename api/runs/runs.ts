@@ -7,13 +7,16 @@ import { answerOutput } from '../commands/command-output.ts';
 import { diffLine } from '../diff/diff-schemas.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type RequestDeps, serialised } from '../http/context.ts';
+import { preferenceOf } from '../http/prefer.ts';
 import { problems } from '../http/problem-answers.ts';
-import { auditQuery, json, noQuery, pageOf } from '../http/schemas.ts';
+import { auditQuery, json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
 import { cancelled } from './cancel-run.ts';
+import { endOfRun } from './end-of-run.ts';
 import { keysNamed } from './keys-named.ts';
 import { answerArtifact, answerResult, answerRunDiff } from './result.ts';
 import { outputQuery, runAnswer, runParams, runsQuery } from './run-schemas.ts';
 import { requireRun, runView } from './run-view.ts';
+import type { RunWatch } from './run-watch.ts';
 
 const ONE = '/v1/runs/{id}';
 const tags = ['runs'];
@@ -40,8 +43,9 @@ const getOne = createRoute({
   tags,
   operationId: 'getRun',
   summary: 'Read how a run is coming along, and how it ended',
+  description: 'With `Prefer: wait` the answer is held back until nothing of the run is left, or the time is over.',
   middleware: reading,
-  request: { params: runParams, query: noQuery },
+  request: { params: runParams, query: noQuery, headers: preferHeaders },
   responses: { 200: json('The run', runAnswer), ...problems('run_not_found') },
 });
 
@@ -135,14 +139,21 @@ const cancelOne = createRoute({
   },
 });
 
-export function runRoutes(app: App): void {
+export function runRoutes(app: App, watch: RunWatch): void {
   app.openapi(listAll, async (c) => {
     const { limit = LIMITS.page.default, key, deadLetter, ...query } = c.req.valid('query');
     const keys = key === undefined ? undefined : keysNamed(key);
     const page = await c.get('deps').store.runs.list({ limit, ...query, keys, deadLetter: deadLetter === 'true' });
     return c.json({ ...page, items: page.items.map(runView) }, 200);
   });
-  app.openapi(getOne, async (c) => c.json(runView(await requireRun(c.get('deps'), c.req.valid('param').id)), 200));
+  app.openapi(getOne, async (c) => {
+    const deps = c.get('deps');
+    const run = await requireRun(deps, c.req.valid('param').id);
+    const { seconds, applied } = preferenceOf(c.req.valid('header').prefer);
+    if (applied === null) return c.json(runView(run), 200);
+    c.header('Preference-Applied', applied);
+    return c.json(runView(await endOfRun(c, deps, run, { watch, until: 'clean', seconds })), 200);
+  });
   app.openapi(resultOf, async (c) => {
     const deps = c.get('deps');
     return serialised(await answerResult(c, deps, await requireRun(deps, c.req.valid('param').id)));

@@ -18,6 +18,7 @@ import { endOfRun } from './end-of-run.ts';
 import { answerResult } from './result.ts';
 import { batchAnswer, runAnswer, triggerHeaders, triggerParams, triggerQuery } from './run-schemas.ts';
 import { runView } from './run-view.ts';
+import type { RunWatch } from './run-watch.ts';
 
 const ONE = '/v1/functions/{name}';
 const tags = ['functions'];
@@ -97,7 +98,7 @@ const invokeOne = createRoute({
   },
 });
 
-export function triggerRoutes(app: App, acceptance: Acceptance): void {
+export function triggerRoutes(app: App, acceptance: Acceptance, watch: RunWatch): void {
   async function accepted(
     c: Context<Env>,
     name: string,
@@ -118,7 +119,7 @@ export function triggerRoutes(app: App, acceptance: Acceptance): void {
     const { seconds, applied } = preferenceOf(prefer);
     if (applied === null) return c.json(runView(run), 202);
     c.header('Preference-Applied', applied);
-    const latest = await endOfRun(c, c.get('deps'), run, seconds);
+    const latest = await endOfRun(c, c.get('deps'), run, { watch, until: 'ended', seconds });
     return c.json(runView(latest), latest.state === 'ended' ? 201 : 202);
   });
 
@@ -154,7 +155,7 @@ export function triggerRoutes(app: App, acceptance: Acceptance): void {
     const { run } = await accepted(c, c.req.valid('param').name, { key });
     const { seconds, applied } = preferenceOf(prefer);
     if (applied !== null) c.header('Preference-Applied', applied);
-    const latest = await endOfRun(c, deps, run, seconds);
+    const latest = await endOfRun(c, deps, run, { watch, until: 'ended', seconds });
     c.header('Mayfly-Run-Id', run.id);
     if (latest.state !== 'ended') return c.json(runView(latest), 202);
     if (latest.outcome !== 'succeeded') throw unsuccessful(latest);

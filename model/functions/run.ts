@@ -191,6 +191,10 @@ export interface RunRecord {
   attempts: Attempt[];
   /** Sandboxes that were begun for it: each has an id of its own. */
   tries: number;
+  /** The member of a pool that the attempt under way has asked for, or has. Null, or absent: none. */
+  member?: string | null;
+  /** Those that attempts had. Absent: none. */
+  members?: string[];
   /** Of those, how many ended before its process was started, for another reason than room. */
   failedStarts: number;
   result: RunResult | null;

@@ -204,6 +204,8 @@ export interface ClaimRequest {
   actor: Actor;
   /** When the API accepted the request, ISO 8601; TTL counts from here. */
   requestedAt: string;
+  /** Mayfly asks for it itself. `@default` its caller does */
+  builds?: 'run';
 }
 
 export interface StopRequest {

@@ -98,6 +98,8 @@ export function runSchema(): Schema<RunDocument> {
     retentionDays: NUMBER,
     attempts: SEALED,
     tries: NUMBER,
+    member: NULLABLE_TEXT,
+    members: { type: [String], default: undefined },
     failedStarts: NUMBER,
     result: SEALED,
     artifacts: SEALED,

@@ -85,6 +85,15 @@ export class Runs {
     return found && this.#record(found);
   }
 
+  /** How far those are, of their ends alone; who is not in it is not there. */
+  async ends(ids: readonly string[]): Promise<Map<string, Pick<RunRecord, 'state' | 'cleanup'>>> {
+    ids.forEach(checkId);
+    const found = await reaching('read the ends of runs', () =>
+      this.#model.find({ _id: { $in: [...ids] } }, { state: 1, cleanup: 1 }).lean<RunDocument[]>(),
+    );
+    return new Map(found.map(({ _id, state, cleanup }) => [_id, { state, cleanup }]));
+  }
+
   /** The event, in the JSON format of CloudEvents, as far as it is in its document; null: it is large, or not there. */
   async eventOf(id: string): Promise<Uint8Array | null> {
     checkId(id);

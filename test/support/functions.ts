@@ -12,7 +12,7 @@ let count = 0;
 
 /** Functions and their runs, as a caller has them. */
 export class TestFunctions {
-  constructor(private readonly door: TestDoor) {}
+  constructor(private readonly door: Pick<TestDoor, 'call'>) {}
 
   /** One that runs this in a shell. @returns its name */
   async deploy(command: string, more: object = {}, files: Record<string, string> = {}): Promise<string> {
@@ -64,7 +64,7 @@ export class TestFunctions {
 
   /** The store notifies nobody. */
   async until(id: string, wish: (run: Run) => boolean): Promise<Run> {
-    for (const deadline = Date.now() + Number(process.env['DBG'] ?? HANGS_AFTER_MS); ; await sleep(50)) {
+    for (const deadline = Date.now() + HANGS_AFTER_MS; ; await sleep(50)) {
       const run = await this.get(id);
       if (wish(run)) return run;
       if (Date.now() > deadline) throw new Error(`never came: ${JSON.stringify(run)}`);

@@ -39,11 +39,12 @@ async function eventDigestOf(store: Store, run: RunRecord): Promise<string | nul
   return event && sha256(event);
 }
 
-async function sandboxesOf({ sandboxes }: Store, { id, tries }: RunRecord): Promise<SandboxRecord[]> {
+/** In the order in which they were begun, or were had of pools. */
+async function sandboxesOf({ sandboxes }: Store, { id, tries, members = [] }: RunRecord): Promise<SandboxRecord[]> {
   const first = Math.max(1, tries - MOST_SANDBOXES + 1);
-  const numbers = Array.from({ length: tries - first + 1 }, (_, n) => first + n);
-  const found = await Promise.all(numbers.map((n) => sandboxes.get(attemptIds(id, n).sandboxId)));
-  return found.filter((each) => each !== null);
+  const own = Array.from({ length: tries - first + 1 }, (_, n) => attemptIds(id, first + n).sandboxId);
+  const found = await Promise.all([...own, ...members.slice(-MOST_SANDBOXES)].map((each) => sandboxes.get(each)));
+  return found.filter((each) => each !== null).sort((a, b) => a.createdAt.localeCompare(b.createdAt));
 }
 
 function proofOf({ id: sandboxId, proof }: SandboxRecord): ProofFacts[] {

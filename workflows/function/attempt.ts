@@ -1,4 +1,5 @@
 import { CancellationScope, getExternalWorkflowHandle, isCancellation } from '@temporalio/workflow';
+import type { AttemptSandbox } from '../../activities/function/attempt.ts';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
 import type { RunFailure, RunRecord } from '../../model/functions/run.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
@@ -36,20 +37,27 @@ export interface Ended {
 export async function attemptSandbox(
   life: RunLife,
   begun: BegunAttempt,
-): Promise<{ machine: TaskSandbox } | { machine: null; refusal: RunFailure }> {
+): Promise<
+  { begun: BegunAttempt; machine: TaskSandbox } | { begun: BegunAttempt; machine: null; refusal: RunFailure }
+> {
   try {
-    return { machine: await sandboxOf(life, begun) };
+    const { sandboxId = begun.sandboxId, ...made } = await control.attemptSandbox({ runId: begun.runId });
+    const own = { ...begun, sandboxId };
+    return { begun: own, machine: sandboxOf(life, own, made) };
   } catch (error) {
     const { code, message } = failureOf(error, 'attemptSandbox');
-    return { machine: null, refusal: { code, message } };
+    return { begun, machine: null, refusal: { code, message } };
   }
 }
 
-async function sandboxOf(life: RunLife, { runId, sandboxId, begunAt, isPresent }: BegunAttempt): Promise<TaskSandbox> {
-  const { spec, size } = await control.attemptSandbox({ runId });
+function sandboxOf(
+  life: RunLife,
+  { sandboxId: id, begunAt, isPresent }: BegunAttempt,
+  { spec, size, isMember }: Omit<AttemptSandbox, 'sandboxId'>,
+): TaskSandbox {
   const { actor, timeouts } = life.input;
   const input: SandboxInput = {
-    id: sandboxId,
+    id,
     spec,
     size,
     createdBy: actor,
@@ -59,7 +67,7 @@ async function sandboxOf(life: RunLife, { runId, sandboxId, begunAt, isPresent }
     hostIds: [],
     ...(timeouts && { timeouts }),
   };
-  return new TaskSandbox(input, 'internal', true);
+  return new TaskSandbox(input, 'internal', isMember && !isPresent ? 'runs' : 'may-be-there');
 }
 
 /**

@@ -50,11 +50,11 @@ export async function run(input: RunInput): Promise<void> {
   await tellSchedule(input);
 }
 
-async function attempted(life: RunLife, begun: BegunAttempt): Promise<NextOfRun> {
-  const { hasEnded } = begun;
-  const made = await attemptSandbox(life, begun);
+async function attempted(life: RunLife, found: BegunAttempt): Promise<NextOfRun> {
+  const made = await attemptSandbox(life, found);
+  const { begun } = made;
   const diffing = new Diffing(life, begun);
-  if (!hasEnded) {
+  if (!begun.hasEnded) {
     const ended: Ended = made.machine ? await attempt(life, begun, made.machine, diffing) : neverBegan(made.refusal);
     await controlUntilDone.endAttempt({ ...saidOf(begun), ...ended, event: life.event('run.ended') });
   }

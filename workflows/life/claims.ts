@@ -85,7 +85,7 @@ export class Claims {
   }
 
   /** Its record is its caller's from here on, as if it had been made for that. */
-  async #give({ requestId, name, spec, size, actor, requestedAt }: ClaimRequest): Promise<void> {
+  async #give({ requestId, name, spec, size, actor, requestedAt, builds }: ClaimRequest): Promise<void> {
     const membership = this.#membership;
     const at = now();
     const ageSeconds = Math.floor((Date.parse(at) - Date.parse(membership.warmAt ?? at)) / 1_000);
@@ -99,6 +99,7 @@ export class Claims {
       runningAt: at,
       expiresAt: new Date(Date.parse(requestedAt) + spec.ttlSeconds * 1_000).toISOString(),
       boot,
+      ...(builds && { builds }),
       pool: { ...membership, claimedBy: requestId },
     };
     const detail = { ...(name !== undefined && { name }), spec, pool: membership.name, requestId, ageSeconds };

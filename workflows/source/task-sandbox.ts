@@ -28,6 +28,8 @@ const WAIT: ActivityOptions = {
   retry: { initialInterval: '200ms', maximumInterval: '2s' },
 };
 const { awaitRunning } = proxyActivities<ControlActivities>(WAIT);
+/** What takes longer is asked for once more. */
+const { awaitEnded } = proxyActivities<ControlActivities>({ ...WAIT, scheduleToCloseTimeout: '5m' });
 const { stateOf } = proxyActivities<ControlActivities>(UNTIL_DONE);
 
 /** A sandbox that a task makes for itself: an ordinary one, with its own saga, TTL and proof. */
@@ -36,12 +38,13 @@ export class TaskSandbox {
 
   /**
    * @param otherwise the code of a failure that has none of its own
-   * @param mayBeThere it is joined where it was begun before. `@default` that is a failure
+   * @param presence `may-be-there`: it is joined where it was begun before. `runs`: it is, and nobody begins it. `@default` that it is
+   * there is a failure
    */
   constructor(
     private readonly input: SandboxInput,
     private readonly otherwise: ErrorCode,
-    private readonly mayBeThere = false,
+    private readonly presence: 'new' | 'may-be-there' | 'runs' = 'new',
   ) {}
 
   /**
@@ -49,8 +52,9 @@ export class TaskSandbox {
    * @throws ApplicationFailure with the code of why it does not
    */
   async start(): Promise<void> {
+    if (this.presence === 'runs') return;
     const { id: sandboxId, template } = this.input;
-    this.#child = await (this.mayBeThere ? this.#beginOrJoin() : this.#begin(this.input));
+    this.#child = await (this.presence === 'new' ? this.#begin(this.input) : this.#beginOrJoin());
     const wait = { sandboxId, otherwise: this.otherwise, isOffline: template === 'builder' };
     const failure = await awaitRunning.executeWithOptions({ ...WAIT, summary: readable(sandboxId) }, [wait]);
     if (failure) throw refusal(failure.code, failure.message);
@@ -59,12 +63,14 @@ export class TaskSandbox {
   /** Ends it, and returns when the store has the proof that nothing of it is left. @throws when it must be asked again */
   async destroy(): Promise<void> {
     const { id: sandboxId } = this.input;
-    if (this.#child) await this.#end(this.#child);
+    if (this.#child && (await this.#end(this.#child)) && this.presence !== 'new') return;
     const state = await stateOf({ sandboxId });
     if (state === null || isFinal(state)) return;
+    if (this.presence === 'runs' && (await this.#isTold())) return awaitEnded({ sandboxId });
     // its workflow was ended from outside, or is another's child: one takes over, or is told
     const other = await this.#beginUnlessThere();
     if (other) await this.#end(other);
+    else if (this.presence !== 'new') return awaitEnded({ sandboxId });
     throw new Error(`${sandboxId} was ${state}, and has been told once more to end`);
   }
 
@@ -84,19 +90,35 @@ export class TaskSandbox {
       return await this.#begin({ ...this.input, begin: 'destroy' });
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-      const { id, createdBy } = this.input;
-      await getExternalWorkflowHandle(workflowIdOf(id)).signal<[StopRequest]>(DESTROY, { actor: createdBy });
+      await this.#tell();
       return null;
     }
   }
 
-  /** What it ended with is in its record, also when it ended before it was told to. */
-  async #end(child: Sandbox): Promise<void> {
+  #tell(): Promise<void> {
+    const { id, createdBy: actor } = this.input;
+    return getExternalWorkflowHandle(workflowIdOf(id)).signal<[StopRequest]>(DESTROY, { actor });
+  }
+
+  /** Whether its workflow has heard that it is to end. */
+  async #isTold(): Promise<boolean> {
+    try {
+      await this.#tell();
+      return true;
+    } catch (error) {
+      log.info('a sandbox has no workflow that could end it', { id: this.input.id, why: String(error) });
+      return false;
+    }
+  }
+
+  /** What it ended with is in its record, also when it ended before it was told to. @returns whether its end is there */
+  async #end(child: Sandbox): Promise<boolean> {
     try {
       await child.signal<[StopRequest]>(DESTROY, { actor: this.input.createdBy });
-      await child.result();
+      return (await child.result()) !== null;
     } catch (error) {
       log.info('a sandbox of a task ended otherwise', { id: this.input.id, why: String(error) });
+      return false;
     }
   }
 

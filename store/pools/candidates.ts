@@ -2,9 +2,9 @@ import { type HostRecord, isPlaceable, type KnownHost } from '../../model/host.t
 import { isShared, type PoolRecord } from '../../model/pools/pool.ts';
 import type { ClaimRequest } from '../../model/sagas/messages.ts';
 import { sizeOfSource } from '../../model/source-size.ts';
-import type { ProjectStore } from '../../store/project-store.ts';
-import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
-import { shuffled } from '../claims/shuffled.ts';
+import type { ProjectStore } from '../project-store.ts';
+import type { StoredMember } from '../sandboxes/pool-members.ts';
+import { shuffled } from './shuffled.ts';
 
 /** A member that would do, as its request says it; what is not said is as its source has it. */
 export interface MemberWish extends Omit<ClaimRequest, 'size'> {

@@ -1,0 +1,136 @@
+import { log } from '@temporalio/activity';
+import { MayflyError } from '../../../model/errors.ts';
+import { type Attempt, attemptIds, lastAttempt, type RunRecord } from '../../../model/functions/run.ts';
+import { isRefusedClaim } from '../../../model/pools/claim-refusal.ts';
+import type { PoolClaims, PoolRecord } from '../../../model/pools/pool.ts';
+import type { Size } from '../../../model/project-limits.ts';
+import type { ClaimRequest } from '../../../model/sagas/messages.ts';
+import { isFinal, type SandboxSpec } from '../../../model/sandbox/sandbox.ts';
+import type { Reconciliation } from '../../../sagas/reconciliation.ts';
+import type { Store } from '../../../store/connect.ts';
+import { candidates, isOf, type MemberWish } from '../../../store/pools/candidates.ts';
+import { storeOf } from '../../../store/project-store.ts';
+
+interface Deps {
+  store: Store;
+  reconciliation: Pick<Reconciliation, 'claim' | 'poolUsed' | 'end'>;
+}
+
+/** What a member is asked for with, but for what is the attempt's. */
+export type AttemptWish = Omit<MemberWish, 'requestId' | 'actor' | 'builds'>;
+
+/** A member that is the attempt's. */
+interface Claimed {
+  sandboxId: string;
+  spec: SandboxSpec;
+  size: Size;
+}
+
+/** Of a member that is not there: it is refused. */
+const NO_SIZE = { cpus: 0, memoryMib: 0 };
+/** Members that one attempt asks before it goes on without. */
+const TRIES = 3;
+
+/**
+ * A member of a pool for an attempt. Who has it is decided by the member's own workflow, which answers the same attempt with the
+ * same. Which one is asked is written down before: so whoever goes on with the attempt asks the same one, and who leaves it
+ * looks there ({@link releaseMember}).
+ * @returns null: none would do, or could be had
+ */
+export async function claimMember(
+  deps: Deps,
+  run: RunRecord,
+  attempt: Attempt,
+  wish: AttemptWish,
+): Promise<Claimed | null> {
+  const { store } = deps;
+  if (run.member) {
+    const size = (await store.sandboxes.get(run.member))?.size ?? NO_SIZE;
+    if (await isGranted(deps, run, run.member, { ...wish, size })) return settled(deps, run, attempt, run.member);
+    await ask(store, run, run.member, null);
+  }
+  const own = storeOf(store, { project: run.project, isOperator: false });
+  const wanted: MemberWish = { ...wish, ...asking(run) };
+  const pools = (await own.pools.known()).filter((pool) => isOf(pool, wanted));
+  const [pool] = pools;
+  if (!pool) return null;
+  const { request, members } = await candidates(own, pools, wanted);
+  for (const { id, pool: its } of members.slice(0, TRIES)) {
+    await ask(store, run, null, id);
+    if (await isGranted(deps, run, id, request)) {
+      const claimed = await settled(deps, run, attempt, id);
+      await tell(deps, its, { hits: 1, misses: 0 });
+      return claimed;
+    }
+    await ask(store, run, id, null);
+  }
+  await tell(deps, pool, { hits: 0, misses: 1 });
+  return null;
+}
+
+/**
+ * Of an attempt that is left, and that has asked for a member without hearing whether it has it: so it asks once more, and has
+ * what it is given end.
+ * @throws Error until nothing is left of that
+ */
+export async function releaseMember(deps: Deps, runId: string): Promise<void> {
+  const run = await deps.store.runs.get(runId);
+  const attempt = run && lastAttempt(run);
+  const member = run?.member ?? null;
+  if (!attempt || member === null || member === attempt.sandboxId) return;
+  const present = await deps.store.sandboxes.get(member);
+  if (!present || isFinal(present.state)) return;
+  const { spec, size = NO_SIZE } = present;
+  if (!(await isGranted(deps, run, member, { spec, size, requestedAt: attempt.begunAt }))) return;
+  await deps.reconciliation.end(member);
+  throw new Error(`${member}, which ${run.id} had asked for, has not ended`);
+}
+
+/** The id that a sandbox made for the attempt would have names the request. */
+function asking({ id, tries, project, createdBy }: RunRecord) {
+  const { sandboxId: requestId } = attemptIds(id, tries);
+  return { requestId, actor: { ...createdBy, project }, builds: 'run' } as const;
+}
+
+async function isGranted(
+  { store, reconciliation }: Deps,
+  run: RunRecord,
+  memberId: string,
+  wish: Pick<ClaimRequest, 'spec' | 'size' | 'requestedAt'>,
+): Promise<boolean> {
+  const request = { ...wish, ...asking(run) };
+  try {
+    await reconciliation.claim(memberId, request);
+    return true;
+  } catch (error) {
+    if (!(error instanceof MayflyError) || !isRefusedClaim(error)) throw error;
+    const record = await store.sandboxes.get(memberId); // its saga may have been lost since
+    return record?.pool?.claimedBy === request.requestId;
+  }
+}
+
+/** It is the attempt's sandbox from here on. */
+async function settled({ store }: Deps, run: RunRecord, attempt: Attempt, memberId: string): Promise<Claimed> {
+  const attempts = [...run.attempts.slice(0, -1), { ...attempt, sandboxId: memberId }];
+  const isOurs = await store.runMembers.settle({ runId: run.id, tries: run.tries }, memberId, attempts);
+  const claimed = await store.sandboxes.get(memberId);
+  if (!isOurs || !claimed) throw anotherGoesOn(run);
+  return { sandboxId: memberId, spec: claimed.spec, size: claimed.size ?? NO_SIZE };
+}
+
+async function ask({ runMembers }: Store, run: RunRecord, from: string | null, to: string | null): Promise<void> {
+  if (!(await runMembers.ask({ runId: run.id, tries: run.tries }, from, to))) throw anotherGoesOn(run);
+}
+
+function anotherGoesOn({ id, tries }: RunRecord): Error {
+  return new Error(`another goes on with sandbox ${tries} of ${id}`);
+}
+
+/** What is not heard is lost: it only says how many members are wanted. */
+async function tell({ reconciliation }: Deps, pool: PoolRecord, claims: PoolClaims): Promise<void> {
+  try {
+    await reconciliation.poolUsed(pool, claims);
+  } catch (error) {
+    log.info('a pool does not hear how it is used', { pool: pool.name, why: String(error) });
+  }
+}

@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RunRecord } from '../../model/functions/run.ts';
+import type { Runs } from '../../store/functions/runs.ts';
+
+export type Awaited = 'ended' | 'clean';
+
+interface Waiter {
+  until: Awaited;
+  resolve: () => void;
+  reject: (cause: unknown) => void;
+}
+
+/** Between two looks; those that take long are further apart. Milliseconds. */
+const LOOK_MS = 40;
+/** Runs that one look asks for. */
+const AT_ONCE = 1_000;
+
+/**
+ * Waits for the ends of runs for all who ask in one process: the store notifies nobody, and is asked for all of them together,
+ * however many wait.
+ */
+export class RunWatch {
+  readonly #waiting = new Map<string, Set<Waiter>>();
+  #isLooking = false;
+
+  constructor(private readonly runs: Pick<Runs, 'ends'>) {}
+
+  /**
+   * Resolves when it has ended, or when nothing of it is left, too; at once where that is so. One that is not there is over.
+   * @throws MayflyError store_unavailable
+   * @throws the reason of the signal
+   */
+  async until(id: string, until: Awaited, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { promise, ...settle } = withResolvers();
+    const waiter: Waiter = { until, ...settle };
+    const of = this.#waiting.get(id) ?? new Set();
+    this.#waiting.set(id, of.add(waiter));
+    const leave = () => waiter.reject(signal.reason);
+    signal.addEventListener('abort', leave, { once: true });
+    if (!this.#isLooking) void this.#look();
+    try {
+      await promise;
+    } finally {
+      signal.removeEventListener('abort', leave);
+      of.delete(waiter);
+      if (of.size === 0 && this.#waiting.get(id) === of) this.#waiting.delete(id);
+    }
+  }
+
+  async #look(): Promise<void> {
+    this.#isLooking = true;
+    while (this.#waiting.size > 0) {
+      const began = performance.now();
+      const ids = [...this.#waiting.keys()];
+      for (let n = 0; n < ids.length; n += AT_ONCE) await this.#lookAt(ids.slice(n, n + AT_ONCE));
+      await sleep(Math.max(LOOK_MS, performance.now() - began));
+    }
+    this.#isLooking = false;
+  }
+
+  /** Whoever came while it was under way is told by the next. */
+  async #lookAt(ids: string[]): Promise<void> {
+    const asked = ids.map((id) => [id, [...(this.#waiting.get(id) ?? [])]] as const);
+    try {
+      const ends = await this.runs.ends(ids);
+      for (const [id, waiters] of asked) {
+        const run = ends.get(id);
+        for (const each of waiters) if (!run || isOver(run, each.until)) each.resolve();
+      }
+    } catch (error) {
+      for (const [, waiters] of asked) for (const each of waiters) each.reject(error);
+    }
+  }
+}
+
+export function isOver({ state, cleanup }: Pick<RunRecord, 'state' | 'cleanup'>, until: Awaited): boolean {
+  return state === 'ended' && (until === 'ended' || cleanup !== 'pending');
+}
+
+/** As Promise.withResolvers, which Node 20 has not. */
+function withResolvers() {
+  let [resolve, reject]: [() => void, (cause: unknown) => void] = [() => undefined, () => undefined];
+  const promise = new Promise<void>((done, failed) => {
+    [resolve, reject] = [done, failed];
+  });
+  return { promise, resolve, reject };
+}

@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest';
+import { RunWatch } from '../../../api/runs/run-watch.ts';
+import { MayflyError } from '../../../model/errors.ts';
+import type { RunRecord } from '../../../model/functions/run.ts';
+
+type End = Pick<RunRecord, 'state' | 'cleanup'>;
+
+/** Runs as a store has them, which counts how it is asked. */
+class Ends {
+  readonly runs = new Map<string, End>();
+  readonly asked: number[] = [];
+  problem: MayflyError | null = null;
+
+  async ends(ids: readonly string[]): Promise<Map<string, End>> {
+    this.asked.push(ids.length);
+    if (this.problem) throw this.problem;
+    return new Map([...this.runs].filter(([id]) => ids.includes(id)));
+  }
+}
+
+const never = new AbortController().signal;
+const idOf = (n: number) => `run-${n}`;
+const RUNNING: End = { state: 'running', cleanup: 'pending' };
+
+it('tells of an end, and of what is left, each to who waits for that, and asks no more afterwards', async () => {
+  const store = new Ends();
+  store.runs.set('run-1', RUNNING);
+  const watch = new RunWatch(store);
+  const told: string[] = [];
+  const ended = watch.until('run-1', 'ended', never).then(() => told.push('ended'));
+  const clean = watch.until('run-1', 'clean', never).then(() => told.push('clean'));
+  store.runs.set('run-1', { state: 'ended', cleanup: 'pending' });
+  await ended;
+  expect(told).toEqual(['ended']);
+  store.runs.set('run-1', { state: 'ended', cleanup: 'proved' });
+  await clean;
+  const asked = store.asked.length;
+  await watch.until('run-1', 'clean', never);
+  expect(store.asked.length).toBeLessThanOrEqual(asked + 2);
+});
+
+it('asks for 2,500 runs of 5,000 waiters in three queries a look', async () => {
+  const store = new Ends();
+  const watch = new RunWatch(store);
+  for (let n = 0; n < 2_500; n++) store.runs.set(idOf(n), RUNNING);
+  const waiting = Promise.all(
+    Array.from({ length: 5_000 }, (_, n) => watch.until(idOf(n % 2_500), 'ended', new AbortController().signal)),
+  );
+  for (let n = 0; n < 2_500; n++) store.runs.set(idOf(n), { state: 'ended', cleanup: 'proved' });
+  await waiting;
+  expect(store.asked.slice(-3)).toEqual([1_000, 1_000, 500]);
+});
+
+it('lets go who leaves, who waits for a run that was removed, and all when the store is away; later ones wait as before', async () => {
+  const store = new Ends();
+  store.runs.set('run-1', RUNNING);
+  const watch = new RunWatch(store);
+  const leaving = new AbortController();
+  const left = watch.until('run-1', 'ended', leaving.signal);
+  leaving.abort(new Error('left'));
+  await expect(left).rejects.toThrow('left');
+  await watch.until('run-2', 'ended', never);
+  store.problem = new MayflyError('store_unavailable', 'away');
+  await expect(watch.until('run-1', 'ended', never)).rejects.toThrow('away');
+  store.problem = null;
+  const later = watch.until('run-1', 'ended', never);
+  store.runs.set('run-1', { state: 'ended', cleanup: 'proved' });
+  await later;
+});
