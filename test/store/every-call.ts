@@ -582,6 +582,7 @@ export function callsOf(store: Store): Calls {
       create: () => bulks.create(bulkRecord(1)),
       get: () => bulks.get(bulkRecord(1).id),
       open: () => bulks.open(),
+      begin: () => bulks.begin(bulkRecord(1).id, { pages: 0, runs: [runId(1)], next: null }),
       advance: () =>
         bulks.advance(
           bulkRecord(1),
