@@ -19,6 +19,7 @@ beforeAll(async () => {
   store = await openStore(server.uri, {});
   const asked = {
     cancelRun: async () => {},
+    lookAtWaits: async () => {},
     ensureDispatcher: async () => {},
     startRun: async () => 'begun' as const,
     startBulk: async () => {},

@@ -26,6 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => door.close());
 
+const ACTOR = { apiKeyId: 'somebody', agentId: null, project: 'default' };
 const WAITS = 'echo before $$; "$MAYFLY_WAIT" it; echo after $$';
 const look = () => new RunQueues(all().store, new Reconciliation(all().client), pino({ level: 'silent' })).look();
 
@@ -82,7 +83,7 @@ test('nobody is told of what came: who sends it once more has it told', async ()
 test('it is cancelled by somebody who died before telling it', async () => {
   const run = await asleep({ releaseSlot: true });
   const at = new Date(Date.now() - 60_000).toISOString();
-  await all().store.runs.wishCancel(run.id, { cancelledBy: run.createdBy, updatedAt: at });
+  await all().store.runs.wishCancel(run.id, { cancelledBy: ACTOR, updatedAt: at });
   await look();
   expect(await functions.over(run)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved' });
 });
@@ -90,7 +91,7 @@ test('it is cancelled by somebody who died before telling it', async () => {
 test('it is cancelled, and Temporal is wiped before that is told: it ends without being woken', async () => {
   const run = await asleep();
   const at = new Date().toISOString();
-  await all().store.runs.wishCancel(run.id, { cancelledBy: run.createdBy, updatedAt: at });
+  await all().store.runs.wishCancel(run.id, { cancelledBy: ACTOR, updatedAt: at });
   await all().loseTemporal();
   sleepy();
   const args = [{ graceMs: 0 }];
@@ -101,7 +102,7 @@ test('it is cancelled, and Temporal is wiped before that is told: it ends withou
 test('the life of its sandbox is never shorter than it may sleep', async () => {
   const run = await asleep();
   const sandboxId = run.attempts[0]?.sandboxId ?? '';
-  await all().sagas.patch(sandboxId, { ttlSeconds: 600, actor: run.createdBy });
+  await all().sagas.patch(sandboxId, { ttlSeconds: 600, actor: ACTOR });
   await new Reconciliation(all().client).lookAtWaits(run.id);
   await eventually(
     async () => Date.parse((await all().store.sandboxes.get(sandboxId))?.expiresAt ?? ''),
