@@ -78,8 +78,11 @@ const LARGER = /^\/v1\/(?:images$|functions\/|runs\/)/;
 /** Where open ports are found on a machine of one's own: RFC 6761 §6.3 has every name below `localhost` lead to the loopback. */
 const DEFAULT_PORT_URL = 'http://localhost:7997';
 
-/** The HTTP API as one Hono app; `app.fetch` is what a server is given. */
-export function createApp(deps: AppDeps): App {
+/**
+ * The HTTP API as one Hono app; `app.fetch` is what a server is given.
+ * @param acceptance what another server of the process has, too
+ */
+export function createApp(deps: AppDeps, acceptance = new Acceptance(deps, new InputSchemas())): App {
   const app: App = new OpenAPIHono<Env>({ defaultHook: refuseInvalid, getPath: routedPath });
   const registry = deps.metrics ?? new Registry();
   const streams = new Streams();
@@ -125,9 +128,7 @@ export function createApp(deps: AppDeps): App {
   imageRoutes(app);
   contextRoutes(app);
   playbookRoutes(app);
-  const schemas = new InputSchemas();
-  functionRoutes(app, schemas);
-  const acceptance = new Acceptance(deps, schemas);
+  functionRoutes(app, acceptance.schemas);
   const watch = new RunWatch(deps.store.runs);
   triggerRoutes(app, acceptance, watch);
   runRoutes(app, watch);
@@ -142,8 +143,7 @@ export function createApp(deps: AppDeps): App {
   endpointRoutes(app);
   deliveryRoutes(app);
   scheduleRoutes(app);
-  const { hooks } = LIMITS.functions;
-  hookDoorRoutes(app, deps, acceptance, { ...hooks, answerMs: deps.hookAnswerMs ?? hooks.answerMs });
+  if (deps.hookPlace?.isHere ?? true) hookDoorRoutes(app, deps, acceptance);
   keyRoutes(app);
   projectRoutes(app, deps);
   poolRoutes(app);

@@ -39,12 +39,13 @@ export function keptText({ recordDays, auditDays }: RetentionSettings): string {
 }
 
 function welcome(io: Io, { installation, keyFile, source, retention }: Welcome): string[] {
-  const { apiUrl, ingressUrl, kind, hostId } = installation;
+  const { apiUrl, hooksUrl, ingressUrl, kind, hostId } = installation;
   const { temporalUiUrl } = installation.describe();
   const program = onPath('mayfly') ? 'mayfly' : relative('', process.argv[1] ?? 'bin/mayfly');
   return [
     '',
     `  API          ${apiUrl}   (docs: ${apiUrl}/docs)`,
+    ...(hooksUrl ? [`  hooks        ${hooksUrl}`] : []),
     `  open ports   below ${ingressUrl} (\`${program} port open\`)`,
     ...(temporalUiUrl ? [`  Temporal UI  ${temporalUiUrl}`] : []),
     `  admin key    in ${keyFile} (0600); \`mayfly\` on this machine finds it there`,
@@ -86,10 +87,10 @@ export function upCommand(io: Io) {
         watchStop(io).closers,
       );
       try {
-        const { apiUrl, ingressUrl, adminKey, hostId, kind, stateDir } = installation;
+        const { apiUrl, hooksUrl, ingressUrl, adminKey, hostId, kind, stateDir } = installation;
         const keyFile = await writeConnection(stateDir, { apiUrl, apiKey: adminKey });
         if (args.json)
-          io.printJson({ apiUrl, ingressUrl, hostId, kind, stateDir, keyFile, ...installation.describe() });
+          io.printJson({ apiUrl, hooksUrl, ingressUrl, hostId, kind, stateDir, keyFile, ...installation.describe() });
         else {
           const given = { installation, keyFile, source: DEFAULT_SOURCE, retention: config.retention };
           for (const line of welcome(io, given)) io.print(line);

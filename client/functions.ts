@@ -236,7 +236,7 @@ export interface BulkWish extends PostOptions {
 }
 
 /** An action on many runs, as the API shows it. */
-export type BulkAction = Omit<BulkRecord, 'filter' | 'pages' | 'place' | 'digest' | 'refusals'> & {
+export type BulkAction = Omit<BulkRecord, 'filter' | 'pages' | 'place' | 'page' | 'digest' | 'refusals'> & {
   refusals: { runId: string; failure: { code: string; message: string } }[];
 };
 

@@ -243,6 +243,8 @@ export const LIMITS = {
     /** Runs of one project that wait, and all of their events. A hook is bounded by the disk alone. */
     queued: 1_000_000,
     queuedBytes: 68_719_476_736,
+    /** Of one key of a function, those that are queued. */
+    queuedOfKey: 200_000,
   },
   webhooks: {
     /** Of one project. */

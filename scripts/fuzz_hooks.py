@@ -5,6 +5,7 @@ Without it the first DELETE /v1/keys/{id} that takes its id from a list ends the
 import json
 import os
 import random
+import re
 import urllib.error
 import urllib.request
 
@@ -12,6 +13,7 @@ import schemathesis
 
 URL, KEY = os.environ["MAYFLY_URL"], os.environ["MAYFLY_API_KEY"]
 OWN_ID = KEY.split("_")[1]
+PATHS = re.compile(os.environ.get("MAYFLY_FUZZ_PATHS", "."))
 SOURCE = os.environ.get("MAYFLY_FUZZ_SOURCE", "golden-debian12")
 CALLS_BETWEEN_LOOKS = 40
 """How often the sandbox is looked at, which some calls have destroyed."""
@@ -61,11 +63,43 @@ def make():
     known["snapshot"] = ask("POST", f"/v1/sandboxes/{made['id']}/snapshots", {}).get("id")
 
 
+def make_function():
+    """A function that waits for nothing, and what belongs to it: some calls delete parts of it."""
+    known["function"], known["schedule"], known["secret"] = "fuzzed", "fuzzed", "fuzzed"
+    ask("PUT", "/v1/functions/fuzzed", {"source": SOURCE, "command": "cat", "cpus": 1, "memoryMib": 128})
+    # What is triggered afterwards waits: each run would have a machine.
+    ask("POST", "/v1/functions/fuzzed/" + ("pause" if calls else "resume"))
+    ask("PUT", "/v1/secrets/fuzzed", {"value": "a secret of the fuzzer"})
+    ask("PUT", "/v1/schedules/fuzzed", {"function": "fuzzed", "every": "1d"})
+    if len(ask("GET", "/v1/hooks?function=fuzzed").get("items", [])) < 50:
+        hook = {"function": "fuzzed", "scheme": "bearer", "secrets": ["a token of the fuzzer"]}
+        known["hook"] = ask("POST", "/v1/hooks", hook).get("id")
+    endpoints = ask("GET", "/v1/webhook-endpoints").get("items", [])
+    endpoint = {"url": "https://example.invalid/", "types": ["run.ended"]}
+    known["endpoint"] = endpoints[0]["id"] if endpoints else ask("POST", "/v1/webhook-endpoints", endpoint).get("id")
+    known["run"] = ask("POST", "/v1/functions/fuzzed/runs", {"n": calls}).get("id")
+    if known["run"]:
+        known["token"] = ask("POST", f"/v1/runs/{known['run']}/waitpoints", {"name": "fuzzed"}).get("token")
+
+
+WHICH = [
+    ("/v1/functions/{name}", "name", "function"),
+    ("/v1/hooks/{id}", "id", "hook"),
+    ("/v1/schedules/{name}", "name", "schedule"),
+    ("/v1/secrets/{name}", "name", "secret"),
+    ("/v1/webhook-endpoints/{id}", "id", "endpoint"),
+    ("/v1/runs/{id}", "id", "run"),
+    ("/v1/waitpoints/{token}", "token", "token"),
+]
+
+
 @schemathesis.hook
 def before_call(ctx, case, kwargs):
     global calls
     if calls % CALLS_BETWEEN_LOOKS == 0:
-        make()
+        if PATHS.search("/v1/sandboxes/x"):
+            make()
+        make_function()
     calls += 1
     parameters, path, method = case.path_parameters or {}, case.operation.path, case.operation.method.upper()
     if path == "/v1/keys/{id}" and parameters.get("id") == OWN_ID:
@@ -83,6 +117,9 @@ def before_call(ctx, case, kwargs):
         wanted["commandId"] = "command"
     if path == "/v1/snapshots/{a}/diff/{b}":
         wanted["a"] = wanted["b"] = "snapshot"
+    for prefix, name, what in WHICH:
+        if path.startswith(prefix) and not (method == "DELETE" and path == prefix and draw.random() < 0.9):
+            wanted[name] = what
     for name, what in wanted.items():
         if known.get(what):
             parameters[name] = known[what]

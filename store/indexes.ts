@@ -29,7 +29,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   playbooks: [{ project: 1, ...NEWEST_FIRST }, { state: 1 }],
   functions: [{ state: 1 }],
   bulks: [{ state: 1 }, { removeAfter: 1 }],
-  waitpoints: [{ runId: 1 }],
+  waitpoints: [{ runId: 1 }, { unaudited: 1 }],
   hooks: [{ project: 1, function: 1 }],
   webhookEndpoints: [{ project: 1 }, { untoldDisabling: 1 }],
   webhookDeliveries: [

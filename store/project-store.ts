@@ -3,6 +3,7 @@ import type { FunctionVersion } from '../model/functions/function.ts';
 import type { RunRecord } from '../model/functions/run.ts';
 import type { SetupWish } from '../model/functions/setup/setup.ts';
 import type { HostRecord, KnownHost } from '../model/host.ts';
+import { LIMITS } from '../model/limits.ts';
 import { isShared, type PoolRecord, shareOf } from '../model/pools/pool.ts';
 import { mayUseSource, NO_PROJECT, ownerOfSource, type Project } from '../model/project.ts';
 import { type Counted, shortageOf } from '../model/project-limits.ts';
@@ -272,6 +273,9 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       end: store.runs.end.bind(store.runs),
       /** What of the project waits. */
       waiting: () => store.runQueue.waiting(project),
+      /** Of one key of a function, up to what may be. */
+      countOfKey: (name: string, lane: string) =>
+        store.runQueue.countOfKey({ project, name }, lane, LIMITS.functions.queuedOfKey),
       /** Whether one of a function has not ended, or something of it may be left. */
       areOpen: (name: string) => hasOpenRuns(store, { project, name }),
     },

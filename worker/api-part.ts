@@ -1,10 +1,16 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
+import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
+import { Registry } from 'prom-client';
+import { Acceptance } from '../api/acceptance/acceptance.ts';
 import { createApp } from '../api/app.ts';
+import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
+import { createHookApp } from '../api/hooks/hook-app.ts';
+import type { App } from '../api/http/context.ts';
 import { Ingress } from '../api/ingress/ingress-server.ts';
 import { apiServer } from '../api/server/api-server.ts';
-import { listen } from '../api/server/listen.ts';
+import { listen, type Place } from '../api/server/listen.ts';
 import { RequestKey } from '../ca/signed-request.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { RelayClient } from '../relay/client.ts';
@@ -19,22 +25,16 @@ const UNDER_WAY_MS = 2_000;
 
 export interface ApiPart {
   url: string;
+  /** Where senders reach hooks; null: at the API. */
+  hooksUrl: string | null;
   /** Below which open ports of sandboxes have names. */
   ingressUrl: string;
   store: Store;
 }
 
-/** Serves the API. Requests under way get to their end when it is closed, except those that only wait. */
-export async function startApiPart({
-  config,
-  storeUri,
-  connection,
-  dataConverter,
-  keys,
-  logger,
-  closers,
-  tracing,
-}: Process): Promise<ApiPart> {
+/** Serves the API, and hooks at a port of their own where they have one. Requests under way get to their end when it is closed, except those that only wait. */
+export async function startApiPart(process: Process): Promise<ApiPart> {
+  const { config, storeUri, connection, dataConverter, keys, logger, closers, tracing } = process;
   const store = await connectStore(storeUri, { keys, isProcess: true });
   closers.add("the API's store", () => store.close());
   const requestKey = await RequestKey.open(join(config.stateDir, 'api'));
@@ -50,18 +50,44 @@ export async function startApiPart({
   const sagas = new TemporalSagas(client, { signer: requestKey.signer({ process: 'api' }) });
   const ingress = await Ingress.start({ store, sagas, guests, logger }, config.ingress);
   closers.add('open ports of sandboxes', async () => ingress.close());
-  const app = createApp({
+  const own = {
     store,
     sagas,
-    guests,
-    portAddress: ingress.addresses,
-    version: packageJson.version,
-    names: config.api.names,
     logger,
+    metrics: new Registry(),
     ...(tracing.request && { traceRequest: tracing.request }),
-  });
+  };
+  const schemas = new InputSchemas();
+  closers.add('schemas of functions', () => schemas.close());
+  await schemas.warm();
+  const acceptance = new Acceptance(own, schemas);
+  const hooksUrl = await servedHooks(process, () => createHookApp(own, acceptance));
+  const app = createApp(
+    {
+      ...own,
+      guests,
+      portAddress: ingress.addresses,
+      hookPlace: { url: config.hooks.url ?? hooksUrl, isHere: hooksUrl === null },
+      version: packageJson.version,
+      names: config.api.names,
+    },
+    acceptance,
+  );
+  const url = await served(process, 'API', app, { ...config.api, setting: 'MAYFLY_API_PORT' });
+  return { url, hooksUrl: config.hooks.url ?? hooksUrl, ingressUrl: ingress.addresses.url, store };
+}
+
+/** @returns where hooks listen alone; null: they are at the API */
+async function servedHooks(process: Process, app: () => App): Promise<string | null> {
+  const { address, port } = process.config.hooks;
+  if (port === undefined) return null;
+  return served(process, 'hooks', app(), { address, port, setting: 'MAYFLY_HOOKS_PORT' });
+}
+
+/** @returns where it listens */
+async function served({ logger, closers }: Process, name: string, app: App, place: Place): Promise<string> {
   const server = apiServer(app, logger);
-  const port = await listen(server, { ...config.api, setting: 'MAYFLY_API_PORT' });
+  const port = await listen(server, place);
   let closed: Promise<void> | null = null;
   const begin = () => {
     closed ??= closeServer(server);
@@ -70,8 +96,8 @@ export async function startApiPart({
     begin();
     await closed;
   };
-  closers.add('API', close, begin);
-  return { url: `http://${config.api.address}:${port}`, ingressUrl: ingress.addresses.url, store };
+  closers.add(name, close, begin);
+  return `http://${isIPv6(place.address) ? `[${place.address}]` : place.address}:${port}`;
 }
 
 async function closeServer(server: Server): Promise<void> {

@@ -18,8 +18,10 @@ import type { Process } from './process.ts';
 import { ReceiptWatch, SIGN_EVERY_MS } from './receipts/receipt-watch.ts';
 import { runWorkers } from './running-worker.ts';
 import { LOOK_AT_SCHEDULES_EVERY_MS, ScheduleKeeper } from './schedules/schedule-keeper.ts';
-import { LOOK_AT_SETUPS_EVERY_MS, Setups } from './setups/setups.ts';
+import { LOOK_AT_SETUPS_EVERY_MS, RELEASE_SETUPS_EVERY_MS, Setups } from './setups/setups.ts';
+import { AUDIT_COMPLETIONS_EVERY_MS, CompletedWaitpoints } from './upkeep/functions/completed-waitpoints.ts';
 import { KeptFailures, LOOK_AT_KEPT_EVERY_MS } from './upkeep/functions/kept-failures.ts';
+import { LeftSandboxes, LOOK_FOR_LEFT_EVERY_MS } from './upkeep/functions/left-sandboxes.ts';
 import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
@@ -77,6 +79,10 @@ export async function startControlPart({
     'setups of functions',
     repeating(() => setups.look(), LOOK_AT_SETUPS_EVERY_MS),
   );
+  closers.add(
+    'setups that nobody needs',
+    repeating(() => setups.release(), RELEASE_SETUPS_EVERY_MS),
+  );
   const schedules = new ScheduleKeeper(store, new ScheduleEngine(client), logger);
   closers.add(
     'schedules of functions',
@@ -99,6 +105,16 @@ export async function startControlPart({
   closers.add(
     'what is kept of failed runs',
     repeating(() => kept.look(), LOOK_AT_KEPT_EVERY_MS),
+  );
+  const left = new LeftSandboxes(store, new Reconciliation(client), logger);
+  closers.add(
+    'sandboxes of runs that are over',
+    repeating(() => left.look(), LOOK_FOR_LEFT_EVERY_MS),
+  );
+  const completions = new CompletedWaitpoints(store, logger);
+  closers.add(
+    'completed waitpoints',
+    repeating(() => completions.look(), AUDIT_COMPLETIONS_EVERY_MS),
   );
   const announcer = new Announcer(store, new Reconciliation(client));
   const later = (error: unknown) => logger.warn({ err: error }, 'webhooks are looked at again in a second');

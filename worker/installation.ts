@@ -19,6 +19,8 @@ import { ensureServers, progress, type Servers } from './servers/servers.ts';
 export interface Installation {
   apiUrl: string;
   /** Below which open ports of sandboxes have names. */
+  /** Null: at the API. */
+  hooksUrl: string | null;
   ingressUrl: string;
   /** An API key with the scope `admin`, made for this run and revoked at its end. */
   adminKey: string;
@@ -96,6 +98,7 @@ async function start(
 
   return {
     apiUrl: api.url,
+    hooksUrl: api.hooksUrl,
     ingressUrl: api.ingressUrl,
     adminKey,
     hostId: config.hostId,

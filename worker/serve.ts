@@ -10,8 +10,8 @@ import { startProxyPart } from './proxy/proxy-part.ts';
 /** The processes of an installation over several machines. */
 export const PROCESSES = {
   api: async (process: Process) => {
-    const { url } = await startApiPart(process);
-    process.logger.info({ url }, 'the API listens');
+    const { url, hooksUrl } = await startApiPart(process);
+    process.logger.info({ url, hooksUrl }, 'the API listens');
     return new Promise<void>(() => {});
   },
   control: async (process: Process) => (await startControlPart(process)).ended,

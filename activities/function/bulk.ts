@@ -44,7 +44,7 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
     const { action, version, createdBy: actor, project } = bulk;
     if (run?.project !== project || run.function !== bulk.function) return false;
     if (action === 'cancel') {
-      if (run.state === 'ended') return false;
+      if (run.state === 'ended') return run.outcome === 'cancelled' && (run.endedAt ?? '') > bulk.createdAt;
       await cancelRun(store.runs, run, actor, (...told) => reconciliation.cancelRun(...told));
       return true;
     }
@@ -67,12 +67,18 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
   }
 
   return {
-    /** The next of its runs; null: there is none any more, and it is over. */
+    /** The next of its runs, or those that somebody who died was at; null: there is none any more, and it is over. */
     async nextOfBulk({ bulkId }: { bulkId: string }): Promise<BulkPage | null> {
-      const bulk = await mustGet(bulkId);
-      const page = bulk.state === 'running' ? await pageOf(bulk, bulk.place) : null;
-      if (!page) await store.bulks.end(bulkId, bulk.state === 'cancelling' ? 'cancelled' : 'succeeded', now());
-      return page;
+      for (;;) {
+        const bulk = await mustGet(bulkId);
+        if (bulk.page) return bulk.page;
+        const page = bulk.state === 'running' ? await pageOf(bulk, bulk.place) : null;
+        if (!page) {
+          await store.bulks.end(bulkId, bulk.state === 'cancelling' ? 'cancelled' : 'succeeded', now());
+          return null;
+        }
+        if (await store.bulks.begin(bulkId, page)) return page;
+      }
     },
 
     /** @throws MayflyError what passes: it is tried again, and none is acted on twice */

@@ -111,7 +111,7 @@ export async function acceptEvent(
 }
 
 function queueFull(project: string): MayflyError {
-  const why = `As many runs of ${project} wait as may, or their events are as large together.`;
+  const why = `As many runs of ${project}, or of its key, wait as may, or their events are as large together.`;
   return new MayflyError('queue_full', why, { retryAfterSeconds: 10 });
 }
 

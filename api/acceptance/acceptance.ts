@@ -2,7 +2,9 @@ import type { InputSchemas } from '../functions/schema/input-schemas.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { type Accepted, type Arrival, acceptEvent } from './accept-event.ts';
 import { DispatcherBell } from './dispatcher-bell.ts';
+import { KeyRoom } from './key-room.ts';
 import { type KnownFunction, KnownFunctions } from './known-functions.ts';
+import { laneOf } from './queue-keys.ts';
 import { QueueRoom } from './queue-room.ts';
 
 type Stores = Pick<RequestDeps, 'store'>;
@@ -12,13 +14,15 @@ export class Acceptance {
   readonly #known = new KnownFunctions();
   readonly #bell: DispatcherBell;
   readonly #room: QueueRoom;
+  readonly #keys: KeyRoom;
 
   constructor(
     { sagas, logger, queueLimits }: Pick<RequestDeps, 'sagas' | 'logger' | 'queueLimits'>,
-    private readonly schemas: InputSchemas,
+    readonly schemas: InputSchemas,
   ) {
     this.#bell = new DispatcherBell(sagas, logger);
     this.#room = new QueueRoom(logger, queueLimits);
+    this.#keys = new KeyRoom(logger, queueLimits?.runsOfKey);
   }
 
   /** The function that an event is for. @throws MayflyError function_not_found, function_draining */
@@ -26,18 +30,30 @@ export class Acceptance {
     return this.#known.get(stores, name);
   }
 
-  /** As {@link accept}, as far as the queues of the project have room. @throws MayflyError queue_full, too */
+  /** As {@link accept}, as far as the queues of the project, and of the event's key, have room. @throws MayflyError queue_full, too */
   async acceptWhileRoom(stores: Stores, target: KnownFunction, arrival: Arrival): Promise<Accepted> {
-    const isFull = await this.#room.isFull(target.record.project, () => stores.store.runs.waiting());
+    const { project, name } = target.record;
+    const { runs } = stores.store;
+    const lane = laneOf(target.version.spec, arrival.event);
+    const isKeyFull = lane !== null && this.#keys.isFull(keyOf(target, lane), () => runs.countOfKey(name, lane));
+    const isFull = (await this.#room.isFull(project, () => runs.waiting())) || isKeyFull;
     return this.accept(stores, target, { ...arrival, isFull });
   }
 
   /** As {@link acceptEvent}; the dispatcher is told, and nobody waits for that. */
   async accept({ store }: Stores, target: KnownFunction, arrival: Arrival): Promise<Accepted> {
     const accepted = await acceptEvent(store, this.schemas, target, arrival);
-    if (accepted.isNew) this.#room.add(target.record.project, accepted.run.eventBytes);
+    if (accepted.isNew) {
+      const { lane, eventBytes } = accepted.run;
+      this.#room.add(target.record.project, eventBytes);
+      if (lane !== null) this.#keys.add(keyOf(target, lane));
+    }
     const isToBegin = accepted.run.state === 'queued' && target.record.state !== 'paused';
     if (isToBegin) this.#bell.ring(target.record);
     return accepted;
   }
+}
+
+function keyOf({ record: { project, name } }: KnownFunction, lane: string): string {
+  return `${project}/${name}/${lane}`;
 }

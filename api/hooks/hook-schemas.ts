@@ -4,6 +4,7 @@ import { LIMITS } from '../../model/limits.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import type { HmacScheme, SignatureScheme } from '../../webhooks/scheme.ts';
 import { functionName, pointer } from '../functions/function-schemas.ts';
+import type { AppDeps } from '../http/context.ts';
 import { actor, instant, printable } from '../http/schemas.ts';
 
 const { hooks: limits } = LIMITS.functions;
@@ -93,6 +94,7 @@ export const hookAnswer = z
     project: z.string(),
     function: z.string(),
     path: z.string().openapi({ description: 'Where events are sent to' }),
+    url: z.string().nullable().openapi({ description: 'The same as senders call it; null: at the address of the API' }),
     scheme,
     hmac: hmac.nullable(),
     secretCount: z.int(),
@@ -121,12 +123,18 @@ export function schemeOf(request: Pick<CreateHookRequest, 'scheme' | 'hmac'>): S
 }
 
 /** Without its secrets. */
-export function hookView({ secrets: held, scheme: kept, ...shown }: HookRecord): z.infer<typeof hookAnswer> {
+export function hookView(
+  { secrets: held, scheme: kept, ...shown }: HookRecord,
+  { hookPlace }: Pick<AppDeps, 'hookPlace'>,
+): z.infer<typeof hookAnswer> {
   const { scheme: name, ...settings } = kept;
+  const path = `/h/${shown.id}`;
+  const base = hookPlace?.url ?? null;
   const isHmac = kept.scheme === 'hmac';
   return {
     ...shown,
-    path: `/h/${shown.id}`,
+    path,
+    url: base === null ? null : new URL(path, base).href,
     scheme: name,
     hmac: isHmac ? (settings as Omit<HmacScheme, 'scheme'>) : null,
     secretCount: held.length,

@@ -106,7 +106,7 @@ export function hookRoutes(app: App): void {
         });
         const hook = await recorded(deps, wanted);
         c.header('Location', `${ALL}/${hook.id}`);
-        return { response: c.json(hookView(hook), 201), isKept: true };
+        return { response: c.json(hookView(hook, deps), 201), isKept: true };
       }),
     );
   });
@@ -114,9 +114,12 @@ export function hookRoutes(app: App): void {
     const { function: name } = c.req.valid('query');
     const deps = c.get('deps');
     await requireFunction(deps, name);
-    return c.json({ items: (await deps.store.hooks.list(name)).map(hookView) }, 200);
+    return c.json({ items: (await deps.store.hooks.list(name)).map((hook) => hookView(hook, deps)) }, 200);
   });
-  app.openapi(getOne, async (c) => c.json(hookView(await requireHook(c.get('deps'), c.req.valid('param').id)), 200));
+  app.openapi(getOne, async (c) => {
+    const deps = c.get('deps');
+    return c.json(hookView(await requireHook(deps, c.req.valid('param').id), deps), 200);
+  });
   app.openapi(deleteOne, async (c) => {
     const { id } = await requireHook(c.get('deps'), c.req.valid('param').id);
     await c.get('deps').store.hooks.remove(id);
@@ -127,19 +130,19 @@ export function hookRoutes(app: App): void {
     const { secrets } = c.req.valid('json');
     const { id, scheme } = await requireHook(deps, c.req.valid('param').id);
     refuseBadSecrets(scheme, secrets);
-    return c.json(hookView(await changed(deps, id, { secrets })), 200);
+    return c.json(await changed(deps, id, { secrets }), 200);
   });
   app.openapi(disableOne, async (c) => {
     const disabledAt = new Date().toISOString();
-    return c.json(hookView(await changed(c.get('deps'), c.req.valid('param').id, { disabledAt })), 200);
+    return c.json(await changed(c.get('deps'), c.req.valid('param').id, { disabledAt }), 200);
   });
   app.openapi(enableOne, async (c) =>
-    c.json(hookView(await changed(c.get('deps'), c.req.valid('param').id, { disabledAt: null })), 200),
+    c.json(await changed(c.get('deps'), c.req.valid('param').id, { disabledAt: null }), 200),
   );
 }
 
 /** @throws MayflyError hook_not_found */
 async function changed(deps: RequestDeps, id: string, changes: HookChanges) {
   await deps.store.hooks.change(id, changes);
-  return requireHook(deps, id);
+  return hookView(await requireHook(deps, id), deps);
 }

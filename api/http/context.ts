@@ -14,6 +14,14 @@ import type { ProjectStore } from '../../store/project-store.ts';
 import type { PoolDoor } from '../claims/pool-door.ts';
 import type { Guests } from './guests.ts';
 
+/** Where signed events from outside come in. */
+export interface HookPlace {
+  /** As senders call it; null: as the API is called. */
+  url: string | null;
+  /** False: another server has them, and the API has none. */
+  isHere: boolean;
+}
+
 /** What the API is made of; only worker/ puts it together. */
 export interface AppDeps {
   store: Store;
@@ -30,12 +38,14 @@ export interface AppDeps {
   names?: readonly string[];
   /** Where open ports of sandboxes are found. `@default` `http://localhost:7997`, below which each has a name of its own */
   portAddress?: PortAddress;
+  /** Where hooks are. `@default` at the API */
+  hookPlace?: HookPlace;
   /** Makes what MCP clients speak to. `@default` Mayfly's own tools */
   mcpServerOf?: (caller: Caller) => McpServer;
   /** How soon what comes to a hook is answered, unless it is large. Milliseconds. `@default` 1 s */
   hookAnswerMs?: number;
-  /** Of what may wait in the queues of one project. `@default` what model/limits.ts says */
-  queueLimits?: Waiting;
+  /** Of what may wait in the queues of one project, and be queued of one key. `@default` what model/limits.ts says */
+  queueLimits?: Waiting & { runsOfKey?: number };
   logger: Logger;
 }
 

@@ -1,6 +1,6 @@
 import { createMiddleware } from 'hono/factory';
 import { routePath } from 'hono/route';
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Metric, type Registry } from 'prom-client';
 import { SANDBOX_STATES, SPACE_SUSPENSION_CAUSES } from '../../model/sandbox/sandbox.ts';
 import { sumOf } from '../../model/snapshots/storage.ts';
 import type { Store } from '../../store/connect.ts';
@@ -12,25 +12,34 @@ import { operatorGauges } from './operator-metrics.ts';
 import { poolGauges } from './pool-metrics.ts';
 import { retentionCounter } from './retention-counter.ts';
 
+const REQUESTS = 'mayfly_http_requests_total';
+const DURATIONS = 'mayfly_http_request_duration_seconds';
 /** From the target of a read (10 ms) to the longest wait (600 s). Seconds. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 600];
 
-/** Counts and times every request by the route it met, never by its path: paths are the caller's. */
+/**
+ * Counts and times every request by the route it met, never by its path: paths are the caller's. Servers of one registry
+ * are counted together.
+ */
 export function measureRequests(registry: Registry) {
   const labelNames = ['method', 'route', 'status'] as const;
-  const requests = new Counter({
-    name: 'mayfly_http_requests_total',
-    help: 'Requests answered',
-    labelNames,
-    registers: [registry],
-  });
-  const durations = new Histogram({
-    name: 'mayfly_http_request_duration_seconds',
-    help: 'Time to the beginning of the answer',
-    labelNames: ['method', 'route'] as const,
-    buckets: BUCKETS,
-    registers: [registry],
-  });
+  const requests =
+    registered<Counter<(typeof labelNames)[number]>>(registry, REQUESTS) ??
+    new Counter({
+      name: REQUESTS,
+      help: 'Requests answered',
+      labelNames,
+      registers: [registry],
+    });
+  const durations =
+    registered<Histogram<'method' | 'route'>>(registry, DURATIONS) ??
+    new Histogram({
+      name: DURATIONS,
+      help: 'Time to the beginning of the answer',
+      labelNames: ['method', 'route'] as const,
+      buckets: BUCKETS,
+      registers: [registry],
+    });
   return createMiddleware<Env>(async (c, next) => {
     const stop = durations.startTimer();
     await next();
@@ -39,6 +48,10 @@ export function measureRequests(registry: Registry) {
     requests.inc({ method, route, status: String(c.res.status) });
     stop({ method, route });
   });
+}
+
+function registered<T extends Metric>(registry: Registry, name: string): T | undefined {
+  return registry.getSingleMetric(name) as T | undefined;
 }
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);

@@ -173,18 +173,33 @@ async function deleted(store: Store, id: string): Promise<Project> {
 }
 
 /** Null: nothing. */
-async function leftOf(
-  { sandboxes, pools, snapshots, captures, bakedSources }: Store,
-  id: string,
-): Promise<string | null> {
+async function leftOf(store: Store, id: string): Promise<string | null> {
+  const { sandboxes, pools, snapshots, captures, bakedSources } = store;
   const isIts = ({ project }: { project: string }) => project === id;
   const living = (await sandboxes.list({ project: id, alive: true, limit: 1 })).items;
   const kept = (await snapshots.kept()).filter(isIts);
   const copies = (await captures.all(['creating', 'ready', 'deleting'])).filter(isIts);
   const baked = (await bakedSources.all(['baking', 'ready', 'deleting'])).filter(isIts);
   const ready = (await pools.all()).filter(isIts).map(({ name }) => ({ id: `the pool ${name}` }));
-  const [first] = [...living, ...ready, ...kept, ...copies, ...baked];
+  const [first] = [...living, ...ready, ...kept, ...copies, ...baked, ...(await setUpIn(store, id))];
   return first ? `${first.id} is left of it` : null;
+}
+
+/** What acts by itself, or is kept for who acts: the events of a deleted project are refused, and nobody could delete these. */
+async function setUpIn(
+  { functions, functionSetups, schedules, webhookEndpoints, secrets }: Store,
+  project: string,
+): Promise<{ id: string }[]> {
+  const named = (what: string, all: readonly { name: string }[]) =>
+    all.map(({ name }) => ({ id: `the ${what} ${name}` }));
+  const setups = (await functionSetups.all()).filter((setup) => setup.project === project);
+  return [
+    ...named('schedule', await schedules.list(project)),
+    ...named('function', await functions.list(project)),
+    ...setups.map(() => ({ id: 'the setup of a function' })),
+    ...(await webhookEndpoints.list(project)),
+    ...named('secret', await secrets.list(project)),
+  ];
 }
 
 function notThere(id: string): MayflyError {

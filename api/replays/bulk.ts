@@ -152,6 +152,6 @@ async function requireBulk(
 }
 
 function bulkView(bulk: BulkRecord): z.infer<typeof bulkAnswer> {
-  const { filter: _filter, pages: _pages, place: _place, digest: _digest, ...shown } = bulk;
+  const { filter: _filter, pages: _pages, place: _place, page: _page, digest: _digest, ...shown } = bulk;
   return shown;
 }

@@ -28,7 +28,7 @@ interface Replay {
 
 /**
  * Accepts the event of a run once more, or another in its place: it is never the same as what came by itself.
- * @throws MayflyError invalid_event, idempotency_key_reused, function_gone, and as {@link Acceptance.accept}
+ * @throws MayflyError run_is_batch, invalid_event, idempotency_key_reused, function_gone, and as {@link Acceptance.accept}
  */
 export async function replayed(
   stores: Stores,
@@ -36,6 +36,7 @@ export async function replayed(
   run: RunRecord,
   { version, event: edited, sameness, actor }: Replay,
 ): Promise<Accepted> {
+  refuseBatch(run);
   const target = await targetOf(stores, acceptance, run, version);
   const event = edited === undefined ? await eventOf(stores, run) : editedEvent(edited, run.event);
   const asked = JSON.stringify([run.id, version, edited === undefined ? null : sha256(event.json)]);
@@ -51,7 +52,7 @@ export async function replayed(
 /**
  * Accepts the event of a dead letter once more, and marks that. The run in its place is named after it: whoever asks again,
  * also after a death in the middle, is told of that one.
- * @throws MayflyError not_dead_letter, function_gone, and as {@link Acceptance.accept}
+ * @throws MayflyError run_is_batch, not_dead_letter, function_gone, and as {@link Acceptance.accept}
  */
 export async function redriven(
   stores: Stores,
@@ -59,6 +60,7 @@ export async function redriven(
   run: RunRecord,
   { version, actor }: Pick<Replay, 'version' | 'actor'>,
 ): Promise<Accepted> {
+  refuseBatch(run);
   const { store } = stores;
   const present = run.redrivenAs === null ? null : await store.runs.get(run.redrivenAs);
   if (present) return { run: present, isNew: false };
@@ -73,6 +75,12 @@ export async function redriven(
   });
   await store.runs.redriven(run.id, accepted.run.id);
   return accepted;
+}
+
+/** @throws MayflyError run_is_batch */
+function refuseBatch({ id, isBatch, events }: RunRecord): void {
+  if (isBatch)
+    throw new MayflyError('run_is_batch', `${id} has the events of ${events.length} runs, and none of its own.`);
 }
 
 function whyNone({ id, state, outcome, redrivenAs }: RunRecord): string {

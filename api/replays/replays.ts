@@ -33,7 +33,7 @@ const replayOne = createRoute({
   },
   responses: {
     202: json('It is stored; Location says where to look', runAnswer),
-    ...problems(BODY, KEYED, TAKEN, 'run_not_found', 'function_gone'),
+    ...problems(BODY, KEYED, TAKEN, 'run_not_found', 'run_is_batch', 'function_gone'),
   },
 });
 
@@ -49,7 +49,7 @@ const redriveOne = createRoute({
   responses: {
     200: json('It was redriven before: the run in its place', runAnswer),
     202: json('It is stored; Location says where to look', runAnswer),
-    ...problems(TAKEN, 'run_not_found', 'not_dead_letter', 'function_gone'),
+    ...problems(TAKEN, 'run_not_found', 'run_is_batch', 'not_dead_letter', 'function_gone'),
   },
 });
 

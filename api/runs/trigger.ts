@@ -94,7 +94,7 @@ const invokeOne = createRoute({
     },
     202: json('It has not ended; Location says where to look', runAnswer),
     204: { description: 'It succeeded, and wrote no result' },
-    ...problems(BODY, KEYED, TAKEN, 'run_failed', 'run_timed_out'),
+    ...problems(BODY, KEYED, TAKEN, 'run_skipped', 'run_failed', 'run_timed_out'),
   },
 });
 
@@ -167,7 +167,11 @@ function refusedItem({ code, message, options: { fields } }: MayflyError) {
   return { status: ERRORS[code].status, problem: { code, detail: message, ...(fields && { errors: fields }) } };
 }
 
-function unsuccessful({ id, outcome, failure }: RunRecord): MayflyError {
+function unsuccessful({ id, outcome, failure, skippedFor, supersededBy }: RunRecord): MayflyError {
+  if (outcome === 'skipped') {
+    const by = supersededBy === null ? '' : ` by ${supersededBy}`;
+    return new MayflyError('run_skipped', `${id} is skipped: ${skippedFor}${by}.`);
+  }
   const why = failure ? `: ${failure.message}` : '';
   return new MayflyError(outcome === 'timed-out' ? 'run_timed_out' : 'run_failed', `${id} is ${outcome}${why}.`);
 }

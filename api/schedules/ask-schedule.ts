@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { ScheduleAsk, ScheduleRecord } from '../../model/schedules/schedule.ts';
@@ -7,20 +6,28 @@ import type { RequestDeps } from '../http/context.ts';
 
 const { schedules: limits } = LIMITS.functions;
 
-type Wish = Pick<ScheduleAsk, 'kind'> & Partial<Pick<ScheduleAsk, 'from' | 'to' | 'overlap'>>;
+export type Wish = Pick<ScheduleAsk, 'kind'> & Partial<Pick<ScheduleAsk, 'from' | 'to' | 'overlap'>>;
 
 /**
- * Writes down that something is to be run beside the times of a schedule; the control worker has it done.
+ * Writes down that something is to be run beside the times of a schedule, once; the control worker has it done.
+ * @param id {@link askIdFrom}: of the same request the same
  * @throws MayflyError schedule_not_found, schedule_busy; invalid_request of a backfill that has too many times
  */
-export async function ask({ store }: RequestDeps, record: ScheduleRecord, wish: Wish): Promise<ScheduleAsk> {
+export async function ask(
+  { store }: RequestDeps,
+  record: ScheduleRecord,
+  id: string,
+  wish: Wish,
+): Promise<ScheduleAsk> {
+  const present = record.asks[id];
+  if (present) return present;
   const { from = null, to = null } = wish;
   if (from !== null && to !== null) refuseTooMany(record, from, to);
   if (Object.values(record.asks).filter(({ isSent }) => !isSent).length >= limits.asks) {
     throw new MayflyError('schedule_busy', `${record.name} has not done ${limits.asks} things that it was asked for.`);
   }
   const asked: ScheduleAsk = {
-    id: randomBytes(8).toString('hex'),
+    id,
     kind: wish.kind,
     at: new Date().toISOString(),
     from,
@@ -30,7 +37,13 @@ export async function ask({ store }: RequestDeps, record: ScheduleRecord, wish: 
     workflowId: null,
   };
   if (await store.schedules.ask(record.name, asked)) return asked;
+  const since = (await store.schedules.get(record.name))?.asks[id]; // by the same request, beside this one
+  if (since) return since;
   throw new MayflyError('schedule_not_found', `There is no schedule ${record.name}.`);
+}
+
+export function askIdFrom(random: Uint8Array): string {
+  return Buffer.from(random).toString('hex');
 }
 
 function refuseTooMany(record: ScheduleRecord, from: string, to: string): void {

@@ -1,10 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
 import { LIMITS } from '../../model/limits.ts';
 import { actorOf, requires } from '../http/auth.ts';
-import type { App, RequestDeps } from '../http/context.ts';
-import { BODY, problems } from '../http/problem-answers.ts';
-import { json, noQuery, pageOf } from '../http/schemas.ts';
-import { ask } from './ask-schedule.ts';
+import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
+import { answerOnce } from '../http/idempotency.ts';
+import { BODY, KEYED, problems } from '../http/problem-answers.ts';
+import { json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
+import { ask, askIdFrom, type Wish } from './ask-schedule.ts';
 import {
   askAnswer,
   backfill,
@@ -119,8 +121,8 @@ const triggerOne = createRoute({
   operationId: 'triggerSchedule',
   summary: 'Have a schedule fire now, also one that is paused',
   middleware: writes,
-  request: { ...one.request, body: bodyOf(trigger) },
-  responses: { 202: json('It will', askAnswer), ...problems(BODY, 'schedule_not_found', 'schedule_busy') },
+  request: { ...one.request, headers: keyHeaders, body: bodyOf(trigger) },
+  responses: { 202: json('It will', askAnswer), ...problems(BODY, KEYED, 'schedule_not_found', 'schedule_busy') },
 });
 
 const backfillOne = createRoute({
@@ -130,8 +132,8 @@ const backfillOne = createRoute({
   operationId: 'backfillSchedule',
   summary: 'Have times of the past run that were not',
   middleware: writes,
-  request: { ...one.request, body: bodyOf(backfill) },
-  responses: { 202: json('They will', askAnswer), ...problems(BODY, 'schedule_not_found', 'schedule_busy') },
+  request: { ...one.request, headers: keyHeaders, body: bodyOf(backfill) },
+  responses: { 202: json('They will', askAnswer), ...problems(BODY, KEYED, 'schedule_not_found', 'schedule_busy') },
 });
 
 export function scheduleRoutes(app: App): void {
@@ -175,18 +177,23 @@ export function scheduleRoutes(app: App): void {
     c.json(scheduleView(await resumed(c.get('deps'), c.req.valid('param').name)), 200),
   );
   app.openapi(triggerOne, async (c) => {
-    const deps = c.get('deps');
-    const record = await requireSchedule(deps, c.req.valid('param').name);
     const { overlap } = c.req.valid('json');
-    const { id, at } = await ask(deps, record, { kind: 'trigger', ...(overlap && { overlap }) });
-    return c.json({ id, at }, 202);
+    const wish = { kind: 'trigger', ...(overlap && { overlap }) } as const;
+    return serialised(await askedOnce(c, c.req.valid('param').name, c.req.valid('header')['idempotency-key'], wish));
   });
   app.openapi(backfillOne, async (c) => {
-    const deps = c.get('deps');
-    const record = await requireSchedule(deps, c.req.valid('param').name);
     const { from, to, overlap } = c.req.valid('json');
-    const { id, at } = await ask(deps, record, { kind: 'backfill', from, to, ...(overlap && { overlap }) });
-    return c.json({ id, at }, 202);
+    const wish = { kind: 'backfill', from, to, ...(overlap && { overlap }) } as const;
+    return serialised(await askedOnce(c, c.req.valid('param').name, c.req.valid('header')['idempotency-key'], wish));
+  });
+}
+
+/** The same request again is answered in the same words, and has nothing more run. @throws as {@link ask} does */
+async function askedOnce(c: Context<Env>, name: string, key: string | undefined, wish: Wish): Promise<Response> {
+  const deps = c.get('deps');
+  return answerOnce(c, deps.store, { idFrom: askIdFrom, key, body: wish }, async ({ subjectId }) => {
+    const { id, at } = await ask(deps, await requireSchedule(deps, name), subjectId, wish);
+    return { response: c.json({ id, at }, 202), isKept: true };
   });
 }
 

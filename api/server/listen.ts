@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo, Server } from 'node:net';
 import { MayflyError } from '../../model/errors.ts';
 
-interface Place {
+export interface Place {
   address: string;
   /** 0: any free one. */
   port: number;

@@ -6,6 +6,7 @@ import { LIMITS } from '../../model/limits.ts';
 import { hashOf, partsOf } from '../../model/waitpoints/token.ts';
 import { stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
+import type { Completion } from '../../store/waitpoints/waitpoints.ts';
 import type { App, AppDeps } from '../http/context.ts';
 import { BODY, problems } from '../http/problem-answers.ts';
 import { json, noQuery } from '../http/schemas.ts';
@@ -42,39 +43,49 @@ export function waitpointDoorRoutes(app: App, { store }: Pick<AppDeps, 'store'>)
   const buckets = new TokenBuckets(requestsPerSecond);
   app.openapi(complete, async (c) => {
     const found = await waitpointOf(store, c.req.valid('param').token);
-    if (!buckets.take(found?.id ?? NOWHERE)) {
+    if (!buckets.take(found?.waitpoint.id ?? NOWHERE)) {
       throw new MayflyError('too_many_requests', `More than ${requestsPerSecond} requests a second come here.`, {
         retryAfterSeconds: 1,
       });
     }
     if (!found) throw new MayflyError('waitpoint_not_found', 'There is no such waitpoint.');
-    const { name, state, completedAt } = await completed(store, found, canonicalJson(c.req.valid('json').data));
+    const { name, state, completedAt } = await completed(
+      store,
+      found.waitpoint,
+      canonicalJson(c.req.valid('json').data),
+      found.token,
+    );
     return c.json({ name, state, completedAt }, 200);
   });
 }
 
 /** Null, after the same work: the token is of none, or its run is gone. */
-async function waitpointOf(store: AppDeps['store'], token: string): Promise<WaitpointRecord | null> {
+async function waitpointOf(store: AppDeps['store'], token: string): Promise<Completion | null> {
   const parts = partsOf(token);
   const { waitpointId, hash } = parts ?? NOBODY;
   const found = await store.waitpoints.get(waitpointId);
   const presented = Buffer.from(hash);
-  const isOne = (found?.tokens ?? []).reduce(
-    (isKnown, each) => timingSafeEqual(Buffer.from(each), presented) || isKnown,
-    timingSafeEqual(NO_HASH, presented),
+  const place = (found?.tokens ?? []).reduce(
+    (known, each, n) => (timingSafeEqual(Buffer.from(each), presented) ? n + 1 : known),
+    timingSafeEqual(NO_HASH, presented) ? 1 : 0,
   );
-  return parts && isOne ? found : null;
+  return parts && found && place > 0 ? { waitpoint: found, token: place } : null;
 }
 
 /** @param data JSON text @throws MayflyError waitpoint_completed, waitpoint_expired */
-async function completed(store: AppDeps['store'], waitpoint: WaitpointRecord, data: string): Promise<WaitpointRecord> {
+async function completed(
+  store: AppDeps['store'],
+  waitpoint: WaitpointRecord,
+  data: string,
+  token: number,
+): Promise<WaitpointRecord> {
   const { id, runId, name, expiresAt } = waitpoint;
   const state = stateOf(waitpoint, Date.now());
   if (state === 'open') {
     const run = await store.runs.get(runId);
     if (!run || run.state === 'ended') throw new MayflyError('waitpoint_expired', `The run of ${name} has ended.`);
     const completedAt = new Date().toISOString();
-    if (await store.waitpoints.complete(id, data, completedAt)) {
+    if (await store.waitpoints.complete(id, data, completedAt, token)) {
       await store.waitingRuns.wake(runId);
       return { ...waitpoint, state: 'completed', completedAt };
     }

@@ -8,11 +8,11 @@ export function hookRow({ id, scheme, disabledAt, createdAt }: Hook): string[] {
   return [id, scheme, disabledAt === null ? 'takes events' : 'disabled', createdAt];
 }
 
-/** A hook as a person reads it. @param apiUrl where senders reach the API */
+/** A hook as a person reads it. @param apiUrl where senders reach it, unless it says otherwise */
 export function hookLines(io: Io, hook: Hook, apiUrl: string): string[] {
   const { hmac, filter, allowedOrigins, disabledAt, secretCount } = hook;
   const fields: [string, string][] = [
-    ['URL', new URL(hook.path, apiUrl).href],
+    ['URL', hook.url ?? new URL(hook.path, apiUrl).href],
     ['function', hook.function],
     ['scheme', hmac === null ? hook.scheme : `hmac, ${hmac.algorithm} as ${hmac.encoding} in ${hmac.header}`],
     ['secrets', secretCount === 1 ? '1' : `${secretCount}: one is rotated`],

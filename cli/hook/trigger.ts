@@ -51,7 +51,7 @@ export function triggerCommand(io: Io) {
       headers.set('content-type', args.type);
       if (scheme.scheme === 'github') headers.set('x-github-event', githubName(args.event));
       else if (args.event !== undefined) throw usageError(`an event of ${scheme.scheme} has no name`);
-      const url = new URL(hook.path, findConnection(io.env).apiUrl);
+      const url = new URL(hook.url ?? hook.path, findConnection(io.env).apiUrl);
       const taken = await sent(url, { method: 'POST', headers, body, signal: io.signal });
       if (args.json) io.printJson(taken);
       else io.print(textOf(taken));

@@ -1,4 +1,5 @@
 import { type ArgsDef, defineCommand } from 'citty';
+import { stateCommand } from '../function/state-command.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -17,25 +18,21 @@ const BACKFILL_ARGS = {
 
 /** `mayfly schedule pause` */
 export function pauseCommand(io: Io) {
-  return stateCommand(io, 'pause', 'Have a schedule fire no more until it is resumed');
+  return command(io, 'pause', 'Have a schedule fire no more until it is resumed');
 }
 
 /** `mayfly schedule resume` */
 export function resumeCommand(io: Io) {
-  return stateCommand(io, 'resume', 'Have a schedule fire again');
+  return command(io, 'resume', 'Have a schedule fire again');
 }
 
-function stateCommand(io: Io, act: 'pause' | 'resume', description: string) {
-  return defineCommand({
-    meta: { name: act, description },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const changed = await connect(io).schedules[act](scheduleName(args.name), { signal: io.signal });
-      if (args.json) io.printJson(changed);
-      else io.print(`${changed.name} ${changed.pausedAt === null ? 'fires again' : 'is paused'}`);
-      return EXIT.ok;
-    },
+function command(io: Io, act: 'pause' | 'resume', description: string) {
+  return stateCommand(io, {
+    act,
+    description,
+    named: NAME,
+    change: (name) => connect(io).schedules[act](scheduleName(name), { signal: io.signal }),
+    said: ({ name, pausedAt }) => `${name} ${pausedAt === null ? 'fires again' : 'is paused'}`,
   });
 }
 

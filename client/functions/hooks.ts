@@ -24,6 +24,8 @@ export interface Hook {
   function: string;
   /** Where events are sent to, below the address of the API. */
   path: string;
+  /** The same as senders call it; null: at the address of the API. */
+  url: string | null;
   scheme: SignatureScheme['scheme'];
   hmac: Omit<HmacScheme, 'scheme'> | null;
   secretCount: number;

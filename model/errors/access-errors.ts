@@ -31,7 +31,8 @@ export const ACCESS_ERRORS = {
     status: 409,
     retryable: false,
     title: 'Something of the project is still there',
-    remedy: 'End its sandboxes and delete its snapshots, captures and baked sources first.',
+    remedy:
+      'End its sandboxes and delete its snapshots, captures, baked sources, schedules, functions, webhook endpoints and secrets first.',
   },
   last_admin_key: {
     status: 409,

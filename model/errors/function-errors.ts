@@ -267,6 +267,19 @@ export const FUNCTION_ERRORS = {
     title: 'The function did not succeed',
     remedy: 'See `outcome` and `failure` of the run, and what it printed (GET /v1/runs/{id}/output).',
   },
+  run_skipped: {
+    status: 409,
+    retryable: false,
+    title: 'The function was not started for the event',
+    remedy:
+      'Its rules say so: see `skippedFor` of the run. With `superseded`, the run that `supersededBy` names has its place.',
+  },
+  run_is_batch: {
+    status: 409,
+    retryable: false,
+    title: 'The run has the events of others',
+    remedy: 'Replay or redrive those: `events` of the run names them by `runId`. They gather anew.',
+  },
   run_timed_out: {
     status: 504,
     retryable: false,

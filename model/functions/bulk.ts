@@ -53,6 +53,8 @@ export interface BulkRecord {
   pages: number;
   /** Where the next page begins: in which of its lists, and behind which run. */
   place: BulkPlace;
+  /** The page that is being worked on: once it is acted on, none of its lists has its runs any more. Null or absent: none is. */
+  page?: BulkPage | null;
   /** SHA-256 of what was asked for, hex. */
   digest: string;
   createdBy: OwnedActor;

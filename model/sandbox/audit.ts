@@ -76,6 +76,7 @@ export type AuditKind =
   | 'playbook.requested'
   | 'playbook.ended'
   | 'run.admitted'
+  | 'run.waitpoint-completed'
   | 'run.ended'
   | 'run.cleaned'
   | 'approval.requested'

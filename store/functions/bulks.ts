@@ -39,6 +39,7 @@ export class Bulks {
       refusals: SEALED,
       pages: NUMBER,
       place: mixed,
+      page: { type: mongoose.Schema.Types.Mixed, default: undefined },
       digest: NAME,
       createdBy: { type: actorPart(), required: true },
       createdAt: NAME,
@@ -80,6 +81,11 @@ export class Bulks {
     return this.#change(id, { state: 'running' }, { state: 'cancelling', updatedAt: at });
   }
 
+  /** Writes down which page is worked on next, before any of it is. @returns false: another is, or it is over */
+  async begin(id: string, page: BulkPage): Promise<boolean> {
+    return this.#change(id, { state: 'running', pages: page.pages, page: null }, { page });
+  }
+
   /** Writes down that a page is done, unless it is written. */
   async advance(record: BulkRecord, page: BulkPage, { counts, refusals }: BulkDone, at: string): Promise<void> {
     const { id, counts: before } = record;
@@ -90,7 +96,7 @@ export class Bulks {
     };
     const all = [...record.refusals, ...refusals].slice(0, LIMITS.functions.bulk.refusals);
     const place = page.next && { place: page.next };
-    const changes = { counts: sum, refusals: all, ...place, pages: page.pages + 1, updatedAt: at };
+    const changes = { counts: sum, refusals: all, ...place, page: null, pages: page.pages + 1, updatedAt: at };
     await this.#change(id, { pages: page.pages }, changes);
   }
 

@@ -76,9 +76,9 @@ export class Schedules {
     return this.#update({ _id, ...of }, { $set: this.#fields.sealed(_id, changes) });
   }
 
-  /** Has something run beside its times. @returns false: there is no such schedule */
+  /** Has something run beside its times. @returns false: there is no such schedule, or it was asked before */
   async ask(ref: ScheduleRef, ask: ScheduleAsk): Promise<boolean> {
-    const filter = { _id: scheduleKeyOf(ref), deletedAt: null };
+    const filter = { _id: scheduleKeyOf(ref), deletedAt: null, [`asks.${ask.id}`]: { $exists: false } };
     return this.#update(filter, { $set: { [`asks.${ask.id}`]: ask, lookAt: ask.at } });
   }
 

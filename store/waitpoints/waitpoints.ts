@@ -3,11 +3,22 @@ import { MayflyError } from '../../model/errors.ts';
 import { isWaitpointId } from '../../model/ids.ts';
 import { WAITPOINT_STATES, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { actorPart, NAME, NULLABLE_TEXT, SEALED, strictSchema } from '../mongo/schema.ts';
+import { actorPart, NAME, NULLABLE_TEXT, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
-type WaitpointDocument = Omit<WaitpointRecord, 'id'> & { _id: string };
+type WaitpointDocument = Omit<WaitpointRecord, 'id'> & {
+  _id: string;
+  /** By which of its tokens it was completed: 1 is the one that was made first. Until the audit has it. */
+  unaudited?: string;
+};
+
+/** What its audit is told of a completion. */
+export interface Completion {
+  waitpoint: WaitpointRecord;
+  /** 1 is the one that was made first. */
+  token: number;
+}
 
 /** Waitpoints of runs, one document each, `_id` made of run and name. One leaves `open` once. */
 export class Waitpoints {
@@ -29,6 +40,7 @@ export class Waitpoints {
       completedAt: NULLABLE_TEXT,
       createdBy: { type: actorPart(), default: null },
       createdAt: NAME,
+      unaudited: TEXT,
     });
     this.#model = connection.model<WaitpointDocument>('Waitpoint', schema, 'waitpoints');
   }
@@ -68,10 +80,29 @@ export class Waitpoints {
     return this.#change(id, { state: 'open' }, { $addToSet: { tokens: hash }, ...set });
   }
 
-  /** @param data JSON text @returns false: it is not open any more */
-  async complete(id: string, data: string, completedAt: string): Promise<boolean> {
-    const set = this.#fields.sealed(id, { state: 'completed', data, completedAt });
+  /**
+   * Its audit is told afterwards, by {@link unaudited}.
+   * @param data JSON text @param token which of its tokens brought it; 1 is the one that was made first
+   * @returns false: it is not open any more
+   */
+  async complete(id: string, data: string, completedAt: string, token: number): Promise<boolean> {
+    const set = this.#fields.sealed(id, { state: 'completed', data, completedAt, unaudited: String(token) });
     return this.#change(id, { state: 'open' }, { $set: set });
+  }
+
+  /** Those of all runs of whose completion the audit does not know. */
+  async unaudited(limit: number): Promise<Completion[]> {
+    const found = await reaching('look for completed waitpoints', () =>
+      this.#model
+        .find({ unaudited: { $gt: '' } })
+        .limit(limit)
+        .lean<WaitpointDocument[]>(),
+    );
+    return found.map((each) => ({ waitpoint: this.#record(each), token: Number(each.unaudited) }));
+  }
+
+  async audited(id: string): Promise<void> {
+    await this.#change(id, {}, { $unset: { unaudited: 1 } });
   }
 
   /** Writes down that its time is over. @returns false: it is not open any more */
@@ -98,7 +129,7 @@ export class Waitpoints {
   }
 
   #record(document: WaitpointDocument): WaitpointRecord {
-    const { _id, ...waitpoint } = this.#fields.opened(document);
+    const { _id, unaudited: _unaudited, ...waitpoint } = this.#fields.opened(document);
     return { id: _id, ...waitpoint };
   }
 }

@@ -17,6 +17,7 @@ const hook: Hook = {
   project: 'default',
   function: 'fn',
   path: '/h/hok-0123456789abcdef',
+  url: null,
   scheme: 'github',
   hmac: null,
   secretCount: 1,
@@ -104,6 +105,19 @@ test('a sample is signed as its sender does, and sent without the key', async ()
   expect(verifySignature({ scheme: 'github' }, [SECRET], request)).toMatchObject({ verified: true, deliveryId: 'd-1' });
   expect(sent).toMatchObject({ path: hook.path, headers: { 'x-github-event': 'push' } });
   expect(sent?.headers['authorization']).toBeUndefined();
+});
+
+test('hooks at an address of their own are shown, and sent to, there', async () => {
+  const file = join(folder, 'push.json');
+  await writeFile(file, '{}');
+  const own = { ...hook, url: `${server.url}/own${hook.path}` };
+  server.answers(({ method }, response) =>
+    method === 'GET' ? answerJson(response, 200, own) : answerJson(response, 202, { runId: RUN_ID }),
+  );
+  expect((await runLine(server, ['hook', 'show', hook.id], { env: env() })).out).toContain(own.url);
+  const line = ['trigger', 'github', 'push', '--hook', hook.id, '--file', file];
+  expect((await runLine(server, line, { env: env() })).code).toBe(0);
+  expect(server.seen.find(({ method }) => method === 'POST')?.path).toBe(`/own${hook.path}`);
 });
 
 test.each([

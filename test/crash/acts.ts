@@ -4,7 +4,16 @@ import { APPROVED_CREATE } from './approving.ts';
 import { ask, NOT_YET, outcomeOf, PATIENCE_MS, WAIT } from './asking.ts';
 import { BUILD_AN_IMAGE } from './building.ts';
 import type { TriedSaga } from './cells.ts';
-import { RUN_A_FUNCTION } from './function-running.ts';
+import {
+  CANCEL_A_RUN,
+  CANCEL_A_START,
+  KEEP_WHAT_FAILED,
+  RETRY_A_RUN,
+  RUN_A_FUNCTION,
+  WAIT_AT_A_WAITPOINT,
+} from './functions/running.ts';
+import { SET_A_FUNCTION_UP, TAKE_A_SETUP_BACK } from './functions/setting-up.ts';
+import { DELIVER_A_WEBHOOK, REDRIVE_IN_BULK, RUN_BY_A_SCHEDULE } from './functions/triggers.ts';
 import { insisting } from './insisting.ts';
 import { FORGET, RECONCILE } from './losses.ts';
 import { WRITE_A_PLAYBOOK } from './playbook-writing.ts';
@@ -35,6 +44,16 @@ export const ACTS: Record<TriedSaga, Act> = {
   'build an image': BUILD_AN_IMAGE,
   'write a playbook': WRITE_A_PLAYBOOK,
   'run a function': RUN_A_FUNCTION,
+  'cancel a run': CANCEL_A_RUN,
+  'cancel a start': CANCEL_A_START,
+  'retry a run': RETRY_A_RUN,
+  'keep what failed': KEEP_WHAT_FAILED,
+  'wait at a waitpoint': WAIT_AT_A_WAITPOINT,
+  'set a function up': SET_A_FUNCTION_UP,
+  'take a setup back': TAKE_A_SETUP_BACK,
+  'run by a schedule': RUN_BY_A_SCHEDULE,
+  'deliver a webhook': DELIVER_A_WEBHOOK,
+  'redrive in bulk': REDRIVE_IN_BULK,
   claim: claimOf({ shared: false }),
   'claim a shared one': claimOf({ shared: true }),
   'fill a pool': FILL_A_POOL,

@@ -15,6 +15,9 @@ const UNDER_WAY = {
   commands: ['requested', 'running'],
   images: ['queued', 'building', 'finishing'],
   runs: ['delayed', 'queued', 'preparing', 'running', 'collecting'],
+  functionSetups: ['preparing', 'removing'],
+  bulks: ['running', 'cancelling'],
+  webhookDeliveries: ['pending'],
 } as const;
 /** Runs that stay open for a while though nothing is under way, and those of the reconciler's schedule. */
 const IDLE_RUN = /^(?:events\/|pool\/|reconcil|temporal-sys)/;

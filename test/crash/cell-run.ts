@@ -5,6 +5,7 @@ import type { Agreement } from './agreement.ts';
 import type { Outcome } from './asking.ts';
 import { type Cell, nameOf } from './cells.ts';
 import { cleared } from './clearing.ts';
+import type { Account, Ledger } from './functions/ledger.ts';
 import { stoppedOf } from './part.ts';
 import { SeededRandom } from './random.ts';
 import { Stage } from './stage.ts';
@@ -21,6 +22,8 @@ export interface CellResult {
   why: string;
   seed: string;
   seconds: number;
+  /** What became of its events, where it is about functions. */
+  account?: Account;
 }
 
 /** These end their sandbox, or a step of its saga, and are told so. */
@@ -31,6 +34,8 @@ const AGREES_WITHIN_MS = 60_000;
 /** Between the point and the blow, and until who was killed is back. Milliseconds. */
 const LATEST_MS = 60;
 const LONGEST_DOWN_MS = 800;
+/** The last effect of a saga is seen by its caller, and then its process comes to the point behind it. Milliseconds. */
+const SEEN_FIRST_MS = 3_000;
 
 /** Tries one cell: the saga comes to its end, and host, store and Temporal agree, before and after all of it is cleared away. */
 export async function runCell(stage: Stage, agreement: Agreement, cell: Cell, seed: string): Promise<CellResult> {
@@ -39,7 +44,7 @@ export async function runCell(stage: Stage, agreement: Agreement, cell: Cell, se
   const seconds = () => Math.round((performance.now() - began) / 100) / 10;
   let outcome: Outcome = '';
   try {
-    const told = await struck(stage, cell, seed);
+    const { told, ledger } = await struck(stage, cell, seed);
     if (told === null) {
       await settled(stage, agreement);
       return { ...about, verdict: 'none', outcome, why: `no ${cell.victim} at this point`, seconds: seconds() };
@@ -48,8 +53,9 @@ export async function runCell(stage: Stage, agreement: Agreement, cell: Cell, se
     refuseSurprise(cell, outcome);
     await stage.mayfly.ready();
     await agreement.holds('what is alive', AGREES_WITHIN_MS);
+    const account = ledger.isEmpty ? {} : { account: await ledger.account(stage.client) };
     await settled(stage, agreement);
-    return { ...about, verdict: 'green', outcome, why: '', seconds: seconds() };
+    return { ...about, verdict: 'green', outcome, why: '', seconds: seconds(), ...account };
   } catch (error) {
     return {
       ...about,
@@ -61,8 +67,13 @@ export async function runCell(stage: Stage, agreement: Agreement, cell: Cell, se
   }
 }
 
-/** @returns what became of the request; null when the point has no such victim */
-async function struck({ mayfly, ...rest }: Stage, cell: Cell, seed: string): Promise<Outcome | null> {
+interface Struck {
+  /** What became of the request; null when the point has no such victim. */
+  told: Outcome | null;
+  ledger: Ledger;
+}
+
+async function struck({ mayfly, ...rest }: Stage, cell: Cell, seed: string): Promise<Struck> {
   const stage = new Stage(mayfly, rest.made);
   const random = new SeededRandom(seed, nameOf(cell));
   const act = ACTS[cell.saga];
@@ -74,7 +85,8 @@ async function struck({ mayfly, ...rest }: Stage, cell: Cell, seed: string): Pro
   const again: Promise<Outcome>[] = [];
   let hasStruck: boolean;
   try {
-    const at = await stoppedOf([mayfly.parts.host, mayfly.parts.control], acting);
+    const over = acting.finally(() => sleep(SEEN_FIRST_MS));
+    const at = await stoppedOf([mayfly.parts.host, mayfly.parts.control], over);
     if (!at) throw new Error(`${cell.point} was never reached: ${await acting}`);
     await mayfly.arm('');
     await sleep(random.below(LATEST_MS));
@@ -87,7 +99,8 @@ async function struck({ mayfly, ...rest }: Stage, cell: Cell, seed: string): Pro
   const [outcome, ...others] = await within(Promise.all([acting, ...again]), ENDS_WITHIN_MS, 'the saga did not end');
   const different = others.find((other) => other !== outcome);
   if (different !== undefined) throw new Error(`the same request was told ${outcome}, and then ${different}`);
-  return hasStruck ? (outcome ?? '') : null;
+  const told = hasStruck ? (outcome ?? '') : null;
+  return { told, ledger: stage.ledger };
 }
 
 /** A process that is killed is nobody's excuse; an undo is there since the saga shall fail. */

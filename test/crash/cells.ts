@@ -1,4 +1,4 @@
-import { SAGA_POINTS, type SagaName, type SagaPoints, WITH_MIDDLE } from '../support/saga-points.ts';
+import { SAGA_POINTS, type SagaName, type SagaPoints, type Step, WITH_MIDDLE } from '../support/saga-points.ts';
 import { FAULTS, VICTIMS, type Victim } from './victims.ts';
 
 export type HostKind = 'simulated' | 'libvirt';
@@ -17,7 +17,7 @@ export interface Cell {
   victim: Victim;
 }
 
-/** Where a host of a kind has no such saga, or the harness makes none of what it needs; forgetting a host ends the snapshot that all its cells wake from, members of pools boot, approvals are no host's, what a port needs is tried on its own, and a build's steps, and a playbook's, on one are those of others. */
+/** Where a host of a kind has no such saga, or the harness makes none of what it needs; forgetting a host ends the snapshot that all its cells wake from, members of pools boot, approvals are no host's, what a port needs is tried on its own, a setup boots, triggers are no host's, and a build's steps, and a playbook's, on one are those of others. */
 const NOT_ON: Record<HostKind, ReadonlySet<SagaName>> = {
   simulated: new Set<SagaName>(['hibernate', 'wake']),
   libvirt: new Set<SagaName>([
@@ -30,6 +30,11 @@ const NOT_ON: Record<HostKind, ReadonlySet<SagaName>> = {
     'claim',
     'claim a shared one',
     'fill a pool',
+    'set a function up',
+    'take a setup back',
+    'run by a schedule',
+    'deliver a webhook',
+    'redrive in bulk',
   ]),
 };
 /** Nobody's machine runs yet, or any more. */
@@ -60,7 +65,7 @@ interface Point {
 
 function pointsOf(saga: SagaName, kind: HostKind): Point[] {
   const { steps, control, undos }: SagaPoints = SAGA_POINTS[saga];
-  const places = (step: (typeof steps)[number]) =>
+  const places = (step: Step) =>
     kind === 'simulated' && WITH_MIDDLE.has(step) ? ['before', 'during', 'after'] : ['before', 'after'];
   return [
     ...steps.flatMap((step) => places(step).map((where) => ({ point: `${step}.${where}`, fault: '', isHost: true }))),

@@ -6,6 +6,7 @@ import { entriesOf } from '../../host/os/directory.ts';
 import { SimulatedSources } from '../../host/simulated/source/running-source.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { eventually } from '../support/eventually.ts';
+import { withoutFunctions } from './functions/clearing.ts';
 import { insisting } from './insisting.ts';
 import type { Stage } from './stage.ts';
 
@@ -18,6 +19,7 @@ const OWN_SOURCE = 'server-';
 /** Takes away what a cell has made, as its users would: over the API. */
 export async function cleared(stage: Stage): Promise<void> {
   const { client } = stage;
+  await withoutFunctions(stage);
   for (const { name, shared } of (await ask(() => client.pools.list())).items) await withoutPool(client, name, shared);
   const { items } = await ask(() => client.listSandboxes({ limit: 20 }));
   await Promise.all(items.filter(({ state }) => !isFinal(state)).map(({ id }) => destroyed(client, id)));

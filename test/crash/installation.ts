@@ -13,7 +13,8 @@ import { Part, type Running } from './part.ts';
 
 /** Each installation has a network namespace to itself, so each has the same ports. */
 export const PORTS = { temporal: 7233, store: 27_017, api: 7999, otherApi: 7998, ingress: 7997 } as const;
-const READY_MS = 60_000;
+/** Also on a machine with much else to do. Milliseconds. */
+const READY_MS = 180_000;
 const made = z.object({ secret: z.string() });
 /** Of what a process has said, for a report. Characters. */
 const TOLD = 4_000;

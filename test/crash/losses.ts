@@ -103,10 +103,13 @@ async function inTemporal(mayfly: CrashInstallation, act: (client: Client) => Pr
   }
 }
 
-async function inStore(mayfly: CrashInstallation, act: (store: mongoose.Connection) => Promise<void>): Promise<void> {
+export async function inStore<T>(
+  mayfly: CrashInstallation,
+  act: (store: mongoose.Connection) => Promise<T>,
+): Promise<T> {
   const store = await mongoose.createConnection(mayfly.storeUri, { serverSelectionTimeoutMS: 10_000 }).asPromise();
   try {
-    await act(store);
+    return await act(store);
   } finally {
     await store.close();
   }

@@ -2,10 +2,10 @@
  * `npm run crash-matrix`: every saga, interrupted at every point by the death of every process.
  *
  *     npm run crash-matrix -- [--host simulated|libvirt] [--cells N] [--minutes N] [--lanes N] [--seed TEXT]
- *                             [--cell saga/point/victim] [--only TEXT] [--results FILE] [--resume] [--write]
+ *                             [--cell saga/point/victim] [--only TEXT]… [--results FILE] [--resume] [--write]
  *
  * `--cells`: so many, drawn by the seed. `--minutes`: no cell is begun when so many are over. `--only`: those whose name has
- * this text. `--results`: where each result is appended, `@default` below the system's folder for temporary files; with
+ * this text, or one of several. `--results`: where each result is appended, `@default` below the system's folder for temporary files; with
  * `--resume` what is in it is not tried again. `--write`: writes docs/crash-matrix.md. `--list` names the cells.
  *
  * Ends with 1 when a cell is red, with 130 after Ctrl-C; both say what was run, and how to have a red cell again.
@@ -21,6 +21,7 @@ import { parseArgs } from 'node:util';
 import { ansibleArchive, repository } from '../../worker/config/artifacts.mjs';
 import { cellsOn, type HostKind, nameOf } from './cells.ts';
 import { exitWith } from './exit-with.ts';
+import { sumOf } from './functions/ledger.ts';
 import { removeAbandoned } from './in-place.ts';
 import { runCells } from './lanes.ts';
 import { ProgressLine } from './progress-line.ts';
@@ -39,7 +40,7 @@ function readOptions() {
       lanes: { type: 'string', default: '2' },
       seed: { type: 'string', default: randomBytes(4).toString('hex') },
       cell: { type: 'string' },
-      only: { type: 'string' },
+      only: { type: 'string', multiple: true, default: [''] },
       results: { type: 'string' },
       resume: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
@@ -79,7 +80,7 @@ async function main(): Promise<number> {
   const all = cellsOn(kind).filter(({ saga }) => saga !== 'write a playbook' || isMade);
   if (!isMade) say('playbooks are left out: they need Ansible (npm run setup -- --only ansible)');
   const wanted = all.filter((cell) =>
-    options.cell ? nameOf(cell) === options.cell : nameOf(cell).includes(options.only ?? ''),
+    options.cell ? nameOf(cell) === options.cell : options.only.some((text) => nameOf(cell).includes(text)),
   );
   if (wanted.length === 0) throw new Error('no cell has that name: --list names them');
   if (options.list) {
@@ -130,6 +131,8 @@ async function main(): Promise<number> {
   say(
     `${green} green, ${red.length} red, ${results.length - green - red.length} without a victim; ${wanted.length - results.length} not tried`,
   );
+  const accounts = results.flatMap(({ account }) => account ?? []);
+  if (accounts.length > 0) say(`functions: ${JSON.stringify(sumOf(accounts))}`);
   for (const { cell, seed: its } of red)
     say(`again: npm run crash-matrix -- --host ${kind} --seed ${its} --cell '${cell}'`);
   if (options.write) {

@@ -4,6 +4,7 @@ import { MayflyApiError } from '../../client/http/api-error.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { SimulatedSources } from '../../host/simulated/source/running-source.ts';
 import { ask, NOT_YET, type Outcome, PATIENCE_MS } from './asking.ts';
+import { Ledger } from './functions/ledger.ts';
 import { insisting } from './insisting.ts';
 import type { CrashInstallation } from './installation.ts';
 
@@ -16,6 +17,9 @@ export interface Act {
 
 /** An installation, and what sagas are tried with on it. */
 export class Stage {
+  /** What is told of functions there. */
+  readonly ledger = new Ledger();
+
   /** What sandboxes are made of: a source, or, where booting takes long, a snapshot with memory. */
   constructor(
     readonly mayfly: CrashInstallation,

@@ -17,6 +17,9 @@ const run = promisify(execFile);
 /** Room for a dozen trees, and quick to fill. */
 export const SMALL_DISK = 'size=384m,mode=711';
 
+/** Who hears of webhooks is of this process. */
+const HEARS_WEBHOOKS = { MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
+
 /** An installation that runs, and what looks at it. */
 export interface Standing {
   stage: Stage;
@@ -34,7 +37,7 @@ export async function standUp(root: string, kind: HostKind, disk: string | null)
   await mkdir(hostDir, { recursive: true, mode: 0o711 });
   const isMounted = kind === 'simulated' && disk !== null;
   if (isMounted) await run('mount', ['-t', 'tmpfs', '-o', disk, 'tmpfs', hostDir]);
-  const mayfly = new CrashInstallation({ root, hostKind: kind });
+  const mayfly = new CrashInstallation({ root, hostKind: kind, env: HEARS_WEBHOOKS });
   const stop = async () => {
     await mayfly.stop();
     await endMachines(hostDir, kind);

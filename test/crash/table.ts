@@ -1,6 +1,7 @@
 import { cpus, release, totalmem } from 'node:os';
 import type { CellResult } from './cell-run.ts';
 import { type Cell, type HostKind, nameOf } from './cells.ts';
+import { sumOf } from './functions/ledger.ts';
 import { FAULTS, VICTIMS } from './victims.ts';
 
 /** A result, and of which commit. */
@@ -28,6 +29,7 @@ to its end, the user was told so, and host, store and Temporal agreed, before an
 * **points**: before a step; in the middle of it, where a simulated host has one; after its effect and before Temporal knows; the same of each step of an undo. They are the list in \`test/support/saga-points.ts\`.
 * **victims**: host worker, control worker, API, Temporal, store, libvirtd, the sandbox's machine, all of them at once.
 * **other faults**, once a step: nobody reaches Temporal or the store (\`partition\`), the worker stands still beyond its heartbeat, so that its attempt is delivered twice (\`frozen\`), the same request twice (\`twice\`), a full disk (\`disk-full\`).
+* **account** of functions: each process that is started prints a random nonce. Accepted ids are runs, started attempts have one nonce each (one that ended as \`unknown\` may not have been heard), ended runs have their proof.
 * **census**: \`test/crash/census/\`, read from /proc, the file system, the sockets and libvirt's own tools. It shares no code with destroy.
 * **not here**: hibernate and wake on simulated hosts, which have neither; captures of running sources, and forgetting a host, on real VMs.
 
@@ -79,11 +81,21 @@ function partOf({ kind, all, results, lanes }: Tried): string {
     `|---|${victims.map(() => '---').join('|')}|`,
     ...rows,
     '',
+    ...accountOf(results),
     red.length === 0 ? 'No cell is red.' : 'Red:',
     ...(red.length === 0
       ? []
       : ['', ...red.map(({ cell, seed, why }) => `* \`${cell}\`, seed ${seed}: ${firstLineOf(why)}`)]),
   ].join('\n');
+}
+
+/** What became of events of functions, over all cells that were tried. */
+function accountOf(results: readonly CellResult[]): string[] {
+  const accounts = results.flatMap(({ account }) => account ?? []);
+  if (accounts.length === 0) return [];
+  const { accepted, runs, startedAttempts, nonces, unheard, ended, proofs } = sumOf(accounts);
+  const attempts = `${startedAttempts} started attempts, ${nonces} nonces${unheard > 0 ? `, ${unheard} that nobody heard` : ''}`;
+  return [`Functions: ${accepted} accepted, ${runs} runs; ${attempts}; ${ended} ended, ${proofs} proofs.`, ''];
 }
 
 function counted(cells: readonly Cell[], results: ReadonlyMap<string, CellResult>): string {

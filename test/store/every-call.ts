@@ -502,6 +502,7 @@ export function callsOf(store: Store): Calls {
     },
     runMembers: {
       ask: () => runMembers.ask({ runId: runId(1), tries: 1 }, null, 'sbx-1'),
+      sandboxes: () => runMembers.sandboxes(at),
       settle: () => runMembers.settle({ runId: runId(1), tries: 1 }, 'sbx-1', []),
     },
     runs: {
@@ -549,6 +550,7 @@ export function callsOf(store: Store): Calls {
       failed: () => runQueue.failed(runId(1)),
       count: () => runQueue.count(aFunction, 5),
       waiting: () => runQueue.waiting('default'),
+      countOfKey: () => runQueue.countOfKey({ project: 'default', name: 'fn' }, '"k"', 10),
     },
     waitingRuns: {
       record: () => waitingRuns.record(runId(1), noWaiting, at),
@@ -580,6 +582,7 @@ export function callsOf(store: Store): Calls {
       create: () => bulks.create(bulkRecord(1)),
       get: () => bulks.get(bulkRecord(1).id),
       open: () => bulks.open(),
+      begin: () => bulks.begin(bulkRecord(1).id, { pages: 0, runs: [runId(1)], next: null }),
       advance: () =>
         bulks.advance(
           bulkRecord(1),
@@ -597,7 +600,9 @@ export function callsOf(store: Store): Calls {
       list: () => waitpoints.list(waitpoint.runId),
       asked: () => waitpoints.asked(waitpoint.id, at),
       addToken: () => waitpoints.addToken(waitpoint.id, 'a'.repeat(64), null),
-      complete: () => waitpoints.complete(waitpoint.id, '1', at),
+      complete: () => waitpoints.complete(waitpoint.id, '1', at, 1),
+      unaudited: () => waitpoints.unaudited(10),
+      audited: () => waitpoints.audited(waitpoint.id),
       expire: () => waitpoints.expire(waitpoint.id),
       removeOf: () => waitpoints.removeOf(waitpoint.runId),
     },

@@ -1,8 +1,18 @@
 import type { ControlActivities } from '../../activities/control.ts';
+import type { AttemptActivities } from '../../activities/function/attempt.ts';
+import type { BulkActivities } from '../../activities/function/bulk.ts';
+import type { createDiffActivities } from '../../activities/function/diff.ts';
+import type { DispatchActivities } from '../../activities/function/dispatch.ts';
+import type { createKeepActivities } from '../../activities/function/keep.ts';
+import type { ScheduledActivities } from '../../activities/function/scheduled.ts';
 import type { HostActivities } from '../../activities/host.ts';
 import type { CreateActivities } from '../../activities/sandbox/create.ts';
+import type { SetupActivities } from '../../activities/setup/setup.ts';
+import type { SetupEndActivities } from '../../activities/setup/setup-end.ts';
+import type { createWaitpointActivities } from '../../activities/waitpoint/waits.ts';
+import type { DeliveryActivities } from '../../activities/webhook/deliver.ts';
 
-type Control = keyof ControlActivities;
+type Control = keyof ControlActivities | keyof DeliveryActivities;
 type Host = Exclude<keyof HostActivities, keyof CreateActivities>;
 export type Step = Control | Host;
 
@@ -13,7 +23,7 @@ export interface SagaPoints {
   /** The control worker's, in no order: the store and the user CA. */
   control: readonly Control[];
   /** What takes back, after the fault that makes it necessary. `only`: where else than before and after. */
-  undos: readonly { fault: string; steps: readonly Host[]; only?: 'after' }[];
+  undos: readonly { fault: string; steps: readonly Step[]; only?: 'after' }[];
 }
 
 const REMOVALS = [
@@ -45,18 +55,60 @@ export const SAGA_POINTS = {
     undos: [],
   },
   'run a function': {
-    steps: ['placeRunFiles', 'runCommand', 'collectRun', 'removeWorkspace'],
+    steps: ['reserve', 'bootDomain', 'verifySsh', 'placeRunFiles', 'runCommand', 'collectRun', 'removeWorkspace'],
     control: [
       'admitRuns',
       'beginAttempt',
       'attemptSandbox',
+      'attemptHost',
       'beginRunCommand',
       'commandEnd',
       'endAttempt',
       'leaveAttempt',
     ],
+    undos: [
+      {
+        fault: 'placeRunFiles.after=error(program_not_found)',
+        steps: [...REMOVALS, 'lookAgain', 'endAttempt', 'leaveAttempt'],
+      },
+    ],
+  },
+  'cancel a run': { steps: ['cancelCommand', 'collectRun'], control: ['commandEnd', 'endAttempt'], undos: [] },
+  'cancel a start': { steps: ['releaseReservation', 'lookAgain'], control: ['endAttempt', 'leaveAttempt'], undos: [] },
+  'retry a run': { steps: ['removeDomain'], control: ['endAttempt', 'leaveAttempt'], undos: [] },
+  'keep what failed': {
+    steps: ['saveSnapshot', 'verifySnapshot', 'diffRun', 'removeSnapshot'],
+    control: ['diffPlace', 'takeDiffSide', 'isDiffDue', 'settleDiff', 'keepAttempt', 'settleKept'],
+    undos: [{ fault: 'diffRun.after=error', steps: ['settleDiff', 'removeSnapshot'] }],
+  },
+  'wait at a waitpoint': { steps: ['followWaitpoints'], control: ['recordWaits'], undos: [] },
+  'set a function up': {
+    steps: ['placeSetupFiles', 'runCommand', 'saveSnapshot', 'removeWorkspace'],
+    control: [
+      'lookAtSetup',
+      'beginSetupTry',
+      'setupSandbox',
+      'setupHost',
+      'beginSetupScript',
+      'setupScriptFailure',
+      'takeSetupSnapshot',
+      'setupReady',
+    ],
+    undos: [
+      {
+        fault: 'takeSetupSnapshot.after=error(program_not_found)',
+        steps: ['removeDomain', 'lookAgain', 'removeSetupSnapshots', 'setupFailed'],
+      },
+    ],
+  },
+  'take a setup back': {
+    steps: ['removeSnapshot'],
+    control: ['lookAtSetup', 'endSetupSandbox', 'removeSetupSnapshots', 'forgetSetup'],
     undos: [],
   },
+  'run by a schedule': { steps: [], control: ['acceptScheduled', 'followScheduled'], undos: [] },
+  'deliver a webhook': { steps: [], control: ['attemptDelivery', 'endAttempt', 'leaveAttempt'], undos: [] },
+  'redrive in bulk': { steps: [], control: ['nextOfBulk', 'actOnBulk', 'recordBulk'], undos: [] },
   claim: { steps: ['greet'], control: ['recordClaim'], undos: [] },
   'claim a shared one': { steps: ['greet'], control: ['admitClaim', 'recordClaim'], undos: [] },
   'fill a pool': { steps: [], control: ['recordPool', 'sightOfPool', 'memberInput'], undos: [] },
@@ -145,7 +197,7 @@ export const SAGA_POINTS = {
 export type SagaName = keyof typeof SAGA_POINTS;
 
 type Listed = {
-  [S in SagaName]: (typeof SAGA_POINTS)[S]['steps' | 'undos'][number] extends infer Each
+  [S in SagaName]: (typeof SAGA_POINTS)[S]['steps' | 'control' | 'undos'][number] extends infer Each
     ? Each extends { steps: readonly (infer Step)[] }
       ? Step
       : Each
@@ -154,7 +206,6 @@ type Listed = {
 
 /** Activities of a host that are no steps of a saga above, and which tests interrupt them. */
 export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
-  followWaitpoints: 'workflows/waitpoints.integration',
   startSource: 'workflows/source-power.integration',
   stopSource: 'workflows/source-power.integration',
   sendImageFiles: 'workflows/image-context.integration',
@@ -166,12 +217,28 @@ export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   lookAtTemplate: 'only looks',
   pushTrust: 'worker/ca.integration',
   lookAtMachine: 'only looks',
-  diffRun: 'workflows/run-diff.integration',
   ownPublicKey: 'only looks',
   storeOwnCertificate: 'only writes what a host may lose',
   silentAmong: 'only looks',
   explainPlaybook: 'workflows/playbook.integration',
-  placeSetupFiles: 'workflows/setup-deaths.integration',
+};
+
+type OfFunctions =
+  | keyof DispatchActivities
+  | keyof AttemptActivities
+  | keyof ReturnType<typeof createKeepActivities>
+  | keyof ReturnType<typeof createDiffActivities>
+  | keyof ScheduledActivities
+  | keyof BulkActivities
+  | keyof ReturnType<typeof createWaitpointActivities>
+  | keyof SetupActivities
+  | keyof SetupEndActivities
+  | keyof DeliveryActivities;
+
+/** Activities of functions in the store that no saga above comes to by itself. */
+export const STORE_ELSEWHERE: Record<Exclude<OfFunctions, Listed>, string> = {
+  showRun: 'workflows/run-host.integration',
+  showSetup: 'workflows/setup-deaths.integration',
 };
 
 /** Steps of a simulated host that have a point between two of their effects. */

@@ -15,7 +15,7 @@ import { payloadKeyIn } from '../support/payload-key.ts';
 import { startStoreServer } from '../support/store-server.ts';
 
 const closers = new Closers();
-const listening = z.object({ url: z.string() });
+const listening = z.object({ url: z.string(), hooksUrl: z.string() });
 let state: StateDir;
 let collector: Collector;
 let env: NodeJS.ProcessEnv;
@@ -58,7 +58,7 @@ it('three processes make a sandbox, prove its end, and stop when asked to', { ti
   const { secret } = JSON.parse(await key.line('"secret"')) as { secret: string };
   expect(await key.end()).toBe(0);
 
-  const api = serve('api', { MAYFLY_STATE_DIR: join(state.root, 'c') });
+  const api = serve('api', { MAYFLY_STATE_DIR: join(state.root, 'c'), MAYFLY_HOOKS_PORT: '0' });
   const control = serve('control', { MAYFLY_STATE_DIR: join(state.root, 'a') });
   const hostState = join(state.root, 'b');
   const host = serve('host', {
@@ -67,8 +67,11 @@ it('three processes make a sandbox, prove its end, and stop when asked to', { ti
     MAYFLY_HOST_ID: 'served',
     MAYFLY_LOG_LEVEL: 'debug',
   });
-  const { url } = listening.parse(JSON.parse(await api.line('the API listens')));
+  const { url, hooksUrl } = listening.parse(JSON.parse(await api.line('the API listens')));
   await ready(url);
+  const hook = (base: string) => fetch(`${base}/h/hok-0123456789abcdef`, { method: 'OPTIONS' });
+  expect([(await hook(hooksUrl)).status, (await hook(url)).status]).toEqual([200, 404]);
+  expect((await fetch(`${hooksUrl}/healthz`)).status).toBe(404);
 
   // Each request says which it is, and whatever is done for it says so too.
   let requestId = 'the-create';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { BulkAction } from '../../client/functions.ts';
-import { bulkWorkflowIdOf } from '../../model/functions/bulk.ts';
+import { type BulkRecord, bulkWorkflowIdOf } from '../../model/functions/bulk.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
@@ -77,6 +77,38 @@ test('dead letters are redriven once each, though the workflow is lost in the mi
   expect(redrives).toHaveLength(ids.length);
   expect(new Set(redrives.map(({ redriveOf }) => redriveOf))).toEqual(new Set(ids));
   for (const id of ids) expect((await functions.get(id)).redrivenAs).not.toBeNull();
+});
+
+test('whoever acted on a page and died before that was written down is gone on with, and what it did is counted', async ({
+  mayfly,
+}) => {
+  const { name: other } = await dead(0);
+  const record = await all().store.bulks.get((await start(other, { action: 'redrive' })).id);
+  const { name, ids } = await dead(3);
+  const redrive = {
+    ...record,
+    id: 'blk-0123456789abcdef',
+    function: name,
+    state: 'running',
+    endedAt: null,
+  } as BulkRecord;
+  await all().store.bulks.create({ ...redrive, createdAt: new Date().toISOString() });
+  mayfly.arm('actOnBulk.after=error(store_unavailable)', redrive.id);
+  const reconciliation = new Reconciliation(all().client);
+  const input = { bulkId: redrive.id, project: 'default', function: name };
+  await reconciliation.startBulk(input);
+  await eventually(
+    () => functions.get(ids[0] ?? ''),
+    ({ redrivenAs }) => redrivenAs !== null,
+  );
+  await reconciliation.terminate(bulkWorkflowIdOf(redrive.id), 'lost');
+  mayfly.disarm();
+  await reconciliation.startBulk(input);
+  expect(await over(name, { id: redrive.id } as BulkAction)).toMatchObject({
+    state: 'succeeded',
+    counts: { done: 3, unchanged: 0, refused: 0 },
+  });
+  expect(await runsOf(name)).toHaveLength(6);
 });
 
 test('a replay meets none of its own runs; a cancel ends those that wait; what is over stays as it is', async () => {

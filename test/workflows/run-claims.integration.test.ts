@@ -1,3 +1,5 @@
+// @module-tag full
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { createAttemptActivities } from '../../activities/function/attempt.ts';
 import { Announcer } from '../../activities/webhook/announcer.ts';
@@ -5,6 +7,7 @@ import { attemptIds, lastAttempt } from '../../model/functions/run.ts';
 import { runInputOf } from '../../model/functions/run-saga.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
+import { LeftSandboxes } from '../../worker/upkeep/functions/left-sandboxes.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Run, TestFunctions } from '../support/functions.ts';
@@ -26,14 +29,14 @@ let sizes = 300;
 /** Looks again when it is set, and else not while a test lasts. */
 const ONCE = { lookMs: 600_000, quietMs: 600_000, patienceMs: 0 };
 
-async function pooled(mayfly: MayflyCase, { members: count = 1, isShared = false } = {}) {
+async function pooled(mayfly: MayflyCase, { members: count = 1, isShared = false, times = {} as object } = {}) {
   const memoryMib = sizes++;
   const pool = isShared ? await TestPool.shared(mayfly) : await TestPool.in(mayfly);
-  await pool.set({ min: count, max: count, memoryMib }, isShared ? {} : ONCE);
+  await pool.set({ min: count, max: count, memoryMib }, times);
   const members = await pool.warm(count);
   const functions = new TestFunctions(callsIn(door, pool, mayfly));
   const deploy = (command: string, more: object = {}) => functions.deploy(command, { memoryMib, ...more });
-  return { pool, ids: members.map(({ id }) => id), functions, deploy };
+  return { pool, ids: members.map(({ id }) => id), functions, deploy, memoryMib };
 }
 
 const sandboxOf = ({ attempts }: Run) => attempts.at(-1)?.sandboxId ?? '';
@@ -57,7 +60,7 @@ describe.concurrent('a run', () => {
         proof: expect.not.objectContaining({ unproved: expect.anything() }),
       });
       expect(await mayfly.store.sandboxes.get(attemptIds(run.id, 1).sandboxId)).toBeNull();
-      if (isShared) await pool.until(({ claims }) => claims.hits === 1);
+      await pool.until(({ claims }) => claims.hits === 1);
       await pool.end();
     });
   }
@@ -65,7 +68,7 @@ describe.concurrent('a run', () => {
   test('makes its own where another has the member, where it does not answer, and where it is not what is wanted', async ({
     mayfly,
   }) => {
-    const { pool, ids, functions, deploy } = await pooled(mayfly);
+    const { pool, ids, functions, deploy } = await pooled(mayfly, { times: ONCE });
     const [id = ''] = ids;
     mayfly.arm('greet.before=1*error', id);
     const refused = await functions.run(await deploy('true'));
@@ -118,6 +121,31 @@ describe.concurrent('whoever goes on with a run that was admitted', () => {
     await expect(activitiesOf(dying).attemptSandbox({ runId })).rejects.toThrow('died');
     return { pool, ids, runId, run, attempt, functions, reconciliation, activities: activitiesOf(reconciliation) };
   }
+
+  test('has a member end that is granted when the run is over', async ({ mayfly }) => {
+    const { store, client } = all();
+    const { pool, ids, functions, deploy, memoryMib } = await pooled(mayfly, { members: 2 });
+    const run = await functions.run(await deploy('true'));
+    const [late = ''] = ids.filter((id) => id !== sandboxOf(run));
+    const { spec } = await mayfly.record(sandboxOf(run));
+    const { cpus = 1 } = (await mayfly.record(late)).size ?? {};
+    const asked = {
+      spec,
+      size: { cpus, memoryMib },
+      actor: pool.actor,
+      requestedAt: run.acceptedAt,
+    };
+    const reconciliation = new Reconciliation(client);
+    const look = new LeftSandboxes(store, reconciliation, pino({ enabled: false }));
+    await look.look(Date.now() + 3_600_000);
+    await reconciliation.claim(late, { ...asked, requestId: attemptIds(run.id, 1).sandboxId, builds: 'run' });
+    await look.look(Date.now() + 3_600_000);
+    await eventually(
+      () => mayfly.record(late),
+      ({ state }) => state === 'destroyed',
+    );
+    await pool.end();
+  });
 
   for (const when of ['before', 'after'] as const) {
     test(`when its worker died ${when} it had a member has that one`, async ({ mayfly }) => {

@@ -60,13 +60,17 @@ function until(key: string, wish: (record: SetupRecord) => boolean): Promise<Set
 }
 
 const upkeep = () => new Setups(all().store, new Reconciliation(all().client), pino({ level: 'silent' }));
+async function lookAtSetups(): Promise<void> {
+  await upkeep().release();
+  await upkeep().look();
+}
 
 /** When nothing of it is left: no record, no sandbox, nothing saved. */
 async function gone(name: string, key: string): Promise<void> {
   expect(await functions.delete(name)).toBe(204);
   await eventually(
     async () => {
-      await upkeep().look();
+      await lookAtSetups();
       return { setup: await recordOf(key), saved: await all().onHost(), left: await all().residue() };
     },
     ({ setup, saved, left }) => setup === null && saved.length === 0 && left.length === 0,
@@ -146,7 +150,7 @@ test('a workflow that is lost is begun again: its sandbox ends, and the script i
   await prints(first);
   const workflow = all().client.workflow.getHandle(setupWorkflowIdOf({ project, setupKey: key }));
   await workflow.terminate('the test loses it');
-  await upkeep().look();
+  await lookAtSetups();
   await isSavedOnce(name, key, 2);
   expect(await all().store.sandboxes.get(first.sandboxId)).toMatchObject({
     state: 'destroyed',
@@ -212,13 +216,13 @@ test('another script is another setup; the same of another function is the same;
   expect(third.key).toBe(one.key);
   expect(await all().onHost()).toHaveLength(2);
   expect(await functions.delete(one.name)).toBe(204);
-  await upkeep().look();
+  await lookAtSetups();
   expect(await recordOf(one.key)).toMatchObject({ state: 'ready', tries: 1 });
   expect(await functions.delete(other.name)).toBe(204);
   await gone(third.name, third.key);
   await eventually(
     async () => {
-      await upkeep().look();
+      await lookAtSetups();
       return recordOf(other.key);
     },
     (found) => found === null,

@@ -33,13 +33,17 @@ async function deployed(name: string, script: string, more: object = {}) {
 }
 
 const upkeep = () => new Setups(all().store, new Reconciliation(all().client), pino({ level: 'silent' }));
+async function lookAtSetups(): Promise<void> {
+  await upkeep().release();
+  await upkeep().look();
+}
 
 /** The function goes, and with it what was saved for it. */
 async function gone(name: string): Promise<void> {
   expect(await functions.delete(name)).toBe(204);
   await eventually(
     async () => {
-      await upkeep().look();
+      await lookAtSetups();
       return { setups: await all().store.functionSetups.all(), saved: await all().onHost() };
     },
     ({ setups, saved }) => setups.length === 0 && saved.length === 0,

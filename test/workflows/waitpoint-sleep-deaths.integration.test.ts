@@ -62,7 +62,7 @@ test('the control worker is dead while it is completed: it is woken when that is
 test('nobody is told of what came: who sends it once more has it told', async () => {
   const run = await asleep();
   const waitpoint = await waitpoints.token(run.id, { name: 'it' });
-  await all().store.waitpoints.complete(waitpoint.id, '7', new Date().toISOString()); // as an API does that dies then
+  await all().store.waitpoints.complete(waitpoint.id, '7', new Date().toISOString(), 0); // as an API does that dies then
   await look();
   expect(await functions.get(run.id)).toMatchObject({ waiting: { hibernatedAt: expect.any(String) } });
   expect(await waitpoints.complete(waitpoint, 7)).toEqual({ status: 200 });

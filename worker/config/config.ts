@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { isHostId } from '../../model/ids.ts';
 import { cidrProblem } from '../../webhooks/sending/address-policy.ts';
+import { problemOfHooks } from './hooks-url.ts';
 import { problemOfIngress } from './ingress-site.ts';
 
 const optional = z
@@ -42,6 +43,14 @@ const environment = z.object({
   MAYFLY_API_ADDRESS: z.string().default('127.0.0.1'),
   MAYFLY_API_PORT: port(7999),
   MAYFLY_API_NAMES: listed,
+  MAYFLY_HOOKS_ADDRESS: z.string().default('127.0.0.1'),
+  MAYFLY_HOOKS_PORT: optional
+    .transform((text) => (text === undefined ? undefined : Number(text)))
+    .pipe(z.number().int().min(0).max(65_535).optional()),
+  MAYFLY_HOOKS_URL: optional.superRefine((url, context) => {
+    const problem = url === undefined ? null : problemOfHooks(url);
+    if (problem !== null) context.addIssue({ code: 'custom', message: problem });
+  }),
   MAYFLY_INGRESS_ADDRESS: z.string().default('127.0.0.1'),
   MAYFLY_INGRESS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
   MAYFLY_INGRESS_URL: optional,
@@ -117,6 +126,11 @@ export interface Config {
   stateDir: string;
   /** `names`: under which clients of MCP reach it, beside those of loopback. */
   api: { address: string; port: number; names: string[] };
+  /**
+   * Where events come in to hooks. `port`: of their own, and nothing else is there; undefined: that of the API. `url`: as
+   * senders call it; undefined: the address and the port.
+   */
+  hooks: { address: string; port: number | undefined; url: string | undefined };
   /** Where callers of open ports of sandboxes come in. `url`: as they call it; undefined: `http://localhost` and the port. */
   ingress: { address: string; port: number; url: string | undefined };
   /** Where the API reaches this host's guests. Port 0: any free one; the store tells the API which. */
@@ -164,6 +178,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     hostId: values.MAYFLY_HOST_ID ?? hostIdOfMachine(),
     stateDir: values.MAYFLY_STATE_DIR,
     api: { address: values.MAYFLY_API_ADDRESS, port: values.MAYFLY_API_PORT, names: values.MAYFLY_API_NAMES },
+    hooks: {
+      address: values.MAYFLY_HOOKS_ADDRESS,
+      port: values.MAYFLY_HOOKS_PORT,
+      url: values.MAYFLY_HOOKS_URL,
+    },
     ingress: ingressOf(values),
     relay: { address: values.MAYFLY_RELAY_ADDRESS, port: values.MAYFLY_RELAY_PORT },
     libvirtUri: values.MAYFLY_LIBVIRT_URI,

@@ -6,6 +6,9 @@ import { releaseSetup } from '../../store/functions/setup/ensured-setup.ts';
 /** How soon a setup is gone on with of which nobody was told, or whose workflow was lost. Milliseconds. */
 export const LOOK_AT_SETUPS_EVERY_MS = 3_000;
 
+/** How soon one goes that no version needs any more, where who took the last away died before he said so. Milliseconds. */
+export const RELEASE_SETUPS_EVERY_MS = 60_000;
+
 /** So long what prepares it is told that nobody needs it any more; then it learns that at its end. Milliseconds. */
 const TOLD_FOR_MS = 60_000;
 
@@ -20,7 +23,6 @@ export class Setups {
   async look(): Promise<void> {
     const { functionSetups } = this.store;
     try {
-      for (const setup of await functionSetups.all()) await releaseSetup(this.store, setup);
       const lately = new Date(Date.now() - TOLD_FOR_MS).toISOString();
       for (const { project, key: setupKey, state, updatedAt } of await functionSetups.open()) {
         if (state === 'removing' && updatedAt > lately) await this.reconciliation.removeSetup({ project, setupKey });
@@ -28,6 +30,15 @@ export class Setups {
       }
     } catch (error) {
       this.logger.warn({ err: error }, 'setups of functions are looked at again in three seconds');
+    }
+  }
+
+  /** Looks through all of them, with the versions of each. */
+  async release(): Promise<void> {
+    try {
+      for (const setup of await this.store.functionSetups.all()) await releaseSetup(this.store, setup);
+    } catch (error) {
+      this.logger.warn({ err: error }, 'setups that nobody needs are looked for again in a minute');
     }
   }
 }

@@ -20,7 +20,7 @@ const RETRY_AFTER_SECONDS = 1;
 /**
  * JSON Schemas (draft 2020-12) of the input of functions: checked at deploy, applied to the data of each event. One for
  * each API process. They are compiled and run in one process beside it, one at a time, which starts at the first
- * question and is replaced when a question takes more time or memory than it may.
+ * question, or before it by `warm`, and is replaced when a question takes more time or memory than it may.
  */
 export class InputSchemas {
   readonly #limits: SchemaLimits;
@@ -49,6 +49,14 @@ export class InputSchemas {
     const text = dataText(data);
     if (text === null) return [{ field: '', problem: 'is nested too deeply' }];
     return await this.#ask({ schema: schemaText(schema), digest, data: text });
+  }
+
+  /** Has the process started by now: the first event waits for none then. Where it does not start, a question says so. */
+  async warm(): Promise<void> {
+    await this.#turn.runExclusive(async () => {
+      if (this.#process?.isOver !== false && !this.#isClosed)
+        this.#process = await ValidatorProcess.start(this.#limits);
+    });
   }
 
   /** Ends the process, and what waits. */

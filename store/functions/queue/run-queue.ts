@@ -8,7 +8,7 @@ import type { SealedFields } from '../../sealed/sealed-fields.ts';
 import type { Sealing } from '../../sealed/sealing.ts';
 import type { FunctionRef } from '../functions.ts';
 import { type QueueFields, type RunDocument, recordOf } from '../run-document.ts';
-import { NO_KEY, placeOf, prefixOf } from '../run-place.ts';
+import { hashOf, NO_KEY, placeOf, prefixOf } from '../run-place.ts';
 import { type Full, RunSlots } from './run-slots.ts';
 import { RunTickets, type TooSoon } from './run-tickets.ts';
 
@@ -169,5 +169,11 @@ export class RunQueue {
   async count(ref: FunctionRef, upTo: number): Promise<number> {
     const range = { queued: rangeBelow(prefixOf(ref)) };
     return reaching('count a queue', () => this.#model.countDocuments(range, { limit: upTo }));
+  }
+
+  /** How many of one key of a function are queued, up to so many. */
+  async countOfKey(ref: FunctionRef, lane: string, upTo: number): Promise<number> {
+    const range = { queued: rangeBelow(`${prefixOf(ref)}/${hashOf(lane)}`) };
+    return reaching('count the queue of a key', () => this.#model.countDocuments(range, { limit: upTo }));
   }
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { requestId } from 'hono/request-id';
 import { pino } from 'pino';
@@ -31,12 +32,12 @@ let whole: Server;
 let small: Server;
 
 /** The door alone, as another app has it. */
-function alone(store = door().store, limits = SMALL): OpenAPIHono<Env> {
+function alone(store = door().store, limits = SMALL, schemas = new InputSchemas()): OpenAPIHono<Env> {
   const app = new OpenAPIHono<Env>();
   const { sagas } = door();
   app.use(requestId());
   app.onError(errorHandler({ logger }));
-  hookDoorRoutes(app, { store, logger }, new Acceptance({ sagas, logger }, new InputSchemas()), limits);
+  hookDoorRoutes(app, { store, logger }, new Acceptance({ sagas, logger }, schemas), limits);
   return app;
 }
 
@@ -241,6 +242,15 @@ describe('a store that takes its time is not waited for', () => {
     const hooks = Object.assign(Object.create(door().store.hooks) as Hooks, { get: () => never });
     const answer = await post(alone({ ...door().store, hooks }, limits), '/h/hok-0123456789abcdef', []);
     expect(answer).toMatchObject({ status: 503, code: 'store_unavailable' });
+  });
+
+  test('but a check by a schema that takes its time is, since the store takes the event', async () => {
+    const hook = await make({ function: await deploy({ input: { schema: { type: 'object' } } }) });
+    const late = Object.assign(Object.create(new InputSchemas()) as InputSchemas, {
+      problemsOf: () => sleep(1_000, []),
+    });
+    const app = alone(door().store, { ...limits, answerMs: 400 }, late);
+    expect(await post(app, hook.path, githubHeaders(BODY))).toMatchObject({ status: 202 });
   });
 
   test('when an event is stored; what was begun goes on, and the same again is told of it', async () => {

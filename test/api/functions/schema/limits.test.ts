@@ -139,3 +139,17 @@ test('a process that has asked ends by itself, and what it has asked with it', a
     (isThere) => !isThere,
   );
 });
+
+/** Promise: the process is there before the first question, which waits for none; warming again changes nothing. */
+test('what is warm answers the first question by the process that is there', async () => {
+  const schemas = opened();
+  const before = validatorPids();
+  await Promise.all([schemas.warm(), schemas.warm()]);
+  const started = validatorPids().filter((pid) => !before.includes(pid));
+  expect(started).toHaveLength(1);
+  expect(await schemas.problemsOf('good', GOOD, { n: 1 })).toEqual([]);
+  expect(validatorPids().filter((pid) => !before.includes(pid))).toEqual(started);
+  await schemas.close();
+  await schemas.warm();
+  expect(validatorPids().filter((pid) => !before.includes(pid))).toEqual([]);
+});

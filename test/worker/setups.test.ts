@@ -1,0 +1,24 @@
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import type { SetupRecord } from '../../model/functions/setup/setup.ts';
+import { Setups } from '../../worker/setups/setups.ts';
+import { setupRecord } from '../store/run-records.ts';
+
+// Promise: what goes on is looked at each three seconds; all setups, with their versions, are read once a minute. Milliseconds.
+test('a look at what goes on reads nothing of the setups that are ready', async () => {
+  const read: string[] = [];
+  const ready = setupRecord({ state: 'ready' });
+  const reading = (what: string, found: SetupRecord[]) => async () => {
+    read.push(what);
+    return found;
+  };
+  const functionSetups = { all: reading('all', [ready]), open: reading('open', []), get: async () => ready };
+  const functionVersions = { withSetup: reading('versions', [ready]) };
+  const asked = { startSetup: async () => {}, removeSetup: async () => {} };
+  const store = { functionSetups, functionVersions } as unknown as ConstructorParameters<typeof Setups>[0];
+  const setups = new Setups(store, asked as ConstructorParameters<typeof Setups>[1], pino({ level: 'silent' }));
+  await setups.look();
+  expect(read).toEqual(['open']);
+  await setups.release();
+  expect(read).toEqual(['open', 'all', 'versions']);
+});

@@ -1,0 +1,46 @@
+import type { Logger } from 'pino';
+import { isRunId } from '../../../model/ids.ts';
+import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import type { Reconciliation } from '../../../sagas/reconciliation.ts';
+import type { Store } from '../../../store/connect.ts';
+
+/** It finds nothing, unless somebody who had been given up went on. Milliseconds. */
+export const LOOK_FOR_LEFT_EVERY_MS = 60_000;
+/** What is younger may be written down yet. Milliseconds. */
+const YOUNG_MS = 300_000;
+
+/**
+ * Ends the sandboxes of runs that are over. A worker that was taken for dead may be granted a member of a pool when the attempt
+ * for which it asked is over, and nobody else knows of it.
+ */
+export class LeftSandboxes {
+  constructor(
+    private readonly store: Pick<Store, 'runMembers' | 'runs' | 'sandboxes'>,
+    private readonly reconciliation: Pick<Reconciliation, 'end'>,
+    private readonly logger: Logger,
+  ) {}
+
+  /** @param now milliseconds since 1970. `@default` the present time */
+  async look(now = Date.now()): Promise<void> {
+    try {
+      for (const id of await this.store.runMembers.sandboxes(new Date(now - YOUNG_MS).toISOString())) {
+        if (await this.#isLeft(id)) await this.#end(id);
+      }
+    } catch (error) {
+      this.logger.warn({ err: error }, 'sandboxes of runs that are over stay for another minute');
+    }
+  }
+
+  async #isLeft(id: string): Promise<boolean> {
+    const sandbox = await this.store.sandboxes.get(id);
+    const runId = sandbox?.spec.metadata['run'];
+    if (!sandbox || isFinal(sandbox.state) || runId === undefined || !isRunId(runId)) return false;
+    const run = await this.store.runs.get(runId); // a store that was set back knows of an earlier attempt: only the end is certain
+    return run?.state === 'ended' && run.cleanup !== 'pending';
+  }
+
+  async #end(id: string): Promise<void> {
+    this.logger.warn({ sandboxId: id }, 'a sandbox of a run that is over ends');
+    await this.reconciliation.end(id);
+  }
+}
