@@ -2,7 +2,6 @@ import { type HostRecord, isPlaceable, type KnownHost } from '../../model/host.t
 import { isShared, type PoolRecord } from '../../model/pools/pool.ts';
 import type { ClaimRequest } from '../../model/sagas/messages.ts';
 import { sizeOfSource } from '../../model/source-size.ts';
-import type { ProjectStore } from '../project-store.ts';
 import type { StoredMember } from '../sandboxes/pool-members.ts';
 import { shuffled } from './shuffled.ts';
 
@@ -30,9 +29,18 @@ export function isOf({ source, egress, state }: PoolRecord, { spec }: MemberWish
   return state !== 'deleting' && source === spec.source && egress === spec.network.egress;
 }
 
+/** What a project sees of pools. */
+interface SeenPools {
+  hosts: { list(): Promise<KnownHost[]> };
+  pools: {
+    warm(of: 'own' | 'shared'): Promise<StoredMember[]>;
+    isShareLeft(pool: PoolRecord): Promise<boolean>;
+  };
+}
+
 /** @param pools that {@link isOf} says yes to */
 export async function candidates(
-  store: ProjectStore,
+  store: SeenPools,
   pools: readonly PoolRecord[],
   wanted: MemberWish,
 ): Promise<Candidates> {

@@ -1,6 +1,6 @@
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDispatchActivities } from '../../activities/function/dispatch.ts';
+import { createDispatchActivities } from '../../activities/function/queue/dispatch.ts';
 import type { ConcurrencyRule, FunctionSpec } from '../../model/functions/function.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';

@@ -85,7 +85,10 @@ async function struck({ mayfly, ...rest }: Stage, cell: Cell, seed: string): Pro
   const again: Promise<Outcome>[] = [];
   let hasStruck: boolean;
   try {
-    const over = acting.finally(() => sleep(SEEN_FIRST_MS));
+    const over = acting.then(
+      () => sleep(SEEN_FIRST_MS),
+      () => sleep(SEEN_FIRST_MS),
+    );
     const at = await stoppedOf([mayfly.parts.host, mayfly.parts.control], over);
     if (!at) throw new Error(`${cell.point} was never reached: ${await acting}`);
     await mayfly.arm('');

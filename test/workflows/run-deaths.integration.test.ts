@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import mongoose from 'mongoose';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { createDispatchActivities } from '../../activities/function/dispatch.ts';
+import { createDispatchActivities } from '../../activities/function/queue/dispatch.ts';
 import { attemptIds } from '../../model/functions/run.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
 import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../worker/upkeep/run-queues.ts';

@@ -41,7 +41,7 @@ export async function attemptSandbox(
   { begun: BegunAttempt; machine: TaskSandbox } | { begun: BegunAttempt; machine: null; refusal: RunFailure }
 > {
   try {
-    const { sandboxId = begun.sandboxId, ...made } = await control.attemptSandbox({ runId: begun.runId });
+    const { sandboxId, ...made } = await control.attemptSandbox({ runId: begun.runId });
     const own = { ...begun, sandboxId };
     return { begun: own, machine: sandboxOf(life, own, made) };
   } catch (error) {

@@ -1,7 +1,7 @@
-import type { FunctionRecord } from '../../model/functions/function.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
-import type { Store } from '../../store/connect.ts';
-import type { FunctionRef } from '../../store/functions/functions.ts';
+import type { FunctionRecord } from '../../../model/functions/function.ts';
+import type { Reconciliation } from '../../../sagas/reconciliation.ts';
+import type { Store } from '../../../store/connect.ts';
+import type { FunctionRef } from '../../../store/functions/functions.ts';
 import { Admission } from './admission.ts';
 
 interface Deps {

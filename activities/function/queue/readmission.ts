@@ -1,8 +1,8 @@
-import type { RunRecord } from '../../model/functions/run.ts';
-import { superseding } from '../../model/functions/superseding.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
-import type { Store } from '../../store/connect.ts';
-import { acceptedSpec } from './accepted-version.ts';
+import type { RunRecord } from '../../../model/functions/run.ts';
+import { superseding } from '../../../model/functions/superseding.ts';
+import type { Reconciliation } from '../../../sagas/reconciliation.ts';
+import type { Store } from '../../../store/connect.ts';
+import { acceptedSpec } from '../accepted-version.ts';
 
 interface Deps {
   store: Pick<Store, 'runs' | 'runQueue' | 'waitingRuns' | 'functionVersions'>;
