@@ -1,14 +1,14 @@
-import { MayflyError } from '../../../model/errors.ts';
-import type { RunOutcome, RunRecord, Wait } from '../../../model/functions/run.ts';
-import { superseding } from '../../../model/functions/superseding.ts';
-import { LIMITS } from '../../../model/limits.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
-import type { Store } from '../../../store/connect.ts';
-import type { Held, Next, QueueRules } from '../../../store/functions/queue/run-queue.ts';
-import { acceptedSpec, type Binding, boundVersion, goneVersion } from '../accepted-version.ts';
-import { beginRun } from '../begin-run.ts';
-import { lookAtSetup } from '../prepared/awaited-setup.ts';
-import { readmitted } from './readmission.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { RunOutcome, RunRecord, Wait } from '../../model/functions/run.ts';
+import { superseding } from '../../model/functions/superseding.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import type { Held, Next, QueueRules } from '../../store/functions/queue/run-queue.ts';
+import { acceptedSpec, type Binding, boundVersion, goneVersion } from './accepted-version.ts';
+import { beginRun } from './begin-run.ts';
+import { lookAtSetup } from './prepared/awaited-setup.ts';
+import { readmitted } from './queue/readmission.ts';
 
 interface Deps {
   store: Store;
@@ -33,7 +33,7 @@ export class Admission {
 
   /** The first of a key. @throws MayflyError store_unavailable; all else is counted, and a run of which too much is ends */
   async look({ run, isWhole }: Next, activeVersion: number | null, now: Date): Promise<Looked> {
-    if (run.state !== 'queued') return readmitted(this.deps, run, now);
+    if (run.state !== 'queued') return this.#back(run, now);
     if (Date.parse(run.expiresAt) <= now.getTime()) return this.#end(run, 'expired', {});
     let looked: Looked;
     try {
@@ -45,6 +45,12 @@ export class Admission {
     }
     if (looked.is === 'admitted') await this.#begin(run);
     return looked;
+  }
+
+  /** It has begun, and waits for the slots that it has given back. */
+  async #back(run: RunRecord, now: Date): Promise<Looked> {
+    const spec = await acceptedSpec(this.deps.store, run);
+    return readmitted(this.deps, run, spec?.concurrency ?? [], now);
   }
 
   async #decided(run: RunRecord, activeVersion: number | null, now: Date): Promise<Looked> {

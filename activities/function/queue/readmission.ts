@@ -1,11 +1,11 @@
+import type { ConcurrencyRule } from '../../../model/functions/function.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
 import { superseding } from '../../../model/functions/superseding.ts';
 import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
-import { acceptedSpec } from '../accepted-version.ts';
 
 interface Deps {
-  store: Pick<Store, 'runs' | 'runQueue' | 'waitingRuns' | 'functionVersions'>;
+  store: Pick<Store, 'runs' | 'runQueue' | 'waitingRuns'>;
   reconciliation: Pick<Reconciliation, 'cancelRun' | 'lookAtWaits'>;
 }
 
@@ -16,8 +16,12 @@ type Readmitted = { is: 'admitted' } | { is: 'key' | 'all'; notBefore: null };
  * Gives a run slots again that has given them back while its machine was hibernated. It has begun, so it waits for them whatever its
  * rules say of what is new; where only the newest go on, it is cancelled as soon as there are enough of those.
  */
-export async function readmitted({ store, reconciliation }: Deps, run: RunRecord, now: Date): Promise<Readmitted> {
-  const { concurrency = [] } = (await acceptedSpec(store, run)) ?? {};
+export async function readmitted(
+  { store, reconciliation }: Deps,
+  run: RunRecord,
+  concurrency: readonly ConcurrencyRule[],
+  now: Date,
+): Promise<Readmitted> {
   const n = concurrency.findIndex(({ onFull }) => onFull === 'cancel-running');
   const limit = concurrency[n]?.limit;
   if (limit !== undefined) {
@@ -32,7 +36,7 @@ export async function readmitted({ store, reconciliation }: Deps, run: RunRecord
     }
     if (by !== null) return { is: 'key', notBefore: null };
   }
-  const full = await store.waitingRuns.readmit(run, { concurrency }, now.toISOString());
+  const full = await store.waitingRuns.readmit(run, { concurrency: [...concurrency] }, now.toISOString());
   if (full) return { is: full.isOfAll ? 'all' : 'key', notBefore: null };
   await reconciliation.lookAtWaits(run.id);
   return { is: 'admitted' };
