@@ -1,14 +1,14 @@
-import { MayflyError } from '../../model/errors.ts';
-import type { RunOutcome, RunRecord, Wait } from '../../model/functions/run.ts';
-import { superseding } from '../../model/functions/superseding.ts';
-import { LIMITS } from '../../model/limits.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
-import type { Store } from '../../store/connect.ts';
-import type { Held, Next, QueueRules } from '../../store/functions/queue/run-queue.ts';
-import { acceptedSpec, type Binding, boundVersion, goneVersion } from './accepted-version.ts';
-import { beginRun } from './begin-run.ts';
-import { lookAtSetup } from './prepared/awaited-setup.ts';
-import { readmitted } from './queue/readmission.ts';
+import { MayflyError } from '../../../model/errors.ts';
+import type { RunOutcome, RunRecord, Wait } from '../../../model/functions/run.ts';
+import { superseding } from '../../../model/functions/superseding.ts';
+import { LIMITS } from '../../../model/limits.ts';
+import type { Reconciliation } from '../../../sagas/reconciliation.ts';
+import type { Store } from '../../../store/connect.ts';
+import type { Held, Next, QueueRules } from '../../../store/functions/queue/run-queue.ts';
+import { acceptedSpec, type Binding, boundVersion, goneVersion } from '../accepted-version.ts';
+import { beginRun } from '../begin-run.ts';
+import { lookAtSetup } from '../prepared/awaited-setup.ts';
+import { readmitted } from './readmission.ts';
 
 interface Deps {
   store: Store;
