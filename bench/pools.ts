@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MayflyClient } from '../client/mayfly-client.ts';
 import { BURST_MEMORY_MIB } from './burst.ts';
+import { filled, warmIn } from './measure/filled-pool.ts';
 import { Samples, type Spread } from './measure/measure.ts';
 
 const POOL = 'bench';
@@ -8,8 +9,6 @@ const POOL = 'bench';
 const MEMBERS = 4;
 const MAX_WAIT_SECONDS = 240;
 const LOOK_MS = 100;
-/** Until nothing is done of the claim before: what a refill takes away is not a claim's. Milliseconds. */
-const QUIET_MS = 1_500;
 /** Sandboxes that are made at once. */
 const AT_ONCE = 10;
 /** Creates at once, twice a round, and so many members that none waits for another's. */
@@ -62,7 +61,7 @@ export async function measurePools({
 
 async function claims(client: MayflyClient, source: string, runs: number, samples: Samples, beside: string) {
   for (let run = 0; run < runs; run++) {
-    await filled(client, MEMBERS);
+    await filled(client, POOL, MEMBERS);
     const began = performance.now();
     const { id, boot } = await samples.time(`claim, POST to 201${beside}`, () =>
       client.createSandbox({ source }, { waitSeconds: MAX_WAIT_SECONDS }),
@@ -79,9 +78,9 @@ async function claims(client: MayflyClient, source: string, runs: number, sample
 async function measureBursts(client: MayflyClient, source: string, rounds: number, samples: Samples): Promise<void> {
   await client.pools.set(POOL, { source, min: BURST_MEMBERS, max: BURST_MEMBERS });
   for (let round = 0; round < rounds; round++) {
-    await filled(client, BURST_MEMBERS);
+    await filled(client, POOL, BURST_MEMBERS);
     const quiet = await burst(client, source, samples, 'nothing else under way');
-    while ((await warmIn(client)) <= BURST_MEMBERS - BURST) await sleep(LOOK_MS); // one is made, and so are the next
+    while ((await warmIn(client, POOL)) <= BURST_MEMBERS - BURST) await sleep(LOOK_MS); // one is made, and so are the next
     const ending = destroyed(client, quiet);
     const busy = await burst(client, source, samples, 'members made and others destroyed');
     await Promise.all([ending, destroyed(client, busy)]);
@@ -103,14 +102,4 @@ async function burst(client: MayflyClient, source: string, samples: Samples, bes
 
 async function destroyed(client: MayflyClient, ids: readonly string[]): Promise<void> {
   await Promise.all(ids.map((id) => client.destroySandbox(id, { waitSeconds: MAX_WAIT_SECONDS })));
-}
-
-/** Until all of its members are there, and nothing is done. */
-async function filled(client: MayflyClient, count: number): Promise<void> {
-  while ((await warmIn(client)) !== count) await sleep(LOOK_MS);
-  await sleep(QUIET_MS);
-}
-
-async function warmIn(client: MayflyClient): Promise<number> {
-  return (await client.pools.get(POOL)).members.filter(({ state }) => state === 'warm').length;
 }

@@ -17,6 +17,7 @@ import { recallServers } from '../../worker/servers/remembered-servers.ts';
 import { measureAccepting } from './accepting.ts';
 import { measureRuns } from './runs.ts';
 import { measureSchedule, measureWebhooks } from './told.ts';
+import { measureWarm } from './warm.ts';
 
 const SOURCE = 'golden-debian12';
 
@@ -42,11 +43,13 @@ async function bench(io: Io, argv: string[]): Promise<number> {
     const accepting = await measureAccepting({ ...of, storeUri: servers.storeUri, runs: runs * 10 });
     io.note('runs');
     const whole = await measureRuns(of);
+    io.note('runs that have a member of a pool');
+    const warm = await measureWarm(of);
     io.note('webhooks');
     const webhooks = await measureWebhooks(of);
     io.note('a schedule');
     const schedule = await measureSchedule({ ...of, runs: runs * 2 });
-    io.printJson({ host: values.host, accepting, runs: whole, webhooks, schedule });
+    io.printJson({ host: values.host, accepting, runs: whole, warm, webhooks, schedule });
   } finally {
     await installation.stop({ sandboxes: 'destroy' });
   }

@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { filled } from '../measure/filled-pool.ts';
+import { round, Samples } from '../measure/measure.ts';
+
+const POOL = 'runs';
+const MEMBERS = 2;
+const MAX_WAIT_SECONDS = 240;
+const LOOK_MS = 5;
+
+interface WarmBench {
+  client: MayflyClient;
+  source: string;
+  runs: number;
+}
+
+/**
+ * A run that has a member of a pool, from its acceptance until its process has printed something, beside the same command in a
+ * sandbox that is there; and all of it, to its proof, beside a claim, that command and a destroy by hand. In turn.
+ */
+export async function measureWarm({ client, source, runs }: WarmBench) {
+  const samples = new Samples();
+  const command = 'echo began';
+  await client.pools.set(POOL, { source, min: MEMBERS, max: MEMBERS });
+  await client.functions.deploy('warm', { source, command });
+  for (let run = -1; run < runs; run++) {
+    const counted = run < 0 ? new Samples() : samples;
+    await filled(client, POOL, MEMBERS);
+    await counted.time('run, to its proof', () => ran(client, counted));
+    await filled(client, POOL, MEMBERS);
+    await counted.time('by hand, to its proof', () => byHand(client, source, command, counted));
+  }
+  await client.pools.delete(POOL, { waitSeconds: MAX_WAIT_SECONDS });
+  const spreads = samples.spreads();
+  const ratio = (ours: string, beside: string) =>
+    round((spreads[ours]?.medianMs ?? Number.NaN) / (spreads[beside]?.medianMs ?? Number.NaN));
+  return {
+    ...spreads,
+    firstByte: ratio('run, accepted to its first byte', 'by hand, command'),
+    whole: ratio('run, to its proof', 'by hand, to its proof'),
+  };
+}
+
+async function ran(client: MayflyClient, samples: Samples): Promise<void> {
+  const { id } = await client.runs.create('warm');
+  const accepted = performance.now();
+  while ((await client.runs.get(id)).startedAt === null) await sleep(LOOK_MS);
+  for (let has = 0; has === 0; ) {
+    await sleep(LOOK_MS);
+    const { bytes } = await client.runs.output(id, { stream: 'stdout' });
+    for await (const piece of bytes) has += piece.length;
+  }
+  samples.add('run, accepted to its first byte', performance.now() - accepted);
+  const { outcome, cleanup, attempts } = await client.runs.ended(id);
+  const { boot } = await client.getSandbox(attempts[0]?.sandboxId ?? '');
+  if (outcome !== 'succeeded' || cleanup !== 'proved' || boot?.way !== 'warm') {
+    throw new Error(`${id} is ${outcome}, its boot ${boot?.way}`);
+  }
+}
+
+async function byHand(client: MayflyClient, source: string, command: string, samples: Samples): Promise<void> {
+  const { id } = await samples.time('by hand, claim', () =>
+    client.createSandbox({ source }, { waitSeconds: MAX_WAIT_SECONDS }),
+  );
+  await samples.time('by hand, command', () => client.commands.run(id, { command }));
+  await samples.time('by hand, destroy', () => client.destroySandbox(id, { waitSeconds: MAX_WAIT_SECONDS }));
+}
