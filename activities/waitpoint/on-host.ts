@@ -92,7 +92,8 @@ async function untilChanged(look: Look, guestOf: () => Promise<GuestRequests>, c
       context.alive(error instanceof MayflyError ? error.code : 'the guest does not answer as it should');
     }
     const untilStill = Math.max(0, stillAt - Date.now());
-    await sleep(Math.min(pauseMs, untilStill || LOOK.firstMs), undefined, { signal: context.signal });
+    const pause = sleep(Math.min(pauseMs, untilStill || LOOK.firstMs), undefined, { signal: context.signal });
+    await pause.catch(() => context.signal.throwIfAborted());
   }
 }
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { createAttemptActivities } from '../../activities/function/attempt.ts';
 import { Announcer } from '../../activities/webhook/announcer.ts';
 import { attemptIds, lastAttempt } from '../../model/functions/run.ts';
-import { runInputOf } from '../../model/functions/run-saga.ts';
+import { runInputOf, runWorkflowIdOf } from '../../model/functions/run-saga.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
 import { LeftSandboxes } from '../../worker/upkeep/functions/left-sandboxes.ts';
@@ -60,6 +60,8 @@ describe.concurrent('a run', () => {
         proof: expect.not.objectContaining({ unproved: expect.anything() }),
       });
       expect(await mayfly.store.sandboxes.get(attemptIds(run.id, 1).sandboxId)).toBeNull();
+      const { events } = await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).fetchHistory();
+      expect(events?.filter(({ activityTaskFailedEventAttributes: failed }) => failed)).toEqual([]);
       await pool.until(({ claims }) => claims.hits === 1);
       await pool.end();
     });

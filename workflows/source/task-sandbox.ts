@@ -70,9 +70,9 @@ export class TaskSandbox {
   async destroy(): Promise<void> {
     const { id: sandboxId } = this.input;
     if (this.#child && (await this.#end(this.#child)) && this.presence !== 'new') return;
+    if (this.presence === 'runs' && (await this.#isTold())) return awaitEnded({ sandboxId });
     const state = await stateOf({ sandboxId });
     if (state === null || isFinal(state)) return;
-    if (this.presence === 'runs' && (await this.#isTold())) return awaitEnded({ sandboxId });
     // its workflow was ended from outside, or is another's child: one takes over, or is told
     const other = await this.#beginUnlessThere();
     if (other) await this.#end(other);
