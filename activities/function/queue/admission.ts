@@ -1,6 +1,5 @@
 import { MayflyError } from '../../../model/errors.ts';
 import type { RunOutcome, RunRecord, Wait } from '../../../model/functions/run.ts';
-import { superseding } from '../../../model/functions/superseding.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
@@ -9,6 +8,7 @@ import { acceptedSpec, type Binding, boundVersion, goneVersion } from '../accept
 import { beginRun } from '../begin-run.ts';
 import { lookAtSetup } from '../prepared/awaited-setup.ts';
 import { readmitted } from './readmission.ts';
+import { cancelSuperseded, supersedingOf } from './superseded.ts';
 
 interface Deps {
   store: Store;
@@ -85,24 +85,13 @@ export class Admission {
 
   /** Ends it where enough newer ones have come, or has older ones make room for it. @returns whether it has ended */
   async #isSuperseded(run: RunRecord, { concurrency }: QueueRules, now: Date): Promise<boolean> {
-    const n = concurrency.findIndex(({ onFull }) => onFull === 'cancel-running');
-    const limit = concurrency[n]?.limit;
-    if (limit === undefined) return false;
-    const { runQueue } = this.deps.store;
-    const [behind, holders] = await Promise.all([runQueue.behind(run, limit), runQueue.holders(run, n)]);
-    const { by, cancelled } = superseding(run, { limit, behind, holders });
+    const found = await supersedingOf(this.deps.store, run, concurrency);
+    if (!found) return false;
+    const { by, cancelled } = found;
     if (by !== null) await this.#end(run, 'skipped', { skippedFor: 'superseded', supersededBy: by });
-    for (const { id } of cancelled) await this.#cancel(id, run, now);
+    const superseded = { by: run.id, cancelledBy: run.createdBy, now };
+    for (const { id } of cancelled) await cancelSuperseded(this.deps, id, superseded);
     return by !== null;
-  }
-
-  /** Its slot is free when nothing of it is left. */
-  async #cancel(id: string, by: RunRecord, now: Date): Promise<void> {
-    const { store, reconciliation } = this.deps;
-    const cancelledBy = by.createdBy;
-    if (!(await store.runs.wishCancel(id, { cancelledBy, updatedAt: now.toISOString(), supersededBy: by.id }))) return;
-    await reconciliation.cancelRun(id, cancelledBy);
-    await store.runs.cancelTold(id);
   }
 
   async #failed(run: RunRecord, error: unknown, now: Date): Promise<Looked> {

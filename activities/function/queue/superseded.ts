@@ -1,0 +1,34 @@
+import type { ConcurrencyRule } from '../../../model/functions/function.ts';
+import type { RunRecord } from '../../../model/functions/run.ts';
+import { type Superseding, superseding } from '../../../model/functions/superseding.ts';
+import type { Reconciliation } from '../../../sagas/reconciliation.ts';
+import type { Store } from '../../../store/connect.ts';
+
+/** What becomes of a run and of others of its key, where only the newest go on; null: the rules say nothing of that. */
+export async function supersedingOf(
+  { runQueue }: Pick<Store, 'runQueue'>,
+  run: RunRecord,
+  concurrency: readonly ConcurrencyRule[],
+): Promise<Superseding | null> {
+  const n = concurrency.findIndex(({ onFull }) => onFull === 'cancel-running');
+  const limit = concurrency[n]?.limit;
+  if (limit === undefined) return null;
+  const [behind, holders] = await Promise.all([runQueue.behind(run, limit), runQueue.holders(run, n)]);
+  return superseding(run, { limit, behind, holders });
+}
+
+interface Deps {
+  store: Pick<Store, 'runs'>;
+  reconciliation: Pick<Reconciliation, 'cancelRun'>;
+}
+
+/** Has a run that is under way end, in whose place another goes on. Its slot is free when nothing of it is left. */
+export async function cancelSuperseded(
+  { store, reconciliation }: Deps,
+  id: string,
+  { by, cancelledBy, now }: { by: string; cancelledBy: RunRecord['createdBy']; now: Date },
+): Promise<void> {
+  if (!(await store.runs.wishCancel(id, { cancelledBy, updatedAt: now.toISOString(), supersededBy: by }))) return;
+  await reconciliation.cancelRun(id, cancelledBy);
+  await store.runs.cancelTold(id);
+}
