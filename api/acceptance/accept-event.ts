@@ -26,8 +26,8 @@ export interface Arrival {
   delaySeconds?: number | undefined;
   /** `@default` of no schedule */
   schedule?: ScheduledFor | undefined;
-  /** As many wait as may: only what has come before is taken. `@default` false */
-  isFull?: boolean;
+  /** Whether as many wait as may, those of its lane among them: then only what has come before is taken. `@default` never */
+  isFull?: (lane: string | null) => boolean;
   /** Whose event it is, when it did not come by itself. */
   origin?: Pick<RunRecord, 'replayOf' | 'redriveOf'>;
   actor: OwnedActor;
@@ -86,7 +86,7 @@ export async function acceptEvent(
   await refuseUnlessFits(schemas, version, event);
   const keys = queueKeysOf(version.spec, event);
   const dedupe = sha256(JSON.stringify([project, name, sameness.by, sameness.text ?? randomBytes(16).toString('hex')]));
-  const isFull = arrival.isFull ?? false;
+  const isFull = arrival.isFull?.(keys.lane) ?? false;
   const isInline = event.json.length <= LIMITS.functions.inlineEventBytes;
   for (let epoch = 0; ; ) {
     const id = runIdOf(dedupe, epoch);

@@ -4,7 +4,6 @@ import { type Accepted, type Arrival, acceptEvent } from './accept-event.ts';
 import { DispatcherBell } from './dispatcher-bell.ts';
 import { KeyRoom } from './key-room.ts';
 import { type KnownFunction, KnownFunctions } from './known-functions.ts';
-import { laneOf } from './queue-keys.ts';
 import { QueueRoom } from './queue-room.ts';
 
 type Stores = Pick<RequestDeps, 'store'>;
@@ -34,9 +33,9 @@ export class Acceptance {
   async acceptWhileRoom(stores: Stores, target: KnownFunction, arrival: Arrival): Promise<Accepted> {
     const { project, name } = target.record;
     const { runs } = stores.store;
-    const lane = laneOf(target.version.spec, arrival.event);
-    const isKeyFull = lane !== null && this.#keys.isFull(keyOf(target, lane), () => runs.countOfKey(name, lane));
-    const isFull = (await this.#room.isFull(project, () => runs.waiting())) || isKeyFull;
+    const isProjectFull = await this.#room.isFull(project, () => runs.waiting());
+    const isKeyFull = (lane: string) => this.#keys.isFull(keyOf(target, lane), () => runs.countOfKey(name, lane));
+    const isFull = (lane: string | null) => (lane !== null && isKeyFull(lane)) || isProjectFull;
     return this.accept(stores, target, { ...arrival, isFull });
   }
 

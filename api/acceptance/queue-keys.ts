@@ -22,16 +22,6 @@ export function queueKeysOf({ concurrency, throttle, debounce, batch }: Function
   return { keys, throttleKey, gatheringKey, lane: superseding < 0 ? first : (keys[superseding] ?? null) };
 }
 
-/** Null: it has none, or one that is none, of which {@link queueKeysOf} tells. */
-export function laneOf(spec: FunctionSpec, event: ReceivedEvent): string | null {
-  try {
-    return queueKeysOf(spec, event).lane;
-  } catch (error) {
-    if (error instanceof MayflyError) return null;
-    throw error;
-  }
-}
-
 export function gatheringOf({ debounce, batch }: FunctionSpec): Gathering | null {
   if (debounce) {
     const { periodSeconds, maxWaitSeconds } = debounce;
