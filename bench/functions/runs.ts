@@ -1,7 +1,7 @@
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { round, Samples } from '../measure/measure.ts';
+import { byHand } from './by-hand.ts';
 
-const MAX_WAIT_SECONDS = 240;
 const LOOK_MS = 5;
 
 interface RunBench {
@@ -18,7 +18,7 @@ export async function measureRuns({ client, source, runs }: RunBench) {
   for (let run = -1; run < runs; run++) {
     const counted = run < 0 ? new Samples() : samples;
     await counted.time('run, to its proof', () => ran(client, counted));
-    await counted.time('by hand, to its proof', () => byHand(client, source, command, counted));
+    await counted.time('by hand, to its proof', () => byHand({ client, source, command, first: 'create' }, counted));
   }
   const { 'run, to its proof': whole, 'by hand, to its proof': hand, ...rest } = samples.spreads();
   return { whole, hand, ...rest, ratio: round((whole?.medianMs ?? Number.NaN) / (hand?.medianMs ?? Number.NaN)) };
@@ -33,12 +33,4 @@ async function ran(client: MayflyClient, samples: Samples): Promise<void> {
   samples.add('run, accepted to its process', performance.now() - first);
   const over = await client.runs.ended(id);
   if (over.outcome !== 'succeeded' || over.cleanup !== 'proved') throw new Error(`${id} is ${over.outcome}`);
-}
-
-async function byHand(client: MayflyClient, source: string, command: string, samples: Samples): Promise<void> {
-  const sandbox = await samples.time('by hand, create', () =>
-    client.createSandbox({ source }, { waitSeconds: MAX_WAIT_SECONDS }),
-  );
-  await samples.time('by hand, command', () => client.commands.run(sandbox.id, { command }));
-  await samples.time('by hand, destroy', () => client.destroySandbox(sandbox.id, { waitSeconds: MAX_WAIT_SECONDS }));
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { filled } from '../measure/filled-pool.ts';
 import { round, Samples } from '../measure/measure.ts';
+import { byHand } from './by-hand.ts';
 
 const POOL = 'runs';
 const MEMBERS = 2;
@@ -28,7 +29,7 @@ export async function measureWarm({ client, source, runs }: WarmBench) {
     await filled(client, POOL, MEMBERS);
     await counted.time('run, to its proof', () => ran(client, counted));
     await filled(client, POOL, MEMBERS);
-    await counted.time('by hand, to its proof', () => byHand(client, source, command, counted));
+    await counted.time('by hand, to its proof', () => byHand({ client, source, command, first: 'claim' }, counted));
   }
   await client.pools.delete(POOL, { waitSeconds: MAX_WAIT_SECONDS });
   const spreads = samples.spreads();
@@ -56,12 +57,4 @@ async function ran(client: MayflyClient, samples: Samples): Promise<void> {
   if (outcome !== 'succeeded' || cleanup !== 'proved' || boot?.way !== 'warm') {
     throw new Error(`${id} is ${outcome}, its boot ${boot?.way}`);
   }
-}
-
-async function byHand(client: MayflyClient, source: string, command: string, samples: Samples): Promise<void> {
-  const { id } = await samples.time('by hand, claim', () =>
-    client.createSandbox({ source }, { waitSeconds: MAX_WAIT_SECONDS }),
-  );
-  await samples.time('by hand, command', () => client.commands.run(id, { command }));
-  await samples.time('by hand, destroy', () => client.destroySandbox(id, { waitSeconds: MAX_WAIT_SECONDS }));
 }

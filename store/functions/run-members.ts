@@ -5,6 +5,7 @@ import type { SandboxDocument } from '../sandboxes/sandbox-document.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import type { RunDocument } from './run-document.ts';
+import { checked } from './run-id.ts';
 
 /** An attempt that is under way: the run, and how many sandboxes were begun for it with this one. */
 export interface AttemptRef {
@@ -26,13 +27,13 @@ export class RunMembers {
 
   /** Writes down which member is asked for; null: none any more. @returns false: another goes on with the attempt, or it is over */
   ask({ runId, tries }: AttemptRef, from: string | null, to: string | null): Promise<boolean> {
-    return this.#update({ _id: runId, tries, member: from }, { $set: { member: to } });
+    return this.#update({ _id: checked(runId), tries, member: from }, { $set: { member: to } });
   }
 
   /** It is the attempt's: that is its sandbox from here on. @returns false: as {@link ask} */
   settle({ runId, tries }: AttemptRef, member: string, attempts: Attempt[]): Promise<boolean> {
     const set = this.#fields.sealed(runId, { attempts });
-    return this.#update({ _id: runId, tries, member }, { $set: set, $addToSet: { members: member } });
+    return this.#update({ _id: checked(runId), tries, member }, { $set: set, $addToSet: { members: member } });
   }
 
   /** Sandboxes in which functions run, or have run, that were begun before then, their ids. @param before ISO 8601 */

@@ -18,6 +18,7 @@ import { olderThan, type Page, type PageQuery, pageOf } from '../mongo/page-curs
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import { type RunDocument, recordOf, runSchema } from './run-document.ts';
+import { checked } from './run-id.ts';
 import { firstKeyOf, NO_KEY, placeOf } from './run-place.ts';
 
 export interface RunQuery extends PageQuery {
@@ -66,7 +67,7 @@ export class Runs {
    * @returns false: there is one of that id
    */
   accept({ id, ...rest }: RunRecord, eventJson: Uint8Array | null): Promise<boolean> {
-    checkId(id);
+    checked(id);
     const key = firstKeyOf(rest);
     const places = { ...placeOf({ id, ...rest }), ...(key !== NO_KEY && { keyed: key }) };
     const fields = {
@@ -80,14 +81,14 @@ export class Runs {
 
   /** @throws MayflyError invalid_id */
   async get(id: string): Promise<RunRecord | null> {
-    checkId(id);
+    checked(id);
     const found = await this.#find(id);
     return found && this.#record(found);
   }
 
   /** How far those are, of their ends alone; who is not in it is not there. */
   async ends(ids: readonly string[]): Promise<Map<string, Pick<RunRecord, 'state' | 'cleanup'>>> {
-    ids.forEach(checkId);
+    ids.forEach(checked);
     const found = await reaching('read the ends of runs', () =>
       this.#model.find({ _id: { $in: [...ids] } }, { state: 1, cleanup: 1 }).lean<RunDocument[]>(),
     );
@@ -96,7 +97,7 @@ export class Runs {
 
   /** The event, in the JSON format of CloudEvents, as far as it is in its document; null: it is large, or not there. */
   async eventOf(id: string): Promise<Uint8Array | null> {
-    checkId(id);
+    checked(id);
     const found = await this.#find(id);
     const kept = found && this.#fields.opened(found).eventJson;
     return kept ? bytesOf(kept) : null;
@@ -137,14 +138,14 @@ export class Runs {
 
   /** As {@link change}, of one whose workflow has begun. */
   async begin(id: string, states: readonly RunState[], changes: RunChanges): Promise<boolean> {
-    checkId(id);
+    checked(id);
     const set = { ...this.#fields.sealed(id, changes), admitted: 'begun' };
     return this.#update({ _id: id, state: { $in: [...states] } }, { $set: set });
   }
 
   /** Sets the given fields of one that is in one of these states. @returns false: it is not */
   async change(id: string, states: readonly RunState[], changes: RunChanges): Promise<boolean> {
-    checkId(id);
+    checked(id);
     return this.#update({ _id: id, state: { $in: [...states] } }, { $set: this.#fields.sealed(id, changes) });
   }
 
@@ -154,13 +155,13 @@ export class Runs {
    * @returns false: it is not under way
    */
   async wishCancel(id: string, changes: CancelWish): Promise<boolean> {
-    checkId(id);
+    checked(id);
     const wakeAt = new Date(Date.parse(changes.updatedAt) + TOLD_WITHIN_MS).toISOString();
     return this.#update({ _id: id, state: { $in: [...UNDER_WAY] } }, { $set: { ...changes, wakeAt } });
   }
 
   async cancelTold(id: string): Promise<void> {
-    checkId(id);
+    checked(id);
     await this.#update({ _id: id, state: { $in: [...UNDER_WAY] } }, { $unset: { wakeAt: 1 } });
   }
 
@@ -176,7 +177,7 @@ export class Runs {
     retentionDays: number,
     batch: string | null = null,
   ): Promise<boolean> {
-    checkId(id);
+    checked(id);
     const removeAfter = new Date(Date.parse(changes.endedAt) + retentionDays * DAY_MS).toISOString();
     const hadMachine = states.some((state) => state !== 'delayed' && state !== 'queued');
     const unsigned = hadMachine ? {} : { unsigned: changes.endedAt };
@@ -192,13 +193,13 @@ export class Runs {
 
   /** Marks a dead letter: another run is in its place. @returns false: it is none, or is marked */
   async redriven(id: string, redrivenAs: string): Promise<boolean> {
-    checkId(id);
+    checked(id);
     return this.#update({ _id: id, deadLetter: 'yes' }, { $set: { redrivenAs }, $unset: { deadLetter: 1 } });
   }
 
   /** Gives the slots of one that has ended back: nothing of it is left, or nobody can look. */
   async free(id: string, changes: RunChanges & { cleanup: Cleanup }): Promise<void> {
-    checkId(id);
+    checked(id);
     const at = new Date().toISOString();
     const set = { ...this.#fields.sealed(id, changes), unsigned: at, untoldCleanup: at };
     await this.#update({ _id: id }, { $set: set, $unset: FREED });
@@ -230,13 +231,13 @@ export class Runs {
 
   /** Its receipt is signed. */
   async signed(id: string): Promise<void> {
-    checkId(id);
+    checked(id);
     await this.#update({ _id: id }, { $unset: { unsigned: 1 } });
   }
 
   /** Of one that a store which was set back knows less of than its workflow, and which has not ended. */
   async restore({ id, tries }: RunRecord, changes: Pick<RunRecord, 'attempts' | 'tries'>): Promise<void> {
-    checkId(id);
+    checked(id);
     const under = { state: 'preparing', cleanup: 'pending', admitted: 'begun', waitingFor: null };
     await this.#update(
       { _id: id, tries, state: { $ne: 'ended' } },
@@ -260,7 +261,7 @@ export class Runs {
   }
 
   async remove(id: string): Promise<void> {
-    checkId(id);
+    checked(id);
     await reaching('remove a run', () => this.#model.deleteOne({ _id: id, state: 'ended' }));
   }
 
@@ -308,8 +309,4 @@ function filterOf({ cursor, keys, since, until, deadLetter, ...of }: Omit<RunQue
     ...(Object.keys(range).length > 0 && { acceptedAt: range }),
     ...rest,
   };
-}
-
-function checkId(id: string): void {
-  if (typeof id !== 'string' || !isRunId(id)) throw new MayflyError('invalid_id', 'That is not a run id.');
 }

@@ -1,10 +1,9 @@
 import type { Connection, Model } from 'mongoose';
-import { MayflyError } from '../../../model/errors.ts';
 import { type RunRecord, type RunState, UNDER_WAY } from '../../../model/functions/run.ts';
-import { isRunId } from '../../../model/ids.ts';
 import type { RunWaiting } from '../../../model/waitpoints/waiting.ts';
 import { reaching } from '../../mongo/failure.ts';
 import type { RunDocument } from '../run-document.ts';
+import { checked } from '../run-id.ts';
 import { placeOf } from '../run-place.ts';
 import type { QueueRules } from './run-queue.ts';
 import { type Full, RunSlots } from './run-slots.ts';
@@ -84,10 +83,4 @@ export class WaitingRuns {
     );
     return matchedCount > 0;
   }
-}
-
-/** @throws MayflyError invalid_id */
-function checked(id: string): string {
-  if (typeof id === 'string' && isRunId(id)) return id;
-  throw new MayflyError('invalid_id', 'That is not a run id.');
 }
