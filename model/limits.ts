@@ -208,6 +208,8 @@ export const LIMITS = {
       requestsPerSecond: 100,
       /** Until an event is answered that has come whole; milliseconds. */
       answerMs: 1_000,
+      /** So much more of that for its check by a schema, which is made later where that is over; milliseconds. */
+      checkMs: 500,
       conditions: 16,
       /** Values of a condition, types of a filter, origins of a hook. */
       values: 64,

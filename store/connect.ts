@@ -22,6 +22,7 @@ import { Functions } from './functions/functions.ts';
 import { Hooks } from './functions/hooks.ts';
 import { GatheredRuns } from './functions/queue/gathered-runs.ts';
 import { RunQueue } from './functions/queue/run-queue.ts';
+import { UncheckedRuns } from './functions/queue/unchecked-runs.ts';
 import { WaitingRuns } from './functions/queue/waiting-runs.ts';
 import { Receipts } from './functions/receipts.ts';
 import { RunContents } from './functions/run-contents.ts';
@@ -116,6 +117,7 @@ export interface Store {
   runQueue: RunQueue;
   waitingRuns: WaitingRuns;
   gatheredRuns: GatheredRuns;
+  uncheckedRuns: UncheckedRuns;
   runContents: RunContents;
   waitpoints: Waitpoints;
   secrets: Secrets;
@@ -216,6 +218,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     runQueue: new RunQueue(connection, sealing),
     waitingRuns: new WaitingRuns(connection),
     gatheredRuns: new GatheredRuns(connection, sealing),
+    uncheckedRuns: new UncheckedRuns(connection, sealing),
     runContents: new RunContents(connection, sealing),
     waitpoints: new Waitpoints(connection, sealing),
     secrets: new Secrets(connection),

@@ -52,6 +52,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     { admitted: 1 },
     { queued: 1 },
     { gathers: 1 },
+    { unchecked: 1 },
     { untold: 1, state: 1 },
     { wakeAt: 1 },
     { removeAfter: 1 },

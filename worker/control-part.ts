@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { DefaultLogger } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { Announcer, LOOK_AT_WEBHOOKS_EVERY_MS } from '../activities/webhook/announcer.ts';
+import { DispatcherBell } from '../api/acceptance/dispatcher-bell.ts';
 import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { repeating } from '../host/os/repeating.ts';
@@ -21,6 +22,7 @@ import { LOOK_AT_SCHEDULES_EVERY_MS, ScheduleKeeper } from './schedules/schedule
 import { LOOK_AT_SETUPS_EVERY_MS, RELEASE_SETUPS_EVERY_MS, Setups } from './setups/setups.ts';
 import { AUDIT_COMPLETIONS_EVERY_MS, CompletedWaitpoints } from './upkeep/functions/completed-waitpoints.ts';
 import { KeptFailures, LOOK_AT_KEPT_EVERY_MS } from './upkeep/functions/kept-failures.ts';
+import { CHECK_EVERY_MS, LateChecks } from './upkeep/functions/late-checks.ts';
 import { LeftSandboxes, LOOK_FOR_LEFT_EVERY_MS } from './upkeep/functions/left-sandboxes.ts';
 import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
@@ -135,6 +137,12 @@ export async function startControlPart({
   });
   const schemas = new InputSchemas();
   closers.add('schemas of functions', () => schemas.close());
+  const bell = new DispatcherBell(new Reconciliation(client), logger);
+  const checks = new LateChecks(store, schemas, bell, logger);
+  closers.add(
+    'events that were accepted unchecked',
+    repeating((signal) => checks.look(signal), CHECK_EVERY_MS),
+  );
   const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'), tracing.workflowModules);
   const shared = { connection, namespace, dataConverter, store, failpoints, tracing };
   const network = { policy: new AddressPolicy(config.webhookAllow) };

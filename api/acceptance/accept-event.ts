@@ -1,8 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
-import type { FunctionVersion } from '../../model/functions/function.ts';
-import { NO_ORIGIN, type RunRecord, runIdOf } from '../../model/functions/run.ts';
+import { beginningOf, NO_ORIGIN, type RunRecord, runIdOf } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { ScheduledFor } from '../../model/schedules/schedule.ts';
@@ -10,6 +9,7 @@ import type { ProjectStore } from '../../store/project-store.ts';
 import type { InputSchemas } from '../functions/schema/input-schemas.ts';
 import type { KnownFunction } from './known-functions.ts';
 import { gatheringOf, type QueueKeys, queueKeysOf } from './queue-keys.ts';
+import { isCheckedWithin, refuseUnlessFits } from './schema-check.ts';
 
 /** By what two events are the same, and for how long. */
 export interface Sameness {
@@ -28,6 +28,8 @@ export interface Arrival {
   schedule?: ScheduledFor | undefined;
   /** Whether as many wait as may, those of its lane among them: then only what has come before is taken. `@default` never */
   isFull?: (lane: string | null) => boolean;
+  /** So long its check by the schema is waited for; one that is later is made before its run is admitted. Milliseconds. `@default` until it is made */
+  checkMs?: number;
   /** Whose event it is, when it did not come by itself. */
   origin?: Pick<RunRecord, 'replayOf' | 'redriveOf'>;
   actor: OwnedActor;
@@ -83,7 +85,7 @@ export async function acceptEvent(
       `It has ${event.json.length} bytes; ${name} takes ${version.spec.input.maxBytes}.`,
     );
   }
-  await refuseUnlessFits(schemas, version, event);
+  const isChecked = await checked(schemas, version, arrival);
   const keys = queueKeysOf(version.spec, event);
   const dedupe = sha256(JSON.stringify([project, name, sameness.by, sameness.text ?? randomBytes(16).toString('hex')]));
   const isFull = arrival.isFull?.(keys.lane) ?? false;
@@ -91,7 +93,7 @@ export async function acceptEvent(
   for (let epoch = 0; ; ) {
     const id = runIdOf(dedupe, epoch);
     const present = isInline && !isFull ? null : await runs.get(id);
-    const run = present ?? runOf(id, { record, version }, arrival, { ...keys, dedupe, epoch });
+    const run = present ?? runOf(id, { record, version }, arrival, { ...keys, dedupe, epoch, isChecked });
     if (!present) {
       if (isFull) throw queueFull(project);
       if (!isInline) await runContents.put(id, `event/${digest}`, event.json);
@@ -124,14 +126,14 @@ function runOf(
   id: string,
   { record, version }: KnownFunction,
   { event, digest, sameness, delaySeconds = 0, schedule, origin = NO_ORIGIN, actor }: Arrival,
-  { dedupe, epoch, ...keys }: QueueKeys & Pick<RunRecord, 'dedupe' | 'epoch'>,
+  { isChecked, dedupe, epoch, ...keys }: QueueKeys & Pick<RunRecord, 'dedupe' | 'epoch'> & { isChecked: boolean },
 ): RunRecord {
   const now = Date.now();
   const at = new Date(now).toISOString();
   const due = now + delaySeconds * 1_000;
   const after = (from: number, ms: number) => new Date(from + ms).toISOString();
   const { id: eventId, source, type, time = null } = event.attributes;
-  const isDelayed = delaySeconds > 0;
+  const dueAt = delaySeconds > 0 ? after(due, 0) : null;
   const gathering = gatheringOf(version.spec);
   return {
     ...NOTHING_YET,
@@ -143,8 +145,7 @@ function runOf(
     function: record.name,
     version: version.version,
     versionDigest: version.digest,
-    state: isDelayed || gathering ? 'delayed' : 'queued',
-    waitingFor: (!isDelayed && gathering?.kind) || null,
+    ...beginningOf({ gathering, dueAt, lane: keys.lane }, { isChecked, now: at }),
     event: { id: eventId, source, type, time },
     eventBytes: event.json.length,
     eventDigest: digest,
@@ -158,7 +159,7 @@ function runOf(
     dedupeUntil: after(now, LIMITS.functions.dedupeHours[sameness.by] * HOUR_MS),
     acceptedAt: at,
     seq: sequence++ % 1_000_000,
-    dueAt: isDelayed ? after(due, 0) : null,
+    dueAt,
     expiresAt: after(due, version.spec.maxEventAgeSeconds * 1_000),
     updatedAt: at,
     retentionDays: version.spec.retentionDays,
@@ -167,17 +168,15 @@ function runOf(
   };
 }
 
-/** @throws MayflyError event_invalid, schema_too_slow, too_many_requests */
-async function refuseUnlessFits(
+/** @returns whether it fits; false: that is not known yet @throws MayflyError event_invalid, schema_too_slow, too_many_requests */
+async function checked(
   schemas: InputSchemas,
-  { digest, spec: { input }, function: name }: FunctionVersion,
-  { data = null }: ReceivedEvent,
-): Promise<void> {
-  if (input.schema === null) return;
-  const problems = await schemas.problemsOf(digest, input.schema, data);
-  if (problems.length === 0) return;
-  const fields = problems.map(({ field, problem }) => ({ field: `data${field}`, problem }));
-  throw new MayflyError('event_invalid', `Its data does not fit the schema of ${name}.`, { fields });
+  version: KnownFunction['version'],
+  { event: { data = null }, checkMs }: Arrival,
+): Promise<boolean> {
+  if (checkMs !== undefined) return isCheckedWithin(checkMs, schemas, version, data);
+  await refuseUnlessFits(schemas, version, data);
+  return true;
 }
 
 export function sha256(bytes: string | Uint8Array): string {

@@ -47,7 +47,8 @@ export class Acceptance {
       this.#room.add(target.record.project, eventBytes);
       if (lane !== null) this.#keys.add(keyOf(target, lane));
     }
-    const isToBegin = accepted.run.state === 'queued' && target.record.state !== 'paused';
+    const { state, waitingFor } = accepted.run;
+    const isToBegin = state === 'queued' && waitingFor !== 'check' && target.record.state !== 'paused';
     if (isToBegin) this.#bell.ring(target.record);
     return accepted;
   }

@@ -45,6 +45,7 @@ export type Cleanup = (typeof CLEANUPS)[number];
 
 /** Why a run is no further. */
 export const WAITS = [
+  'check',
   'debounce',
   'batch',
   'setup',
@@ -216,6 +217,21 @@ export interface RunRecord {
   redriveOf: string | null;
   /** Of a dead letter: the run in its place, of which there is never another; null: it has none. */
   redrivenAs: string | null;
+}
+
+/**
+ * Where a run begins. One that is not checked stands in its place among those of its key, which come one after another; where
+ * there is none, or events gather, it is in nobody's way until it is.
+ * @param now ISO 8601
+ */
+export function beginningOf(
+  { gathering, dueAt, lane }: Pick<RunRecord, 'gathering' | 'dueAt' | 'lane'>,
+  { isChecked, now }: { isChecked: boolean; now: string },
+): Pick<RunRecord, 'state' | 'waitingFor'> {
+  const isDelayed = dueAt !== null && dueAt > now;
+  const isAside = isDelayed || gathering !== null || (!isChecked && lane === null);
+  const waitingFor = isChecked ? (!isDelayed && gathering?.kind) || null : 'check';
+  return { state: isAside ? 'delayed' : 'queued', waitingFor };
 }
 
 /** What was accepted and is not admitted yet: how many runs, and how large their events are together. */

@@ -20,6 +20,8 @@ export interface QueueFields {
   queued?: string;
   /** Only while it gathers with others: see gathered-runs.ts. */
   gathers?: string;
+  /** While its event is to be checked by the schema of its function: see unchecked-runs.ts. */
+  unchecked?: string;
   /** Of a batch: what became of it is to be written to the runs of its events. */
   untold?: 'members';
   /** When something is to be done with it, whatever becomes of others: before its admission, and while its cancel is to be told. ISO 8601. */
@@ -112,6 +114,7 @@ export function runSchema(): Schema<RunDocument> {
     createdBy: { type: actorPart(), required: true },
     queued: TEXT,
     gathers: TEXT,
+    unchecked: TEXT,
     untold: TEXT,
     wakeAt: TEXT,
     admitted: TEXT,
@@ -150,6 +153,7 @@ export function recordOf({
   eventJson: _event,
   queued: _queued,
   gathers: _gathers,
+  unchecked: _unchecked,
   untold: _untold,
   wakeAt: _wakeAt,
   admitted: _admitted,

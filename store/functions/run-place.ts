@@ -8,20 +8,29 @@ const PRIORITY_MS = 60_000;
 export const NO_KEY = '-';
 
 /** Where a run stands before its admission. */
-export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'gathers' | 'wakeAt'> {
-  const { id, state, acceptedAt, priority, dueAt, expiresAt, gathering } = run;
+export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'gathers' | 'wakeAt' | 'unchecked'> {
+  return { ...queuePlaceOf(run), ...(run.waitingFor === 'check' && { unchecked: uncheckedPlaceOf(run) }) };
+}
+
+function queuePlaceOf(run: RunRecord): Pick<QueueFields, 'queued' | 'gathers' | 'wakeAt'> {
+  const { id, state, waitingFor, acceptedAt, priority, dueAt, expiresAt, gathering } = run;
   if (gathering && isGathering(run)) {
     const ms = gathering.kind === 'debounce' ? gathering.periodMs : gathering.maxWaitMs;
     const since = gatheringSince(run);
     const place = `${since}-${String(run.seq).padStart(6, '0')}/${id}`;
     return { gathers: `${gatheringPrefix(run)}/${place}`, wakeAt: new Date(Date.parse(since) + ms).toISOString() };
   }
-  if (state === 'delayed') return { wakeAt: dueAt ?? acceptedAt };
+  if (state === 'delayed') return { wakeAt: waitingFor === 'check' ? expiresAt : (dueAt ?? acceptedAt) };
   if (state !== 'queued') return {};
   const since = new Date(Date.parse(acceptedAt) - priority * PRIORITY_MS).toISOString();
   const rank = `${since}-${String(run.seq).padStart(6, '0')}`;
   const ref = { project: run.project, name: run.function };
   return { queued: `${prefixOf(ref)}/${hashOf(run.lane)}/${rank}/${id}`, wakeAt: expiresAt };
+}
+
+/** Those of a function in the order in which they were accepted. */
+function uncheckedPlaceOf({ id, project, function: name, acceptedAt, seq }: RunRecord): string {
+  return `${prefixOf({ project, name })}/${acceptedAt}-${String(seq).padStart(6, '0')}/${id}`;
 }
 
 /** Whether it is one of those that gather now. */

@@ -46,7 +46,7 @@ const ADMITTED = ['not-begun', 'begun'] as const;
 /** Frees its slots: nothing of it is left, or nobody can look. */
 const FREED = { admitted: 1, slot0: 1, slot1: 1 } as const;
 /** Nobody admits it any more. */
-const UNQUEUED = { queued: 1, gathers: 1, wakeAt: 1 } as const;
+const UNQUEUED = { queued: 1, gathers: 1, unchecked: 1, wakeAt: 1 } as const;
 const DAY_MS = 86_400_000;
 
 /** The runs of functions, one document each, `_id` = run id, which is made of what makes two events the same. */
@@ -167,15 +167,15 @@ export class Runs {
 
   /**
    * Writes how one ended, which is to be told; who comes later changes nothing of it.
-   * @param states those in which it may be @param batch that which has its event; null: none
-   * @returns false: it had ended, is in another state, or its event is in another batch
+   * @param states those in which it may be @param batch that which has its event; null: none @param waitingFor what it has to wait for
+   * @returns false: it had ended, is in another state, its event is in another batch, or it waits for something else
    */
   async end(
     id: string,
     states: readonly Exclude<RunState, 'ended'>[],
     changes: RunChanges & { outcome: RunOutcome; endedAt: string },
     retentionDays: number,
-    batch: string | null = null,
+    { batch = null, ...of }: Partial<Pick<RunRecord, 'batch' | 'waitingFor'>> = {},
   ): Promise<boolean> {
     checked(id);
     const removeAfter = new Date(Date.parse(changes.endedAt) + retentionDays * DAY_MS).toISOString();
@@ -188,7 +188,7 @@ export class Runs {
       ...(isUnsettled(changes.outcome) && { deadLetter: 'yes' }),
     };
     const set = { ...this.#fields.sealed(id, changes), state: 'ended', waitingFor: null, ...kept };
-    return this.#update({ _id: id, state: { $in: [...states] }, batch }, { $set: set, $unset: UNQUEUED });
+    return this.#update({ _id: id, state: { $in: [...states] }, batch, ...of }, { $set: set, $unset: UNQUEUED });
   }
 
   /** Marks a dead letter: another run is in its place. @returns false: it is none, or is marked */

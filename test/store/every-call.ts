@@ -213,7 +213,7 @@ export function callsOf(store: Store): Calls {
   const { secrets, secretValues, secretUses, attemptSecrets } = store;
   const { untoldRuns, webhookEndpoints, webhookDeliveries } = store;
   const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
-  const { gatheredRuns, runMembers, functionSetups, waitpoints, waitingRuns } = store;
+  const { gatheredRuns, uncheckedRuns, runMembers, functionSetups, waitpoints, waitingRuns } = store;
   const noWaiting = waitingOf({}, sandboxId(1));
   const waitpoint = newWaitpoint(
     { id: runId(1), project: 'default' },
@@ -559,6 +559,10 @@ export function callsOf(store: Store): Calls {
       yieldSlots: () => waitingRuns.yieldSlots(runId(1), at),
       queue: () => waitingRuns.queue(runRecord(1), at),
       readmit: () => waitingRuns.readmit(runRecord(1), { concurrency: [] }, at),
+    },
+    uncheckedRuns: {
+      next: () => uncheckedRuns.next(null),
+      fits: () => uncheckedRuns.fits(runRecord(2), at),
     },
     gatheredRuns: {
       group: () => gatheredRuns.group(runRecord(2), 5),

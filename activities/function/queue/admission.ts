@@ -35,6 +35,7 @@ export class Admission {
   async look({ run, isWhole }: Next, activeVersion: number | null, now: Date): Promise<Looked> {
     if (run.state !== 'queued') return this.#back(run, now);
     if (Date.parse(run.expiresAt) <= now.getTime()) return this.#end(run, 'expired', {});
+    if (run.waitingFor === 'check') return { is: 'key', notBefore: null };
     let looked: Looked;
     try {
       if (!isWhole) throw new MayflyError('record_damaged', `The record of ${run.id} can't be read.`);

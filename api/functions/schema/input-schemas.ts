@@ -42,13 +42,14 @@ export class InputSchemas {
   /**
    * @param digest of the schema: what is compiled is kept under it
    * @param data a JSON value
+   * @param signal when it fires before its turn has come there is no answer
    * @returns what is wrong with the data, at most 20; nothing when it fits
-   * @throws MayflyError schema_too_slow, too_many_requests; invalid_schema of one that `check` would refuse
+   * @throws MayflyError schema_too_slow, too_many_requests; invalid_schema of one that `check` would refuse; the reason of the signal
    */
-  async problemsOf(digest: string, schema: unknown, data: unknown): Promise<Problem[]> {
+  async problemsOf(digest: string, schema: unknown, data: unknown, signal?: AbortSignal): Promise<Problem[]> {
     const text = dataText(data);
     if (text === null) return [{ field: '', problem: 'is nested too deeply' }];
-    return await this.#ask({ schema: schemaText(schema), digest, data: text });
+    return await this.#ask({ schema: schemaText(schema), digest, data: text }, signal);
   }
 
   /** Has the process started by now: the first event waits for none then. Where it does not start, a question says so. */
@@ -66,7 +67,7 @@ export class InputSchemas {
     await this.#turn.waitForUnlock();
   }
 
-  async #ask(question: Question): Promise<Problem[]> {
+  async #ask(question: Question, signal?: AbortSignal): Promise<Problem[]> {
     if (this.#waiting >= this.#limits.waiting) {
       throw new MayflyError('too_many_requests', 'Too many events wait to be checked.', {
         retryAfterSeconds: RETRY_AFTER_SECONDS,
@@ -74,7 +75,10 @@ export class InputSchemas {
     }
     this.#waiting++;
     try {
-      const answer = await this.#turn.runExclusive(() => this.#answer(question));
+      const answer = await this.#turn.runExclusive(() => {
+        signal?.throwIfAborted();
+        return this.#answer(question);
+      });
       if (typeof answer === 'string') throw tooSlow(answer, question);
       if ('invalid' in answer) throw invalid(answer.invalid);
       return answer.problems;

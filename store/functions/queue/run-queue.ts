@@ -125,13 +125,13 @@ export class RunQueue {
     }
   }
 
-  /** Those that wait in its lane after it, their ids, up to so many. */
+  /** Those that wait in its lane after it, their ids, up to so many; what is not checked yet takes nobody's place. */
   async behind(run: RunRecord, upTo: number): Promise<string[]> {
     const { queued = '' } = placeOf({ ...run, state: 'queued' });
     const { $lt } = rangeBelow(queued.split('/').slice(0, 3).join('/'));
     const found = await reaching('look behind a run', () =>
       this.#model
-        .find({ queued: { $gt: queued, $lt } }, { _id: 1 })
+        .find({ queued: { $gt: queued, $lt }, waitingFor: { $ne: 'check' } }, { _id: 1 })
         .sort({ queued: 1 })
         .limit(upTo)
         .lean<Pick<RunDocument, '_id'>[]>(),

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { requestId } from 'hono/request-id';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Acceptance } from '../../../api/acceptance/acceptance.ts';
 import { createApp } from '../../../api/app.ts';
 import { InputSchemas } from '../../../api/functions/schema/input-schemas.ts';
@@ -19,6 +18,7 @@ import { signDelivery } from '../../../webhooks/sign.ts';
 import type { Header } from '../../../webhooks/signed-request.ts';
 import { openStore } from '../../support/open-store.ts';
 import { startStoreServer } from '../../support/store-server.ts';
+import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
 import { ImmediateSagas } from '../immediate-sagas.ts';
 import { noGuests } from '../support.ts';
 import { githubHeaders, JSON_TYPE, said, useHooks } from './use-hooks.ts';
@@ -26,7 +26,7 @@ import { githubHeaders, JSON_TYPE, said, useHooks } from './use-hooks.ts';
 /** Promise: over HTTP a hook bounds what it reads, how long, and how often; it answers the handshake, and no other method. Seconds. */
 const { door, deploy, make } = useHooks();
 const logger = pino({ level: 'silent' });
-const SMALL = { bodyBytes: 64, heldBytes: 100, requestsPerSecond: 3, answerMs: 1_000 };
+const SMALL = { bodyBytes: 64, heldBytes: 100, requestsPerSecond: 3, answerMs: 1_000, checkMs: HANGS_AFTER_MS };
 const BODY = '{}';
 let whole: Server;
 let small: Server;
@@ -232,6 +232,48 @@ test('503 and Retry-After while the store is away', async ({ skip }) => {
   }
 });
 
+describe('a check by a schema that takes its time is not waited for', () => {
+  const limits = { ...SMALL, requestsPerSecond: 100, answerMs: HANGS_AFTER_MS, checkMs: 50 };
+  const pattern = '^(a+)+$';
+  const post = (app: OpenAPIHono<Env>, path: string, headers: readonly Header[]) =>
+    said(app.request(path, { method: 'POST', body: BODY, headers: headers as [string, string][] }));
+
+  test('the event is stored, is told of again, and waits for it; who asks by a key is answered by it', async () => {
+    const schemas = new InputSchemas({ validateMs: HANGS_AFTER_MS });
+    onTestFinished(() => schemas.close());
+    const name = await deploy({ input: { schema: { type: 'object', required: ['a'] } } });
+    const hook = await make({ function: name });
+    const app = alone(door().store, limits, schemas);
+    await schemas.warm();
+    const busy = schemas.problemsOf('busy', { pattern }, `${'a'.repeat(40)}!`).catch(() => 'ended');
+    const headers = githubHeaders(BODY);
+    const { status, runId = '' } = await post(app, hook.path, headers);
+    expect(status).toBe(202);
+    expect(await door().store.runs.get(runId)).toMatchObject({ waitingFor: 'check', outcome: null });
+    expect(await post(app, hook.path, headers)).toMatchObject({ status: 200, runId, duplicate: true });
+    const other = await post(app, hook.path, githubHeaders(BODY, { secret: 'wrong' }));
+    expect(other).toMatchObject({ status: 401 });
+    expect(await said(door().call('POST', `/v1/functions/${name}/runs`, {}))).toMatchObject({
+      status: 422,
+      code: 'event_invalid',
+    });
+    await schemas.close();
+    expect(await busy).toBe('ended');
+    expect(await post(app, hook.path, githubHeaders(BODY))).toMatchObject({ status: 202 }); // nobody can check it now
+  });
+
+  test('and what is not waited for is not checked when its turn comes', async () => {
+    const schemas = new InputSchemas();
+    onTestFinished(() => schemas.close());
+    const late = new AbortController();
+    const slow = schemas.problemsOf('slow', { pattern }, `${'a'.repeat(40)}!`).catch(() => 'ended');
+    const given = schemas.problemsOf('other', { pattern }, 'aaa', late.signal);
+    late.abort(new Error('given up'));
+    await expect(given).rejects.toThrow('given up');
+    expect(await slow).toBe('ended');
+  });
+});
+
 describe('a store that takes its time is not waited for', () => {
   const limits = { ...SMALL, answerMs: 50 };
   const post = (app: OpenAPIHono<Env>, path: string, headers: readonly Header[]) =>
@@ -242,15 +284,6 @@ describe('a store that takes its time is not waited for', () => {
     const hooks = Object.assign(Object.create(door().store.hooks) as Hooks, { get: () => never });
     const answer = await post(alone({ ...door().store, hooks }, limits), '/h/hok-0123456789abcdef', []);
     expect(answer).toMatchObject({ status: 503, code: 'store_unavailable' });
-  });
-
-  test('but a check by a schema that takes its time is, since the store takes the event', async () => {
-    const hook = await make({ function: await deploy({ input: { schema: { type: 'object' } } }) });
-    const late = Object.assign(Object.create(new InputSchemas()) as InputSchemas, {
-      problemsOf: () => sleep(1_000, []),
-    });
-    const app = alone(door().store, { ...limits, answerMs: 400 }, late);
-    expect(await post(app, hook.path, githubHeaders(BODY))).toMatchObject({ status: 202 });
   });
 
   test('when an event is stored; what was begun goes on, and the same again is told of it', async () => {

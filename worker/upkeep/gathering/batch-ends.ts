@@ -24,7 +24,9 @@ export class BatchEnds {
     const at = new Date().toISOString();
     const ended = { outcome: outcome ?? 'unknown', endedAt: batch.endedAt ?? at, updatedAt: at, result } as const;
     const same = { exitCode, signal, failure, skippedFor, supersededBy, startedAt, admittedAt };
-    await this.store.runs.end(runId, ['delayed'], { ...same, ...ended }, retentionDays, batch.id);
+    await this.store.runs.end(runId, ['delayed'], { ...same, ...ended }, retentionDays, {
+      batch: batch.id,
+    });
   }
 
   /** The results of its events: where its own is a JSON array of as many. */

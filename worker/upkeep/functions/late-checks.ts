@@ -1,0 +1,92 @@
+import type { Logger } from 'pino';
+import { requireSpec } from '../../../activities/function/accepted-version.ts';
+import { storedEvent } from '../../../activities/function/stored-event.ts';
+import type { DispatcherBell } from '../../../api/acceptance/dispatcher-bell.ts';
+import { isPassing, refuseUnlessFits } from '../../../api/acceptance/schema-check.ts';
+import type { InputSchemas } from '../../../api/functions/schema/input-schemas.ts';
+import { MayflyError } from '../../../model/errors.ts';
+import { readJson } from '../../../model/events/json-text.ts';
+import { readStructured } from '../../../model/events/structured-mode.ts';
+import type { RunFailure, RunRecord } from '../../../model/functions/run.ts';
+import type { Store } from '../../../store/connect.ts';
+import type { Unchecked } from '../../../store/functions/queue/unchecked-runs.ts';
+
+/** How soon an event is checked that was accepted without. Milliseconds. */
+export const CHECK_EVERY_MS = 1_000;
+
+type Stores = Pick<Store, 'runs' | 'runContents' | 'functionVersions' | 'uncheckedRuns' | 'gatheredRuns'>;
+
+/**
+ * Checks events that were accepted before there was time for it, one of each function after another. One that fits goes on,
+ * one that does not ends its run; any number of processes may do so at once.
+ */
+export class LateChecks {
+  constructor(
+    private readonly store: Stores,
+    private readonly schemas: InputSchemas,
+    private readonly bell: Pick<DispatcherBell, 'ring'>,
+    private readonly logger: Logger,
+  ) {}
+
+  async look(signal?: AbortSignal): Promise<void> {
+    try {
+      while (await this.#round(signal));
+    } catch (error) {
+      if (!signal?.aborted) this.logger.warn({ err: error }, 'events are checked by their schemas in a second');
+    }
+  }
+
+  /** @returns whether something became of one */
+  async #round(signal?: AbortSignal): Promise<boolean> {
+    let isMore = false;
+    for (let unchecked = await this.store.uncheckedRuns.next(null); unchecked && !signal?.aborted; ) {
+      const { project, function: name } = unchecked.run;
+      if (await this.#decide(unchecked)) {
+        isMore = true;
+        this.bell.ring({ project, name });
+      }
+      unchecked = await this.store.uncheckedRuns.next({ project, name });
+    }
+    return isMore && !signal?.aborted;
+  }
+
+  async #decide({ run, isWhole }: Unchecked): Promise<boolean> {
+    const failure = isWhole ? await this.#failureOf(run) : damaged(run);
+    if (failure) return this.#end(run, failure);
+    const begun = await this.store.uncheckedRuns.fits(run, new Date().toISOString());
+    if (begun?.waitingFor === 'batch' && begun.gathering?.kind === 'batch') {
+      await this.store.gatheredRuns.wakeIfFull(begun, begun.gathering.maxSize);
+    }
+    return begun !== null;
+  }
+
+  /** Why its event is not run; null: it fits. @throws what says nothing of the event: it is checked again */
+  async #failureOf(run: RunRecord): Promise<RunFailure | null> {
+    try {
+      const spec = await requireSpec(this.store, run);
+      const { data = null } = readStructured(readJson(await storedEvent(this.store, run)));
+      await refuseUnlessFits(this.schemas, { digest: run.versionDigest, function: run.function, spec }, data);
+      return null;
+    } catch (error) {
+      if (isPassing(error)) throw error;
+      if (error instanceof MayflyError) return { code: error.code, message: textOf(error) };
+      this.logger.error({ err: error, runId: run.id }, 'an event could not be checked');
+      return { code: 'internal', message: `It could not be checked: ${String(error)}` };
+    }
+  }
+
+  async #end(run: RunRecord, failure: RunFailure): Promise<boolean> {
+    const at = new Date().toISOString();
+    const ended = { outcome: 'not-started', failure, endedAt: at, updatedAt: at } as const;
+    return this.store.runs.end(run.id, ['delayed', 'queued'], ended, run.retentionDays, { waitingFor: 'check' });
+  }
+}
+
+/** With the places that it names, as the door has them in `errors`. */
+function textOf({ message, options: { fields = [] } }: MayflyError): string {
+  return [message, ...fields.map(({ field, problem }) => `${field} ${problem}.`)].join(' ');
+}
+
+function damaged({ id }: RunRecord): RunFailure {
+  return { code: 'record_damaged', message: `The record of ${id} can't be read.` };
+}
