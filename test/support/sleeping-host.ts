@@ -4,9 +4,10 @@ import type { Hypervisor } from '../../host/hypervisor.ts';
 /**
  * Lets a simulated host hibernate, which it can't: here its sandboxes stand still and keep their memory. For all but the
  * host itself that is the same; what a real machine does is for test/host/libvirt/hibernation.e2e.test.ts.
+ * @param asleep what is on its disk: of a host that is started again on the same machine, the same
  */
-export function letSleep(hypervisor: Hypervisor, failpoints: Failpoints): void {
-  const asleep = new Set<string>();
+export function letSleep(hypervisor: Hypervisor, failpoints: Failpoints, asleep = new Set<string>()): void {
+  const machines = hypervisor.machines.bind(hypervisor);
   const whereabouts = hypervisor.whereabouts.bind(hypervisor);
   const residentMib = hypervisor.residentMib.bind(hypervisor);
   Object.assign(hypervisor, {
@@ -22,6 +23,12 @@ export function letSleep(hypervisor: Hypervisor, failpoints: Failpoints): void {
     },
     async residentMib(id) {
       return asleep.has(id) ? 0 : residentMib(id);
+    },
+    async machines(ids) {
+      const all = await machines(ids);
+      return new Map(
+        [...all].map(([id, state]) => [id, state === 'on' && asleep.has(id) ? ('hibernated' as const) : state]),
+      );
     },
     async whereabouts(id) {
       const there = await whereabouts(id);
