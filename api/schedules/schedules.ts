@@ -1,9 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
-import { answerOnce } from '../http/idempotency.ts';
+import { answerOnce, freeRequest } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
 import { ask, askIdFrom, type Wish } from './ask-schedule.ts';
@@ -191,9 +192,16 @@ export function scheduleRoutes(app: App): void {
 /** The same request again is answered in the same words, and has nothing more run. @throws as {@link ask} does */
 async function askedOnce(c: Context<Env>, name: string, key: string | undefined, wish: Wish): Promise<Response> {
   const deps = c.get('deps');
-  return answerOnce(c, deps.store, { idFrom: askIdFrom, key, body: wish }, async ({ subjectId }) => {
-    const { id, at } = await ask(deps, await requireSchedule(deps, name), subjectId, wish);
-    return { response: c.json({ id, at }, 202), isKept: true };
+  return answerOnce(c, deps.store, { idFrom: askIdFrom, key, body: wish }, async (attempt) => {
+    try {
+      const { id, at } = await ask(deps, await requireSchedule(deps, name), attempt.subjectId, wish);
+      return { response: c.json({ id, at }, 202), isKept: true };
+    } catch (error) {
+      // What is refused was not written down: it may be mended, and sent under its key.
+      const isRefused = error instanceof MayflyError && error.code !== 'store_unavailable';
+      if (isRefused && attempt.isFresh) await freeRequest(deps.store, attempt);
+      throw error;
+    }
   });
 }
 
