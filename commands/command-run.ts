@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Hypervisor } from '../host/hypervisor.ts';
 import type { StepContext } from '../host/step-context.ts';
@@ -35,6 +36,8 @@ const GUEST_AT_FAULT: ReadonlySet<ErrorCode> = new Set(['guest_failed', 'not_fou
 const ENDING: ReadonlySet<SandboxState> = new Set(['destroying', 'destroyed', 'failed']);
 /** How often the record says how much is stored, while output comes. Milliseconds. */
 const PROGRESS_MS = 2_000;
+/** How soon one goes on whose sandbox was hibernated, and is not any more. Milliseconds. */
+const ASLEEP_MS = 1_000;
 const NOTHING_KEPT: OutputPlace = { stdout: 0, stderr: 0 };
 
 /**
@@ -84,6 +87,7 @@ export class CommandRun {
     if (record.state === 'ended') return record;
     try {
       this.#mask = record.spec.isMasked ? await this.#maskOf(record) : null;
+      if (record.state === 'running') await this.#whileAsleep(record);
       return await this.#end(record, await this.#runInGuest(record, inputs));
     } catch (error) {
       this.stop.throwIfAborted();
@@ -120,6 +124,14 @@ export class CommandRun {
   /** Resolves when nothing is done any more; after {@link run}. */
   tidied(): Promise<void> {
     return this.#tidied;
+  }
+
+  /** Its guest can tell nothing as long as its sandbox is hibernated: neither that nor the host is asked meanwhile. */
+  async #whileAsleep({ sandboxId }: CommandRecord): Promise<void> {
+    while ((await this.deps.store.sandboxes.get(sandboxId))?.state === 'hibernated') {
+      this.detail = 'its sandbox is hibernated';
+      await sleep(ASLEEP_MS, undefined, { signal: this.#signal });
+    }
   }
 
   async #runInGuest(record: CommandRecord, inputs: CommandInputs | null): Promise<Ending> {

@@ -8,6 +8,7 @@ import type { CommandRecord } from '../../model/sandbox/command.ts';
 import type { Store } from '../../store/connect.ts';
 import { GuestMachine, readGuestFile } from '../host/guest/machine.ts';
 import { command, commandId, record, sandboxId } from '../store/support.ts';
+import { eventually } from '../support/eventually.ts';
 import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 
@@ -167,6 +168,76 @@ describe('an commandRun', () => {
     await commandRuns.settle(running);
     expect(await store.commands.get(running)).toMatchObject({ outcome: 'exited', exitCode: 0 });
     await commandRuns.stop();
+  });
+});
+
+describe('of a sandbox that is hibernated', () => {
+  const asked = { guest: 0, host: 0 };
+  const exit = { outcome: 'exited', exitCode: 3 };
+  const counting = (): CommandRuns => {
+    Object.assign(asked, { guest: 0, host: 0 });
+    const hypervisor = {
+      whereabouts: async () => {
+        asked.host += 1;
+        return { domain: 'hibernated', lease: null } as const;
+      },
+    };
+    const guests = {
+      agent: async (...args: Parameters<CommandRunDeps['guests']['agent']>) => {
+        asked.guest += 1;
+        return machine.guests.agent(...args);
+      },
+    };
+    return new CommandRuns({ ...deps, hypervisor, guests });
+  };
+  /** One whose worker has ended while it ran. */
+  async function runs(n: number): Promise<string> {
+    const id = await requested(n, { command: 'sleep 1; exit 3' });
+    const first = new CommandRuns(deps);
+    first.runToEnd(id).catch(() => {});
+    await eventually(
+      () => store.commands.get(id),
+      (found) => found?.state === 'running',
+    );
+    await first.stop();
+    return id;
+  }
+
+  it('nobody asks its guest or its host, and it goes on when that is woken', async () => {
+    const id = await runs(6);
+    await store.sandboxes.update(SANDBOX, { state: 'hibernated' });
+    const commandRuns = counting();
+    const ended = commandRuns.runToEnd(id);
+    await eventually(
+      async () => commandRuns.detailOf(id),
+      (detail) => detail === 'its sandbox is hibernated',
+    );
+    expect(asked).toEqual({ guest: 0, host: 0 });
+    await store.sandboxes.update(SANDBOX, { state: 'running' });
+    expect(await ended).toMatchObject(exit);
+    await commandRuns.stop();
+  });
+
+  it('it is let go of at once, and ends with its sandbox', async () => {
+    const id = await runs(7);
+    await store.sandboxes.update(SANDBOX, { state: 'hibernated' });
+    const first = counting();
+    const letGo = first.runToEnd(id);
+    await eventually(
+      async () => first.detailOf(id),
+      (detail) => detail === 'its sandbox is hibernated',
+    );
+    await Promise.all([expect(letGo).rejects.toMatchObject({ code: 'host_unavailable' }), first.stop()]);
+    expect(asked).toEqual({ guest: 0, host: 0 });
+    const next = new CommandRuns({
+      ...deps,
+      guests: { agent: () => Promise.reject(new MayflyError('sandbox_ended', 'It has ended.')) },
+    });
+    const ended = next.runToEnd(id);
+    await store.sandboxes.update(SANDBOX, { state: 'destroying' });
+    expect(await ended).toMatchObject({ outcome: 'interrupted' });
+    await next.stop();
+    await store.sandboxes.update(SANDBOX, { state: 'running' });
   });
 });
 
