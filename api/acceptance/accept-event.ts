@@ -41,6 +41,9 @@ export interface Accepted {
   isNew: boolean;
 }
 
+/** By what it waits, and whether it is known to fit the schema: else that is to be checked. */
+type Fitting = QueueKeys & { isChecked: boolean };
+
 const HOUR_MS = 3_600_000;
 let sequence = 0;
 const NOTHING_YET = {
@@ -79,21 +82,21 @@ export async function acceptEvent(
 ): Promise<Accepted> {
   const { event, digest, sameness } = arrival;
   const { project, name } = record;
-  if (event.json.length > version.spec.input.maxBytes) {
-    throw new MayflyError(
-      'event_too_large',
-      `It has ${event.json.length} bytes; ${name} takes ${version.spec.input.maxBytes}.`,
-    );
-  }
-  const isChecked = await checked(schemas, version, arrival);
-  const keys = queueKeysOf(version.spec, event);
   const dedupe = sha256(JSON.stringify([project, name, sameness.by, sameness.text ?? randomBytes(16).toString('hex')]));
-  const isFull = arrival.isFull?.(keys.lane) ?? false;
+  let fitting: Fitting;
+  try {
+    fitting = await fittingOf(schemas, version, arrival);
+  } catch (refusal) {
+    const run = await cameBefore(runs, dedupe, arrival);
+    if (run) return { run, isNew: false };
+    throw refusal;
+  }
+  const isFull = arrival.isFull?.(fitting.lane) ?? false;
   const isInline = event.json.length <= LIMITS.functions.inlineEventBytes;
   for (let epoch = 0; ; ) {
     const id = runIdOf(dedupe, epoch);
     const present = isInline && !isFull ? null : await runs.get(id);
-    const run = present ?? runOf(id, { record, version }, arrival, { ...keys, dedupe, epoch, isChecked });
+    const run = present ?? runOf(id, { record, version }, arrival, { ...fitting, dedupe, epoch });
     if (!present) {
       if (isFull) throw queueFull(project);
       if (!isInline) await runContents.put(id, `event/${digest}`, event.json);
@@ -104,12 +107,33 @@ export async function acceptEvent(
     }
     const found = present ?? (await runs.get(id));
     if (!found) continue; // it was removed meanwhile: its place is free
-    if (found.dedupe === dedupe && Date.parse(found.dedupeUntil) > Date.now()) {
-      if (found.eventDigest === digest) return { run: found, isNew: false };
-      throw conflictOf(sameness, found);
-    }
+    if (isSame(found, dedupe)) return { run: unlessOther(found, arrival), isNew: false };
     epoch += 1;
   }
+}
+
+/** The run of the same event, which is told of whatever is said of its event now; null: none. @throws MayflyError event_conflict, idempotency_key_reused */
+async function cameBefore(
+  runs: Pick<ProjectStore['runs'], 'get'>,
+  dedupe: string,
+  arrival: Arrival,
+): Promise<RunRecord | null> {
+  if (arrival.sameness.text === null) return null;
+  for (let epoch = 0; ; epoch++) {
+    const found = await runs.get(runIdOf(dedupe, epoch));
+    if (!found) return null;
+    if (isSame(found, dedupe)) return unlessOther(found, arrival);
+  }
+}
+
+function isSame(run: RunRecord, dedupe: string): boolean {
+  return run.dedupe === dedupe && Date.parse(run.dedupeUntil) > Date.now();
+}
+
+/** @throws MayflyError event_conflict, idempotency_key_reused: it is of other content */
+function unlessOther(run: RunRecord, { digest, sameness }: Arrival): RunRecord {
+  if (run.eventDigest === digest) return run;
+  throw conflictOf(sameness, run);
 }
 
 function queueFull(project: string): MayflyError {
@@ -126,7 +150,7 @@ function runOf(
   id: string,
   { record, version }: KnownFunction,
   { event, digest, sameness, delaySeconds = 0, schedule, origin = NO_ORIGIN, actor }: Arrival,
-  { isChecked, dedupe, epoch, ...keys }: QueueKeys & Pick<RunRecord, 'dedupe' | 'epoch'> & { isChecked: boolean },
+  { isChecked, dedupe, epoch, ...keys }: Fitting & Pick<RunRecord, 'dedupe' | 'epoch'>,
 ): RunRecord {
   const now = Date.now();
   const at = new Date(now).toISOString();
@@ -168,15 +192,22 @@ function runOf(
   };
 }
 
-/** @returns whether it fits; false: that is not known yet @throws MayflyError event_invalid, schema_too_slow, too_many_requests */
-async function checked(
+/** What the function makes of an event. @throws MayflyError event_too_large, event_invalid, schema_too_slow, key_invalid, too_many_requests */
+async function fittingOf(
   schemas: InputSchemas,
   version: KnownFunction['version'],
-  { event: { data = null }, checkMs }: Arrival,
-): Promise<boolean> {
-  if (checkMs !== undefined) return isCheckedWithin(checkMs, schemas, version, data);
-  await refuseUnlessFits(schemas, version, data);
-  return true;
+  { event, checkMs }: Arrival,
+): Promise<Fitting> {
+  const { spec, function: name } = version;
+  const bytes = event.json.length;
+  if (bytes > spec.input.maxBytes) {
+    throw new MayflyError('event_too_large', `It has ${bytes} bytes; ${name} takes ${spec.input.maxBytes}.`);
+  }
+  const { data = null } = event;
+  let isChecked = true;
+  if (checkMs === undefined) await refuseUnlessFits(schemas, version, data);
+  else isChecked = await isCheckedWithin(checkMs, schemas, version, data);
+  return { ...queueKeysOf(spec, event), isChecked };
 }
 
 export function sha256(bytes: string | Uint8Array): string {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
 import { type Door, jsonOf, openDoor, problemOf } from '../support.ts';
 
 interface Run {
@@ -99,6 +100,19 @@ describe('an event', () => {
     expect((await post(name, event('large', `${text}y`), STRUCTURED)).status).toBe(409);
     const refused = await post(name, event('larger', 'x'.repeat(300_000)), STRUCTURED);
     expect([refused.status, (await problemOf(refused)).code]).toEqual([413, 'event_too_large']);
+  });
+
+  it('that came before is told of its run also when a new one like it would be refused', async () => {
+    const name = await deployed();
+    const first = await jsonOf<Run>(post(name, event('1', { n: 1 }), STRUCTURED));
+    const wish = { source: 'golden', command: 'cat', input: { schema: { type: 'object', required: ['m'] } } };
+    expect((await door.call('PUT', `/v1/functions/${name}`, wish)).status).toBe(201);
+    await expect.poll(async () => (await post(name, { n: 1 })).status, { timeout: HANGS_AFTER_MS }).toBe(422); // it is known by then
+    const again = await post(name, event('1', { n: 1 }), STRUCTURED);
+    expect([again.status, again.headers.get('Idempotent-Replayed')]).toEqual([202, 'true']);
+    expect((await jsonOf<Run>(again)).id).toBe(first.id);
+    expect((await post(name, event('1', { n: 2 }), STRUCTURED)).status).toBe(409);
+    expect((await post(name, event('2', { n: 1 }), STRUCTURED)).status).toBe(422);
   });
 
   it('that does not fit the schema, or has no key, is refused by its place', async () => {

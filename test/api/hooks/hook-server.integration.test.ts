@@ -257,6 +257,9 @@ describe('a check by a schema that takes its time is not waited for', () => {
       status: 422,
       code: 'event_invalid',
     });
+    const free = alone(door().store, { ...limits, checkMs: HANGS_AFTER_MS });
+    expect(await post(free, hook.path, headers)).toMatchObject({ status: 200, runId, duplicate: true });
+    expect(await post(free, hook.path, githubHeaders(BODY))).toMatchObject({ status: 422, code: 'event_invalid' });
     await schemas.close();
     expect(await busy).toBe('ended');
     expect(await post(app, hook.path, githubHeaders(BODY))).toMatchObject({ status: 202 }); // nobody can check it now
