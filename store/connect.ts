@@ -47,6 +47,7 @@ import type { Anchor } from './register/anchor.ts';
 import { Register } from './register/register.ts';
 import { RegisterKey } from './register/register-key.ts';
 import { AuditRetention } from './retention/audit-retention.ts';
+import { PastRuns } from './retention/past-runs.ts';
 import { Retention } from './retention/retention.ts';
 import { Activities } from './sandboxes/activity.ts';
 import { MeasuredDisks } from './sandboxes/measured-disks.ts';
@@ -124,6 +125,7 @@ export interface Store {
   secretValues: SecretValues;
   secretUses: SecretUses;
   attemptSecrets: AttemptSecrets;
+  pastRuns: PastRuns;
   untoldRuns: UntoldRuns;
   webhookEndpoints: WebhookEndpoints;
   webhookDeliveries: WebhookDeliveries;
@@ -225,6 +227,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     secretValues: new SecretValues(connection, sealing),
     secretUses: new SecretUses(connection),
     attemptSecrets: new AttemptSecrets(connection, sealing),
+    pastRuns: new PastRuns(connection, sealing),
     untoldRuns: new UntoldRuns(connection, sealing),
     webhookEndpoints: new WebhookEndpoints(connection, sealing),
     webhookDeliveries: new WebhookDeliveries(connection, sealing),

@@ -213,28 +213,6 @@ export class Runs {
     return this.#update({ _id: id, state: record.state, admitted: 'begun' }, { $set: set, $unset: FREED });
   }
 
-  /**
-   * Those of which nothing is left and no receipt is signed, by since when; what was damaged is left out.
-   * @param after `next` of the page before; `''`: the first page
-   */
-  async unsigned(after: string, limit: number): Promise<{ runs: RunRecord[]; next: string | null }> {
-    const found = await reaching('look for runs without a receipt', () =>
-      this.#model
-        .find({ unsigned: { $gt: after } })
-        .sort({ unsigned: 1 })
-        .limit(limit)
-        .lean<RunDocument[]>(),
-    );
-    const whole = found.map((each) => this.#fields.openedIfWhole(each)).filter((each) => each !== null);
-    return { runs: whole.map(recordOf), next: found.at(-1)?.unsigned ?? null };
-  }
-
-  /** Its receipt is signed. */
-  async signed(id: string): Promise<void> {
-    checked(id);
-    await this.#update({ _id: id }, { $unset: { unsigned: 1 } });
-  }
-
   /** Of one that a store which was set back knows less of than its workflow, and which has not ended. */
   async restore({ id, tries }: RunRecord, changes: Pick<RunRecord, 'attempts' | 'tries'>): Promise<void> {
     checked(id);
@@ -243,26 +221,6 @@ export class Runs {
       { _id: id, tries, state: { $ne: 'ended' } },
       { $set: { ...this.#fields.sealed(id, changes), ...under }, $unset: UNQUEUED },
     );
-  }
-
-  /**
-   * Those that are to be kept no longer, by when that was.
-   * @param after the time of the last of the page before; `''`: the first page @param before ISO 8601
-   */
-  async past(after: string, before: string, limit: number): Promise<{ run: RunRecord; removeAfter: string }[]> {
-    const found = await reaching('look for runs of the past', () =>
-      this.#model
-        .find({ removeAfter: { $gt: after, $lt: before } })
-        .sort({ removeAfter: 1 })
-        .limit(limit)
-        .lean<RunDocument[]>(),
-    );
-    return found.map((each) => ({ run: this.#record(each), removeAfter: each.removeAfter ?? '' }));
-  }
-
-  async remove(id: string): Promise<void> {
-    checked(id);
-    await reaching('remove a run', () => this.#model.deleteOne({ _id: id, state: 'ended' }));
   }
 
   #find(id: string): Promise<RunDocument | null> {

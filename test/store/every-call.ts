@@ -211,7 +211,7 @@ export function callsOf(store: Store): Calls {
   } = store;
   const { playbooks, playbookParts } = store;
   const { secrets, secretValues, secretUses, attemptSecrets } = store;
-  const { untoldRuns, webhookEndpoints, webhookDeliveries } = store;
+  const { pastRuns, untoldRuns, webhookEndpoints, webhookDeliveries } = store;
   const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
   const { gatheredRuns, uncheckedRuns, runMembers, functionSetups, waitpoints, waitingRuns } = store;
   const noWaiting = waitingOf({}, sandboxId(1));
@@ -530,11 +530,7 @@ export function callsOf(store: Store): Calls {
       redriven: () => runs.redriven(runId(3), runId(4)),
       free: () => runs.free(runId(3), { cleanup: 'proved' }),
       requeue: () => runs.requeue(runRecord(1), { waitingFor: 'capacity' }),
-      past: () => runs.past('', '2999-01-01T00:00:00.000Z', 5),
       restore: () => runs.restore(runRecord(1), { attempts: [], tries: 1 }),
-      unsigned: () => runs.unsigned('', 5),
-      signed: () => runs.signed(runId(2)),
-      remove: () => runs.remove(runId(3)),
     },
     runQueue: {
       next: async () => [await runQueue.next(aFunction, ''), await runQueue.next(aFunction, 'a')],
@@ -643,6 +639,12 @@ export function callsOf(store: Store): Calls {
       keep: () => attemptSecrets.keep(commandId(1), []),
       get: () => attemptSecrets.get(commandId(1)),
       remove: () => attemptSecrets.remove(commandId(1)),
+    },
+    pastRuns: {
+      unsigned: () => pastRuns.unsigned('', 5),
+      signed: () => pastRuns.signed(runId(2)),
+      past: () => pastRuns.past('', '2999-01-01T00:00:00.000Z', 5),
+      remove: () => pastRuns.remove(runId(3)),
     },
     untoldRuns: {
       get: () => untoldRuns.get(runId(1)),

@@ -31,7 +31,7 @@ export class ReceiptWatch {
       const key = await ReceiptSigningKey.open(this.keyPath);
       const builder = await this.#tell(key);
       for (let after: string | null = ''; after !== null; ) {
-        const page = await this.store.runs.unsigned(after, AT_ONCE);
+        const page = await this.store.pastRuns.unsigned(after, AT_ONCE);
         for (const run of page.runs) await this.#sign(key, builder, run);
         after = page.next;
       }
@@ -42,12 +42,12 @@ export class ReceiptWatch {
 
   async #sign(key: ReceiptSigningKey, builder: string, run: RunRecord): Promise<void> {
     try {
-      const { receipts, runs } = this.store;
+      const { receipts, pastRuns } = this.store;
       if ((await receipts.get(run.id)) === null) {
         const facts = await receiptFacts(this.store, run, builder);
         await receipts.add(run.id, key.sign(statementOf(facts)), new Date().toISOString());
       }
-      await runs.signed(run.id);
+      await pastRuns.signed(run.id);
     } catch (error) {
       this.logger.warn({ err: error, runId: run.id }, 'a receipt is signed when that can be done');
     }

@@ -66,19 +66,19 @@ export class RunQueues {
 
   /** Removes runs that are to be kept no longer; one behind which there is another of the same event goes after that. */
   async removePast(): Promise<void> {
-    const { runs, runContents, receipts, waitpoints } = this.store;
+    const { runs, pastRuns, runContents, receipts, waitpoints } = this.store;
     const now = new Date().toISOString();
     try {
       await this.store.bulks.removePast(now);
       for (let after = ''; ; ) {
-        const page = await runs.past(after, now, AT_ONCE);
+        const page = await pastRuns.past(after, now, AT_ONCE);
         for (const { run } of page) {
           if (run.cleanup === 'pending' || (await runs.get(runIdOf(run.dedupe, run.epoch + 1)))) continue;
           if (run.redriveOf !== null) await runs.redriven(run.redriveOf, run.id); // who redrove it may have died before
           await runContents.remove(run.id);
           await receipts.remove(run.id);
           await waitpoints.removeOf(run.id);
-          await runs.remove(run.id);
+          await pastRuns.remove(run.id);
         }
         const last = page.at(-1);
         if (!last) return;

@@ -1,0 +1,60 @@
+import type { Connection, Model } from 'mongoose';
+import type { RunRecord } from '../../model/functions/run.ts';
+import { type RunDocument, recordOf } from '../functions/run-document.ts';
+import { checked } from '../functions/run-id.ts';
+import { reaching } from '../mongo/failure.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
+
+/** Runs of which nothing is left: each gets a receipt, is kept for its time, and then is removed. */
+export class PastRuns {
+  readonly #model: Model<RunDocument>;
+  readonly #fields: SealedFields;
+
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('runs');
+    this.#model = connection.model<RunDocument>('Run');
+  }
+
+  /**
+   * Those of which nothing is left and no receipt is signed, by since when; what was damaged is left out.
+   * @param after `next` of the page before; `''`: the first page
+   */
+  async unsigned(after: string, limit: number): Promise<{ runs: RunRecord[]; next: string | null }> {
+    const found = await reaching('look for runs without a receipt', () =>
+      this.#model
+        .find({ unsigned: { $gt: after } })
+        .sort({ unsigned: 1 })
+        .limit(limit)
+        .lean<RunDocument[]>(),
+    );
+    const whole = found.map((each) => this.#fields.openedIfWhole(each)).filter((each) => each !== null);
+    return { runs: whole.map(recordOf), next: found.at(-1)?.unsigned ?? null };
+  }
+
+  /** Its receipt is signed. */
+  async signed(id: string): Promise<void> {
+    checked(id);
+    await reaching('change a run', () => this.#model.updateOne({ _id: id }, { $unset: { unsigned: 1 } }));
+  }
+
+  /**
+   * Those that are to be kept no longer, by when that was.
+   * @param after the time of the last of the page before; `''`: the first page @param before ISO 8601
+   */
+  async past(after: string, before: string, limit: number): Promise<{ run: RunRecord; removeAfter: string }[]> {
+    const found = await reaching('look for runs of the past', () =>
+      this.#model
+        .find({ removeAfter: { $gt: after, $lt: before } })
+        .sort({ removeAfter: 1 })
+        .limit(limit)
+        .lean<RunDocument[]>(),
+    );
+    return found.map((each) => ({ run: recordOf(this.#fields.opened(each)), removeAfter: each.removeAfter ?? '' }));
+  }
+
+  async remove(id: string): Promise<void> {
+    checked(id);
+    await reaching('remove a run', () => this.#model.deleteOne({ _id: id, state: 'ended' }));
+  }
+}
