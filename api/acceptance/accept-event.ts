@@ -86,10 +86,10 @@ export async function acceptEvent(
   let fitting: Fitting;
   try {
     fitting = await fittingOf(schemas, version, arrival);
-  } catch (refusal) {
+  } catch (error) {
     const run = await cameBefore(runs, dedupe, arrival);
     if (run) return { run, isNew: false };
-    throw refusal;
+    throw error;
   }
   const isFull = arrival.isFull?.(fitting.lane) ?? false;
   const isInline = event.json.length <= LIMITS.functions.inlineEventBytes;

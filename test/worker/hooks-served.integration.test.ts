@@ -58,6 +58,7 @@ beforeAll(async () => {
   );
   const input = { schema: { type: 'object', required: ['n'] } };
   await call('PUT', '/v1/functions/fn', { source: 'golden-debian12', command: 'true', input });
+  await call('POST', '/v1/functions/fn/pause'); // what is stored is not run
   path = (await call('POST', '/v1/hooks', { function: 'fn', scheme: 'github', secrets: [SECRET] }))['path'] as string;
 });
 afterAll(() => closers.close());
