@@ -12,6 +12,7 @@ import { startHostPart } from './host-part.ts';
 import type { HostMachine } from './machine/host-machine.ts';
 import { temporalClient } from './payloads/data-converter.ts';
 import { openProcess } from './process.ts';
+import { InstallationLock } from './servers/installation-lock.ts';
 import { rememberServers } from './servers/remembered-servers.ts';
 import { ensureServers, progress, type Servers } from './servers/servers.ts';
 
@@ -78,6 +79,8 @@ async function start(
 ): Promise<Installation> {
   const timed = progress(onProgress);
   await makeSearchable(config.stateDir);
+  const lock = await InstallationLock.take(config.stateDir);
+  closers.add('lock of the state folder', () => lock.release());
   mayGoOn();
   const servers = await ensureServers(config, closers, onProgress);
   mayGoOn();
