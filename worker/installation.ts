@@ -1,3 +1,4 @@
+import { checkPlaces } from '../api/server/listen.ts';
 import { allEnded } from '../host/all-ended.ts';
 import { makeSearchable } from '../host/os/directory.ts';
 import type { HostRecord } from '../model/host.ts';
@@ -13,6 +14,7 @@ import type { HostMachine } from './machine/host-machine.ts';
 import { temporalClient } from './payloads/data-converter.ts';
 import { openProcess } from './process.ts';
 import { InstallationLock } from './servers/installation-lock.ts';
+import { PLACES } from './servers/places.ts';
 import { rememberServers } from './servers/remembered-servers.ts';
 import { ensureServers, progress, type Servers } from './servers/servers.ts';
 
@@ -81,6 +83,7 @@ async function start(
   await makeSearchable(config.stateDir);
   const lock = await InstallationLock.take(config.stateDir);
   closers.add('lock of the state folder', () => lock.release());
+  await checkPlaces([...PLACES.api(config), ...PLACES.host(config)]);
   mayGoOn();
   const servers = await ensureServers(config, closers, onProgress);
   mayGoOn();

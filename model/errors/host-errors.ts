@@ -59,6 +59,13 @@ export const HOST_ERRORS = {
     remedy:
       'Use the one that runs, or stop it. For a second one on this machine set MAYFLY_STATE_DIR, MAYFLY_API_PORT and MAYFLY_INGRESS_PORT to others; a port 0 takes any free one.',
   },
+  port_unavailable: {
+    status: 503,
+    retryable: true,
+    title: 'A port cannot be had',
+    remedy:
+      'Give the setting that is named another port, 0 for any free one; or stop what listens there: `ss -ltnp` shows it.',
+  },
   guest_unreachable: {
     status: 503,
     retryable: true,
