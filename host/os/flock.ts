@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fstatSync, readdirSync, statSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
+import { MayflyError } from '../../model/errors.ts';
 import { isGone } from './proc.ts';
 
 /** flock(1): the lock is held by another. */
@@ -12,11 +13,12 @@ const HELD = 1;
  * ended, and the kernel lets go of it the moment we die, so nothing stale is ever left.
  * @param how options of flock(1)
  * @returns false when another holds it
+ * @throws MayflyError host_unavailable where the file system knows no such locks
  */
 export async function locked(file: FileHandle, how: readonly string[]): Promise<boolean> {
   const child = spawn('flock', [...how, '3'], { stdio: ['ignore', 'ignore', 'ignore', file.fd] });
   const [code] = (await once(child, 'close')) as [number | null];
-  if (code !== 0 && code !== HELD) throw new Error(`flock(1) ended with ${code}`);
+  if (code !== 0 && code !== HELD) throw new MayflyError('host_unavailable', `flock(1) ended with ${code}.`);
   return code === 0;
 }
 

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
-import { z } from '@hono/zod-openapi';
+import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requireJson } from '../../api/http/body.ts';
+import type { Env } from '../../api/http/context.ts';
 import { apiServer } from '../../api/server/api-server.ts';
 import { type Door, jsonOf, openDoor, problemOf } from './support.ts';
 
@@ -30,6 +32,10 @@ function operations() {
     const said = { required: request?.body?.required, isEmptyFine: media.schema.safeParse({}).success };
     return [{ method: method.toUpperCase(), path, ...said }];
   });
+}
+
+function isOf(pattern: string, path: string): boolean {
+  return new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path);
 }
 
 /** Its answer's first line and body, over a connection: what no client of HTTP sends by itself. */
@@ -89,6 +95,39 @@ describe('a body that is missing', () => {
     ['another type', ['Content-Length: 2', 'Content-Type: text/plain'], '{}', ' 415 '],
   ])('is told by its bytes: %s', async (_how, lines, body, status) => {
     expect((await raw([`POST /v1/runs/${runId}/replay HTTP/1.1`, ...lines], body)).split('\r\n')[0]).toContain(status);
+  });
+
+  it('is not in the way of who waits: that the caller has left is still heard', async () => {
+    const app = new OpenAPIHono<Env>();
+    const waiting: unknown[] = []; // as whoever waits holds its request
+    const left = new Promise<void>((resolve) => {
+      const body = { required: false, content: { 'application/json': { schema: z.strictObject({}) } } };
+      app.use(requireJson(app));
+      app.openapi(createRoute({ method: 'post', path: '/waits', request: { body }, responses: {} }), (c) => {
+        waiting.push(c);
+        c.req.raw.signal.addEventListener('abort', () => resolve());
+        socket.destroy();
+        return new Promise<never>(() => {});
+      });
+    });
+    const listening = apiServer(app as Parameters<typeof apiServer>[0], pino({ level: 'silent' })).listen(
+      0,
+      '127.0.0.1',
+    );
+    await once(listening, 'listening');
+    const socket = connect((listening.address() as AddressInfo).port, '127.0.0.1');
+    socket.write('POST /waits HTTP/1.1\r\nHost: x\r\n\r\n');
+    await left;
+    listening.close();
+  });
+
+  it('has one operation to be asked of: no path is of two', () => {
+    const routes = door.app.openAPIRegistry.definitions.flatMap((one) => (one.type === 'route' ? [one.route] : []));
+    for (const { method, path } of operations()) {
+      const filled = path.replaceAll(/\{\w+\}/g, 'x');
+      const same = routes.filter((other) => other.method.toUpperCase() === method && isOf(other.path, filled));
+      expect(same.map((other) => other.path)).toEqual([path]);
+    }
   });
 
   it('that is needed is refused as before', async () => {
