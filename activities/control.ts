@@ -4,7 +4,7 @@ import type { Reconciliation } from '../sagas/reconciliation.ts';
 import type { Store } from '../store/connect.ts';
 import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
-import { createAttemptActivities } from './function/attempt.ts';
+import { createAttemptActivities } from './function/attempt/attempt.ts';
 import { type AcceptAgain, createBulkActivities } from './function/bulk.ts';
 import { createDiffActivities } from './function/diff.ts';
 import { createKeepActivities } from './function/keep.ts';

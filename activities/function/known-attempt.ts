@@ -1,3 +1,4 @@
+import { MayflyError } from '../../model/errors.ts';
 import { type Attempt, lastAttempt, RUN_STATES, type RunRecord } from '../../model/functions/run.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
 import type { Store } from '../../store/connect.ts';
@@ -13,6 +14,18 @@ export const PENDING = {
   failure: null,
   startedAt: null,
 } as const;
+
+/** @throws MayflyError run_not_found */
+export async function requireRun({ runs }: Pick<Store, 'runs'>, runId: string): Promise<RunRecord> {
+  const run = await runs.get(runId);
+  if (run) return run;
+  throw new MayflyError('run_not_found', `There is no run ${runId}.`);
+}
+
+/** The attempts of a run, its last one changed. */
+export function withLast({ attempts }: Pick<RunRecord, 'attempts'>, changes: Partial<Attempt>): Attempt[] {
+  return attempts.map((each, n) => (n === attempts.length - 1 ? { ...each, ...changes } : each));
+}
 
 /**
  * A run, with the attempt that its workflow speaks of as its last. A store that was set back does not know of that: a workflow

@@ -1,7 +1,8 @@
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
-import { RUNNING_PROBLEM } from '../../model/host.ts';
+import { type HostRef, RUNNING_PROBLEM } from '../../model/host.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import {
+  hostOf,
   isAsleep,
   isFinal,
   isSettled,
@@ -65,8 +66,8 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
       return record;
     },
 
-    /** Resolves when the outcome of the sandbox's create can be told. @returns why it does not run; null when it does */
-    async awaitRunning(wait: RunningWait): Promise<Pick<SandboxFailure, 'code' | 'message'> | null> {
+    /** Resolves when the outcome of the sandbox's create can be told. @returns where it runs, or why it does not */
+    async awaitRunning(wait: RunningWait): Promise<HostRef | Pick<SandboxFailure, 'code' | 'message'> | null> {
       const { sandboxId, otherwise = 'bake_failed', isOffline = false, mayBeAsleep = false } = wait;
       const hasBooted = ({ state, steps }: SandboxRecord) =>
         isOffline && state === 'creating' && steps.some(({ step }) => step === 'bootDomain');
@@ -75,7 +76,7 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
         return record && (isSettled(record.state) || hasBooted(record)) ? record : null;
       });
       const { state, failure } = found;
-      if (state === 'running' || hasBooted(found) || (mayBeAsleep && isAsleep(state))) return null;
+      if (state === 'running' || hasBooted(found) || (mayBeAsleep && isAsleep(state))) return hostOf(found);
       const { code, message } = failure ?? { code: otherwise, message: `it is ${state}` };
       return { code, message: `${sandboxId}, which was made for that: ${message}` };
     },

@@ -263,3 +263,8 @@ export function attemptIds(runId: string, tries: number): Pick<Attempt, 'sandbox
 export function lastAttempt({ attempts }: Pick<RunRecord, 'attempts'>): Attempt | null {
   return attempts.at(-1) ?? null;
 }
+
+/** Its event is too old to be begun. */
+export function isExpired({ expiresAt }: Pick<RunRecord, 'expiresAt'>): boolean {
+  return Date.parse(expiresAt) <= Date.now();
+}

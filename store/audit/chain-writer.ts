@@ -113,9 +113,12 @@ export class ChainWriter {
    */
   async #checkBeginning(sandboxId: string, born: string | null, event: EventBody): Promise<void> {
     if (born === null && isBeginning(event)) return;
-    const first = await this.stored.entry(sandboxId, 0);
+    const [first, hasRun] = await Promise.all([
+      this.stored.entry(sandboxId, 0),
+      born === null && this.stored.hasRun(sandboxId),
+    ]);
     if (born === null && first) return; // its writer was cut short before the birth
-    if (born === null ? !(await this.stored.hasRun(sandboxId)) : first?.hash === born) return;
+    if (born === null ? !hasRun : first?.hash === born) return;
     throw new BrokenChain(
       `The audit of ${sandboxId} has begun before, and is not there any more, so it is not begun again. ` +
         'Run `mayfly audit verify`; put its entries and its head back from a backup of the collections `audit` and `auditHeads`.',

@@ -1,5 +1,5 @@
 import type { ControlActivities } from '../../activities/control.ts';
-import type { AttemptActivities } from '../../activities/function/attempt.ts';
+import type { AttemptActivities } from '../../activities/function/attempt/attempt.ts';
 import type { BulkActivities } from '../../activities/function/bulk.ts';
 import type { createDiffActivities } from '../../activities/function/diff.ts';
 import type { createKeepActivities } from '../../activities/function/keep.ts';

@@ -1,7 +1,7 @@
 // @module-tag full
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { createAttemptActivities } from '../../activities/function/attempt.ts';
+import { createAttemptActivities } from '../../activities/function/attempt/attempt.ts';
 import { Announcer } from '../../activities/webhook/announcer.ts';
 import { attemptIds, lastAttempt } from '../../model/functions/run.ts';
 import { runInputOf, runWorkflowIdOf } from '../../model/functions/run-saga.ts';

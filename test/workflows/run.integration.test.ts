@@ -5,6 +5,7 @@ import { dispatcherWorkflowIdOf, runInputOf, runWorkflowIdOf } from '../../model
 import { RECONCILER } from '../../model/sagas/reconcile.ts';
 import { requestedCommand } from '../../model/sandbox/command.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
+import { kindOf } from '../../store/audit/audit-documents.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Run, TestFunctions } from '../support/functions.ts';
@@ -34,6 +35,13 @@ async function held(
   await arm({ runId: id, sandboxId: attemptIds(id, 1).sandboxId });
   await functions.resume(name);
   return functions.get(id);
+}
+
+/** Of a run whose slots are free, however many attempts it had. */
+const AUDITED = ['run.admitted', 'run.ended', 'run.cleaned'];
+
+async function auditOf(id: string) {
+  return (await all().store.audit.entries(id, { limit: 100 })).map(({ body }) => kindOf(body));
 }
 
 const isRunning = ({ state, attempts }: Run) => state === 'running' && attempts.length > 0;
@@ -285,10 +293,13 @@ test('a cancel between two attempts is the end', async () => {
   expect(await functions.over(run)).toMatchObject({ outcome: 'cancelled', attempts: [{ n: 1, outcome: 'failed' }] });
 });
 
-test('an exit code asks for another attempt, and no other code does', async () => {
+test('an exit code asks for another attempt, and no other code does', async ({ mayfly }) => {
   const retry = { maxAttempts: 3, on: [], backoff: { initialSeconds: 0 } };
-  const again = await functions.deploy('[ $MAYFLY_ATTEMPT = 3 ] || exit 75', { idempotent: true, retry });
-  expect(await functions.run(again)).toMatchObject({ outcome: 'succeeded', attempts: [{}, {}, { n: 3 }] });
+  const again = await held('[ $MAYFLY_ATTEMPT = 3 ] || exit 75', { idempotent: true, retry }, ({ runId }) =>
+    mayfly.arm('beginAttempt.after=1*error(store_unavailable)', runId),
+  );
+  expect(await functions.over(again)).toMatchObject({ outcome: 'succeeded', attempts: [{}, {}, { n: 3 }] });
+  expect(await auditOf(again.id)).toEqual(AUDITED);
   const not = await functions.deploy('exit 74', { idempotent: true, retry });
   expect(await functions.run(not)).toMatchObject({ outcome: 'failed', attempts: [{ n: 1 }] });
 });
@@ -329,6 +340,7 @@ test('a run whose workflow is lost is gone on with: its process is started once 
   await new Reconciliation(all().client).startRun(runInputOf(record), false);
   expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', result: { bytes: 2 }, attempts: [{ n: 1 }] });
   expect(await functions.output(run.id)).toBe('started\n');
+  expect(await auditOf(run.id)).toEqual(AUDITED);
 });
 
 test('a cancel holds though the workflow was lost that should hear it', async () => {

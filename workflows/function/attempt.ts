@@ -1,8 +1,9 @@
 import { CancellationScope, getExternalWorkflowHandle, isCancellation } from '@temporalio/workflow';
-import type { AttemptSandbox } from '../../activities/function/attempt.ts';
+import type { AttemptSandbox } from '../../activities/function/attempt/attempt-sandbox.ts';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
 import type { RunFailure, RunRecord } from '../../model/functions/run.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
+import type { HostRef } from '../../model/host.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { CANCEL_COMMAND, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
 import { type Actor, isFinal } from '../../model/sandbox/sandbox.ts';
@@ -33,27 +34,33 @@ export interface Ended {
   fetched: Fetched;
 }
 
+/** The sandbox of an attempt, as whoever goes on with it has it. */
+export interface OwnMachine {
+  begun: BegunAttempt;
+  sandbox: TaskSandbox;
+  /** Null: where it is placed is not known yet. */
+  host: HostRef | null;
+}
+
 /** The sandbox of an attempt as it is made, or as whoever goes on with a lost run finds it; or why there is to be none. */
 export async function attemptSandbox(
   life: RunLife,
   begun: BegunAttempt,
-): Promise<
-  { begun: BegunAttempt; machine: TaskSandbox } | { begun: BegunAttempt; machine: null; refusal: RunFailure }
-> {
+): Promise<OwnMachine | { begun: BegunAttempt; refusal: RunFailure }> {
   try {
-    const { sandboxId, ...made } = await control.attemptSandbox({ runId: begun.runId });
+    const { sandboxId, host = null, ...made } = await control.attemptSandbox({ runId: begun.runId });
     const own = { ...begun, sandboxId };
-    return { begun: own, machine: sandboxOf(life, own, made) };
+    return { begun: own, sandbox: sandboxOf(life, own, made), host };
   } catch (error) {
     const { code, message } = failureOf(error, 'attemptSandbox');
-    return { begun, machine: null, refusal: { code, message } };
+    return { begun, refusal: { code, message } };
   }
 }
 
 function sandboxOf(
   life: RunLife,
   { sandboxId: id, begunAt, isPresent }: BegunAttempt,
-  { spec, size, isMember }: Omit<AttemptSandbox, 'sandboxId'>,
+  { spec, size, isMember }: Omit<AttemptSandbox, 'sandboxId' | 'host'>,
 ): TaskSandbox {
   const { actor, timeouts } = life.input;
   const input: SandboxInput = {
@@ -77,15 +84,11 @@ function sandboxOf(
  *
  * A cancel undoes it until its process is started, and then has that ended; what has ended is fetched all the same.
  */
-export async function attempt(
-  life: RunLife,
-  begun: BegunAttempt,
-  machine: TaskSandbox,
-  diffing: Diffing,
-): Promise<Ended> {
+export async function attempt(life: RunLife, machine: OwnMachine, diffing: Diffing): Promise<Ended> {
+  const { begun } = machine;
   let hasStarted = begun.isStarted;
   try {
-    const prepare = () => prepared(life, begun, machine, diffing);
+    const prepare = () => prepared(life, machine, diffing);
     const command = await (hasStarted ? CancellationScope.nonCancellable(prepare) : life.undoable(prepare));
     if (!command) return neverBegan(null);
     hasStarted = true;
@@ -107,13 +110,12 @@ const NOTHING = { exitCode: null, signal: null, startedAt: null, failure: null }
 
 async function prepared(
   life: RunLife,
-  begun: BegunAttempt,
-  machine: TaskSandbox,
+  { begun, sandbox, host: known }: OwnMachine,
   diffing: Diffing,
 ): Promise<CommandInput | null> {
   const { runId, isStarted } = begun;
-  await life.step('startSandbox', () => machine.start(isStarted));
-  const host = await control.attemptHost({ runId });
+  const placed = await life.step('startSandbox', () => sandbox.start(isStarted));
+  const host = placed ?? known ?? (await control.attemptHost({ runId }));
   const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: runId });
   if (!isStarted) {
     await step.placeRunFiles(targetOf(life, begun));

@@ -60,13 +60,12 @@ async function attempted(life: RunLife, found: BegunAttempt): Promise<NextOfRun>
   const { begun } = made;
   const diffing = new Diffing(life, begun);
   if (!begun.hasEnded) {
-    const ended: Ended = made.machine ? await attempt(life, begun, made.machine, diffing) : neverBegan(made.refusal);
+    const ended: Ended = 'sandbox' in made ? await attempt(life, made, diffing) : neverBegan(made.refusal);
     await controlUntilDone.endAttempt({ ...saidOf(begun), ...ended, event: life.event('run.ended') });
   }
-  const { machine } = made;
-  if (machine) {
+  if ('sandbox' in made) {
     await diffing.after();
-    await keeping(begun, () => destroyed(life, machine));
+    await keeping(begun, () => destroyed(life, made.sandbox));
     await diffing.release();
   }
   return life.retryUntilDone('leaveAttempt', () =>
@@ -74,8 +73,8 @@ async function attempted(life: RunLife, found: BegunAttempt): Promise<NextOfRun>
   );
 }
 
-function destroyed(life: RunLife, machine: TaskSandbox): Promise<void> {
-  return life.retryUntilDone('destroySandbox', () => machine.destroy());
+function destroyed(life: RunLife, sandbox: TaskSandbox): Promise<void> {
+  return life.retryUntilDone('destroySandbox', () => sandbox.destroy());
 }
 
 /** Its event is lost, and all that it said. */

@@ -11,6 +11,7 @@ import {
 } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
 import type { ErrorCode } from '../../model/errors.ts';
+import type { HostRef } from '../../model/host.ts';
 import { DESTROY, SANDBOX_WORKFLOW, type SandboxInput, type StopRequest } from '../../model/sagas/messages.ts';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
 import { readable } from '../../model/sagas/readable.ts';
@@ -50,10 +51,11 @@ export class TaskSandbox {
   /**
    * Makes it. Resolves when it runs; one that is offline, when it boots.
    * @param mayBeAsleep it ran before, and may be paused or hibernated since. `@default` false
+   * @returns where; null: its record tells, as in older histories
    * @throws ApplicationFailure with the code of why it does not
    */
-  async start(mayBeAsleep = false): Promise<void> {
-    if (this.presence === 'runs') return;
+  async start(mayBeAsleep = false): Promise<HostRef | null> {
+    if (this.presence === 'runs') return null;
     const { id: sandboxId, template } = this.input;
     this.#child = await (this.presence === 'new' ? this.#begin(this.input) : this.#beginOrJoin());
     const wait = {
@@ -62,8 +64,9 @@ export class TaskSandbox {
       isOffline: template === 'builder',
       ...(mayBeAsleep && { mayBeAsleep }),
     };
-    const failure = await awaitRunning.executeWithOptions({ ...WAIT, summary: readable(sandboxId) }, [wait]);
-    if (failure) throw refusal(failure.code, failure.message);
+    const outcome = await awaitRunning.executeWithOptions({ ...WAIT, summary: readable(sandboxId) }, [wait]);
+    if (outcome && 'code' in outcome) throw refusal(outcome.code, outcome.message);
+    return outcome;
   }
 
   /** Ends it, and returns when the store has the proof that nothing of it is left. @throws when it must be asked again */

@@ -1,11 +1,12 @@
 import { log } from '@temporalio/activity';
 import { MayflyError } from '../../../model/errors.ts';
 import { type Attempt, attemptIds, lastAttempt, type RunRecord } from '../../../model/functions/run.ts';
+import type { HostRef } from '../../../model/host.ts';
 import { isRefusedClaim } from '../../../model/pools/claim-refusal.ts';
 import type { PoolClaims, PoolRecord } from '../../../model/pools/pool.ts';
 import type { Size } from '../../../model/project-limits.ts';
 import type { ClaimRequest } from '../../../model/sagas/messages.ts';
-import { isFinal, type SandboxSpec } from '../../../model/sandbox/sandbox.ts';
+import { hostOf, isFinal, type SandboxSpec } from '../../../model/sandbox/sandbox.ts';
 import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
 import { candidates, isOf, type MemberWish } from '../../../store/pools/candidates.ts';
@@ -22,6 +23,7 @@ export type AttemptWish = Omit<MemberWish, 'requestId' | 'actor' | 'builds'>;
 /** A member that is the attempt's. */
 interface Claimed {
   sandboxId: string;
+  host?: HostRef;
   spec: SandboxSpec;
   size: Size;
 }
@@ -115,7 +117,8 @@ async function settled({ store }: Deps, run: RunRecord, attempt: Attempt, member
   const isOurs = await store.runMembers.settle({ runId: run.id, tries: run.tries }, memberId, attempts);
   const claimed = await store.sandboxes.get(memberId);
   if (!isOurs || !claimed) throw anotherGoesOn(run);
-  return { sandboxId: memberId, spec: claimed.spec, size: claimed.size ?? NO_SIZE };
+  const host = hostOf(claimed);
+  return { sandboxId: memberId, ...(host && { host }), spec: claimed.spec, size: claimed.size ?? NO_SIZE };
 }
 
 async function ask({ runMembers }: Store, run: RunRecord, from: string | null, to: string | null): Promise<void> {

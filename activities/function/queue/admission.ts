@@ -43,7 +43,7 @@ export class Admission {
       if (error instanceof MayflyError && error.code === 'store_unavailable') throw error;
       return this.#failed(run, error, now);
     }
-    if (looked.is === 'admitted') await this.#begin(run);
+    if (looked.is === 'admitted') await beginRun(this.deps, run);
     return looked;
   }
 
@@ -60,7 +60,7 @@ export class Admission {
       const { code, message } = goneVersion(run);
       return this.#end(run, 'not-started', { failure: { code, message } });
     }
-    const rules = (await acceptedSpec(store, run)) ?? binding.spec;
+    const rules = isAccepted(run, binding) ? binding.spec : ((await acceptedSpec(store, run)) ?? binding.spec);
     if (await this.#isSuperseded(run, rules, now)) return ENDED;
     const setup = await lookAtSetup(this.deps, run, binding.spec);
     if (setup.is === 'failed') return this.#end(run, 'not-started', { failure: setup.failure });
@@ -111,23 +111,12 @@ export class Admission {
     await this.deps.store.runs.end(run.id, ['delayed', 'queued'], ended, run.retentionDays);
     return ENDED;
   }
-
-  async #begin(run: RunRecord): Promise<void> {
-    const { store, reconciliation } = this.deps;
-    const { version = run.version } = (await store.runs.get(run.id)) ?? {};
-    await store.audit.record(run.id, {
-      eventId: `${run.id}/admitted/${run.tries}`,
-      kind: 'run.admitted',
-      actor: run.createdBy,
-      runId: null,
-      hostId: null,
-      at: new Date().toISOString(),
-      detail: { function: run.function, version, eventDigest: run.eventDigest },
-    });
-    await beginRun({ store, reconciliation }, run);
-  }
 }
 
 function boundOf({ version, versionDigest }: Binding) {
   return { version, versionDigest };
+}
+
+function isAccepted({ version, versionDigest }: RunRecord, binding: Binding): boolean {
+  return binding.version === version && binding.versionDigest === versionDigest;
 }

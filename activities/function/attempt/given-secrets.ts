@@ -1,9 +1,9 @@
-import { MayflyError } from '../../model/errors.ts';
-import type { FunctionSpec } from '../../model/functions/function.ts';
-import type { Attempt, RunRecord } from '../../model/functions/run.ts';
-import { LIMITS } from '../../model/limits.ts';
-import type { GivenSecret, SecretUse, UsedSecret } from '../../model/secrets/secret.ts';
-import type { Store } from '../../store/connect.ts';
+import { MayflyError } from '../../../model/errors.ts';
+import type { FunctionSpec } from '../../../model/functions/function.ts';
+import type { Attempt, RunRecord } from '../../../model/functions/run.ts';
+import { LIMITS } from '../../../model/limits.ts';
+import type { GivenSecret, SecretUse, UsedSecret } from '../../../model/secrets/secret.ts';
+import type { Store } from '../../../store/connect.ts';
 
 type Stores = Pick<Store, 'secrets' | 'secretValues' | 'secretUses' | 'attemptSecrets'>;
 type OfRun = Pick<RunRecord, 'id' | 'project'>;

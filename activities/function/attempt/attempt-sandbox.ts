@@ -1,0 +1,121 @@
+import { MayflyError } from '../../../model/errors.ts';
+import type { FunctionSpec } from '../../../model/functions/function.ts';
+import { type Attempt, lastAttempt, type RunRecord } from '../../../model/functions/run.ts';
+import type { RunInput } from '../../../model/functions/run-saga.ts';
+import type { HostRef } from '../../../model/host.ts';
+import type { Size } from '../../../model/project-limits.ts';
+import { hostOf, type SandboxRecord, type SandboxSpec } from '../../../model/sandbox/sandbox.ts';
+import { sizeOfSource } from '../../../model/source-size.ts';
+import type { Reconciliation } from '../../../sagas/reconciliation.ts';
+import type { Store } from '../../../store/connect.ts';
+import { acceptedSpec, goneVersion } from '../accepted-version.ts';
+import { requireRun } from '../known-attempt.ts';
+import { admitSandbox, type Place } from '../prepared/admitted-sandbox.ts';
+import { type AttemptWish, claimMember } from '../prepared/claimed-member.ts';
+import { preparedSpec } from '../prepared/prepared-spec.ts';
+import { requireSecrets } from './given-secrets.ts';
+
+interface Deps {
+  store: Store;
+  reconciliation: Reconciliation;
+}
+
+/** What the sandbox of an attempt is begun with, or joined. */
+export interface AttemptSandbox {
+  sandboxId: string;
+  /** It was a pool's, and runs. */
+  isMember: boolean;
+  /** Where it is; absent: it is not placed yet, or an older history. */
+  host?: HostRef;
+  spec: SandboxSpec;
+  size: Size;
+}
+
+/** Its own TTL ends the sandbox of an attempt when nobody else does any more: as late as there is. Seconds. */
+const TTL_SECONDS = 2_592_000;
+
+/** Where an attempt runs. */
+export function createAttemptSandboxActivities({ store, reconciliation }: Deps) {
+  /** The size of its sandbox, which the quotas of its project let begin. */
+  async function admitted(run: RunRecord, spec: FunctionSpec, sandboxId: string): Promise<Place> {
+    const place = await placeOf(store, run.project, spec);
+    await admitSandbox({ store, reconciliation }, run.project, sandboxId, place);
+    return place;
+  }
+
+  return {
+    /** What its sandbox is begun with, unless a pool has one. @throws MayflyError why there is to be none */
+    async attemptSandbox({ runId }: Pick<RunInput, 'runId'>): Promise<AttemptSandbox> {
+      const run = await requireRun(store, runId);
+      const attempt = lastAttempt(run);
+      if (!attempt) throw new MayflyError('internal', `${runId} has no attempt.`);
+      const { sandboxId } = attempt;
+      const [present, accepted] = await Promise.all([store.sandboxes.get(sandboxId), acceptedSpec(store, run)]);
+      const isMember = sandboxId === run.member;
+      if (present?.size) return { sandboxId, isMember, ...placed(present), spec: present.spec, size: present.size };
+      if (!accepted) throw goneVersion(run);
+      const spec = await preparedSpec(store, run.project, accepted);
+      await requireSecrets(store, run, spec);
+      const wish = memberWishOf(run, spec, attempt);
+      const claimed = wish && (await claimMember({ store, reconciliation }, run, attempt, wish));
+      if (claimed) return { ...claimed, isMember: true };
+      const { source, size } = await admitted(run, spec, sandboxId);
+      return { sandboxId, isMember: false, spec: sandboxSpecOf(run, spec, source), size };
+    },
+
+    /** Where its sandbox is. */
+    async attemptHost({ runId }: Pick<RunInput, 'runId'>): Promise<HostRef> {
+      const attempt = lastAttempt(await requireRun(store, runId));
+      const sandbox = attempt && (await store.sandboxes.get(attempt.sandboxId));
+      const host = sandbox && hostOf(sandbox);
+      if (host) return host;
+      throw new MayflyError('sandbox_ended', `The sandbox of ${runId} is not there any more.`);
+    },
+  };
+}
+
+function placed(sandbox: SandboxRecord): Pick<AttemptSandbox, 'host'> {
+  const host = hostOf(sandbox);
+  return host ? { host } : {};
+}
+
+/** @throws MayflyError snapshot_not_found */
+async function placeOf(store: Store, project: string, spec: FunctionSpec): Promise<Place> {
+  const { snapshotId, cpus, memoryMib } = spec;
+  const hosts = await store.hosts.list();
+  if (snapshotId === null) {
+    const source = spec.source ?? '';
+    return { source, size: sizeOfSource(source, hosts, { cpus, memoryMib }) };
+  }
+  const snapshot = await store.snapshots.get(snapshotId);
+  if (snapshot?.project !== project) {
+    throw new MayflyError('snapshot_not_found', `There is no snapshot ${snapshotId} any more.`);
+  }
+  const saved = snapshot.kind === 'full' ? snapshot.size : undefined;
+  const wished = { cpus: cpus ?? saved?.cpus, memoryMib: memoryMib ?? saved?.memoryMib };
+  return { source: snapshot.source, size: sizeOfSource(snapshot.source, hosts, wished) };
+}
+
+/** Null: of what it is made of there are no pools. */
+function memberWishOf(run: RunRecord, spec: FunctionSpec, { begunAt }: Attempt): AttemptWish | null {
+  const { source, snapshotId, cpus, memoryMib } = spec;
+  if (source === null || snapshotId !== null) return null;
+  const size = { cpus: cpus ?? undefined, memoryMib: memoryMib ?? undefined };
+  return { spec: sandboxSpecOf(run, spec, source), size, requestedAt: begunAt };
+}
+
+function sandboxSpecOf(run: RunRecord, spec: FunctionSpec, source: string): SandboxSpec {
+  return {
+    source,
+    snapshotId: spec.snapshotId,
+    captureId: null,
+    cpus: spec.cpus,
+    memoryMib: spec.memoryMib,
+    ttlSeconds: TTL_SECONDS,
+    idleSeconds: null,
+    autoResume: false,
+    metadata: { purpose: `runs ${run.function}`, run: run.id },
+    agentId: null,
+    network: spec.network,
+  };
+}

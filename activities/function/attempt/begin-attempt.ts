@@ -1,0 +1,105 @@
+import { type Attempt, attemptIds, lastAttempt, type RunRecord, UNDER_WAY } from '../../../model/functions/run.ts';
+import type { BegunAttempt, LacksSlot, RunInput } from '../../../model/functions/run-saga.ts';
+import { lacksSlot } from '../../../model/waitpoints/waiting.ts';
+import type { Store } from '../../../store/connect.ts';
+import type { Announcer } from '../../webhook/announcer.ts';
+import { acceptedSpec } from '../accepted-version.ts';
+import { PENDING, requireRun } from '../known-attempt.ts';
+
+interface Deps {
+  store: Store;
+  announcer: Announcer;
+}
+
+/** The begin of an attempt, and of a run with its first. */
+export function createBeginAttemptActivities({ store, announcer }: Deps) {
+  /** It was cancelled while it waited for another attempt. */
+  async function endBetween(run: RunRecord): Promise<void> {
+    const at = new Date().toISOString();
+    const ended = { outcome: 'cancelled', endedAt: at, updatedAt: at } as const;
+    await store.runs.end(run.id, UNDER_WAY, ended, run.retentionDays);
+    await store.runs.free(run.id, { cleanup: lastAttempt(run)?.cleanup ?? 'none' });
+    await announcer.ofRun(run.id);
+  }
+
+  /** Has the audit know that it was admitted, before anything is made for it. The same again is told once. */
+  async function auditAdmission({ id, createdBy, admittedAt, ...run }: RunRecord): Promise<void> {
+    if (admittedAt === null) return; // a store that was set back to before it
+    await store.audit.record(id, {
+      eventId: `${id}/admitted/${admittedAt}`,
+      kind: 'run.admitted',
+      actor: createdBy,
+      runId: null,
+      hostId: null,
+      at: admittedAt,
+      detail: { function: run.function, version: run.version, eventDigest: run.eventDigest },
+    });
+  }
+
+  return {
+    /**
+     * What the next attempt is, or the one that is under way: of a run whose workflow was lost. Null: nothing of it is left to do.
+     * @throws MayflyError why it can't be begun, which is written down by {@link endAttempt}
+     */
+    async beginAttempt({ runId }: Pick<RunInput, 'runId'>): Promise<BegunAttempt | LacksSlot | null> {
+      const run = await requireRun(store, runId);
+      const last = lastAttempt(run);
+      if (last && last.cleanup === 'pending') {
+        if (isFirstSinceAdmission(run, run.attempts.at(-2))) await auditAdmission(run);
+        return begunOf(run, last, store);
+      }
+      if (!UNDER_WAY.some((state) => state === run.state)) return null;
+      if (run.cancelledBy !== null) {
+        await endBetween(run);
+        return null;
+      }
+      if (lacksSlot(run)) return { lacksSlot: true };
+      const attempt = nextAttempt(run);
+      const attempts = [...run.attempts.slice(0, attempt.n - 1), attempt];
+      const next = { tries: run.tries + 1, attempts, member: null } as const;
+      const changes = { ...next, state: 'preparing', waitingFor: null, updatedAt: attempt.begunAt } as const;
+      const [begun] = await Promise.all([
+        begunOf({ ...run, ...changes }, attempt, store),
+        store.runs.begin(runId, UNDER_WAY, changes),
+        isFirstSinceAdmission(run, attempts.at(-2)) && auditAdmission(run),
+      ]);
+      return begun;
+    },
+  };
+}
+
+function nextAttempt(run: RunRecord): Attempt {
+  const n = run.attempts.filter(({ outcome }) => outcome !== 'not-started').length + 1;
+  const begunAt = new Date().toISOString();
+  return { n, ...attemptIds(run.id, run.tries + 1), begunAt, cleanup: 'pending', secrets: [], ...PENDING };
+}
+
+function isFirstSinceAdmission({ admittedAt }: RunRecord, before: Attempt | undefined): boolean {
+  return !before || before.begunAt < (admittedAt ?? '');
+}
+
+async function begunOf(run: RunRecord, attempt: Attempt, store: Store): Promise<BegunAttempt> {
+  const { id: runId, tries, cancelledBy } = run;
+  const { n, sandboxId, commandId, outcome, begunAt } = attempt;
+  const [sandbox, command, spec] = await Promise.all([
+    store.sandboxes.get(sandboxId),
+    store.commands.get(commandId),
+    acceptedSpec(store, run),
+  ]);
+  const isStarted = command !== null && command.state !== 'requested';
+  return {
+    runId,
+    n,
+    sandboxId,
+    commandId,
+    begunAt,
+    tries,
+    isPresent: sandbox !== null,
+    isStarted,
+    hasEnded: outcome !== null,
+    cancelledBy,
+    ...(spec?.keep && { keeps: true }),
+    ...(spec?.diff && { diffs: true }),
+    ...(spec?.wait?.time === 'stops' && { stops: true }),
+  };
+}

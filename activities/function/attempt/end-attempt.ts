@@ -1,0 +1,103 @@
+import { type AttemptEnd, endOfAttempt, mayHaveStarted, unseenEnd } from '../../../model/functions/command-end.ts';
+import { isForWantOfRoom, nextStep } from '../../../model/functions/next-step.ts';
+import {
+  type Attempt,
+  isExpired,
+  type RunArtifact,
+  type RunOutcome,
+  type RunRecord,
+  UNDER_WAY,
+} from '../../../model/functions/run.ts';
+import type { AuditEvent } from '../../../model/sandbox/audit.ts';
+import type { Store } from '../../../store/connect.ts';
+import type { Announcer } from '../../webhook/announcer.ts';
+import { acceptedSpec } from '../accepted-version.ts';
+import { knownAttempt, type SaidAttempt, withLast } from '../known-attempt.ts';
+
+interface Deps {
+  store: Store;
+  announcer: Announcer;
+}
+
+export interface AttemptEnded extends SaidAttempt {
+  end: AttemptEnd;
+  /** Of its artifacts, how many: their list is in the store. */
+  fetched: Partial<Pick<RunRecord, 'result'> & { artifactCount: number }>;
+  event: AuditEvent;
+}
+
+/** The end of an attempt, and of a run with its last. */
+export function createEndAttemptActivities({ store, announcer }: Deps) {
+  async function artifactsOf(runId: string): Promise<RunArtifact[]> {
+    const list = await store.runContents.get(runId, 'artifacts');
+    return list ? (JSON.parse(Buffer.from(list).toString()) as RunArtifact[]) : [];
+  }
+
+  return {
+    /**
+     * Writes down how an attempt ended, and with it the run, unless something comes after it.
+     * @param fetched what was fetched of it
+     */
+    async endAttempt({ end: told, fetched, event, ...said }: AttemptEnded): Promise<void> {
+      const { runId } = said;
+      const known = await knownAttempt(store, said);
+      if (!known || known.attempt.outcome) return;
+      const { run, attempt } = known;
+      const { artifactCount = 0, ...rest } = fetched;
+      const [end, spec, artifacts] = await Promise.all([
+        asSeen(store, told, attempt),
+        acceptedSpec(store, run),
+        artifactCount > 0 ? artifactsOf(runId) : run.artifacts,
+      ]);
+      const at = new Date().toISOString();
+      const isFailedStart = end.outcome === 'not-started' && !isForWantOfRoom(end);
+      const attempts = withLast(run, { ...end, endedAt: at });
+      const failedStarts = run.failedStarts + (isFailedStart ? 1 : 0);
+      const changes = { attempts, failedStarts, updatedAt: at, ...rest, artifacts };
+      const next = spec ? nextStep({ ...run, ...changes }, spec, Date.now()) : ({ step: 'end' } as const);
+      if (next.step !== 'end') {
+        await store.runs.change(runId, UNDER_WAY, changes);
+        return;
+      }
+      await endRun(store, { ...run, ...changes }, end, event);
+      await announcer.ofRun(runId);
+    },
+  };
+}
+
+/** @param run as it is to be, but for its end */
+export async function endRun(
+  { audit, runs }: Pick<Store, 'audit' | 'runs'>,
+  run: RunRecord,
+  end: AttemptEnd,
+  event: AuditEvent,
+): Promise<void> {
+  const { id, attempts, failedStarts, result, artifacts, cleanup, updatedAt } = run;
+  const { exitCode, signal, failure } = end;
+  const outcome = outcomeOf(run, end);
+  const changes = { attempts, failedStarts, result, artifacts, cleanup, updatedAt };
+  const ended = { ...changes, exitCode, signal, failure, outcome, endedAt: updatedAt };
+  await audit.record(id, { ...event, detail: { ...event.detail, outcome, exitCode, signal } });
+  await runs.end(id, UNDER_WAY, ended, run.retentionDays);
+}
+
+/**
+ * How an attempt ended that is said not to have started: its command is written down before it is begun, so somebody else may
+ * have begun it, and then only its record tells.
+ */
+export async function asSeen(
+  { commands }: Pick<Store, 'commands'>,
+  end: AttemptEnd,
+  { commandId }: Pick<Attempt, 'commandId'>,
+): Promise<AttemptEnd> {
+  const command = end.outcome === 'not-started' ? await commands.get(commandId) : null;
+  if (!command || !mayHaveStarted(command)) return end;
+  return command.state === 'ended' ? endOfAttempt(command) : unseenEnd('somebody else had begun its process');
+}
+
+/** Of a run with which nothing comes after this attempt. */
+export function outcomeOf(run: RunRecord, { outcome }: AttemptEnd): RunOutcome {
+  if (outcome !== 'not-started') return outcome ?? 'unknown';
+  if (run.cancelledBy !== null) return 'cancelled';
+  return isExpired(run) ? 'expired' : 'not-started';
+}

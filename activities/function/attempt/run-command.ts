@@ -1,0 +1,93 @@
+import { MayflyError } from '../../../model/errors.ts';
+import { type AttemptEnd, endOfAttempt, unseenEnd } from '../../../model/functions/command-end.ts';
+import type { FunctionSpec } from '../../../model/functions/function.ts';
+import { FILES_FOLDER, runEnvironment } from '../../../model/functions/guest-layout.ts';
+import { type Attempt, isExpired, lastAttempt, type RunRecord, UNDER_WAY } from '../../../model/functions/run.ts';
+import type { RunInput } from '../../../model/functions/run-saga.ts';
+import { type CommandInput, requestedCommand } from '../../../model/sandbox/command.ts';
+import { hostOf } from '../../../model/sandbox/sandbox.ts';
+import { guestTimeoutOf } from '../../../model/waitpoints/waiting.ts';
+import type { Store } from '../../../store/connect.ts';
+import { requireSpec } from '../accepted-version.ts';
+import { knownAttempt, requireRun, type SaidAttempt, withLast } from '../known-attempt.ts';
+import { storedEvent } from '../stored-event.ts';
+import { giveSecrets, placesOf, versionsOf } from './given-secrets.ts';
+
+/** Of what a command is given on its standard input with its request. Bytes. */
+const LARGEST_STDIN = 1_048_576;
+
+/** The process of an attempt, in the store. */
+export function createRunCommandActivities({ store }: { store: Store }) {
+  /** What its process is begun with. @throws MayflyError function_gone, secret_not_found, secrets_too_large */
+  async function launchOf(run: RunRecord, attempt: Attempt) {
+    const [spec, event] = await Promise.all([requireSpec(store, run), storedEvent(store, run)]);
+    const deadline = new Date(Date.now() + spec.timeoutSeconds * 1_000).toISOString();
+    const given = await giveSecrets(store, run, attempt, spec);
+    if (given.length > 0) {
+      await store.runs.change(run.id, UNDER_WAY, { attempts: withLast(run, { secrets: versionsOf(given) }) });
+    }
+    const { env: secretEnv, files: secretFiles } = placesOf(given);
+    const hasSecretFiles = Object.keys(secretFiles).length > 0;
+    const told = { runId: run.id, attempt: attempt.n, deadline, replayOf: run.replayOf, hasSecretFiles };
+    const env = runEnvironment({ ...spec.env, ...secretEnv }, told);
+    const isLarge = event.length > LARGEST_STDIN;
+    const command = { ...commandOf(spec, env, isLarge), ...(given.length > 0 && { isMasked: true }) };
+    return { command, inputs: { env, stdin: isLarge ? new Uint8Array() : event, secretFiles } };
+  }
+
+  return {
+    /** Writes down its command, which is begun by whoever is told. @returns null: it is not to be started any more */
+    async beginRunCommand({ runId }: Pick<RunInput, 'runId'>): Promise<CommandInput | null> {
+      const run = await requireRun(store, runId);
+      const attempt = lastAttempt(run);
+      const [sandbox, present] = attempt
+        ? await Promise.all([store.sandboxes.get(attempt.sandboxId), store.commands.get(attempt.commandId)])
+        : [null, null];
+      const host = sandbox && hostOf(sandbox);
+      if (!attempt || !host) throw new MayflyError('sandbox_ended', `The sandbox of ${runId} is not there any more.`);
+      const { commandId, sandboxId } = attempt;
+      const input = { commandId, sandboxId, ...host };
+      if (present && present.state !== 'requested') return input;
+      if (!present && (run.cancelledBy !== null || isExpired(run))) return null;
+      const { command, inputs } = await launchOf(run, attempt);
+      const record = requestedCommand(commandId, { id: sandboxId, ...host }, command, run.createdBy);
+      const at = new Date().toISOString();
+      await Promise.all([
+        store.commands.create(record),
+        store.commandInputs.keep(commandId, inputs),
+        store.activity.openCommand(sandboxId, commandId),
+        store.runs.change(runId, UNDER_WAY, { state: 'running', startedAt: run.startedAt ?? at, updatedAt: at }),
+      ]);
+      return input;
+    },
+
+    /** How its process ended. */
+    async commandEnd(said: SaidAttempt): Promise<AttemptEnd> {
+      const { runId } = said;
+      const [known, command] = await Promise.all([knownAttempt(store, said), store.commands.get(said.commandId)]);
+      if (!known || !command) return unseenEnd('the store was set back, and knows nothing of its process');
+      const end = endOfAttempt(command);
+      if (end.outcome !== 'not-started') {
+        const at = new Date().toISOString();
+        await store.runs.change(runId, UNDER_WAY, { state: 'collecting', waitingFor: null, updatedAt: at });
+      }
+      return end;
+    },
+  };
+}
+
+/** @param isLarge its event comes on standard input from the file that has it */
+function commandOf(spec: FunctionSpec, env: Record<string, string>, isLarge: boolean) {
+  const { command, argv } = spec;
+  return {
+    command: isLarge && command !== null ? `exec <"$MAYFLY_EVENT"\n${command}` : command,
+    argv: isLarge && argv !== null ? ['/bin/sh', '-c', 'exec "$@" <"$MAYFLY_EVENT"', 'sh', ...argv] : argv,
+    envNames: Object.keys(env),
+    cwd: FILES_FOLDER,
+    user: spec.user,
+    timeoutSeconds: guestTimeoutOf(spec),
+    graceSeconds: spec.graceSeconds,
+    maxOutputBytes: spec.logBytes,
+    stdinOpen: false,
+  };
+}
