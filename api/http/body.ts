@@ -75,7 +75,7 @@ function sayNothing(c: Context<Env>): void {
   const headers = new Headers(c.req.raw.headers);
   headers.set('Content-Type', 'application/json');
   headers.delete('Content-Length');
-  c.req.raw = new Request(c.req.raw, { headers, body: '{}' });
+  c.req.raw = new Request(c.req.raw, { method: c.req.method, headers, body: '{}' });
   c.req.bodyCache = {};
 }
 

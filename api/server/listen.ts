@@ -67,7 +67,8 @@ function problemOf(cause: unknown, { address, port, setting }: Place, before: re
   const where = `${isIPv6(address) ? `[${address}]` : address}:${port} (${setting})`;
   const addressSetting = setting.replace(/_PORT$/, '_ADDRESS');
   const same = before.find((other) => other.port === port);
-  switch ((cause as NodeJS.ErrnoException).code) {
+  const { code = '' } = cause as NodeJS.ErrnoException;
+  switch (code) {
     case 'EADDRINUSE':
       return same ? `${where} is the port of ${same.setting}, too` : `Another program listens at ${where}`;
     case 'EACCES':

@@ -33,7 +33,8 @@ function problemOf(env: NodeJS.ProcessEnv): string | null {
     readConfig(env);
     return null;
   } catch (error) {
-    return `what \`mayfly up\` had does not go with the environment: ${error instanceof Error ? error.message : error}`;
+    const why = error instanceof Error ? error.message : String(error);
+    return `what \`mayfly up\` had does not go with the environment: ${why}`;
   }
 }
 
