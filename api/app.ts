@@ -101,8 +101,9 @@ export function createApp(deps: AppDeps, acceptance = new Acceptance(deps, new I
   app.use('/v1/functions/:name/*', limitBody(LIMITS.functions.eventBytes.max));
   app.use('/v1/runs/*', limitBody(LIMITS.functions.replayBytes));
   app.use('/v1/waitpoints/*', limitBody(LIMITS.functions.waitpoints.bodyBytes));
-  app.use('/v1/*', limitBody(LIMITS.bodyBytes, LARGER), requireJson);
-  app.use('/mcp', limitBody(LIMITS.mcp.bodyBytes), requireJson);
+  const json = requireJson(app);
+  app.use('/v1/*', limitBody(LIMITS.bodyBytes, LARGER), json);
+  app.use('/mcp', limitBody(LIMITS.mcp.bodyBytes), json);
 
   resolveSandboxes(app);
   sandboxRoutes(app);

@@ -4,10 +4,11 @@ import { relative } from 'node:path';
 import { defineCommand } from 'citty';
 import { onPath } from '../worker/config/artifacts.mjs';
 import { type RetentionSettings, readConfig } from '../worker/config/config.ts';
+import { leaveSettings } from '../worker/config/left-settings.ts';
 import type { Installation } from '../worker/installation.ts';
 import { checkArguments, JSON_OPTION } from './terminal/arguments.ts';
 import { CliError } from './terminal/cli-error.ts';
-import { type Connection, connectionFileOf } from './terminal/connection.ts';
+import { type Connection, connectionFileOf, DEFAULT_STATE_DIR } from './terminal/connection.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
 import { watchStop } from './terminal/watch-stop.ts';
@@ -38,6 +39,13 @@ export function keptText({ recordDays, auditDays }: RetentionSettings): string {
   return `records of ended sandboxes ${days(recordDays)} (MAYFLY_RETENTION_DAYS), their audit ${days(auditDays)}`;
 }
 
+/** What another terminal needs to find this installation; nothing where it is in the usual place. */
+export function exportText(stateDir: string): string[] {
+  if (stateDir === DEFAULT_STATE_DIR) return [];
+  const isPlain = /^[\w./-]+$/.test(stateDir);
+  return [`export MAYFLY_STATE_DIR=${isPlain ? stateDir : `'${stateDir.replaceAll("'", "'\\''")}'`}`];
+}
+
 function welcome(io: Io, { installation, keyFile, source, retention }: Welcome): string[] {
   const { apiUrl, hooksUrl, ingressUrl, kind, hostId } = installation;
   const { temporalUiUrl } = installation.describe();
@@ -53,6 +61,7 @@ function welcome(io: Io, { installation, keyFile, source, retention }: Welcome):
     `  keeps        ${keptText(retention)}`,
     '',
     '  another terminal:',
+    ...exportText(installation.stateDir).map((line) => `    ${line}`),
     `    ${program} sandbox create ${source}`,
     '  the same over HTTP:',
     `    KEY=$(${program} key create me)`,
@@ -88,6 +97,7 @@ export function upCommand(io: Io) {
       );
       try {
         const { apiUrl, hooksUrl, ingressUrl, adminKey, hostId, kind, stateDir } = installation;
+        await leaveSettings(stateDir, io.env);
         const keyFile = await writeConnection(stateDir, { apiUrl, apiKey: adminKey });
         if (args.json)
           io.printJson({ apiUrl, hooksUrl, ingressUrl, hostId, kind, stateDir, keyFile, ...installation.describe() });

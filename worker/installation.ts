@@ -1,3 +1,4 @@
+import { checkPlaces } from '../api/server/listen.ts';
 import { allEnded } from '../host/all-ended.ts';
 import { makeSearchable } from '../host/os/directory.ts';
 import type { HostRecord } from '../model/host.ts';
@@ -12,6 +13,8 @@ import { startHostPart } from './host-part.ts';
 import type { HostMachine } from './machine/host-machine.ts';
 import { temporalClient } from './payloads/data-converter.ts';
 import { openProcess } from './process.ts';
+import { InstallationLock } from './servers/installation-lock.ts';
+import { PLACES } from './servers/places.ts';
 import { rememberServers } from './servers/remembered-servers.ts';
 import { ensureServers, progress, type Servers } from './servers/servers.ts';
 
@@ -78,6 +81,9 @@ async function start(
 ): Promise<Installation> {
   const timed = progress(onProgress);
   await makeSearchable(config.stateDir);
+  const lock = await InstallationLock.take(config.stateDir);
+  closers.add('lock of the state folder', () => lock.release());
+  await checkPlaces([...PLACES.api(config), ...PLACES.host(config)]);
   mayGoOn();
   const servers = await ensureServers(config, closers, onProgress);
   mayGoOn();

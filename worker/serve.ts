@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { checkPlaces } from '../api/server/listen.ts';
 import { startApiPart } from './api-part.ts';
 import type { Closers } from './config/closers.ts';
 import type { Config } from './config/config.ts';
@@ -6,6 +7,7 @@ import { startControlPart } from './control-part.ts';
 import { startHostPart } from './host-part.ts';
 import { namedServers, openProcess, type Process } from './process.ts';
 import { startProxyPart } from './proxy/proxy-part.ts';
+import { PLACES } from './servers/places.ts';
 
 /** The processes of an installation over several machines. */
 export const PROCESSES = {
@@ -35,7 +37,9 @@ export async function serve(
   closers: Closers,
 ): Promise<void> {
   try {
-    const process = await openProcess(config, namedServers(config), closers, name === 'control');
+    const servers = namedServers(config);
+    await checkPlaces(PLACES[name](config));
+    const process = await openProcess(config, servers, closers, name === 'control');
     const running = PROCESSES[name](process);
     const stopped = signal.aborted ? Promise.resolve() : once(signal, 'abort');
     await Promise.race([running.then((ended) => ended), stopped]);

@@ -1,7 +1,9 @@
+import { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { createMiddleware } from 'hono/factory';
 import { MayflyError } from '../../model/errors.ts';
-import type { Env } from './context.ts';
+import type { App, Env } from './context.ts';
 import { hasStreamedBody } from './streamed-body.ts';
 
 /**
@@ -19,21 +21,65 @@ export function limitBody(bytes: number, except: RegExp | null = null) {
   );
 }
 
-/** Standard input is bytes, and so are events; a cancel, a pause, a hibernation, a resume, a redrive and a withdrawal say nothing. */
-const NOT_JSON =
-  /^\/v1\/(?:sandboxes\/[^/]+\/(?:commands\/[^/]+\/(?:stdin|cancel)|pause|hibernate|resume)|approvals\/[^/]+\/withdraw|images\/[^/]+\/cancel|playbooks\/[^/]+\/cancel|runs\/[^/]+\/(?:cancel|redrive)|hooks\/[^/]+\/(?:disable|enable)|webhook-endpoints\/[^/]+\/(?:rotate|deliveries\/[^/]+\/redeliver)|schedules\/[^/]+\/(?:pause|resume)|functions\/[^/]+\/(?:bulk\/[^/]+\/cancel|runs|runs:batch|invoke|pause|resume|versions\/[^/]+\/activate))$/;
-
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;|$)/i;
 /** JSON is UTF-8 (RFC 8259 §8.1), and the media type has no such parameter; saying so is harmless, another is a mistake. */
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
 
+/** Whether an operation takes JSON: `optional` where an object without members says what none says. */
+type Need = 'required' | 'optional' | 'none';
+
 /**
- * Refuses a body that is not JSON before any schema looks at it. Hono keeps the bytes, so nothing is read twice.
+ * Refuses a body that is not JSON before any schema looks at it, where the operation takes JSON. Hono keeps the bytes, so
+ * nothing is read twice. No body at all stands for `{}` where that is one. The table of operations is made at the first
+ * request, when all are known.
  * @throws MayflyError unsupported_media_type, invalid_json
  */
-export const requireJson = createMiddleware<Env>(async (c, next) => {
-  if (c.req.method !== 'POST' && c.req.method !== 'PATCH' && c.req.method !== 'PUT') return next();
-  if (hasStreamedBody(c.req.path) || NOT_JSON.test(c.req.path)) return next();
+export function requireJson(app: App) {
+  let needs: Operation[] | undefined;
+  return createMiddleware<Env>(async (c, next) => {
+    const { method, path } = c.req;
+    if ((method !== 'POST' && method !== 'PATCH' && method !== 'PUT') || hasStreamedBody(path)) return next();
+    needs ??= operationsOf(app);
+    const operation = needs.find((one) => one.method === method && one.pattern.test(path));
+    const need = path === '/mcp' ? 'required' : (operation?.need ?? 'none');
+    if (need === 'none') return next();
+    if (need === 'optional' && (await c.req.arrayBuffer()).byteLength === 0) sayNothing(c);
+    else await checkJson(c);
+    return next();
+  });
+}
+
+interface Operation {
+  method: string;
+  pattern: RegExp;
+  need: Need;
+}
+
+function operationsOf(app: App): Operation[] {
+  return app.openAPIRegistry.definitions.flatMap((definition) => {
+    if (definition.type !== 'route') return [];
+    const { method, path, request } = definition.route;
+    const source = path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+');
+    const media = request?.body?.content['application/json'];
+    const need = media && 'schema' in media ? needOf(media.schema) : 'none';
+    return [{ method: method.toUpperCase(), pattern: new RegExp(`^${source}$`), need }];
+  });
+}
+
+function needOf(schema: unknown): Need {
+  return schema instanceof z.ZodType && schema.safeParse({}).success ? 'optional' : 'required';
+}
+
+/** Has the schema of the operation see an object without members, which gives each its default. */
+function sayNothing(c: Context<Env>): void {
+  const headers = new Headers(c.req.raw.headers);
+  headers.set('Content-Type', 'application/json');
+  headers.delete('Content-Length');
+  c.req.raw = new Request(c.req.raw, { method: c.req.method, headers, body: '{}' });
+  c.req.bodyCache = {};
+}
+
+async function checkJson(c: Context<Env>): Promise<void> {
   const type = c.req.header('Content-Type');
   if (!JSON_MEDIA_TYPE.test(type ?? '')) {
     throw new MayflyError('unsupported_media_type', `The body is announced as ${type ? 'something else' : 'nothing'}.`);
@@ -42,13 +88,8 @@ export const requireJson = createMiddleware<Env>(async (c, next) => {
   if (!/^utf-?8$/i.test(charset)) {
     throw new MayflyError('unsupported_media_type', 'The body is announced in another charset than UTF-8.');
   }
-  checkJson(await c.req.arrayBuffer());
-  return next();
-});
-
-function checkJson(bytes: ArrayBuffer): void {
   try {
-    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(await c.req.arrayBuffer()));
   } catch (cause) {
     const reason = cause instanceof SyntaxError ? 'it does not parse' : 'it is not UTF-8';
     throw new MayflyError('invalid_json', `The body is not JSON: ${reason}.`, { cause });

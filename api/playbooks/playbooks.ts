@@ -30,7 +30,7 @@ const writeOne = createRoute({
     params: sandboxParams,
     query: noQuery,
     headers: keyHeaders,
-    body: { required: true, content: { 'application/json': { schema: writePlaybook } } },
+    body: { required: false, content: { 'application/json': { schema: writePlaybook } } },
   },
   responses: {
     202: json(

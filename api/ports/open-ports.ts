@@ -75,7 +75,7 @@ const issueOne = createRoute({
   operationId: 'issuePortToken',
   summary: 'Issue a token that lets whoever has it use the port until it expires',
   description: 'It ends with the key that asked for it, too.',
-  request: { ...ofTokens.request, body: { required: true, content: { 'application/json': { schema: issueToken } } } },
+  request: { ...ofTokens.request, body: { required: false, content: { 'application/json': { schema: issueToken } } } },
   responses: {
     201: json('The token, this once', tokenAnswer),
     ...problems(BODY, SAGA, 'sandbox_not_found', 'port_not_open', 'port_without_tokens'),

@@ -29,7 +29,7 @@ const replayOne = createRoute({
     params: runParams,
     query: noQuery,
     headers: keyHeaders,
-    body: { required: true, content: { 'application/json': { schema: replayBody } } },
+    body: { required: false, content: { 'application/json': { schema: replayBody } } },
   },
   responses: {
     202: json('It is stored; Location says where to look', runAnswer),

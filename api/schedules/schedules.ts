@@ -122,7 +122,7 @@ const triggerOne = createRoute({
   operationId: 'triggerSchedule',
   summary: 'Have a schedule fire now, also one that is paused',
   middleware: writes,
-  request: { ...one.request, headers: keyHeaders, body: bodyOf(trigger) },
+  request: { ...one.request, headers: keyHeaders, body: { ...bodyOf(trigger), required: false } },
   responses: { 202: json('It will', askAnswer), ...problems(BODY, KEYED, 'schedule_not_found', 'schedule_busy') },
 });
 

@@ -29,7 +29,7 @@ const takeOne = createRoute({
     params: sandboxParams,
     query: noQuery,
     headers: idempotencyHeaders,
-    body: { required: true, content: { 'application/json': { schema: takeSnapshot } } },
+    body: { required: false, content: { 'application/json': { schema: takeSnapshot } } },
   },
   responses: {
     201: json('It was saved and checked', snapshotAnswer),

@@ -28,7 +28,7 @@ const takeOne = createRoute({
     params: sourceParams,
     query: noQuery,
     headers: idempotencyHeaders,
-    body: { required: true, content: { 'application/json': { schema: takeCapture } } },
+    body: { required: false, content: { 'application/json': { schema: takeCapture } } },
   },
   responses: {
     201: json('It was copied and checked', captureAnswer),

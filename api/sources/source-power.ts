@@ -27,7 +27,7 @@ const startOne = createRoute({
     'Answers when its guest agent does, or has not in time. Refused while a sandbox, a snapshot or another domain refers to its ' +
     'disks, which it would change below them, and for the images of Mayfly. While it runs, sandboxes are made of its captures.',
   middleware: [requires('operator')],
-  request: { ...under, body: { required: true, content: { 'application/json': { schema: sourceTask } } } },
+  request: { ...under, body: { required: false, content: { 'application/json': { schema: sourceTask } } } },
   responses: {
     200: json('It runs', sourcePower),
     202: pending,
@@ -44,7 +44,7 @@ const stopOne = createRoute({
   description:
     'Its guest is asked to, and has three minutes. `force` pulls the cord, also of one that is being stopped.',
   middleware: [requires('operator')],
-  request: { ...under, body: { required: true, content: { 'application/json': { schema: stopSource } } } },
+  request: { ...under, body: { required: false, content: { 'application/json': { schema: stopSource } } } },
   responses: {
     200: json('It is shut off', sourcePower),
     202: pending,

@@ -18,7 +18,7 @@ const request = {
   params: sourceParams,
   query: noQuery,
   headers: idempotencyHeaders,
-  body: { required: true, content: { 'application/json': { schema: sourceTask } } },
+  body: { required: false, content: { 'application/json': { schema: sourceTask } } },
 };
 const pending = json('It goes on; Location says where to look', sourceAccess);
 

@@ -31,7 +31,7 @@ const createOne = createRoute({
   request: {
     params: runParams,
     query: noQuery,
-    body: { required: true, content: { 'application/json': { schema: createWaitpoint } } },
+    body: { required: false, content: { 'application/json': { schema: createWaitpoint } } },
   },
   responses: {
     201: json('The waitpoint, and a new token', newToken),

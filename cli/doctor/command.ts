@@ -1,6 +1,6 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Mark } from '../../host/hypervisor.ts';
-import { type Config, readConfig } from '../../worker/config/config.ts';
+import type { Config } from '../../worker/config/config.ts';
 import type { Check } from '../../worker/doctor/check.ts';
 import { checkInstallationParts, checkStore } from '../../worker/doctor/probes.ts';
 import { OTHER_LAYOUT } from '../../worker/doctor/store.ts';
@@ -17,6 +17,7 @@ import type { Fixing } from './fixing.ts';
 import { checkInstallation } from './installation.ts';
 import { orWhyNot } from './or-why-not.ts';
 import { checkServers } from './servers.ts';
+import { settingsOf } from './settings.ts';
 import { isClean, lookForSnapshots, snapshotLines } from './snapshots.ts';
 import { lookForSuspended, suspendedLines } from './suspended-for-space.ts';
 
@@ -49,13 +50,13 @@ export function doctorCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const given = readConfig(io.env);
+      const { config: given, checks: settings } = await settingsOf(io.env);
       const [machine, servers, store] = await Promise.all([
         checkMachine(given, io.env),
         checkServers(given),
         checkStore(given),
       ]);
-      const checks = [...machine, ...servers, ...store];
+      const checks = [...settings, ...machine, ...servers, ...store];
       // Whoever connects to a store brings it up to date, which another version's is not to be by a look.
       if (store.some(({ name }) => name === OTHER_LAYOUT)) return examine(io, given, checks, args);
       return withOneStoreServer(given, (config) => examine(io, config, checks, args));

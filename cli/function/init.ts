@@ -18,9 +18,11 @@ const ARGS = {
 
 const MAIN = `#!/bin/sh
 # The event is on standard input, and in the file $MAYFLY_EVENT: a CloudEvent as JSON, whose data is what was sent.
+# What it prints to either stream is its log (mayfly function logs); its result is what is in $MAYFLY_RESULT.
 # Exit 0: it succeeded. 75: try again later, if it is idempotent. Any other: it failed.
 set -eu
 event=$(cat)
+echo "an event of \${#event} characters came"
 echo "run $MAYFLY_RUN_ID, attempt $MAYFLY_ATTEMPT" >&2
 printf '{"eventLength":%d}\\n' "\${#event}" >"$MAYFLY_RESULT"
 `;

@@ -8,7 +8,8 @@ import { CliError } from './cli-error.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Io } from './io.ts';
 
-const DEFAULT_STATE_DIR = '/var/lib/mayfly';
+/** Where an installation is unless MAYFLY_STATE_DIR says otherwise. */
+export const DEFAULT_STATE_DIR = '/var/lib/mayfly';
 const connectionFile = z.object({ apiUrl: z.string(), apiKey: z.string() });
 export type Connection = z.infer<typeof connectionFile>;
 

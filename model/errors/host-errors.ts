@@ -52,6 +52,20 @@ export const HOST_ERRORS = {
     remedy:
       'Start the host worker on the machine, and with the settings, that it had; or give it a state folder of its own.',
   },
+  state_folder_in_use: {
+    status: 503,
+    retryable: true,
+    title: 'The state folder is taken',
+    remedy:
+      'Use the one that runs, or stop it. For a second one on this machine set MAYFLY_STATE_DIR, MAYFLY_API_PORT and MAYFLY_INGRESS_PORT to others; a port 0 takes any free one.',
+  },
+  port_unavailable: {
+    status: 503,
+    retryable: true,
+    title: 'A port cannot be had',
+    remedy:
+      'Give the setting that is named another port, 0 for any free one; or stop what listens there: `ss -ltnp` shows it.',
+  },
   guest_unreachable: {
     status: 503,
     retryable: true,

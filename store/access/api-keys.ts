@@ -7,6 +7,7 @@ import type { Scope } from '../../model/scopes.ts';
 import { SCOPES } from '../../model/scopes.ts';
 import type { StorageQuota } from '../../model/snapshots/storage.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
+import { GroupCommit } from '../mongo/group-commit.ts';
 import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictSchema } from '../mongo/schema.ts';
 import { endUnlessLast } from './last-operator.ts';
 
@@ -56,6 +57,8 @@ const PRESENTED = /^mfk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
  */
 export class ApiKeys {
   readonly #model: Model<ApiKeyDocument>;
+  /** Those of requests that come at once are read at once, and none before it was presented. */
+  readonly #presented = new GroupCommit((ids: string[]) => this.#getAll(ids));
 
   constructor(connection: Connection) {
     const schema = strictSchema<ApiKeyDocument>({
@@ -163,10 +166,18 @@ export class ApiKeys {
   /** The key that was presented; null when it is malformed, unknown, wrong or revoked: callers learn no more. */
   async authenticate(presented: string): Promise<ApiKey | null> {
     const [, id = '', random = ''] = PRESENTED.exec(presented) ?? [];
-    const document = await this.#get(id);
+    const document = KEY_ID.test(id) ? await this.#presented.add(id) : null;
     if (!document) return null;
     const matches = timingSafeEqual(sha256(random), Buffer.from(document.secretHash, 'hex'));
     return matches && !document.revokedAt ? shown(document) : null;
+  }
+
+  async #getAll(ids: string[]): Promise<(ApiKeyDocument | null)[]> {
+    const found = await reaching('read API keys', () =>
+      this.#model.find({ _id: { $in: [...new Set(ids)] } }).lean<ApiKeyDocument[]>(),
+    );
+    const byId = new Map(found.map((document) => [document._id, document]));
+    return ids.map((id) => byId.get(id) ?? null);
   }
 
   async #get(id: string): Promise<ApiKeyDocument | null> {

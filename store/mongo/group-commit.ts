@@ -9,7 +9,8 @@ interface Waiting<Item, Result> {
 
 /**
  * Writes what comes while a write is under way together, as the next one: nobody waits for others to come, and many at
- * once cost few writes. One that fails as a whole has failed for each of its group.
+ * once cost few writes. One that fails as a whole has failed for each of its group. So with what is read: nobody is told of
+ * what was read before it was asked for.
  */
 export class GroupCommit<Item, Result> {
   readonly #write: (items: Item[]) => Promise<readonly Result[]>;

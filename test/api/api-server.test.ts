@@ -5,7 +5,6 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Problem } from '../../api/http/problem.ts';
 import { apiServer } from '../../api/server/api-server.ts';
-import { listen } from '../../api/server/listen.ts';
 import { ERRORS } from '../../model/errors.ts';
 
 /** What the routes would do: `/held` answers when it is let go, `/body` when it has all of its body. */
@@ -184,14 +183,4 @@ test('a body that stalls is refused, a file may take its time, and the rest of a
   expect(await rest(file)).toContain('answer of /v1/sandboxes/x/files/body'); // and then the connection ends
   slow.close();
   slow.closeAllConnections();
-});
-
-// Promise: who starts a second installation is told what to set. Costs nothing.
-test('a port that another program has is named with its setting', async () => {
-  const { port } = server.address() as AddressInfo;
-  const second = apiServer({ fetch: routes }, pino({ level: 'silent' }));
-  await expect(listen(second, { address: '127.0.0.1', port, setting: 'MAYFLY_API_PORT' })).rejects.toMatchObject({
-    code: 'invalid_request',
-    message: expect.stringContaining(`${port} of 127.0.0.1; MAYFLY_API_PORT`),
-  });
 });

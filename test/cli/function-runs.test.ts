@@ -199,8 +199,26 @@ it('follows what is printed from its offset on, and then the next attempt, until
   expect([code, out, err]).toEqual([0, 'one\ntwo\none\ntwo\n', `attempt 2 of ${RUN_ID}\n`]);
   const outputs = server.seen.filter(({ path }) => path.includes('/output')).map(({ path }) => path.split('?')[1]);
   const from = (attempt: number, offset: number) => `stream=stdout&attempt=${attempt}&offset=${offset}`;
-  expect(outputs.slice(0, 2)).toEqual([from(1, 0), from(1, 4)]);
-  expect(outputs).toContain(from(2, 4));
+  const ofStdout = outputs.filter((query) => query?.startsWith('stream=stdout'));
+  expect(ofStdout.slice(0, 2)).toEqual([from(1, 0), from(1, 4)]);
+  expect(ofStdout).toContain(from(2, 4));
+});
+
+it.each([[[]], [['-f']]])('prints each stream to its own, and standard error alone when asked: %j', async (how) => {
+  answering([running, succeeded], {
+    stdout: ['one\n', 'two\n'].slice(how.length === 0 ? 1 : 0),
+    stderr: ['oh\n', 'no\n'],
+  });
+  const both = await line(['logs', RUN_ID, ...how]);
+  const all = how.length > 0 ? ['one\ntwo\n', 'oh\nno\n'] : ['two\n', 'oh\n'];
+  expect([both.code, both.out, both.err]).toEqual([0, ...all]);
+  const alone = await line(['logs', RUN_ID, '--stderr', ...how]);
+  expect([alone.out, alone.err]).toEqual([all[1], '']);
+});
+
+it('ends when both streams have, not when the first has', async () => {
+  answering([succeeded], { stdout: [''], stderr: ['a\n', 'b\n', 'c\n'] });
+  expect(await line(['logs', RUN_ID, '-f'])).toMatchObject({ code: 0, out: '', err: 'a\nb\nc\n' });
 });
 
 it('prints one stream as it is stored now; of a run without a process it says so', async () => {

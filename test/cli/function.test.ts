@@ -37,6 +37,8 @@ it('begins a function that can be deployed as it is, and writes over nothing', a
   const manifest: unknown = JSON.parse(await readFile(join(fresh, 'mayfly.json'), 'utf8'));
   expect(manifest).toEqual({ name: 'resize-images', source: 'web-1', argv: ['./main.sh'] });
   expect((await stat(join(fresh, 'main.sh'))).mode & 0o111).toBe(0o111);
+  const main = await readFile(join(fresh, 'main.sh'), 'utf8');
+  expect(main.match(/^echo .*$/gm)?.map((said) => said.endsWith('>&2'))).toEqual([false, true]); // a log of both streams
   await writeFile(join(fresh, 'main.sh'), 'mine');
   await rm(join(fresh, '.mayflyignore'));
   const { code, out } = await line(['init', fresh]);

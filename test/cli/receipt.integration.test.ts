@@ -10,6 +10,7 @@ import type { Envelope, Statement } from '../../model/functions/receipt.ts';
 import { attemptIds } from '../../model/functions/run.ts';
 import { readyAttestationTools } from '../../scripts/setup/python/attestation-tools.mjs';
 import { ReceiptWatch } from '../../worker/receipts/receipt-watch.ts';
+import { textOf } from '../docs/documented.ts';
 import { useCommandLine } from '../support/command-line.ts';
 import { type Run, TestFunctions } from '../support/functions.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
@@ -94,6 +95,26 @@ test('what a run was, what it left, and that nothing of it is left, is signed on
   await all().store.runs.free(over.id, { cleanup: 'proved' }); // whoever was killed before it was told says it again
   await watch.look();
   expect(await receiptOf(over)).toEqual(envelope);
+});
+
+test('docs/receipts.md says how openssl alone verifies it, and what was changed does not pass', async () => {
+  const [, block = ''] = /## By hand.*?```sh\n(.*?)```/s.exec(textOf('docs/receipts.md')) ?? [];
+  const [fetched = '', ...steps] = block.split('\n');
+  expect(fetched).toMatch(/^curl .* > receipt\.json$/);
+  const cwd = await mkdtemp(join(folder, 'by-hand-'));
+  const envelope = await receiptOf(over);
+  const byHand = async (receipt: Envelope) => {
+    await writeFile(join(cwd, 'receipt.json'), JSON.stringify(receipt));
+    await writeFile(join(cwd, 'keys.pem'), await readFile(keyFile));
+    return run('bash', ['-c', steps.join('\n')], { cwd });
+  };
+  const { stdout } = await byHand(envelope);
+  const { keyid } = envelope.signatures[0] ?? {};
+  expect(stdout.trim().split('\n')).toEqual([`${keyid}  -`, keyid, 'Signature Verified Successfully']);
+  expect(JSON.parse(await readFile(join(cwd, 'statement.json'), 'utf8'))).toEqual(statementIn(envelope));
+  const statement = JSON.stringify({ ...statementIn(envelope), subject: [] });
+  const changed = { ...envelope, payload: Buffer.from(statement).toString('base64') };
+  await expect(byHand(changed)).rejects.toMatchObject({ code: 1 });
 });
 
 describe('62: one byte is changed', () => {

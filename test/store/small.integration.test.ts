@@ -45,6 +45,23 @@ describe('API keys', () => {
     }
     expect(await store.apiKeys.revoke('{"$ne":null}')).toBeNull();
   });
+
+  it('are told apart where many are presented at once, and none that is revoked passes with those before it', async () => {
+    const made = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => store.apiKeys.create({ name: `at once ${n}`, scopes: ['sandboxes:read'] })),
+    );
+    const unknown = `mfk_ffffffffffff_${'a'.repeat(43)}`;
+    const all = [...made.map(({ secret }) => secret), unknown];
+    const told = await Promise.all([...all, ...all].map((secret) => store.apiKeys.authenticate(secret)));
+    const keys = [...made.map(({ key }) => key), null];
+    expect(told).toEqual([...keys, ...keys]);
+
+    const [{ key, secret } = { key: { id: '' }, secret: '' }] = made;
+    const before = [store.apiKeys.authenticate(secret), store.apiKeys.authenticate(secret)]; // one is read, one waits
+    await store.apiKeys.revoke(key.id);
+    expect(await store.apiKeys.authenticate(secret)).toBeNull();
+    await Promise.all(before);
+  });
 });
 
 describe('idempotency', () => {

@@ -1,19 +1,13 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orAbsent } from '../../host/os/absent.ts';
+import { locked } from '../../host/os/flock.ts';
 import { MayflyError } from '../../model/errors.ts';
 
 /** Who only looks whether it is held, holds it for a moment. Seconds. */
 const WAIT_SECONDS = 2;
-/** flock(1): the lock was held by another throughout. */
-const HELD = 1;
 
-/**
- * What the one host worker of a state folder holds: an flock(2) on a file that no other user can open. The kernel lets go of it
- * the moment its holder dies, so nothing stale is ever left.
- */
+/** What the one host worker of a state folder holds: a lock on a file that no other user can open. */
 export class HostLock {
   private constructor(private readonly file: FileHandle) {}
 
@@ -44,12 +38,4 @@ export class HostLock {
 
 function fileOf(stateDir: string): string {
   return join(stateDir, 'host.lock');
-}
-
-/** Locks what `file` has open, by the program that util-linux has for it: the lock stays with us when it has ended. */
-async function locked(file: FileHandle, how: readonly string[]): Promise<boolean> {
-  const child = spawn('flock', [...how, '3'], { stdio: ['ignore', 'ignore', 'ignore', file.fd] });
-  const [code] = (await once(child, 'close')) as [number | null];
-  if (code !== 0 && code !== HELD) throw new MayflyError('host_unavailable', `flock(1) ended with ${code}.`);
-  return code === 0;
 }

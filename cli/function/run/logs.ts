@@ -13,17 +13,28 @@ import { RUN, runId } from './names.ts';
 
 const ARGS = {
   ...RUN,
-  stderr: { type: 'boolean', description: 'Its standard error, not its standard output', default: false },
+  stderr: { type: 'boolean', description: 'Its standard error alone, to standard output', default: false },
   attempt: { type: 'string', description: 'Of this attempt (default: the last)' },
   follow: { type: 'boolean', alias: 'f', description: 'Go on until the run has ended', default: false },
 } as const satisfies ArgsDef;
 
 const LOOK_EVERY_MS = 300;
 
-/** `mayfly function logs`: one stream, on standard output. Ctrl-C ends the watching, never the run. */
+/** An output stream of the process, and where it goes here. */
+interface Stream {
+  stream: 'stdout' | 'stderr';
+  to: 'stdout' | 'stderr';
+}
+
+const BOTH: readonly Stream[] = [
+  { stream: 'stdout', to: 'stdout' },
+  { stream: 'stderr', to: 'stderr' },
+];
+
+/** `mayfly function logs`: each stream to its own, or standard error alone, to standard output. Ctrl-C ends the watching, never the run. */
 export function logsCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'logs', description: 'Print what the process of a run has printed' },
+    meta: { name: 'logs', description: 'Print what the process of a run has printed, each stream to its own' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
@@ -31,18 +42,31 @@ export function logsCommand(io: Io) {
       const most = LIMITS.functions.maxAttempts.max;
       const attempt = args.attempt === undefined ? undefined : wholeNumber('attempt', args.attempt, 1, most);
       const { runs } = connect(io);
-      const stream = args.stderr ? 'stderr' : 'stdout';
-      if (args.follow) await follow(io, runs, id, stream, attempt);
-      else await printStored(io, runs, id, { stream, ...(attempt !== undefined && { attempt }) });
+      const streams = args.stderr ? [{ stream: 'stderr', to: 'stdout' } as const] : BOTH;
+      if (args.follow) await follow(io, runs, id, streams, attempt);
+      else await printStored(io, runs, id, streams, attempt);
       return EXIT.ok;
     },
   });
 }
 
-async function printStored(io: Io, runs: Runs, id: string, range: RunOutputOptions): Promise<void> {
-  const found = await outputOf(runs, id, { ...range, signal: io.signal });
-  if (found) return print(io, found);
-  throw new CliError(
+async function printStored(
+  io: Io,
+  runs: Runs,
+  id: string,
+  streams: readonly Stream[],
+  attempt: number | undefined,
+): Promise<void> {
+  for (const { stream, to } of streams) {
+    const of = { stream, ...(attempt !== undefined && { attempt }), signal: io.signal };
+    const found = await outputOf(runs, id, of);
+    if (!found) throw nothingOf(id);
+    await print(io, to, found);
+  }
+}
+
+function nothingOf(id: string): CliError {
+  return new CliError(
     EXIT.notFound,
     `${id} has printed nothing`,
     'no process was started',
@@ -51,22 +75,17 @@ async function printStored(io: Io, runs: Runs, id: string, range: RunOutputOptio
 }
 
 /** @param only this attempt; undefined: the one that is there now, and those that come */
-async function follow(io: Io, runs: Runs, id: string, stream: 'stdout' | 'stderr', only?: number): Promise<void> {
+async function follow(io: Io, runs: Runs, id: string, streams: readonly Stream[], only?: number): Promise<void> {
   const { signal } = io;
   let attempt = only;
-  for (let offset = 0; ; ) {
+  for (let offsets = new Map<Stream, number>(); ; ) {
     const run = await runs.get(id, { signal });
     attempt ??= run.attempts.length || undefined;
-    const found = attempt && (await outputOf(runs, id, { stream, attempt, offset, signal }));
-    if (found) {
-      await print(io, found);
-      offset = found.nextOffset;
-    }
+    const isOver = attempt === undefined || (await printMore(io, runs, { id, attempt }, streams, offsets));
     const isLater = attempt !== undefined && run.attempts.length > attempt;
-    const isOver = !found || found.hasEnded;
     if (isOver && attempt !== undefined && only === undefined && isLater) {
       attempt++;
-      offset = 0;
+      offsets = new Map();
       io.note(`attempt ${attempt} of ${id}`);
       continue;
     }
@@ -74,6 +93,30 @@ async function follow(io: Io, runs: Runs, id: string, stream: 'stdout' | 'stderr
     if (isOver && isLater) return;
     await sleep(LOOK_EVERY_MS, undefined, { signal });
   }
+}
+
+/**
+ * Prints what has come since.
+ * @param offsets of what was printed, bytes; changed
+ * @returns whether there is no more to come
+ */
+async function printMore(
+  io: Io,
+  runs: Runs,
+  { id, attempt }: { id: string; attempt: number },
+  streams: readonly Stream[],
+  offsets: Map<Stream, number>,
+): Promise<boolean> {
+  let isOver = true;
+  for (const one of streams) {
+    const range = { stream: one.stream, attempt, offset: offsets.get(one) ?? 0, signal: io.signal };
+    const found = await outputOf(runs, id, range);
+    if (!found) continue;
+    await print(io, one.to, found);
+    offsets.set(one, found.nextOffset);
+    isOver &&= found.hasEnded;
+  }
+  return isOver;
 }
 
 /** Null: no process was started. */
@@ -84,6 +127,6 @@ async function outputOf(runs: Runs, id: string, range: RunOutputOptions): Promis
   });
 }
 
-async function print(io: Io, { bytes }: RunOutput): Promise<void> {
-  for await (const piece of bytes) await io.write('stdout', piece);
+async function print(io: Io, to: Stream['to'], { bytes }: RunOutput): Promise<void> {
+  for await (const piece of bytes) await io.write(to, piece);
 }

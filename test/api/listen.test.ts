@@ -1,0 +1,48 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { checkPlaces, listen } from '../../api/server/listen.ts';
+
+const API = { address: '127.0.0.1', setting: 'MAYFLY_API_PORT' };
+const INGRESS = { address: '127.0.0.1', setting: 'MAYFLY_INGRESS_PORT' };
+
+/** Somebody else's program, and its port. */
+const other = createServer();
+let port: number;
+
+beforeEach(async () => {
+  other.listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  ({ port } = other.address() as AddressInfo);
+});
+afterEach(() => void other.close());
+
+const refusal = (message: string) => ({ code: 'port_unavailable', message });
+
+// Promise: who starts a second installation is told what to set. Milliseconds.
+test('a port that another program has is named with its setting and its address', async () => {
+  const taken = refusal(`Another program listens at 127.0.0.1:${port} (MAYFLY_API_PORT).`);
+  await expect(listen(createServer(), { ...API, port })).rejects.toMatchObject(taken);
+  await expect(checkPlaces([{ ...API, port }])).rejects.toMatchObject(taken);
+});
+
+test('all that cannot be had are named at once, and the others are left free', async () => {
+  const free = createServer();
+  const freePort = await listen(free, { ...API, port: 0 });
+  free.close();
+  await once(free, 'close');
+  const places = [
+    { ...API, port: freePort },
+    { ...INGRESS, port },
+    { setting: 'MAYFLY_RELAY_PORT', address: '192.0.2.1', port: 7998 },
+    { setting: 'MAYFLY_HOOKS_PORT', address: '127.0.0.1', port: freePort },
+    { setting: 'MAYFLY_PROXY_PORT', address: '127.0.0.1', port: 0 },
+  ];
+  const told = [
+    `Another program listens at 127.0.0.1:${port} (MAYFLY_INGRESS_PORT)`,
+    '192.0.2.1:7998 (MAYFLY_RELAY_PORT) cannot be listened at: MAYFLY_RELAY_ADDRESS is no address of this machine',
+    `127.0.0.1:${freePort} (MAYFLY_HOOKS_PORT) is the port of MAYFLY_API_PORT, too`,
+  ];
+  await expect(checkPlaces(places)).rejects.toMatchObject(refusal(`${told.join('; ')}.`));
+  await checkPlaces([{ ...API, port: freePort }]);
+});

@@ -1,0 +1,101 @@
+import { chmod, rename, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { settingsOf } from '../../cli/doctor/settings.ts';
+import { exportText } from '../../cli/up.ts';
+import type { StateDir } from '../../host/state-dir.ts';
+import { leaveSettings } from '../../worker/config/left-settings.ts';
+import { temporaryState } from '../host/temporary-state.ts';
+
+let state: StateDir;
+let removeState: () => Promise<void>;
+let env: NodeJS.ProcessEnv;
+let path: string;
+
+beforeEach(async () => {
+  ({ state, remove: removeState } = await temporaryState());
+  env = { MAYFLY_STATE_DIR: state.root };
+  path = join(state.root, 'up.json');
+});
+afterEach(() => removeState());
+
+const UP = {
+  MAYFLY_HOST: 'simulated',
+  MAYFLY_API_PORT: '8899',
+  MONGODB_URI: 'mongodb://u:secret@db/mayfly',
+  MAYFLY_FAILPOINTS: 'bootDomain.before=kill',
+  PATH: '/bin',
+};
+
+// Promise: doctor looks where `mayfly up` is, with its folder alone. Some milliseconds.
+describe('the settings of mayfly doctor', () => {
+  it('are those of the last `mayfly up` where the environment says nothing', async () => {
+    await leaveSettings(state.root, UP);
+    const { config, checks } = await settingsOf(env);
+    expect(config).toMatchObject({ hostKind: 'simulated', mongodbUri: UP.MONGODB_URI, stateDir: state.root });
+    expect([config.api.port, config.failpoints]).toEqual([8899, undefined]);
+    const found = 'as `mayfly up` had them: MAYFLY_HOST, MAYFLY_API_PORT, MONGODB_URI';
+    expect(checks).toEqual([{ name: 'settings', ok: true, optional: false, found, remedy: '' }]);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+
+  it('are those of the environment where that says something, also that there is none', async () => {
+    await leaveSettings(state.root, UP);
+    const { config, checks } = await settingsOf({
+      ...env,
+      MAYFLY_HOST: 'libvirt',
+      MAYFLY_API_PORT: '7',
+      MONGODB_URI: '',
+    });
+    expect([config.hostKind, config.api.port, config.mongodbUri, checks]).toEqual(['libvirt', 7, undefined, []]);
+  });
+
+  it('are those of the environment alone where nothing was left', async () => {
+    const { config, checks } = await settingsOf(env);
+    expect([config.hostKind, config.api.port, checks]).toEqual(['libvirt', 7999, []]);
+  });
+
+  it('have the port that `mayfly up` was given, while it runs', async () => {
+    await leaveSettings(state.root, { MAYFLY_API_PORT: '0' });
+    expect((await settingsOf(env)).config.api).toMatchObject({ port: 0 });
+    await writeFile(join(state.root, 'cli.json'), '{"apiUrl":"http://[::1]:41234","apiKey":"mfk_x"}');
+    expect((await settingsOf(env)).config.api).toMatchObject({ address: '::1', port: 41234 });
+  });
+
+  it.each([
+    ['others can read', () => chmod(path, 0o644)],
+    ['others can write', () => chmod(path, 0o622)],
+    [
+      'is a link',
+      async () => {
+        await rename(path, `${path}.real`);
+        await symlink(`${path}.real`, path);
+      },
+    ],
+    ['is no JSON', () => writeFile(path, '{"MAYFLY_HOST":')],
+    ['has other things in it', () => writeFile(path, '{"MAYFLY_HOST":["simulated"]}')],
+    ['does not fit', () => writeFile(path, '{"MAYFLY_HOST":"docker"}')],
+  ])('are not taken from a file that %s, which is said', async (_what, spoil) => {
+    await leaveSettings(state.root, UP);
+    await spoil();
+    const { config, checks } = await settingsOf(env);
+    expect(config).toMatchObject({ hostKind: 'libvirt', mongodbUri: undefined });
+    expect(checks).toMatchObject([{ name: 'settings', ok: false, optional: true }]);
+    expect(JSON.stringify(checks)).not.toContain('secret');
+  });
+
+  it('are not taken of what is no setting of these', async () => {
+    await writeFile(path, '{"LD_PRELOAD":"/tmp/x.so","MAYFLY_STATE_DIR":"/elsewhere"}', { mode: 0o600 });
+    expect(await settingsOf(env)).toMatchObject({ config: { stateDir: state.root }, checks: [] });
+  });
+});
+
+// Promise: what `mayfly up` prints is found from another terminal as it stands. Costs nothing.
+it.each([
+  ['/var/lib/mayfly', []],
+  ['/srv/may.fly-2', ['export MAYFLY_STATE_DIR=/srv/may.fly-2']],
+  ["/srv/it's here", ["export MAYFLY_STATE_DIR='/srv/it'\\''s here'"]],
+  ['/srv/$(id)', ["export MAYFLY_STATE_DIR='/srv/$(id)'"]],
+])('the state folder %s is told to another terminal', (stateDir, lines) => {
+  expect(exportText(stateDir)).toEqual(lines);
+});

@@ -1,0 +1,74 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { orAbsent } from '../../host/os/absent.ts';
+import { writeFileAtomic } from '../../host/os/atomic-file.ts';
+
+/** What says where an installation is and what it is made of; the state folder itself is where this is kept. */
+const KEPT = [
+  'MAYFLY_HOST',
+  'MAYFLY_HOST_ID',
+  'MAYFLY_API_ADDRESS',
+  'MAYFLY_API_PORT',
+  'MAYFLY_LIBVIRT_URI',
+  'MAYFLY_SUBNET',
+  'MAYFLY_INTERNET_SUBNET',
+  'MAYFLY_PAYLOAD_KEY_FILE',
+  'MONGODB_URI',
+  'TEMPORAL_ADDRESS',
+  'TEMPORAL_NAMESPACE',
+  'TEMPORAL_TLS_CA',
+  'TEMPORAL_TLS_CERT',
+  'TEMPORAL_TLS_KEY',
+  'TEMPORAL_TLS_SERVER_NAME',
+];
+const settings = z.record(z.string(), z.string());
+
+/** Leaves for commands on this machine with which variables of the environment `mayfly up` runs. */
+export async function leaveSettings(stateDir: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const set = KEPT.flatMap((name) => (env[name] ? [[name, env[name]]] : []));
+  await writeFileAtomic(fileOf(stateDir), `${JSON.stringify(Object.fromEntries(set))}\n`, 0o600);
+}
+
+/** `problem`: why what was left is not used, a sentence; null where it is, or nothing was left. */
+export interface LeftSettings {
+  env: Record<string, string>;
+  problem: string | null;
+}
+
+/**
+ * With what the last `mayfly up` of the folder ran. A file that another user can have written is not used: its settings say
+ * which programs are started.
+ */
+export async function settingsLeft(stateDir: string): Promise<LeftSettings> {
+  const path = fileOf(stateDir);
+  try {
+    const file = await orAbsent(open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK));
+    if (file === null) return { env: {}, problem: null };
+    const text = await ownText(file);
+    if (text === null) return { env: {}, problem: `${path} is not of this user alone` };
+    const known = Object.entries(settings.parse(JSON.parse(text))).filter(([name]) => KEPT.includes(name));
+    return { env: Object.fromEntries(known), problem: null };
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof z.ZodError)
+      return { env: {}, problem: `${path} is damaged; the next \`mayfly up\` writes it anew` };
+    if (error instanceof Error && 'code' in error)
+      return { env: {}, problem: `${path} cannot be read: ${error.message}` };
+    throw error;
+  }
+}
+
+/** Null where others own it, or may read or write it. */
+async function ownText(file: FileHandle): Promise<string | null> {
+  try {
+    const { uid, mode } = await file.stat();
+    return uid === process.geteuid?.() && (mode & 0o077) === 0 ? await file.readFile('utf8') : null;
+  } finally {
+    await file.close();
+  }
+}
+
+function fileOf(stateDir: string): string {
+  return join(stateDir, 'up.json');
+}

@@ -1,0 +1,14 @@
+import type { Place } from '../../api/server/listen.ts';
+import type { Config } from '../config/config.ts';
+
+/** Where a part of Mayfly listens, by what the environment says. */
+export const PLACES = {
+  api: ({ api, hooks, ingress }: Config): Place[] => [
+    { ...api, setting: 'MAYFLY_API_PORT' },
+    { ...ingress, setting: 'MAYFLY_INGRESS_PORT' },
+    ...(hooks.port === undefined ? [] : [{ ...hooks, port: hooks.port, setting: 'MAYFLY_HOOKS_PORT' }]),
+  ],
+  control: (): Place[] => [],
+  host: ({ relay }: Config): Place[] => [{ ...relay, setting: 'MAYFLY_RELAY_PORT' }],
+  proxy: ({ proxy }: Config): Place[] => [{ ...proxy, setting: 'MAYFLY_PROXY_PORT' }],
+};
