@@ -60,7 +60,6 @@ export const SAGA_POINTS = {
       'admitRuns',
       'beginAttempt',
       'attemptSandbox',
-      'attemptHost',
       'beginRunCommand',
       'commandEnd',
       'endAttempt',
@@ -237,6 +236,7 @@ type OfFunctions =
 
 /** Activities of functions in the store that no saga above comes to by itself. */
 export const STORE_ELSEWHERE: Record<Exclude<OfFunctions, Listed>, string> = {
+  attemptHost: 'only older histories ask it: workflows/sandbox.replay',
   showRun: 'workflows/run-host.integration',
   showSetup: 'workflows/setup-deaths.integration',
 };
