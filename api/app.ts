@@ -28,7 +28,7 @@ import { InputSchemas } from './functions/schema/input-schemas.ts';
 import { hookDoorRoutes } from './hooks/hook-door.ts';
 import { hookRoutes } from './hooks/hooks.ts';
 import { authenticate } from './http/auth.ts';
-import { limitBody, requireJson } from './http/body.ts';
+import { JsonBodies, limitBody } from './http/body.ts';
 import type { App, AppDeps, Env } from './http/context.ts';
 import { routedPath } from './http/file-path.ts';
 import { dropBodyOfHead } from './http/head.ts';
@@ -101,9 +101,9 @@ export function createApp(deps: AppDeps, acceptance = new Acceptance(deps, new I
   app.use('/v1/functions/:name/*', limitBody(LIMITS.functions.eventBytes.max));
   app.use('/v1/runs/*', limitBody(LIMITS.functions.replayBytes));
   app.use('/v1/waitpoints/*', limitBody(LIMITS.functions.waitpoints.bodyBytes));
-  const json = requireJson(app);
-  app.use('/v1/*', limitBody(LIMITS.bodyBytes, LARGER), json);
-  app.use('/mcp', limitBody(LIMITS.mcp.bodyBytes), json);
+  const bodies = new JsonBodies();
+  app.use('/v1/*', limitBody(LIMITS.bodyBytes, LARGER), bodies.check);
+  app.use('/mcp', limitBody(LIMITS.mcp.bodyBytes), bodies.check);
 
   resolveSandboxes(app);
   sandboxRoutes(app);
@@ -157,6 +157,7 @@ export function createApp(deps: AppDeps, acceptance = new Acceptance(deps, new I
   metricsRoutes(app, deps, registry);
   docsRoutes(app);
   approvalPageRoutes(app);
+  bodies.know(app);
   let document: ReturnType<typeof openApiDocument> | undefined; // made once: anybody may ask for it, without a key
   app.get('/openapi.json', (c) => {
     document ??= openApiDocument(app, deps.version);

@@ -30,23 +30,26 @@ type Need = 'required' | 'optional' | 'none';
 
 /**
  * Refuses a body that is not JSON before any schema looks at it, where the operation takes JSON. Hono keeps the bytes, so
- * nothing is read twice. No body at all stands for `{}` where that is one. The table of operations is made at the first
- * request, when all are known.
- * @throws MayflyError unsupported_media_type, invalid_json
+ * nothing is read twice. No body at all stands for `{}` where that is one.
  */
-export function requireJson(app: App) {
-  let needs: Operation[] | undefined;
-  return createMiddleware<Env>(async (c, next) => {
+export class JsonBodies {
+  #operations: Operation[] = [];
+
+  readonly check = createMiddleware<Env>(async (c, next) => {
     const { method, path } = c.req;
     if ((method !== 'POST' && method !== 'PATCH' && method !== 'PUT') || hasStreamedBody(path)) return next();
-    needs ??= operationsOf(app);
-    const operation = needs.find((one) => one.method === method && one.pattern.test(path));
+    const operation = this.#operations.find((one) => one.method === method && one.pattern.test(path));
     const need = path === '/mcp' ? 'required' : (operation?.need ?? 'none');
     if (need === 'none') return next();
     if (need === 'optional' && (await c.req.arrayBuffer()).byteLength === 0) sayNothing(c);
     else await checkJson(c);
     return next();
   });
+
+  /** When all operations are there, and before the first request: each schema is compiled when it is first asked. */
+  know(app: App): void {
+    this.#operations = operationsOf(app);
+  }
 }
 
 interface Operation {

@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { requireJson } from '../../api/http/body.ts';
+import { JsonBodies } from '../../api/http/body.ts';
 import type { Env } from '../../api/http/context.ts';
 import { apiServer } from '../../api/server/api-server.ts';
 import { type Door, jsonOf, openDoor, problemOf } from './support.ts';
@@ -100,9 +100,10 @@ describe('a body that is missing', () => {
   it('is not in the way of who waits: that the caller has left is still heard', async () => {
     const app = new OpenAPIHono<Env>();
     const waiting: unknown[] = []; // as whoever waits holds its request
+    const bodies = new JsonBodies();
     const left = new Promise<void>((resolve) => {
       const body = { required: false, content: { 'application/json': { schema: z.strictObject({}) } } };
-      app.use(requireJson(app));
+      app.use(bodies.check);
       app.openapi(createRoute({ method: 'post', path: '/waits', request: { body }, responses: {} }), (c) => {
         waiting.push(c);
         c.req.raw.signal.addEventListener('abort', () => resolve());
@@ -110,6 +111,7 @@ describe('a body that is missing', () => {
         return new Promise<never>(() => {});
       });
     });
+    bodies.know(app);
     const listening = apiServer(app as Parameters<typeof apiServer>[0], pino({ level: 'silent' })).listen(
       0,
       '127.0.0.1',

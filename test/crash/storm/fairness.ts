@@ -4,6 +4,8 @@ export interface Counted {
   /** When its attempt was begun, and when its sandbox was proved gone. */
   alive: { from: number; to: number };
   admitted: number;
+  /** When its slot was given back, a moment after that proof; until then its key is as full as it was. */
+  freed: number;
 }
 
 /** Where more of a key were alive at once than may be; one line each key. */
@@ -36,9 +38,9 @@ export function passedOver(runs: readonly Counted[], limit: number): string[] {
 }
 
 function isFullWithin(own: readonly Counted[], limit: number, from: number, to: number): boolean {
-  const edges = own.flatMap(({ admitted, alive }) => [admitted, alive.to]);
+  const edges = own.flatMap(({ admitted, freed }) => [admitted, freed]);
   const looks = [from, to, ...edges.filter((at) => at > from && at < to)];
-  return looks.some((at) => own.filter(({ admitted, alive }) => admitted <= at && at <= alive.to).length >= limit);
+  return looks.some((at) => own.filter(({ admitted, freed }) => admitted <= at && at <= freed).length >= limit);
 }
 
 function aliveAt(own: readonly Counted[], at: number): number {

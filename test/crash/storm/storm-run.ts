@@ -182,7 +182,8 @@ class Storm {
     const begunAt = attempts.at(-1)?.begunAt ?? '';
     const alive = { from: Date.parse(begunAt), to: Date.parse(proof?.provedAt ?? updatedAt) };
     if (attempts.length !== 1) this.#lines.push(`${id} had ${attempts.length} attempts`);
-    return { key: `key-${Number(event.id) % this.settings.keys}`, alive, admitted: Date.parse(admittedAt ?? '') };
+    const key = `key-${Number(event.id) % this.settings.keys}`;
+    return { key, alive, admitted: Date.parse(admittedAt ?? ''), freed: Date.parse(updatedAt) };
   }
 
   async #all(name: string): Promise<Run[]> {
