@@ -91,8 +91,9 @@ async function checkJson(c: Context<Env>): Promise<void> {
   if (!/^utf-?8$/i.test(charset)) {
     throw new MayflyError('unsupported_media_type', 'The body is announced in another charset than UTF-8.');
   }
+  const bytes = await c.req.arrayBuffer(); // one that is cut is no matter of JSON
   try {
-    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(await c.req.arrayBuffer()));
+    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (cause) {
     const reason = cause instanceof SyntaxError ? 'it does not parse' : 'it is not UTF-8';
     throw new MayflyError('invalid_json', `The body is not JSON: ${reason}.`, { cause });

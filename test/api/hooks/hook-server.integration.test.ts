@@ -300,7 +300,10 @@ describe('a store that takes its time is not waited for', () => {
     const stored = vi.fn(accepting);
     const runs = Object.assign(Object.create(store.runs) as Runs, { accept: stored });
     const headers = githubHeaders(BODY);
-    expect(await post(alone({ ...store, runs }, limits), hook.path, headers)).toMatchObject({ status: 503 });
+    const slow = alone({ ...store, runs }, limits);
+    do {
+      expect(await post(slow, hook.path, headers)).toMatchObject({ status: 503 });
+    } while (stored.mock.calls.length === 0); // a busy machine may have looked for the hook as long
     open();
     expect(await stored.mock.results[0]?.value).toBe(true);
     expect(await post(alone(), hook.path, headers)).toMatchObject({ status: 200, duplicate: true });
