@@ -13,24 +13,30 @@ export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'gathers' 
 }
 
 function queuePlaceOf(run: RunRecord): Pick<QueueFields, 'queued' | 'gathers' | 'wakeAt'> {
-  const { id, state, waitingFor, acceptedAt, priority, dueAt, expiresAt, gathering } = run;
+  const { state, waitingFor, acceptedAt, priority, dueAt, expiresAt, gathering } = run;
   if (gathering && isGathering(run)) {
     const ms = gathering.kind === 'debounce' ? gathering.periodMs : gathering.maxWaitMs;
     const since = gatheringSince(run);
-    const place = `${since}-${String(run.seq).padStart(6, '0')}/${id}`;
-    return { gathers: `${gatheringPrefix(run)}/${place}`, wakeAt: new Date(Date.parse(since) + ms).toISOString() };
+    return {
+      gathers: `${gatheringPrefix(run)}/${turnOf(since, run)}`,
+      wakeAt: new Date(Date.parse(since) + ms).toISOString(),
+    };
   }
   if (state === 'delayed') return { wakeAt: waitingFor === 'check' ? expiresAt : (dueAt ?? acceptedAt) };
   if (state !== 'queued') return {};
   const since = new Date(Date.parse(acceptedAt) - priority * PRIORITY_MS).toISOString();
-  const rank = `${since}-${String(run.seq).padStart(6, '0')}`;
   const ref = { project: run.project, name: run.function };
-  return { queued: `${prefixOf(ref)}/${hashOf(run.lane)}/${rank}/${id}`, wakeAt: expiresAt };
+  return { queued: `${prefixOf(ref)}/${hashOf(run.lane)}/${turnOf(since, run)}`, wakeAt: expiresAt };
 }
 
 /** Those of a function in the order in which they were accepted. */
-function uncheckedPlaceOf({ id, project, function: name, acceptedAt, seq }: RunRecord): string {
-  return `${prefixOf({ project, name })}/${acceptedAt}-${String(seq).padStart(6, '0')}/${id}`;
+function uncheckedPlaceOf(run: RunRecord): string {
+  return `${prefixOf({ project: run.project, name: run.function })}/${turnOf(run.acceptedAt, run)}`;
+}
+
+/** Where one stands among others, by an instant and then by the order in which their API took them. @param since ISO 8601 */
+function turnOf(since: string, { seq, id }: Pick<RunRecord, 'seq' | 'id'>): string {
+  return `${since}-${String(seq).padStart(6, '0')}/${id}`;
 }
 
 /** Whether it is one of those that gather now. */

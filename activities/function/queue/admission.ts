@@ -61,7 +61,8 @@ export class Admission {
       const { code, message } = goneVersion(run);
       return this.#end(run, 'not-started', { failure: { code, message } });
     }
-    const rules = isAccepted(run, binding) ? binding.spec : ((await acceptedSpec(store, run)) ?? binding.spec);
+    const accepted = run.lateBinding ? await acceptedSpec(store, run) : null;
+    const rules = accepted ?? binding.spec;
     if (await this.#isSuperseded(run, rules, now)) return ENDED;
     const setup = await lookAtSetup(this.deps, run, binding.spec);
     if (setup.is === 'failed') return this.#end(run, 'not-started', { failure: setup.failure });
@@ -116,8 +117,4 @@ export class Admission {
 
 function boundOf({ version, versionDigest }: Binding) {
   return { version, versionDigest };
-}
-
-function isAccepted({ version, versionDigest }: RunRecord, binding: Binding): boolean {
-  return binding.version === version && binding.versionDigest === versionDigest;
 }

@@ -41,13 +41,23 @@ export class LateChecks {
     let isMore = false;
     for (let unchecked = await this.store.uncheckedRuns.next(null); unchecked && !signal?.aborted; ) {
       const { project, function: name } = unchecked.run;
-      if (await this.#decide(unchecked)) {
+      if (await this.#decideOrLater(unchecked)) {
         isMore = true;
         this.bell.ring({ project, name });
       }
       unchecked = await this.store.uncheckedRuns.next({ project, name });
     }
     return isMore && !signal?.aborted;
+  }
+
+  /** One that can't be checked now is in the way of its own function alone, and until it is too old. */
+  async #decideOrLater(unchecked: Unchecked): Promise<boolean> {
+    try {
+      return await this.#decide(unchecked);
+    } catch (error) {
+      this.logger.warn({ err: error, runId: unchecked.run.id }, 'an event is checked by its schema in a second');
+      return false;
+    }
   }
 
   async #decide({ run, isWhole }: Unchecked): Promise<boolean> {
