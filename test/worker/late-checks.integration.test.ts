@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDispatchActivities } from '../../activities/function/queue/dispatch.ts';
 import { InputSchemas } from '../../api/functions/schema/input-schemas.ts';
+import { MayflyError } from '../../model/errors.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
 import { beginningOf, type RunRecord } from '../../model/functions/run.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
@@ -208,6 +209,19 @@ describe('who dies, or is somebody else', () => {
     const unlucky = await unchecked(name, { n: 1 });
     await checks(broken(new Error('nobody expects it'))).look();
     expect((await latest(unlucky)).failure).toMatchObject({ code: 'internal' });
+  });
+
+  it('that cannot be checked now is in the way of no other function', async () => {
+    const [first = '', second = ''] = [await deployed(), await deployed()].toSorted();
+    const [stuck, free] = [await unchecked(first, { n: 1 }), await unchecked(second, { n: 1 })];
+    const problemsOf: InputSchemas['problemsOf'] = (digest, ...given) =>
+      digest === first
+        ? Promise.reject(new MayflyError('payload_key_unusable', 'of this one alone'))
+        : schemas.problemsOf(digest, ...given);
+    await checks(Object.assign(Object.create(schemas) as InputSchemas, { problemsOf })).look();
+    expect(await statesOf(stuck, free)).toEqual(['check', 'queued']);
+    await checks().look();
+    expect(await stateOf(stuck)).toBe('queued');
   });
 
   it('changes nothing of what another has decided, or what somebody has cancelled, or what has expired', async () => {
