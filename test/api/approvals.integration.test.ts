@@ -13,6 +13,7 @@ import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import { snapshot } from '../store/support.ts';
 import { eventually } from '../support/eventually.ts';
 import { textOf } from '../support/stream-text.ts';
+import { FULL } from '../support/sweep.ts';
 import { type Door, host, jsonOf, noGuests, openDoor, problemOf } from './support.ts';
 
 type Rule = Pick<PolicyRule, 'when' | 'effect'> & Partial<PolicyRule>;
@@ -143,7 +144,7 @@ describe('each rule at each of its doors', () => {
     expect(await codeOf(door.call('GET', read, undefined, {}, agent))).toBe('policy_denied');
   });
 
-  it('lets be done what no rule is about', async () => {
+  it('lets be done what no rule is about', FULL, async () => {
     await setRules([
       { when: { egress: 'internet' }, effect: 'deny' },
       { when: { memoryMibOver: 100 }, effect: 'deny' },
@@ -181,7 +182,7 @@ describe('a request that waits', () => {
     expect(await codeOf(create({ ...wish, cpus: 2 }, headers))).toBe('idempotency_key_reused');
   });
 
-  it('begins a playbook once it is approved, by the same request, once (cases 3 and 8)', async () => {
+  it('begins a playbook once it is approved, by the same request, once (cases 3 and 8)', FULL, async () => {
     await setRules([EGRESS]);
     const headers = named();
     const write = () => ask(`/v1/sandboxes/${sandboxId}/playbook`, {}, headers);
@@ -203,7 +204,7 @@ describe('a request that waits', () => {
     expect(await codeOf(ask(`/v1/sandboxes/${sandboxId}/playbook`, body, headers))).toBe('idempotency_key_reused');
   });
 
-  it('is the same for every process, also for one that has just been started (case 1)', async () => {
+  it('is the same for every process, also for one that has just been started (case 1)', FULL, async () => {
     await setRules([EGRESS]);
     const headers = named();
     const approval = await waiting(create(wish, headers));
@@ -224,7 +225,7 @@ describe('a request that waits', () => {
     expect(again.id).toBe(made.id);
   });
 
-  it('goes on by itself when it is approved while its caller waits', async () => {
+  it('goes on by itself when it is approved while its caller waits', FULL, async () => {
     await setRules([EGRESS]);
     const headers = { ...named(), Prefer: 'wait=30' };
     const answer = create(wish, headers);
@@ -232,26 +233,30 @@ describe('a request that waits', () => {
     expect((await answer).status).toBe(201);
   });
 
-  it('is looked at again when it is approved while its caller waits: what has changed meanwhile counts (cases 4, 5)', async () => {
-    const held = async (change: () => Promise<unknown>) => {
-      await setRules([EGRESS]);
-      const headers = { ...named(), Prefer: 'wait=30' };
-      const answer = create(wish, headers);
-      const approval = await untilAsked(headers['Idempotency-Key']);
-      await change();
-      await decide('approve', approval);
-      return codeOf(answer);
-    };
-    expect(await held(() => setRules([{ ...EGRESS, effect: 'deny' }]))).toBe('policy_denied');
-    expect(await held(() => setRules([{ ...EGRESS, role: 'admin' }]))).toBe('approval_stale');
-    const [source] = host('kvm-1').sources;
-    if (!source) throw new Error('the host has no source');
-    const other = () => door.store.hosts.describe(host('kvm-1', { sources: [{ ...source, content: 'other' }] }));
-    expect(await held(other)).toBe('approval_stale');
-    await door.store.hosts.describe(host('kvm-1'));
-  });
+  it(
+    'is looked at again when it is approved while its caller waits: what has changed meanwhile counts (cases 4, 5)',
+    FULL,
+    async () => {
+      const held = async (change: () => Promise<unknown>) => {
+        await setRules([EGRESS]);
+        const headers = { ...named(), Prefer: 'wait=30' };
+        const answer = create(wish, headers);
+        const approval = await untilAsked(headers['Idempotency-Key']);
+        await change();
+        await decide('approve', approval);
+        return codeOf(answer);
+      };
+      expect(await held(() => setRules([{ ...EGRESS, effect: 'deny' }]))).toBe('policy_denied');
+      expect(await held(() => setRules([{ ...EGRESS, role: 'admin' }]))).toBe('approval_stale');
+      const [source] = host('kvm-1').sources;
+      if (!source) throw new Error('the host has no source');
+      const other = () => door.store.hosts.describe(host('kvm-1', { sources: [{ ...source, content: 'other' }] }));
+      expect(await held(other)).toBe('approval_stale');
+      await door.store.hosts.describe(host('kvm-1'));
+    },
+  );
 
-  it('cannot be used after the idempotency key was forgotten, for another machine', async () => {
+  it('cannot be used after the idempotency key was forgotten, for another machine', FULL, async () => {
     await setRules([EGRESS]);
     const headers = named();
     const approval = await waiting(create(wish, headers));
@@ -263,7 +268,7 @@ describe('a request that waits', () => {
     expect(await codeOf(create(wish, headers))).toBe('approval_decided');
   });
 
-  it('has its approval back when nothing could be begun', async () => {
+  it('has its approval back when nothing could be begun', FULL, async () => {
     await setRules([EGRESS]);
     const headers = { ...named(), Prefer: 'wait=30' };
     const other = await jsonOf<{ id: string }>(create({ name: 'taken' }));
@@ -276,7 +281,7 @@ describe('a request that waits', () => {
     expect((await create({ ...wish, name: 'taken' }, headers)).status).toBe(201);
   });
 
-  it('is approved or refused, not both (case 2)', async () => {
+  it('is approved or refused, not both (case 2)', FULL, async () => {
     await setRules([EGRESS]);
     const headers = named();
     const approval = await waiting(create(wish, headers));
@@ -284,7 +289,7 @@ describe('a request that waits', () => {
     expect(codes).toEqual(expect.arrayContaining([200, 'approval_decided']));
   });
 
-  it('is refused with a reason', async () => {
+  it('is refused with a reason', FULL, async () => {
     await setRules([EGRESS]);
     const headers = named();
     const approval = await waiting(create(wish, headers));
@@ -295,7 +300,7 @@ describe('a request that waits', () => {
     expect(await kindsOf(approval.id)).toEqual(['approval.requested', 'approval.refused']);
   });
 
-  it('expires, and is withdrawn', async () => {
+  it('expires, and is withdrawn', FULL, async () => {
     await setRules([{ ...EGRESS, expiresSeconds: 1 }]);
     const late = named();
     const expiring = await waiting(create(wish, late));
@@ -312,7 +317,7 @@ describe('a request that waits', () => {
     expect(await codeOf(create(wish, late))).toBe('approval_decided');
   });
 
-  it('is stale when its source is another (case 4)', async () => {
+  it('is stale when its source is another (case 4)', FULL, async () => {
     await setRules([EGRESS]);
     const headers = named();
     const approval = await waiting(create(wish, headers));
@@ -367,7 +372,7 @@ describe('a request that waits', () => {
     expect(await codeOf(others)).toBe('project_not_found');
   });
 
-  it('needs a name for itself', async () => {
+  it('needs a name for itself', FULL, async () => {
     await setRules([EGRESS]);
     const problem = await problemOf(create(wish, { Prefer: 'wait=0' } as never));
     expect(problem).toMatchObject({ code: 'idempotency_key_required', status: 400 });
@@ -416,7 +421,7 @@ describe('the stream of approvals', () => {
     throw new Error(`${id} was never ${state}`);
   };
 
-  it('says what waits, and each change of it', async () => {
+  it('says what waits, and each change of it', FULL, async () => {
     await setRules([asking]);
     const headers = named();
     const before = await waiting(create(wish, headers));
@@ -438,7 +443,7 @@ describe('the stream of approvals', () => {
     await expect(seen.next()).rejects.toThrow();
   });
 
-  it('goes on behind what was seen, also of what was decided meanwhile', async () => {
+  it('goes on behind what was seen, also of what was decided meanwhile', FULL, async () => {
     await setRules([asking]);
     const since = new Date().toISOString();
     const approval = await waiting(create(wish));
@@ -448,7 +453,7 @@ describe('the stream of approvals', () => {
     stop.abort();
   });
 
-  it('is of one project', async () => {
+  it('is of one project', FULL, async () => {
     await door.store.projects.create('watched');
     const own = await door.key.in('watched', 'approvals:decide');
     await setRules([asking]);
@@ -467,7 +472,7 @@ describe('the stream of approvals', () => {
   });
 });
 
-test('a project has so many that wait, and no more', async () => {
+test('a project has so many that wait, and no more', FULL, async () => {
   const { key, secret } = await door.store.apiKeys.create({ name: 'many', scopes: ['sandboxes:write'] });
   await setRules([{ when: { command: '*' }, effect: 'ask' }]);
   const [asked] = (await door.store.approvals.list({ project: 'default', limit: 1 })).items;
@@ -494,7 +499,7 @@ test('a policy that cannot be read denies, until it is set anew', async () => {
   expect(await codeOf(create())).toBe(202);
 });
 
-test('a policy is changed by who has read it last', async () => {
+test('a policy is changed by who has read it last', FULL, async () => {
   const read = await door.call('GET', '/v1/policies', undefined, {}, agent);
   const match = { 'If-Match': read.headers.get('ETag') ?? '' };
   expect((await door.call('PUT', '/v1/policies', { rules: [] }, match, admin)).status).toBe(200);

@@ -1,3 +1,4 @@
+// @module-tag full
 import { describe, expect, it } from 'vitest';
 import type { Problem } from '../../api/http/problem.ts';
 import type { SandboxView } from '../../api/resources/sandbox-view.ts';

@@ -1,3 +1,4 @@
+// @module-tag full
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli } from '../../cli/main.ts';
 import { Io } from '../../cli/terminal/io.ts';

@@ -14,6 +14,7 @@ import { textOf } from '../docs/documented.ts';
 import { useCommandLine } from '../support/command-line.ts';
 import { type Run, TestFunctions } from '../support/functions.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL } from '../support/sweep.ts';
 
 const { test, alone, mayfly: all } = useSagaCases();
 const { cli, door } = useCommandLine(all);
@@ -126,7 +127,7 @@ describe('62: one byte is changed', () => {
     ['an artifact', 'artifacts/a.txt'],
     ['the proof', 'proofs'],
   ];
-  test.each(changes)('in %s: verify says which', async (what, file) => {
+  test.each(changes)('in %s: verify says which', FULL, async (what, file) => {
     const path = await saved(over, `changed ${what}`);
     const name = file === 'proofs' ? `proofs/${attemptIds(over.id, 1).sandboxId}.json` : file;
     const bytes = await readFile(join(path, name));
@@ -159,7 +160,7 @@ describe('62: one byte is changed', () => {
     }
   });
 
-  test('in the store, after it was signed: what is fetched then does not fit', async () => {
+  test('in the store, after it was signed: what is fetched then does not fit', FULL, async () => {
     const run62 = await ran(LEAVES);
     await all().store.runContents.put(run62.id, 'result', Buffer.from('{"n":2}\n'));
     await all().store.runs.change(run62.id, ['ended'], { outcome: 'failed', exitCode: 1 });
@@ -178,7 +179,7 @@ describe('62: one byte is changed', () => {
   });
 });
 
-test('a file that is missing, and one that the receipt does not speak of, are named', async () => {
+test('a file that is missing, and one that the receipt does not speak of, are named', FULL, async () => {
   const path = await saved(over, 'missing');
   await rm(join(path, 'result'));
   await writeFile(join(path, 'artifacts', 'b.txt'), 'b');
@@ -187,7 +188,7 @@ test('a file that is missing, and one that the receipt does not speak of, are na
   expect(out).toContain('not of the receipt artifacts/b.txt');
 });
 
-test('a run that has left nothing, and one that never began, have one too', async () => {
+test('a run that has left nothing, and one that never began, have one too', FULL, async () => {
   const nothing = await ran('exit 3');
   expect(statementIn(await receiptOf(nothing)).predicate.runDetails.metadata).toMatchObject({
     mayfly_run: { outcome: 'failed', exitCode: 3, failure: 'run_failed' },
@@ -208,7 +209,7 @@ test('a run that has left nothing, and one that never began, have one too', asyn
   expect(await verified(await saved(waiting))).toMatchObject({ code: 0 });
 });
 
-test('a run whose cleanup is not proved has none yet', async ({ mayfly }) => {
+test('a run whose cleanup is not proved has none yet', FULL, async ({ mayfly }) => {
   const name = await functions.deploy('true');
   await functions.pause(name);
   const { id } = await functions.trigger(name);
@@ -220,23 +221,27 @@ test('a run whose cleanup is not proved has none yet', async ({ mayfly }) => {
   expect(await response.json()).toMatchObject({ status: 409, code: 'receipt_not_ready', retryable: true });
 });
 
-test('libraries of others verify it: securesystemslib the envelope, in-toto-attestation the statement', async () => {
-  const python = readyAttestationTools();
-  if (python === null) throw new Error('they are not here: npm run setup -- --only attestation-tools');
-  const path = join(folder, 'for others.json');
-  const { publicKey } = (await all().store.receipts.keys())[0] ?? { publicKey: '' };
-  await writeFile(path, JSON.stringify(await receiptOf(over)));
-  const verify = join(import.meta.dirname, 'verify-receipt.py');
-  expect((await run(python, [verify, path, publicKey])).stdout).toBe('verified 2 subjects\n');
-  const forged = await receiptOf(await ran('true'));
-  forged.payload = Buffer.from(
-    Buffer.from(forged.payload, 'base64').toString().replace('succeeded', 'cancelled'),
-  ).toString('base64');
-  await writeFile(path, JSON.stringify(forged));
-  await expect(run(python, [verify, path, publicKey])).rejects.toThrow('Accepted signatures do not match threshold');
-});
+test(
+  'libraries of others verify it: securesystemslib the envelope, in-toto-attestation the statement',
+  FULL,
+  async () => {
+    const python = readyAttestationTools();
+    if (python === null) throw new Error('they are not here: npm run setup -- --only attestation-tools');
+    const path = join(folder, 'for others.json');
+    const { publicKey } = (await all().store.receipts.keys())[0] ?? { publicKey: '' };
+    await writeFile(path, JSON.stringify(await receiptOf(over)));
+    const verify = join(import.meta.dirname, 'verify-receipt.py');
+    expect((await run(python, [verify, path, publicKey])).stdout).toBe('verified 2 subjects\n');
+    const forged = await receiptOf(await ran('true'));
+    forged.payload = Buffer.from(
+      Buffer.from(forged.payload, 'base64').toString().replace('succeeded', 'cancelled'),
+    ).toString('base64');
+    await writeFile(path, JSON.stringify(forged));
+    await expect(run(python, [verify, path, publicKey])).rejects.toThrow('Accepted signatures do not match threshold');
+  },
+);
 
-alone('a key is rotated: receipts of before are verified by the old key, which anybody can fetch', async () => {
+alone('a key is rotated: receipts of before are verified by the old key, which anybody can fetch', FULL, async () => {
   const before = await receiptOf(await ran('true'));
   const { keyid } = await replaceReceiptKey(signingKey());
   const after = await receiptOf(await ran('true'));

@@ -1,3 +1,4 @@
+// @module-tag full
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Installation } from '../docs/page-walk.ts';
 import { FULL } from '../support/sweep.ts';

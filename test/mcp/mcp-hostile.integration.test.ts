@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { FULL } from '../support/sweep.ts';
 import { bearer, call, connectClient } from './mcp-clients.ts';
 import { McpDoor } from './mcp-door.ts';
 
@@ -22,7 +23,10 @@ afterAll(async () => {
   await door.close();
 });
 
-it('shows the beginning and the end of endless output, and says how to get the rest', { timeout: 60_000 }, async () => {
+it('shows the beginning and the end of endless output, and says how to get the rest', {
+  ...FULL,
+  timeout: 60_000,
+}, async () => {
   const before = process.memoryUsage().rss;
   const { text, data } = await call(client, 'run_command', {
     sandbox,
@@ -62,7 +66,7 @@ it('masks a key that lies across the edge of what is shown', async () => {
   expect(text).not.toContain(key.slice(0, 8));
 });
 
-it('ends a command that its caller cancels, with all its processes', { timeout: 60_000 }, async () => {
+it('ends a command that its caller cancels, with all its processes', { ...FULL, timeout: 60_000 }, async () => {
   const cancel = new AbortController();
   const running = call(
     client,
@@ -80,7 +84,7 @@ it('ends a command that its caller cancels, with all its processes', { timeout: 
 
 it.each(['2025-11-25', '2026-07-28'] as const)(
   'undoes a create that a client of %s cancels, wherever it is',
-  { timeout: 120_000 },
+  { ...FULL, timeout: 120_000 },
   async (revision) => {
     const other = await connectClient(door.url, door.apiKey, revision);
     const { store } = door.mayfly;
@@ -103,7 +107,7 @@ it.each([
   ['a page of this machine', { origin: 'http://localhost:6274' }, 401],
   ['a name of loopback', { host: 'localhost:1' }, 401],
   ['an address', { host: '192.0.2.7:8080' }, 401],
-])('looks whether %s asks, before it looks for a key', async (_, headers, status) => {
+])('looks whether %s asks, before it looks for a key', FULL, async (_, headers, status) => {
   const answered = await new Promise<number | undefined>((resolve, reject) => {
     const { hostname, port } = new URL(door.url);
     const asked = request({ hostname, port, path: '/mcp', method: 'POST', headers }, (response) => {

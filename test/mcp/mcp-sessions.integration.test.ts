@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { LIMITS } from '../../model/limits.ts';
+import { FULL } from '../support/sweep.ts';
 import { McpDoor } from './mcp-door.ts';
 import { answerOf, dataOf, eventsOf, RawSession } from './raw-session.ts';
 
@@ -30,7 +31,7 @@ it('goes on at another process of the API', async () => {
   expect(JSON.stringify(dataOf(answer))).toContain('golden-debian12');
 });
 
-it('is opened anew by a client that comes with a session of long ago', async () => {
+it('is opened anew by a client that comes with a session of long ago', FULL, async () => {
   const other = new RawSession(door.url, door.apiKey);
   const response = await other.initialize({ 'mcp-session-id': 'long-gone' });
   expect(response.status).toBe(200);
@@ -49,7 +50,7 @@ it('is not there for another key of the same project, nor when it is unknown', a
   expect((await thief.call(1, 'list', { kind: 'sources' })).status).toBe(404);
 });
 
-it('is gone once it was ended', async () => {
+it('is gone once it was ended', FULL, async () => {
   const other = new RawSession(door.url, door.apiKey);
   await other.initialize();
   const headers = { authorization: `Bearer ${door.apiKey}`, 'mcp-session-id': other.id };
@@ -72,7 +73,7 @@ it('ends when its project opens more than it may have, that of the longest ago f
   expect((await session.call(1, 'list', { kind: 'sources' })).status).toBe(200);
 });
 
-it('gives the one answer of a create whose stream was cut', { timeout: 60_000 }, async () => {
+it('gives the one answer of a create whose stream was cut', { ...FULL, timeout: 60_000 }, async () => {
   const before = await living();
   const cut = new AbortController();
   const response = await session.call('cut', 'create_sandbox', CREATE, cut.signal);
@@ -91,6 +92,7 @@ it('gives the one answer of a create whose stream was cut', { timeout: 60_000 },
 });
 
 it('makes one machine of a request that comes twice, also at once, also at another process', {
+  ...FULL,
   timeout: 60_000,
 }, async () => {
   const before = await living();
@@ -105,7 +107,7 @@ it('makes one machine of a request that comes twice, also at once, also at anoth
   expect(await living()).toHaveLength(before.length + 1);
 });
 
-it('says of a call that died with its process that it did', async () => {
+it('says of a call that died with its process that it did', FULL, async () => {
   const streamId = randomUUID();
   const at = new Date(Date.now() - 60_000).toISOString();
   await door.mayfly.store.mcpEvents.append([{ sessionId: session.id, streamId, place: 0, message: 'died', at }]);
@@ -114,7 +116,7 @@ it('says of a call that died with its process that it did', async () => {
   expect((await session.get({ 'last-event-id': `${randomUUID()}.0` })).status).toBe(404);
 });
 
-it('cancels what is under way at another process', { timeout: 60_000 }, async () => {
+it('cancels what is under way at another process', { ...FULL, timeout: 60_000 }, async () => {
   const [sandbox = ''] = await living();
   const running = session.call('far', 'run_command', { sandbox, command: 'sleep 300', waitSeconds: 50 });
   const response = await running;

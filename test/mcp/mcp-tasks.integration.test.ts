@@ -1,3 +1,4 @@
+// @module-tag full
 import { CreateTaskResultV2Schema, GetTaskResultV2Schema } from '@modelcontextprotocol/ext-tasks/core/v2';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { MayflyClient } from '../../client/mayfly-client.ts';

@@ -2,6 +2,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import { FULL } from '../support/sweep.ts';
 import { call, connectClient, type Revision } from './mcp-clients.ts';
 import { McpDoor } from './mcp-door.ts';
 
@@ -59,7 +60,7 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
     }),
   );
 
-  it('is told what waits for a person, and goes on when that is approved', { timeout: 60_000 }, () =>
+  it('is told what waits for a person, and goes on when that is approved', { ...FULL, timeout: 60_000 }, () =>
     connected(revision, async (client) => {
       const rules = [{ name: 'no-egress', when: { egress: 'internet' }, effect: 'ask' }] as const;
       const api = new MayflyClient({ baseUrl: door.url, apiKey: door.apiKey });
@@ -87,7 +88,7 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
     }),
   );
 
-  it('is told of the steps of a create, and gets an answer when its wait is over', { timeout: 60_000 }, () =>
+  it('is told of the steps of a create, and gets an answer when its wait is over', { ...FULL, timeout: 60_000 }, () =>
     connected(revision, async (client) => {
       const messages: string[] = [];
       const onprogress = ({ message }: { message?: string }) => messages.push(message ?? '');
@@ -106,7 +107,7 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
     }),
   );
 
-  it('is told of each tool what the audit tells of it', { timeout: 60_000 }, () =>
+  it('is told of each tool what the audit tells of it', { ...FULL, timeout: 60_000 }, () =>
     connected(revision, async (client) => {
       const { tools } = await client.listTools();
       const { data } = await call(client, 'create_sandbox', { source: 'golden-debian12' });
@@ -133,12 +134,13 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
     }),
   );
 
-  it('is told what to do next about a made-up id', () =>
+  it('is told what to do next about a made-up id', FULL, () =>
     connected(revision, async (client) => {
       const result = await call(client, 'run_command', { sandbox: 'sbx-0000000000000000', command: 'true' });
       expect(result.isError).toBe(true);
       expect(result.text).toMatch(/^sandbox_not_found: .*\nNext: Call list /);
-    }));
+    }),
+  );
 
   it('is refused an argument that there is not, so that none is taken for one that holds', () =>
     connected(revision, async (client) => {

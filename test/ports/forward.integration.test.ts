@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { LIMITS } from '../../model/limits.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import { FULL } from '../support/sweep.ts';
 import { type Forwarded, PortDoor } from './port-door.ts';
 
 const MIB = 1_048_576;
@@ -68,14 +69,14 @@ test('each side ends its own direction when it wants to, whichever is first', as
   expect(await text(second)).toBe('ASK FIRST');
 });
 
-test('who listens on ::1 or on all addresses alone is reached too', async () => {
+test('who listens on ::1 or on all addresses alone is reached too', FULL, async () => {
   for (const address of ['::1', '0.0.0.0', '::']) {
     const port = await program((socket) => socket.end(address), address);
     expect(await text(dialled(await forward(port)))).toBe(address);
   }
 });
 
-test('64 MiB each way at once come whole', async () => {
+test('64 MiB each way at once come whole', FULL, async () => {
   const port = await program((socket) => socket.pipe(socket));
   const socket = dialled(await forward(port));
   const part = Buffer.from(Array.from({ length: 65_536 }, (_, n) => n % 251));
@@ -88,7 +89,7 @@ test('64 MiB each way at once come whole', async () => {
   for (let n = 0; n < 1_024; n += 97) expect(all.subarray(n * 65_536, (n + 1) * 65_536).equals(part)).toBe(true);
 });
 
-test('who does not read stops the other end, both ways, and memory is flat', async () => {
+test('who does not read stops the other end, both ways, and memory is flat', FULL, async () => {
   let written = 0;
   const chunk = Buffer.alloc(65_536);
   const port = await program(async (socket) => {
@@ -141,7 +142,7 @@ test('a connection that is cut off is cut off at the other end, never ended', as
   await expect(text(dialled(await forward(gone)))).rejects.toThrow('ECONNRESET');
 });
 
-test('a quiet connection stays longer than a request may take to arrive', async () => {
+test('a quiet connection stays longer than a request may take to arrive', FULL, async () => {
   const port = await program((socket) => socket.pipe(socket));
   const socket = dialled(await forward(port));
   await sleep(1_500); // the API of this test gives other bodies 500 ms
@@ -166,7 +167,7 @@ test('a closed port is told, port 22 and nonsense are refused, and each key to a
   for (const bad of ['0', '65536', 'ssh', '80%0a']) expect((await connectAt(bad)).status).toBe(422);
 });
 
-test('101 at once are one too many, of that port alone, and those that end make room', async () => {
+test('101 at once are one too many, of that port alone, and those that end make room', FULL, async () => {
   const port = await program((socket) => socket.write('here'));
   const held = await Promise.all(
     Array.from({ length: LIMITS.ports.connections }, async () => {

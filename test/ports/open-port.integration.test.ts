@@ -8,6 +8,7 @@ import { MayflyClient } from '../../client/mayfly-client.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { RelayClient } from '../../relay/client.ts';
 import { McpDoor } from '../mcp/mcp-door.ts';
+import { FULL } from '../support/sweep.ts';
 
 /** A program of the guest: `/` says who it is, `/stream` never ends. */
 const SERVER = `import http.server, time
@@ -112,7 +113,7 @@ test('a destroy is not delayed by what streams through an open port, which ends 
 });
 
 // Case 4: the relay ends, and another one comes in its place.
-test('a host worker that starts again cuts off what was open, and the next request works', async () => {
+test('a host worker that starts again cuts off what was open, and the next request works', FULL, async () => {
   const target = await served();
   await client.ports.open(target.id, target.port);
   const { token } = await client.ports.issueToken(target.id, target.port);
@@ -126,7 +127,7 @@ test('a host worker that starts again cuts off what was open, and the next reque
   await client.destroySandbox(target.id);
 });
 
-test('a fork has no open ports, and a token of its parent opens none of it', async () => {
+test('a fork has no open ports, and a token of its parent opens none of it', FULL, async () => {
   const target = await served();
   await client.ports.open(target.id, target.port);
   const { token } = await client.ports.issueToken(target.id, target.port);
@@ -140,7 +141,7 @@ test('a fork has no open ports, and a token of its parent opens none of it', asy
   await client.destroySandbox(target.id);
 });
 
-test('a paused sandbox answers 503, or is resumed by a request where that was wished', async () => {
+test('a paused sandbox answers 503, or is resumed by a request where that was wished', FULL, async () => {
   const target = await served();
   await client.ports.open(target.id, target.port);
   const { token } = await client.ports.issueToken(target.id, target.port);
@@ -154,7 +155,7 @@ test('a paused sandbox answers 503, or is resumed by a request where that was wi
   await client.destroySandbox(target.id);
 });
 
-test('what passes through an open port keeps its sandbox from being idle', async () => {
+test('what passes through an open port keeps its sandbox from being idle', FULL, async () => {
   const target = await served();
   await client.ports.open(target.id, target.port);
   const { token } = await client.ports.issueToken(target.id, target.port);

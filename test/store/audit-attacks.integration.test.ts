@@ -13,6 +13,7 @@ import { Closers } from '../../worker/config/closers.ts';
 import { judged } from '../../worker/upkeep/audit.ts';
 import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { FULL } from '../support/sweep.ts';
 import { record, sandboxId } from './support.ts';
 
 type Raw = Record<string, unknown> & { _id: string };
@@ -126,7 +127,7 @@ describe('a chain', () => {
   it.each([
     ['the hint stays', async () => {}],
     ['the hint is removed, and the record says that it ran', () => all('auditBirths').deleteMany({ _id: LIVING })],
-  ])('of a living sandbox is not begun again from GENESIS: %s', async (_case, alsoRemove) => {
+  ])('of a living sandbox is not begun again from GENESIS: %s', FULL, async (_case, alsoRemove) => {
     await removeChain(LIVING);
     await alsoRemove();
     store = await restarted();
@@ -143,7 +144,7 @@ describe('a chain', () => {
     expect((await found()).chains).toEqual({ [LIVING]: ['restarted', 'rolled-back'].slice(0, 1) });
   });
 
-  it('that is put back from a backup takes what waited', async () => {
+  it('that is put back from a backup takes what waited', FULL, async () => {
     const before = await dumped();
     await removeChain(LIVING);
     store = await restarted();
@@ -157,19 +158,23 @@ describe('a chain', () => {
     expect((await store.audit.head(LIVING))?.count).toBe(4);
   });
 
-  it('that was removed and is asked for again is not begun again, and a backup of its entries alone mends it', async () => {
-    const its = (await dumped()).get('audit')?.filter(({ _id }) => _id.startsWith(LIVING)) ?? [];
-    await removeChain(LIVING);
-    store = await restarted();
-    expect(await store.audit.record(LIVING, event(9, 'sandbox.requested'))).toMatch(/has begun before/);
-    expect((await found()).chains).toEqual({ [LIVING]: ['rolled-back'] });
-    await all('audit').insertMany(its);
-    expect(await store.audit.appendWaiting()).toEqual([LIVING]);
-    expect(await found()).toEqual(WHOLE);
-    expect((await store.audit.head(LIVING))?.count).toBe(4);
-  });
+  it(
+    'that was removed and is asked for again is not begun again, and a backup of its entries alone mends it',
+    FULL,
+    async () => {
+      const its = (await dumped()).get('audit')?.filter(({ _id }) => _id.startsWith(LIVING)) ?? [];
+      await removeChain(LIVING);
+      store = await restarted();
+      expect(await store.audit.record(LIVING, event(9, 'sandbox.requested'))).toMatch(/has begun before/);
+      expect((await found()).chains).toEqual({ [LIVING]: ['rolled-back'] });
+      await all('audit').insertMany(its);
+      expect(await store.audit.appendWaiting()).toEqual([LIVING]);
+      expect(await found()).toEqual(WHOLE);
+      expect((await store.audit.head(LIVING))?.count).toBe(4);
+    },
+  );
 
-  it.each([LIVING, SOURCE])('that is set back with its head to an older state: %s', async (id) => {
+  it.each([LIVING, SOURCE])('that is set back with its head to an older state: %s', FULL, async (id) => {
     const before = await all('auditHeads').findOne({ _id: id });
     for (const n of [3, 4]) await store.audit.append(id, event(n));
     await store.audit.noteHeads();
@@ -182,7 +187,7 @@ describe('a chain', () => {
     expect((await found()).chains).toEqual({ [id]: ['restarted'] });
   });
 
-  it('whose writer ended before it told how far it had come is told of by the next one', async () => {
+  it('whose writer ended before it told how far it had come is told of by the next one', FULL, async () => {
     const before = await all('auditHeads').findOne({ _id: LIVING });
     await store.audit.append(LIVING, event(3));
     store = await restarted();
@@ -192,7 +197,7 @@ describe('a chain', () => {
     expect((await found()).chains).toEqual({ [LIVING]: ['rolled-back'] });
   });
 
-  it('that was born a moment ago and is cut back to the head of length 0 that it had before', async () => {
+  it('that was born a moment ago and is cut back to the head of length 0 that it had before', FULL, async () => {
     const id = sandboxId(9);
     await store.audit.append(id, event(0));
     const head = headText(new ChainKey(auditKey).head(id, 0, GENESIS)); // as a reader of the store has seen it
@@ -201,7 +206,7 @@ describe('a chain', () => {
     expect((await found()).chains).toEqual({ [id]: ['rolled-back'] });
   });
 
-  it('that retention removed is told from one that somebody removed', async () => {
+  it('that retention removed is told from one that somebody removed', FULL, async () => {
     await store.auditRetention.remove(ENDED);
     expect(await found()).toEqual(WHOLE);
     await removeChain(ENDED);
@@ -210,7 +215,7 @@ describe('a chain', () => {
     expect((await found()).chains).toEqual({ [SOURCE]: ['gone'] });
   });
 
-  it('is not removed by retention when the register cannot be told', async () => {
+  it('is not removed by retention when the register cannot be told', FULL, async () => {
     const { hash, ...rest } = await tip();
     await all('auditRegister').insertOne({ ...rest, _id: '000000000099', hash });
     await all('auditRegister').deleteOne({ _id: rest._id });
@@ -229,7 +234,7 @@ describe('an API key', () => {
     expect((await found()).register).toEqual(['- key']);
   });
 
-  it('that was good again for a while stays found', async () => {
+  it('that was good again for a while stays found', FULL, async () => {
     await store.apiKeys.revoke('0123456789ab');
     await store.audit.noteKeys(await store.apiKeys.list());
     expect(await found()).toEqual(WHOLE);
@@ -241,7 +246,7 @@ describe('an API key', () => {
     expect((await found()).register).toEqual([expect.stringMatching(/^\d+ key$/), '- key']);
   });
 
-  it('whose making is taken out of the register is found', async () => {
+  it('whose making is taken out of the register is found', FULL, async () => {
     const entries = await all('auditRegister').find().toArray();
     const made = entries.find(({ body }) => String(body).includes('"key"')) as Raw;
     await all('auditRegister').deleteOne({ _id: made._id });
@@ -265,12 +270,12 @@ describe('the register', () => {
       '- inserted',
       () => all('auditRegister').insertOne({ _id: 'x', body: '', previousHash: '', hash: '' }),
     ],
-  ])('of which an entry is %s', async (_how, problem, attack) => {
+  ])('of which an entry is %s', FULL, async (_how, problem, attack) => {
     await attack();
     expect((await found()).register).toContain(problem);
   });
 
-  it('of which entries are exchanged', async () => {
+  it('of which entries are exchanged', FULL, async () => {
     const [a, b] = (await all('auditRegister')
       .find({ _id: { $in: ['000000000001', '000000000002'] } })
       .toArray()) as [Raw, Raw];
@@ -292,7 +297,7 @@ describe('the register', () => {
     expect(await found()).toEqual(WHOLE);
   });
 
-  it('is cut at its end: the anchor tells, and what follows leaves the gap', async () => {
+  it('is cut at its end: the anchor tells, and what follows leaves the gap', FULL, async () => {
     const last = await tip();
     await all('auditRegister').deleteOne({ _id: last._id });
     expect((await found()).register).toEqual([`${Number(last._id)} truncated`, '- key'].slice(0, 1));
@@ -303,7 +308,7 @@ describe('the register', () => {
     expect(await found()).toEqual(WHOLE);
   });
 
-  it('of a store that was replaced by an older dump says what is missing, and since when', async () => {
+  it('of a store that was replaced by an older dump says what is missing, and since when', FULL, async () => {
     const before = await dumped();
     const first = Number((await tip())._id) + 1;
     for (const n of [10, 11, 12]) await store.audit.append(sandboxId(n), event(0));
@@ -322,7 +327,7 @@ describe('the register', () => {
     expect((await found()).notes).toEqual([expect.stringContaining('backup of Monday')]);
   });
 
-  it('of a database that was emptied', async () => {
+  it('of a database that was emptied', FULL, async () => {
     const { length } = await all('auditRegister').find().toArray();
     await restore(new Map());
     store = await restarted();
@@ -335,7 +340,7 @@ describe('the register', () => {
 });
 
 describe('the anchor', () => {
-  it('is one file that only its owner reads', async () => {
+  it('is one file that only its owner reads', FULL, async () => {
     const [name, ...others] = await readdir(join(folder, 'anchor'));
     expect(others).toEqual([]);
     expect((await stat(join(folder, 'anchor'))).mode & 0o777).toBe(0o700);
@@ -355,7 +360,7 @@ describe('the anchor', () => {
     expect(await found()).toEqual({ ...WHOLE, notes: [expect.stringContaining('missing or old')] });
   });
 
-  it('that is an older copy is said to be', async () => {
+  it('that is an older copy is said to be', FULL, async () => {
     await cp(join(folder, 'anchor'), join(folder, 'copy'), { recursive: true });
     for (let n = 10; n < 27; n++) await store.audit.append(sandboxId(n), event(0));
     await rm(join(folder, 'anchor'), { recursive: true });
@@ -364,7 +369,7 @@ describe('the anchor', () => {
     expect(problems).toMatchObject([{ kind: 'anchor', detail: expect.stringContaining('17 more') }]);
   });
 
-  it('is waited for by who appends first, and by who appends next, of one process or of two', async () => {
+  it('is waited for by who appends first, and by who appends next, of one process or of two', FULL, async () => {
     const [id, files] = [sandboxId(9), new AnchorFiles(join(folder, 'anchor'))];
     let free = () => {};
     const isFree = new Promise<void>((resolve) => (free = resolve));
@@ -388,7 +393,7 @@ describe('the anchor', () => {
   it.each<[where: string, gone: readonly string[]]>([
     ['before the birth is marked', ['auditBirths']],
     ['before the birth is told', ['auditBirths', 'auditRegister', 'auditHeads']],
-  ])('of a worker that is killed %s: the next append makes up for it', async (_where, gone) => {
+  ])('of a worker that is killed %s: the next append makes up for it', FULL, async (_where, gone) => {
     const id = sandboxId(9);
     const before = await dumped();
     await cp(join(folder, 'anchor'), join(folder, 'copy'), { recursive: true });
@@ -412,7 +417,7 @@ describe('the anchor', () => {
     expect((await found()).chains).toEqual({ [id]: ['gone'] });
   });
 
-  it('that cannot be written has the births of new chains wait, and no other event', async () => {
+  it('that cannot be written has the births of new chains wait, and no other event', FULL, async () => {
     const anchor = join(folder, 'anchor');
     await rm(anchor, { recursive: true });
     await writeFile(anchor, 'in the way');
@@ -427,7 +432,7 @@ describe('the anchor', () => {
     expect((await found()).register).toEqual([]);
   });
 
-  it('behind by the entry of a process that was killed is as it should be', async () => {
+  it('behind by the entry of a process that was killed is as it should be', FULL, async () => {
     const [name = ''] = await readdir(join(folder, 'anchor'));
     const before = await readFile(join(folder, 'anchor', name), 'utf8');
     await store.audit.append(sandboxId(9), event(0));
@@ -439,7 +444,7 @@ describe('the anchor', () => {
     expect(await found()).toEqual(WHOLE);
   });
 
-  it('is not turned back by two control workers with one folder', async () => {
+  it('is not turned back by two control workers with one folder', FULL, async () => {
     const other = await restarted();
     const ids = Array.from({ length: 40 }, (_, n) => sandboxId(100 + n));
     await Promise.all(ids.map((id, n) => (n % 2 ? store : other).audit.append(id, event(0))));
@@ -450,7 +455,7 @@ describe('the anchor', () => {
 });
 
 describe('an installation from before there was a register', () => {
-  it('has it begin with the chains that there are, and says since when it knows', async () => {
+  it('has it begin with the chains that there are, and says since when it knows', FULL, async () => {
     for (const name of ['auditRegister', 'auditBirths']) await all(name).deleteMany({});
     await rm(join(folder, 'anchor'), { recursive: true });
     store = await restarted();
@@ -464,7 +469,7 @@ describe('an installation from before there was a register', () => {
     expect((await found()).chains).toEqual({ [SOURCE]: ['gone'] });
   });
 
-  it('finds a chain that somebody put there afterwards', async () => {
+  it('finds a chain that somebody put there afterwards', FULL, async () => {
     const elsewhere = uri.replace(/\/(test[^/?]*)/, '/$1-other');
     const other = await openStore(elsewhere, { auditKey });
     closers.add('other', () => other.close());

@@ -99,7 +99,7 @@ test('four at once have four addresses and four host keys', FULL, async () => {
   for (const record of ended) expectProved(record);
 });
 
-test('a delete while the guest boots cancels the create', async () => {
+test('a delete while the guest boots cancels the create', FULL, async () => {
   const asked = await mayfly.createSandbox({ source: SOURCE }, { waitSeconds: 0 });
   await phaseOf(asked.id, 'awaiting-ip');
   const destroyed = await mayfly.destroySandbox(asked.id, WAIT);
@@ -114,7 +114,7 @@ test('a TTL that ends while the guest boots leaves nothing either', FULL, async 
   expectProved(ended);
 });
 
-test('a destroy while libvirtd is away goes on when the host worker has started it again', async () => {
+test('a destroy while libvirtd is away goes on when the host worker has started it again', FULL, async () => {
   const asked = await mayfly.createSandbox({ source: SOURCE }, { waitSeconds: 0 });
   await phaseOf(asked.id, 'awaiting-ip');
   const daemon = await startPrivateLibvirtd(join(installation.stateDir, 'libvirt'));

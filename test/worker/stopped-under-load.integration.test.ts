@@ -1,3 +1,4 @@
+// @module-tag full
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import type { StateDir } from '../../host/state-dir.ts';

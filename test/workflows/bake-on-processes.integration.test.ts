@@ -87,32 +87,33 @@ describe.concurrent('a source of trees', () => {
     expect(await mayfly.store.audit.verify(sourceIdOf('test', name))).toMatchObject({ ok: true });
   });
 
-  test('what was baked of the same snapshot is copied, unless somebody has changed it or it is gone', async ({
-    mayfly,
-    bakery,
-  }) => {
-    const first = bakery.input();
-    await bakery.bake(first);
-    const copy = { ...bakery.input(), like: first.name };
-    mayfly.arm('copyBakedSource.after=2*error(clone_failed)', copy.sourceId);
-    const copied = await bakery.bake(copy);
-    expect(copied).toMatchObject({ state: 'ready', image: (await bakery.recordOf(first.name)).image });
-    expect(await mayfly.store.sandboxes.get(copy.builderId)).toBeNull();
-    expect(await bakery.listed()).toContain(copy.name);
+  test(
+    'what was baked of the same snapshot is copied, unless somebody has changed it or it is gone',
+    FULL,
+    async ({ mayfly, bakery }) => {
+      const first = bakery.input();
+      await bakery.bake(first);
+      const copy = { ...bakery.input(), like: first.name };
+      mayfly.arm('copyBakedSource.after=2*error(clone_failed)', copy.sourceId);
+      const copied = await bakery.bake(copy);
+      expect(copied).toMatchObject({ state: 'ready', image: (await bakery.recordOf(first.name)).image });
+      expect(await mayfly.store.sandboxes.get(copy.builderId)).toBeNull();
+      expect(await bakery.listed()).toContain(copy.name);
 
-    const refused = { ...bakery.input(), like: copy.name };
-    mayfly.arm('publishSource.during=error', refused.sourceId);
-    expect(await bakery.bake(refused)).toMatchObject({ state: 'failed', failure: { step: 'publishSource' } });
-    expect((await bakery.images()).sort()).toEqual([first.name, copy.name].sort());
+      const refused = { ...bakery.input(), like: copy.name };
+      mayfly.arm('publishSource.during=error', refused.sourceId);
+      expect(await bakery.bake(refused)).toMatchObject({ state: 'failed', failure: { step: 'publishSource' } });
+      expect((await bakery.images()).sort()).toEqual([first.name, copy.name].sort());
 
-    await writeFile(join(tree(mayfly, copy.name), 'etc/changed'), 'by who has started it');
-    for (const like of [copy.name, 'baked-never-was']) {
-      const anew = { ...bakery.input(), like };
-      expect(await bakery.bake(anew)).toMatchObject({ state: 'ready' });
-      expect(await mayfly.record(anew.builderId)).toMatchObject({ state: 'destroyed' });
-      expect(await readdir(join(tree(mayfly, anew.name), 'etc'))).not.toContain('changed');
-    }
-  });
+      await writeFile(join(tree(mayfly, copy.name), 'etc/changed'), 'by who has started it');
+      for (const like of [copy.name, 'baked-never-was']) {
+        const anew = { ...bakery.input(), like };
+        expect(await bakery.bake(anew)).toMatchObject({ state: 'ready' });
+        expect(await mayfly.record(anew.builderId)).toMatchObject({ state: 'destroyed' });
+        expect(await readdir(join(tree(mayfly, anew.name), 'etc'))).not.toContain('changed');
+      }
+    },
+  );
 
   test('no link of the guest leads the cleaning to another file', FULL, async ({ mayfly, operations, bakery }) => {
     const outside = join(mayfly.config.stateDir, 'outside');

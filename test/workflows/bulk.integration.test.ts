@@ -6,7 +6,7 @@ import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Run, TestFunctions } from '../support/functions.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
-import { FULL } from '../support/sweep.ts';
+import { tier } from '../support/sweep.ts';
 
 /** Actions on many runs. They wait in their queue, so none of them costs a machine. */
 const { test, mayfly: all } = useSagaCases();
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => door.close());
 
-const COUNT = FULL ? 500 : 60;
+const COUNT = tier() === 'all' ? 500 : 60;
 const bulkOf = async (response: Promise<Response>) => (await (await response).json()) as BulkAction;
 const start = (name: string, body: object, headers: Record<string, string> = {}) =>
   bulkOf(door.call('POST', `/v1/functions/${name}/bulk`, body, headers));

@@ -16,6 +16,7 @@ import { eventually } from '../support/eventually.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { callsIn, TestPool } from '../support/pool.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL } from '../support/sweep.ts';
 
 const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
@@ -93,40 +94,42 @@ describe.concurrent('a pool', () => {
     expect(unprovenLayers(ended.proof?.observations ?? [])).toEqual([]);
   });
 
-  test('a member is nobody’s before: not listed, not run in, not saved, not extended, not opened', async ({
-    mayfly,
-  }) => {
-    const pool = await TestPool.in(mayfly);
-    await pool.set({ min: 1, max: 1 });
-    const { call } = callsIn(door, pool, mayfly);
-    const { id } = await one(pool);
-    const listed = async (query: string) =>
-      ((await (await call('GET', `/v1/sandboxes${query}`)).json()) as { items: SandboxView[] }).items;
-    expect(await listed('')).toEqual([]);
-    expect(await listed('?alive=true')).toEqual([]);
-    expect(await listed('?state=warm')).toMatchObject([{ id, state: 'warm' }]);
-    const refused: [string, string, object?][] = [
-      ['POST', '/commands', { argv: ['true'] }],
-      ['POST', '/snapshots', {}],
-      ['PATCH', '', { ttlSeconds: 9_000 }],
-      ['POST', '/pause'],
-      [
-        'POST',
-        '/credentials',
-        { publicKey: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ' },
-      ],
-    ];
-    for (const [method, path, body] of refused) {
-      const response = await call(method, `/v1/sandboxes/${id}${path}`, body);
-      expect([path, response.status, ((await response.json()) as Problem).code]).toEqual([
-        path,
-        409,
-        'sandbox_not_running',
-      ]);
-    }
-    await pool.end();
-    expect(await mayfly.record(id)).toMatchObject({ state: 'destroyed', stopReason: 'retired' });
-  });
+  test(
+    'a member is nobody’s before: not listed, not run in, not saved, not extended, not opened',
+    FULL,
+    async ({ mayfly }) => {
+      const pool = await TestPool.in(mayfly);
+      await pool.set({ min: 1, max: 1 });
+      const { call } = callsIn(door, pool, mayfly);
+      const { id } = await one(pool);
+      const listed = async (query: string) =>
+        ((await (await call('GET', `/v1/sandboxes${query}`)).json()) as { items: SandboxView[] }).items;
+      expect(await listed('')).toEqual([]);
+      expect(await listed('?alive=true')).toEqual([]);
+      expect(await listed('?state=warm')).toMatchObject([{ id, state: 'warm' }]);
+      const refused: [string, string, object?][] = [
+        ['POST', '/commands', { argv: ['true'] }],
+        ['POST', '/snapshots', {}],
+        ['PATCH', '', { ttlSeconds: 9_000 }],
+        ['POST', '/pause'],
+        [
+          'POST',
+          '/credentials',
+          { publicKey: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ' },
+        ],
+      ];
+      for (const [method, path, body] of refused) {
+        const response = await call(method, `/v1/sandboxes/${id}${path}`, body);
+        expect([path, response.status, ((await response.json()) as Problem).code]).toEqual([
+          path,
+          409,
+          'sandbox_not_running',
+        ]);
+      }
+      await pool.end();
+      expect(await mayfly.record(id)).toMatchObject({ state: 'destroyed', stopReason: 'retired' });
+    },
+  );
 
   test('of two that claim one member at once one has it, and the same request has it again', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
@@ -143,7 +146,7 @@ describe.concurrent('a pool', () => {
     await pool.end();
   });
 
-  test('a member that is being made is not claimed', async ({ mayfly }) => {
+  test('a member that is being made is not claimed', FULL, async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     const request = requestOf(mayfly, pool);
     const input = { ...mayfly.input(), createdBy: pool.actor, size: request.size };
@@ -155,25 +158,27 @@ describe.concurrent('a pool', () => {
     mayfly.disarm();
   });
 
-  test('what is not as it was made is another’s: size, egress, snapshot, and the wish for a cold one', async ({
-    mayfly,
-  }) => {
-    const pool = await TestPool.in(mayfly);
-    await pool.set({ min: 1, max: 1 });
-    const { create } = callsIn(door, pool, mayfly);
-    const { id } = await one(pool);
-    for (const body of [{ memoryMib: 65 }, { cpus: 2 }, { network: { egress: 'internet' } }, { boot: 'cold' }]) {
-      const { status, told } = await create(body);
-      expect(status).toBe(201);
-      expect(told.id).not.toBe(id);
-    }
-    const request = requestOf(mayfly, pool, { size: { cpus: 2, memoryMib: 64 } });
-    expect(await codeOf(mayfly.sagas.claim(id, request))).toBe('sandbox_not_running');
-    expect((await mayfly.record(id)).state).toBe('warm');
-    await pool.end();
-  });
+  test(
+    'what is not as it was made is another’s: size, egress, snapshot, and the wish for a cold one',
+    FULL,
+    async ({ mayfly }) => {
+      const pool = await TestPool.in(mayfly);
+      await pool.set({ min: 1, max: 1 });
+      const { create } = callsIn(door, pool, mayfly);
+      const { id } = await one(pool);
+      for (const body of [{ memoryMib: 65 }, { cpus: 2 }, { network: { egress: 'internet' } }, { boot: 'cold' }]) {
+        const { status, told } = await create(body);
+        expect(status).toBe(201);
+        expect(told.id).not.toBe(id);
+      }
+      const request = requestOf(mayfly, pool, { size: { cpus: 2, memoryMib: 64 } });
+      expect(await codeOf(mayfly.sagas.claim(id, request))).toBe('sandbox_not_running');
+      expect((await mayfly.record(id)).state).toBe('warm');
+      await pool.end();
+    },
+  );
 
-  test('a member that died since its last look is passed over, and the caller is served', async ({ mayfly }) => {
+  test('a member that died since its last look is passed over, and the caller is served', FULL, async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 1, max: 1 }, { lookMs: 60_000 });
     const { create } = callsIn(door, pool, mayfly);
@@ -186,19 +191,23 @@ describe.concurrent('a pool', () => {
     await pool.end();
   });
 
-  test('a member whose guest does not answer in its time is passed over, and stays for others', async ({ mayfly }) => {
-    const pool = await TestPool.in(mayfly);
-    await pool.set({ min: 1, max: 1 }, { lookMs: 60_000 }, { greetMs: 300 });
-    const { create } = callsIn(door, pool, mayfly);
-    const { id } = await one(pool);
-    mayfly.arm('greet.before=hang', id);
-    const { status, told } = await create();
-    expect(status).toBe(201);
-    expect(told.id).not.toBe(id);
-    mayfly.disarm();
-    expect(await codeOf(mayfly.sagas.claim(id, requestOf(mayfly, pool)))).toBe('claimed');
-    await pool.end();
-  });
+  test(
+    'a member whose guest does not answer in its time is passed over, and stays for others',
+    FULL,
+    async ({ mayfly }) => {
+      const pool = await TestPool.in(mayfly);
+      await pool.set({ min: 1, max: 1 }, { lookMs: 60_000 }, { greetMs: 300 });
+      const { create } = callsIn(door, pool, mayfly);
+      const { id } = await one(pool);
+      mayfly.arm('greet.before=hang', id);
+      const { status, told } = await create();
+      expect(status).toBe(201);
+      expect(told.id).not.toBe(id);
+      mayfly.disarm();
+      expect(await codeOf(mayfly.sagas.claim(id, requestOf(mayfly, pool)))).toBe('claimed');
+      await pool.end();
+    },
+  );
 
   const ends: [string, (mayfly: MayflyCase, id: string) => Promise<unknown>][] = [
     ['is retired', (mayfly, id) => retireMember(mayfly.client, id)],
@@ -233,7 +242,7 @@ describe.concurrent('a pool', () => {
   }
 
   // Promise: who may not use a source any more has nothing of it, however soon it was to be had. Costs 3 s.
-  test('a member of a source that its project may not use any more is not claimed', async ({ mayfly }) => {
+  test('a member of a source that its project may not use any more is not claimed', FULL, async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 1, max: 1 }, { lookMs: 60_000 });
     const { call, create } = callsIn(door, pool, mayfly);
@@ -249,7 +258,7 @@ describe.concurrent('a pool', () => {
     await pool.end();
   });
 
-  test('a member on a host that is drained is not claimed', async ({ mayfly }) => {
+  test('a member on a host that is drained is not claimed', FULL, async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 1, max: 1 }, { lookMs: 60_000 });
     const { create } = callsIn(door, pool, mayfly);
@@ -264,7 +273,7 @@ describe.concurrent('a pool', () => {
     await pool.end();
   });
 
-  test('a name that is taken refuses the claim, and the member stays', async ({ mayfly }) => {
+  test('a name that is taken refuses the claim, and the member stays', FULL, async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 1, max: 1 });
     const { id } = await one(pool);

@@ -69,21 +69,22 @@ describe.concurrent('a command', () => {
     },
   );
 
-  test('that cannot start is refused, and its idempotency key is free again', async ({
-    mayfly,
-    operations: { door },
-  }) => {
-    const { id } = await sandbox(mayfly);
-    const path = `/v1/sandboxes/${id}/commands`;
-    const headers = { 'Idempotency-Key': 'refused' };
-    for (let n = 0; n < 2; n++) {
-      const response = await door.call('POST', path, { command: 'true', user: 'nobody-here' }, headers);
-      expect(response.status).toBe(422);
-      expect(await response.json()).toMatchObject({ code: 'command_refused', sandboxId: id });
-    }
-    const { items } = (await (await door.call('GET', path)).json()) as { items: { outcome: string }[] };
-    expect(items.map(({ outcome }) => outcome)).toEqual(['not-started', 'not-started']);
-  });
+  test(
+    'that cannot start is refused, and its idempotency key is free again',
+    FULL,
+    async ({ mayfly, operations: { door } }) => {
+      const { id } = await sandbox(mayfly);
+      const path = `/v1/sandboxes/${id}/commands`;
+      const headers = { 'Idempotency-Key': 'refused' };
+      for (let n = 0; n < 2; n++) {
+        const response = await door.call('POST', path, { command: 'true', user: 'nobody-here' }, headers);
+        expect(response.status).toBe(422);
+        expect(await response.json()).toMatchObject({ code: 'command_refused', sandboxId: id });
+      }
+      const { items } = (await (await door.call('GET', path)).json()) as { items: { outcome: string }[] };
+      expect(items.map(({ outcome }) => outcome)).toEqual(['not-started', 'not-started']);
+    },
+  );
 
   test('asked for twice with one key runs once, also at the same time', async ({ mayfly, operations: { door } }) => {
     const { id } = await sandbox(mayfly);
@@ -143,7 +144,7 @@ describe.concurrent('a command', () => {
     await mayfly.keepHistory('command-cancelled', command.id, `command/${command.id}`);
   });
 
-  test('reports what time took from it', async ({ mayfly, operations: { door } }) => {
+  test('reports what time took from it', FULL, async ({ mayfly, operations: { door } }) => {
     const { id } = await sandbox(mayfly);
     const command = await door.run(id, { command: 'echo begun; sleep 1000', timeoutSeconds: 1 });
     expect(command).toMatchObject({ outcome: 'timed-out', output: { stdout: { text: 'begun\n' } } });
@@ -153,7 +154,7 @@ describe.concurrent('a command', () => {
 });
 
 describe.concurrent('the output of a command', () => {
-  test('is followed live, and again from any event on', async ({ mayfly, operations: { door } }) => {
+  test('is followed live, and again from any event on', FULL, async ({ mayfly, operations: { door } }) => {
     const { id } = await sandbox(mayfly);
     const script = 'printf "a\\303"; sleep 0.3; printf "\\244b"; sleep 0.3; printf "\\377" >&2; read x; echo "$x"';
     const command = await door.run(id, { command: script, stdinOpen: true }, 0);
@@ -220,7 +221,7 @@ describe.concurrent('a sandbox', () => {
     expect(ended.reason).toContain('nobody can tell');
   });
 
-  test('is not idle while a command runs in it, and is soon after', async ({ mayfly, operations: { door } }) => {
+  test('is not idle while a command runs in it, and is soon after', FULL, async ({ mayfly, operations: { door } }) => {
     const input = await sandbox(mayfly, { idleSeconds: 3 });
     const began = Date.now();
     const command = await door.run(input.id, { command: 'sleep 5' });
@@ -234,6 +235,7 @@ describe.concurrent('a sandbox', () => {
 describe('a host worker', () => {
   alone(
     'that ends lets go of commands at once, and the next goes on with them',
+    FULL,
     async ({ mayfly, operations: { door } }) => {
       const { id } = await sandbox(mayfly);
       const command = await door.run(id, { command: 'for n in 1 2 3 4 5 6; do echo $n; sleep 0.5; done' }, 0);

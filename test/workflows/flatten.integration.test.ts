@@ -1,3 +1,4 @@
+// @module-tag full
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, type Mock, vi } from 'vitest';
 import type { HostSnapshots } from '../../host/snapshots.ts';

@@ -1,3 +1,4 @@
+// @module-tag full
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { GONE_WITHIN_MS } from '../../activities/pool/giving-way.ts';
 import type { ProjectLimits } from '../../model/project-limits.ts';

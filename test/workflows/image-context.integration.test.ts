@@ -1,3 +1,4 @@
+// @module-tag full
 import { createHash, randomBytes } from 'node:crypto';
 import { expect, vi } from 'vitest';
 import type { Image } from '../../client/images.ts';

@@ -1,3 +1,4 @@
+// @module-tag full
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
 import { createImageActivities } from '../../activities/image/image.ts';

@@ -1,3 +1,4 @@
+// @module-tag full
 import { expect, vi } from 'vitest';
 import { NO_TEMPLATES } from '../../host/templates.ts';
 import { MayflyError } from '../../model/errors.ts';

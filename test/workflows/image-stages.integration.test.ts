@@ -1,3 +1,4 @@
+// @module-tag full
 import { describe, expect } from 'vitest';
 import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { useImageCases } from '../support/image-cases.ts';

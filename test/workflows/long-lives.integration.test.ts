@@ -1,3 +1,4 @@
+// @module-tag full
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect } from 'vitest';
 import { ID_BYTES, operationIdFrom } from '../../model/ids.ts';

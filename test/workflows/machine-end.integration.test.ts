@@ -8,7 +8,7 @@ import { reportMachineEnd } from '../../sagas/machine-end.ts';
 import { eventually } from '../support/eventually.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
-import { sweepOn } from '../support/sweep.ts';
+import { FULL, sweepOn } from '../support/sweep.ts';
 
 /** The host worker of these tests watches its machines, as in every test of a saga: what Mayfly does itself is no death. */
 const { test, alone } = useSagaCases({ kind: 'in-memory' });
@@ -69,21 +69,25 @@ describe.concurrent('a machine that dies', () => {
     });
   }
 
-  test('while it is paused', async ({ mayfly, operations }) => {
+  test('while it is paused', FULL, async ({ mayfly, operations }) => {
     const { id } = await mayfly.create();
     await operations.pause(id);
     memoryOf(mayfly).die(id, 'crashed');
     await expectFailed(mayfly, id, 'machine_crashed');
   });
 
-  test('while it is hibernated, with its memory: what can never be woken has ended', async ({ mayfly, operations }) => {
-    const { id } = await mayfly.create();
-    expect(await operations.hibernate(id)).toBeNull();
-    memoryOf(mayfly).die(id, 'stopped');
-    await expectFailed(mayfly, id, 'machine_lost');
-  });
+  test(
+    'while it is hibernated, with its memory: what can never be woken has ended',
+    FULL,
+    async ({ mayfly, operations }) => {
+      const { id } = await mayfly.create();
+      expect(await operations.hibernate(id)).toBeNull();
+      memoryOf(mayfly).die(id, 'stopped');
+      await expectFailed(mayfly, id, 'machine_lost');
+    },
+  );
 
-  test('while it is created, and nobody answers at its address', async ({ mayfly }) => {
+  test('while it is created, and nobody answers at its address', FULL, async ({ mayfly }) => {
     const input = mayfly.input({}, { verifySshMs: 600_000 });
     const memory = memoryOf(mayfly);
     memory.frozen.add(input.id);
@@ -125,7 +129,7 @@ describe.concurrent('a machine that dies', () => {
 });
 
 describe.concurrent('what is no death', () => {
-  test('a restore, a hibernation, a wake, a pause: each by itself', async ({ mayfly, operations }) => {
+  test('a restore, a hibernation, a wake, a pause: each by itself', FULL, async ({ mayfly, operations }) => {
     const { id } = await mayfly.create();
     await operations.write(id, 'old');
     const snapshot = await operations.snapshot(id);
@@ -138,7 +142,7 @@ describe.concurrent('what is no death', () => {
     expect(await mayfly.record(id)).toMatchObject({ state: 'running', failure: null });
   });
 
-  test('a restore that brings it back: a report from before comes too late', async ({ mayfly, operations }) => {
+  test('a restore that brings it back: a report from before comes too late', FULL, async ({ mayfly, operations }) => {
     const { id, hostId } = await mayfly.create();
     const snapshot = await operations.snapshot(id);
     mayfly.arm('bootDomain.before=2*error(host_unavailable)', id); // the machine is off for a while
@@ -166,13 +170,13 @@ describe.concurrent('what is no death', () => {
     await mayfly.keepHistory('machine-end-misreported', id);
   });
 
-  test('a report about a sandbox that nobody has a workflow for is dropped', async ({ mayfly }) => {
+  test('a report about a sandbox that nobody has a workflow for is dropped', FULL, async ({ mayfly }) => {
     const { id } = mayfly.input();
     await expect(reportMachineEnd(mayfly.client, id, report('test', 'lost'))).resolves.toBeUndefined();
   });
 });
 
-alone('what died while its host worker was down is noticed at its start', async ({ mayfly }) => {
+alone('what died while its host worker was down is noticed at its start', FULL, async ({ mayfly }) => {
   const { id } = await mayfly.create();
   await mayfly.host?.stop();
   memoryOf(mayfly).die(id, 'stopped');
@@ -182,6 +186,7 @@ alone('what died while its host worker was down is noticed at its start', async 
 
 alone(
   'a host that restarts ends what ran there as host_restarted; what is hibernated outlives it',
+  FULL,
   async ({ mayfly, operations }) => {
     const ids = await Promise.all([1, 2].map(async () => (await mayfly.create()).id));
     const asleep = await mayfly.create();

@@ -11,6 +11,7 @@ import { giveAnsible } from '../support/ansible.ts';
 import { TestDoor } from '../support/door.ts';
 import { TestPlaybooks } from '../support/playbooks.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL } from '../support/sweep.ts';
 
 /**
  * Playbooks of process trees, which have no packages. In the place of Ansible is a program that does nothing, or never
@@ -76,7 +77,7 @@ test('is written of what changed, and not checked without Ansible (case 4); a se
   ]);
 });
 
-test('of nothing changes nothing (case 8)', async ({ mayfly, playbooks }) => {
+test('of nothing changes nothing (case 8)', FULL, async ({ mayfly, playbooks }) => {
   const { id } = await mayfly.create(mayfly.input({}));
   expect(await playbooks.write(id)).toMatchObject({
     state: 'unchecked',
@@ -106,59 +107,64 @@ test('lists what it has not brought about, and says that a task failed', async (
   });
 });
 
-test('is cancelled while it is tried; callers change nothing there, and nothing is left', async ({
-  mayfly,
-  playbooks,
-}) => {
-  const { id } = await mayfly.create(mayfly.input({}));
-  await ansibleThat('sleep 1000 & sleep 1000');
-  const begun = await playbooks.begin(id);
-  await playbooks.tried(begun);
-  const answer = await door.call('POST', `/v1/sandboxes/${begun.checkerId}/commands`, { command: 'true' });
-  expect(answer.headers.get('X-Mayfly-Code')).toBe('sandbox_not_running');
-  expect((await door.call('POST', `/v1/playbooks/${begun.id}/cancel`)).status).toBe(202);
-  expect(await playbooks.over(begun)).toMatchObject({ state: 'cancelled', failure: null });
-  await mayfly.keepHistory('playbook-cancelled', id, playbookWorkflowIdOf(begun.id));
-  expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
-});
+test(
+  'is cancelled while it is tried; callers change nothing there, and nothing is left',
+  FULL,
+  async ({ mayfly, playbooks }) => {
+    const { id } = await mayfly.create(mayfly.input({}));
+    await ansibleThat('sleep 1000 & sleep 1000');
+    const begun = await playbooks.begin(id);
+    await playbooks.tried(begun);
+    const answer = await door.call('POST', `/v1/sandboxes/${begun.checkerId}/commands`, { command: 'true' });
+    expect(answer.headers.get('X-Mayfly-Code')).toBe('sandbox_not_running');
+    expect((await door.call('POST', `/v1/playbooks/${begun.id}/cancel`)).status).toBe(202);
+    expect(await playbooks.over(begun)).toMatchObject({ state: 'cancelled', failure: null });
+    await mayfly.keepHistory('playbook-cancelled', id, playbookWorkflowIdOf(begun.id));
+    expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
+  },
+);
 
-test('goes on when both workers are started anew while it is tried (case 10)', async ({
-  mayfly,
-  operations,
-  playbooks,
-}) => {
-  const { id } = await mayfly.create(mayfly.input({}));
-  await operations.sh(id, 'echo one > one');
-  await ansibleThat(`sleep 3; echo '{"changed": 0, "failed": 0, "message": null}'`);
-  const begun = await playbooks.begin(id);
-  await playbooks.tried(begun);
-  await all().startControl();
-  await mayfly.host?.stop();
-  await mayfly.startHost();
-  expect(await playbooks.over(begun)).toMatchObject({ state: 'checked', failure: null, check: { paths: 1 } });
-  expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
-});
+test(
+  'goes on when both workers are started anew while it is tried (case 10)',
+  FULL,
+  async ({ mayfly, operations, playbooks }) => {
+    const { id } = await mayfly.create(mayfly.input({}));
+    await operations.sh(id, 'echo one > one');
+    await ansibleThat(`sleep 3; echo '{"changed": 0, "failed": 0, "message": null}'`);
+    const begun = await playbooks.begin(id);
+    await playbooks.tried(begun);
+    await all().startControl();
+    await mayfly.host?.stop();
+    await mayfly.startHost();
+    expect(await playbooks.over(begun)).toMatchObject({ state: 'checked', failure: null, check: { paths: 1 } });
+    expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
+  },
+);
 
-test('one whose saga is lost has failed, and nothing of it is left', async ({ mayfly, operations, playbooks }) => {
-  const { id } = await mayfly.create(mayfly.input({}));
-  await operations.sh(id, 'echo one > one');
-  await ansibleThat('sleep 1000');
-  const begun = await playbooks.begin(id);
-  await playbooks.tried(begun);
-  await all().client.workflow.getHandle(playbookWorkflowIdOf(begun.id)).terminate('lost by a test');
-  for (let rounds = 0; !isPlaybookOver((await playbooks.get(begun.id)).state); rounds++) {
-    if (rounds > 100) throw new Error('it is never said to have failed');
-    const workflowId = `reconcile-${begun.id}-${rounds}`;
-    const options = { workflowId, taskQueue: CONTROL_QUEUE, args: [{ graceMs: 100 }] };
-    await all().client.workflow.execute('reconcile', options);
-  }
-  expect(await playbooks.get(begun.id)).toMatchObject({ waitingFor: null, failure: { code: 'playbook_failed' } });
-  expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
-  const said = (await operations.told(id)).filter(({ kind }) => kind === 'playbook.ended');
-  expect(said).toMatchObject([{ actor: RECONCILER, detail: { state: 'failed' } }]);
-});
+test(
+  'one whose saga is lost has failed, and nothing of it is left',
+  FULL,
+  async ({ mayfly, operations, playbooks }) => {
+    const { id } = await mayfly.create(mayfly.input({}));
+    await operations.sh(id, 'echo one > one');
+    await ansibleThat('sleep 1000');
+    const begun = await playbooks.begin(id);
+    await playbooks.tried(begun);
+    await all().client.workflow.getHandle(playbookWorkflowIdOf(begun.id)).terminate('lost by a test');
+    for (let rounds = 0; !isPlaybookOver((await playbooks.get(begun.id)).state); rounds++) {
+      if (rounds > 100) throw new Error('it is never said to have failed');
+      const workflowId = `reconcile-${begun.id}-${rounds}`;
+      const options = { workflowId, taskQueue: CONTROL_QUEUE, args: [{ graceMs: 100 }] };
+      await all().client.workflow.execute('reconcile', options);
+    }
+    expect(await playbooks.get(begun.id)).toMatchObject({ waitingFor: null, failure: { code: 'playbook_failed' } });
+    expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
+    const said = (await operations.told(id)).filter(({ kind }) => kind === 'playbook.ended');
+    expect(said).toMatchObject([{ actor: RECONCILER, detail: { state: 'failed' } }]);
+  },
+);
 
-test('its host is forgotten: it has failed at once, not when its time is over', async ({ mayfly, playbooks }) => {
+test('its host is forgotten: it has failed at once, not when its time is over', FULL, async ({ mayfly, playbooks }) => {
   const input = mayfly.input({});
   const { id, createdBy: actor } = await mayfly.create(input);
   await ansibleThat('sleep 1000');

@@ -7,6 +7,7 @@ import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { callsIn, TestPool } from '../support/pool.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL } from '../support/sweep.ts';
 
 const { test, alone, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
@@ -17,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => door.close());
 
 // Promise: each member is one caller's, and nobody is refused for want of one. Costs 20 s.
-alone('of a hundred creates at once each member is had once, and the rest are made', async ({ mayfly }) => {
+alone('of a hundred creates at once each member is had once, and the rest are made', FULL, async ({ mayfly }) => {
   const pool = await TestPool.in(mayfly);
   await pool.set({ min: 4, max: 4 });
   const { create } = callsIn(door, pool, mayfly);
@@ -57,7 +58,7 @@ describe.concurrent('a pool', () => {
     }
   });
 
-  test('that is deleted while its members are claimed: each is one caller’s or gone', async ({ mayfly }) => {
+  test('that is deleted while its members are claimed: each is one caller’s or gone', FULL, async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 3, max: 3 });
     const { create } = callsIn(door, pool, mayfly);
@@ -70,7 +71,7 @@ describe.concurrent('a pool', () => {
     expect(await mayfly.store.poolMembers.of(pool)).toEqual([]);
   });
 
-  test('set to be something else lets none of before be claimed', async ({ mayfly }) => {
+  test('set to be something else lets none of before be claimed', FULL, async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 2, max: 2 });
     const { create } = callsIn(door, pool, mayfly);
@@ -85,7 +86,7 @@ describe.concurrent('a pool', () => {
     await pool.end();
   });
 
-  test('that can’t be filled says why, tries ever more rarely, and goes on when it can', async ({ mayfly }) => {
+  test('that can’t be filled says why, tries ever more rarely, and goes on when it can', FULL, async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await mayfly.store.projects.change(pool.project, { limits: { memoryMib: 1 } });
     await pool.set({ min: 2, max: 2 });
@@ -115,7 +116,7 @@ describe.concurrent('a pool', () => {
     await pool.end();
   });
 
-  test('replaces a member by age, and one that does not answer', async ({ mayfly }) => {
+  test('replaces a member by age, and one that does not answer', FULL, async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 1, max: 1 }, { replaceMs: 1_500 });
     const [old] = await pool.warm(1);
@@ -143,42 +144,44 @@ describe.concurrent('a pool', () => {
     await pool.end();
   });
 
-  test('is told of in the metrics and in its answer: what creates had of it, what it holds, and for how long', async ({
-    mayfly,
-  }) => {
-    const pool = await TestPool.in(mayfly);
-    const set = () => pool.set({ min: 1, max: 1 }, { lookMs: 600_000, quietMs: 600_000, patienceMs: 0 });
-    await set();
-    await pool.warm(1);
-    const { create, call } = callsIn(door, pool, mayfly);
-    const measured = async (name: string, labels = '') => {
-      const text = await (await door.call('GET', '/metrics')).text();
-      const line = `${name}{project="${pool.project}",pool="${pool.name}"${labels}} `;
-      const [found = ''] = text.split('\n').filter((each) => each.startsWith(line));
-      return Number(found.slice(line.length));
-    };
-    expect(await measured('mayfly_pool_members', ',state="warm"')).toBe(1);
-    expect(await measured('mayfly_pool_members_wanted')).toBe(1);
-    expect(await measured('mayfly_pool_oldest_member_seconds')).toBeGreaterThan(0);
-    const before = await measured('mayfly_pool_idle_mib_hours');
-    expect(before).toBeGreaterThan(0);
-    await create();
-    await create();
-    expect(await measured('mayfly_pool_claims_total', ',outcome="hit"')).toBe(1);
-    expect(await measured('mayfly_pool_claims_total', ',outcome="empty"')).toBe(1);
-    expect(await measured('mayfly_pool_members', ',state="warm"')).toBe(0);
-    const look = async () => {
+  test(
+    'is told of in the metrics and in its answer: what creates had of it, what it holds, and for how long',
+    FULL,
+    async ({ mayfly }) => {
+      const pool = await TestPool.in(mayfly);
+      const set = () => pool.set({ min: 1, max: 1 }, { lookMs: 600_000, quietMs: 600_000, patienceMs: 0 });
       await set();
-      return pool.until(() => true);
-    };
-    const told = await eventually(look, ({ claims }) => claims.hits + claims.misses === 2);
-    expect(told).toMatchObject({ claims: { hits: 1, misses: 1 }, idle: { mibHours: expect.any(Number) } });
-    const answer = (await (await call('GET', `/v1/pools/${pool.name}`)).json()) as { idleMibHours: number };
-    expect(answer.idleMibHours).toBeCloseTo(told.idle.mibHours, 3);
-    await pool.end();
-  });
+      await pool.warm(1);
+      const { create, call } = callsIn(door, pool, mayfly);
+      const measured = async (name: string, labels = '') => {
+        const text = await (await door.call('GET', '/metrics')).text();
+        const line = `${name}{project="${pool.project}",pool="${pool.name}"${labels}} `;
+        const [found = ''] = text.split('\n').filter((each) => each.startsWith(line));
+        return Number(found.slice(line.length));
+      };
+      expect(await measured('mayfly_pool_members', ',state="warm"')).toBe(1);
+      expect(await measured('mayfly_pool_members_wanted')).toBe(1);
+      expect(await measured('mayfly_pool_oldest_member_seconds')).toBeGreaterThan(0);
+      const before = await measured('mayfly_pool_idle_mib_hours');
+      expect(before).toBeGreaterThan(0);
+      await create();
+      await create();
+      expect(await measured('mayfly_pool_claims_total', ',outcome="hit"')).toBe(1);
+      expect(await measured('mayfly_pool_claims_total', ',outcome="empty"')).toBe(1);
+      expect(await measured('mayfly_pool_members', ',state="warm"')).toBe(0);
+      const look = async () => {
+        await set();
+        return pool.until(() => true);
+      };
+      const told = await eventually(look, ({ claims }) => claims.hits + claims.misses === 2);
+      expect(told).toMatchObject({ claims: { hits: 1, misses: 1 }, idle: { mibHours: expect.any(Number) } });
+      const answer = (await (await call('GET', `/v1/pools/${pool.name}`)).json()) as { idleMibHours: number };
+      expect(answer.idleMibHours).toBeCloseTo(told.idle.mibHours, 3);
+      await pool.end();
+    },
+  );
 
-  test('counts its members once in its project', async ({ mayfly }) => {
+  test('counts its members once in its project', FULL, async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await mayfly.store.projects.change(pool.project, { limits: { sandboxes: 2 } });
     await pool.set({ min: 2, max: 2 });
@@ -191,7 +194,7 @@ describe.concurrent('a pool', () => {
     await pool.end();
   });
 
-  test('whose workflow is gone goes on; members whose pool is gone are taken down', async ({ mayfly }) => {
+  test('whose workflow is gone goes on; members whose pool is gone are taken down', FULL, async ({ mayfly }) => {
     const [kept, lost] = [await TestPool.in(mayfly), await TestPool.in(mayfly)];
     for (const pool of [kept, lost]) await pool.set({ min: 1, max: 1 });
     const [mine] = await kept.warm(1);

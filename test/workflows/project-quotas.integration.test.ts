@@ -11,6 +11,7 @@ import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL } from '../support/sweep.ts';
 
 const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
@@ -134,38 +135,44 @@ test('what a key makes is of its project, also what its forks and snapshots are'
 });
 
 // Promise: a crash at any point leaves the count right. Costs 3 s.
-test('a process that dies before it begins what was counted: that counts until it can begin no more', async ({
-  mayfly,
-}) => {
-  const { id: project, create, used } = await projectWith(mayfly, { sandboxes: 1 });
-  const lost = mayfly.input().id;
-  const limited = await mayfly.store.projects.get(project);
-  if (!limited) throw new Error('there is no project');
-  await stores[0]?.admissions.admit(limited, [{ sandboxId: lost, cpus: 1, memoryMib: 64 }], () =>
-    Promise.resolve(false),
-  );
-  expect((await create({}, { at: 1 })).told).toMatchObject(refused);
-  expect(await used()).toMatchObject({ sandboxes: 1 });
-  await age(project);
-  expect((await create({}, { at: 1 })).response.status).toBe(202);
-  expect((await create()).told).toMatchObject(refused);
-});
+test(
+  'a process that dies before it begins what was counted: that counts until it can begin no more',
+  FULL,
+  async ({ mayfly }) => {
+    const { id: project, create, used } = await projectWith(mayfly, { sandboxes: 1 });
+    const lost = mayfly.input().id;
+    const limited = await mayfly.store.projects.get(project);
+    if (!limited) throw new Error('there is no project');
+    await stores[0]?.admissions.admit(limited, [{ sandboxId: lost, cpus: 1, memoryMib: 64 }], () =>
+      Promise.resolve(false),
+    );
+    expect((await create({}, { at: 1 })).told).toMatchObject(refused);
+    expect(await used()).toMatchObject({ sandboxes: 1 });
+    await age(project);
+    expect((await create({}, { at: 1 })).response.status).toBe(202);
+    expect((await create()).told).toMatchObject(refused);
+  },
+);
 
-test('a saga that has begun and could not write its record counts, however long that takes', async ({ mayfly }) => {
-  const { id: project, create } = await projectWith(mayfly, { sandboxes: 1 });
-  const input = mayfly.input();
-  mayfly.arm('recordRequested.before=hang', input.id);
-  const limited = await mayfly.store.projects.get(project);
-  if (!limited) throw new Error('there is no project');
-  await stores[0]?.admissions.admit(limited, [{ sandboxId: input.id, cpus: 1, memoryMib: 64 }], () =>
-    Promise.resolve(false),
-  );
-  await mayfly.sagas.begin(input);
-  await age(project);
-  expect((await create({}, { at: 1 })).told).toMatchObject(refused);
-  mayfly.disarm();
-  await mayfly.destroy(input);
-});
+test(
+  'a saga that has begun and could not write its record counts, however long that takes',
+  FULL,
+  async ({ mayfly }) => {
+    const { id: project, create } = await projectWith(mayfly, { sandboxes: 1 });
+    const input = mayfly.input();
+    mayfly.arm('recordRequested.before=hang', input.id);
+    const limited = await mayfly.store.projects.get(project);
+    if (!limited) throw new Error('there is no project');
+    await stores[0]?.admissions.admit(limited, [{ sandboxId: input.id, cpus: 1, memoryMib: 64 }], () =>
+      Promise.resolve(false),
+    );
+    await mayfly.sagas.begin(input);
+    await age(project);
+    expect((await create({}, { at: 1 })).told).toMatchObject(refused);
+    mayfly.disarm();
+    await mayfly.destroy(input);
+  },
+);
 
 test('the same request again counts once, and what was refused its name does not count', async ({ mayfly }) => {
   const { create, used } = await projectWith(mayfly, { sandboxes: 2, createsPerMinute: 100 });
@@ -178,62 +185,72 @@ test('the same request again counts once, and what was refused its name does not
   expect((await create()).response.status).toBe(202);
 });
 
-test('of forks all are let begin, or none, and the same request passes when there is room', async ({ mayfly }) => {
-  const { create, snapshotOf, deleteSnapshot } = await projectWith(mayfly, { sandboxes: 4 });
-  const { told: parent } = await create();
-  await mayfly.sagas.settled(parent.id, AbortSignal.timeout(60_000));
-  const taken = await snapshotOf(parent.id);
-  const { told: other } = await create();
-  const forks = { snapshotId: taken.id, count: 3 };
-  const key = randomBytes(8).toString('hex');
-  expect((await create(forks, { key })).told).toMatchObject(refused);
-  await mayfly.destroy(other.id);
-  const { told } = await create(forks, { key });
-  expect(told.items).toHaveLength(3);
-  for (const sandbox of sandboxesOf(told)) {
-    await mayfly.sagas.settled(sandbox.id, AbortSignal.timeout(60_000));
-    await mayfly.destroy(sandbox.id);
-  }
-  await deleteSnapshot(taken.id);
-});
+test(
+  'of forks all are let begin, or none, and the same request passes when there is room',
+  FULL,
+  async ({ mayfly }) => {
+    const { create, snapshotOf, deleteSnapshot } = await projectWith(mayfly, { sandboxes: 4 });
+    const { told: parent } = await create();
+    await mayfly.sagas.settled(parent.id, AbortSignal.timeout(60_000));
+    const taken = await snapshotOf(parent.id);
+    const { told: other } = await create();
+    const forks = { snapshotId: taken.id, count: 3 };
+    const key = randomBytes(8).toString('hex');
+    expect((await create(forks, { key })).told).toMatchObject(refused);
+    await mayfly.destroy(other.id);
+    const { told } = await create(forks, { key });
+    expect(told.items).toHaveLength(3);
+    for (const sandbox of sandboxesOf(told)) {
+      await mayfly.sagas.settled(sandbox.id, AbortSignal.timeout(60_000));
+      await mayfly.destroy(sandbox.id);
+    }
+    await deleteSnapshot(taken.id);
+  },
+);
 
-test('processors, memory and creates within a minute are counted too, and what can never be is said so', async ({
-  mayfly,
-}) => {
-  const large = await projectWith(mayfly, { cpus: 4, memoryMib: 1_024 });
-  expect((await large.create({ cpus: 3, memoryMib: 512 })).response.status).toBe(202);
-  expect((await large.create({ cpus: 2 })).told).toMatchObject(refused);
-  expect((await large.create({ memoryMib: 600 })).told).toMatchObject(refused);
-  expect((await large.create({ cpus: 5 })).told).toMatchObject({
-    status: 409,
-    code: 'quota_exceeded',
-    retryable: false,
-  });
-  expect(await large.used()).toMatchObject({ sandboxes: 1, cpus: 3, memoryMib: 512 });
+test(
+  'processors, memory and creates within a minute are counted too, and what can never be is said so',
+  FULL,
+  async ({ mayfly }) => {
+    const large = await projectWith(mayfly, { cpus: 4, memoryMib: 1_024 });
+    expect((await large.create({ cpus: 3, memoryMib: 512 })).response.status).toBe(202);
+    expect((await large.create({ cpus: 2 })).told).toMatchObject(refused);
+    expect((await large.create({ memoryMib: 600 })).told).toMatchObject(refused);
+    expect((await large.create({ cpus: 5 })).told).toMatchObject({
+      status: 409,
+      code: 'quota_exceeded',
+      retryable: false,
+    });
+    expect(await large.used()).toMatchObject({ sandboxes: 1, cpus: 3, memoryMib: 512 });
 
-  const brisk = await projectWith(mayfly, { createsPerMinute: 2 });
-  const { told } = await brisk.create();
-  await mayfly.destroy(told.id); // that it is gone does not give it back
-  expect((await brisk.create({}, { at: 1 })).response.status).toBe(202);
-  const { told: third, response } = await brisk.create();
-  expect(third).toMatchObject({ ...refused, detail: expect.stringContaining('new sandboxes within a minute') });
-  expect(Number(response.headers.get('Retry-After'))).toBeLessThanOrEqual(60);
-  await mayfly.store.projects.change(brisk.id, { limits: NO_LIMITS });
-  await eventually(
-    async () => (await brisk.create()).response.status,
-    (status) => status === 202,
-  );
-});
+    const brisk = await projectWith(mayfly, { createsPerMinute: 2 });
+    const { told } = await brisk.create();
+    await mayfly.destroy(told.id); // that it is gone does not give it back
+    expect((await brisk.create({}, { at: 1 })).response.status).toBe(202);
+    const { told: third, response } = await brisk.create();
+    expect(third).toMatchObject({ ...refused, detail: expect.stringContaining('new sandboxes within a minute') });
+    expect(Number(response.headers.get('Retry-After'))).toBeLessThanOrEqual(60);
+    await mayfly.store.projects.change(brisk.id, { limits: NO_LIMITS });
+    await eventually(
+      async () => (await brisk.create()).response.status,
+      (status) => status === 202,
+    );
+  },
+);
 
-test('bytes on disks of a project are looked at when a sandbox is placed, of whichever key', async ({ mayfly }) => {
-  const { create, used } = await projectWith(mayfly, { diskBytes: UNMEASURED_BYTES });
-  const made = [await create(), await create()];
-  for (const { told } of made) await mayfly.sagas.settled(told.id, AbortSignal.timeout(60_000));
-  const records = await Promise.all(made.map(({ told }) => mayfly.record(told.id)));
-  expect(records.map(({ state }) => state).sort()).toEqual(['failed', 'running']);
-  expect(records.find(({ state }) => state === 'failed')).toMatchObject({ failure: { code: 'quota_exceeded' } });
-  expect(await used()).toMatchObject({ sandboxes: 1, diskBytes: UNMEASURED_BYTES });
-});
+test(
+  'bytes on disks of a project are looked at when a sandbox is placed, of whichever key',
+  FULL,
+  async ({ mayfly }) => {
+    const { create, used } = await projectWith(mayfly, { diskBytes: UNMEASURED_BYTES });
+    const made = [await create(), await create()];
+    for (const { told } of made) await mayfly.sagas.settled(told.id, AbortSignal.timeout(60_000));
+    const records = await Promise.all(made.map(({ told }) => mayfly.record(told.id)));
+    expect(records.map(({ state }) => state).sort()).toEqual(['failed', 'running']);
+    expect(records.find(({ state }) => state === 'failed')).toMatchObject({ failure: { code: 'quota_exceeded' } });
+    expect(await used()).toMatchObject({ sandboxes: 1, diskBytes: UNMEASURED_BYTES });
+  },
+);
 
 /** What was counted was so a quarter of an hour ago. */
 async function age(project: string): Promise<void> {

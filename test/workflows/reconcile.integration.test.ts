@@ -112,7 +112,7 @@ alone('what was half made when its saga was lost is removed', async ({ mayfly })
   expect(unprovenLayers(lost.proof?.observations ?? [])).toEqual([]);
 });
 
-alone('an operation was under way: its machine is brought to what the record says', async ({ mayfly }) => {
+alone('an operation was under way: its machine is brought to what the record says', FULL, async ({ mayfly }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   await loseSaga(input.id);
@@ -123,7 +123,7 @@ alone('an operation was under way: its machine is brought to what the record say
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
 });
 
-alone('the store is set back: what lives writes its record again, and its end is proved', async ({ mayfly }) => {
+alone('the store is set back: what lives writes its record again, and its end is proved', FULL, async ({ mayfly }) => {
   const input = mayfly.input();
   const { createdAt } = await mayfly.create(input);
   await mayfly.store.sandboxes.put({ ...(await mayfly.record(input.id)), state: 'requested', hostId: null });
@@ -139,7 +139,7 @@ alone('the store is set back: what lives writes its record again, and its end is
   expect(unprovenLayers(ended.proof?.observations ?? [])).toEqual([]);
 });
 
-alone('a record that names no host, and no saga: the host is found by looking', async ({ mayfly }) => {
+alone('a record that names no host, and no saga: the host is found by looking', FULL, async ({ mayfly }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   await loseSaga(input.id);
@@ -151,7 +151,7 @@ alone('a record that names no host, and no saga: the host is found by looking', 
   expect(await mayfly.residue()).toEqual([]);
 });
 
-alone('what is on a host and in no record is destroyed after the grace time, and proved', async ({ mayfly }) => {
+alone('what is on a host and in no record is destroyed after the grace time, and proved', FULL, async ({ mayfly }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   await loseSaga(input.id);
@@ -165,7 +165,7 @@ alone('what is on a host and in no record is destroyed after the grace time, and
   expect((await store.reconciled.counts()).get('orphan-destroyed')).toBeGreaterThan(0);
 });
 
-alone('what was left of one that has ended goes too, and it stays what it was', async ({ mayfly }) => {
+alone('what was left of one that has ended goes too, and it stays what it was', FULL, async ({ mayfly }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   const { proof } = await mayfly.destroy(input);
@@ -179,7 +179,7 @@ alone('what was left of one that has ended goes too, and it stays what it was', 
   expect(await mayfly.residue()).toEqual([]);
 });
 
-alone('a record that is only late is no orphan: its machine lives', async ({ mayfly }) => {
+alone('a record that is only late is no orphan: its machine lives', FULL, async ({ mayfly }) => {
   const input = mayfly.input();
   const record = await mayfly.create(input);
   await loseSaga(input.id);
@@ -193,7 +193,7 @@ alone('a record that is only late is no orphan: its machine lives', async ({ may
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed', failure: null });
 });
 
-alone('two reconciliations at once take a sandbox over once', async ({ mayfly }) => {
+alone('two reconciliations at once take a sandbox over once', FULL, async ({ mayfly }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   await loseSaga(input.id);
@@ -206,7 +206,7 @@ alone('two reconciliations at once take a sandbox over once', async ({ mayfly })
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
 });
 
-alone('a store that is ahead of Temporal ends the run of what has ended', async ({ mayfly }) => {
+alone('a store that is ahead of Temporal ends the run of what has ended', FULL, async ({ mayfly }) => {
   const input = mayfly.input();
   const record = await mayfly.create(input);
   const ended = { ...record, state: 'destroyed', updatedAt: new Date(Date.now() - 3_600_000).toISOString() } as const;
@@ -215,7 +215,7 @@ alone('a store that is ahead of Temporal ends the run of what has ended', async 
   expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed' });
 });
 
-alone('the schedule is in Temporal by its name, once, with the times of who came last', async ({ mayfly }) => {
+alone('the schedule is in Temporal by its name, once, with the times of who came last', FULL, async ({ mayfly }) => {
   const { client } = all();
   const times = { everyMs: 3_600_000, graceMs: GRACE_MS };
   await Promise.all([ensureReconcileSchedule(client, times), ensureReconcileSchedule(client, times)]);
@@ -239,7 +239,7 @@ alone('the schedule is in Temporal by its name, once, with the times of who came
   await schedule.delete();
 });
 
-alone('a control worker that ends in the middle of a round: another one goes on', async ({ mayfly }) => {
+alone('a control worker that ends in the middle of a round: another one goes on', FULL, async ({ mayfly }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   await loseSaga(input.id);
@@ -285,6 +285,7 @@ function templateOn(hostId: string): TemplateRecord {
 
 alone(
   'a host that is forgotten: its sandboxes end unproved, and when it is back they are proved first',
+  FULL,
   async ({ mayfly }) => {
     const [waiting, running] = [mayfly.input(), mayfly.input()];
     await Promise.all([mayfly.create(waiting), mayfly.create(running)]);
@@ -323,7 +324,7 @@ alone(
   },
 );
 
-alone('a drained host gets no sandboxes, and what lives on it lives on', async ({ mayfly }) => {
+alone('a drained host gets no sandboxes, and what lives on it lives on', FULL, async ({ mayfly }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   await mayfly.store.hosts.order('test', { drainedAt: new Date().toISOString() });
@@ -380,7 +381,7 @@ alone(
   },
 );
 
-alone('a snapshot that is being deleted when its saga is lost is gone on with', async ({ mayfly }) => {
+alone('a snapshot that is being deleted when its saga is lost is gone on with', FULL, async ({ mayfly }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   const { store } = mayfly;

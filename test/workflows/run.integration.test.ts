@@ -10,7 +10,7 @@ import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Run, TestFunctions } from '../support/functions.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
-import { sweepOn } from '../support/sweep.ts';
+import { FULL, sweepOn } from '../support/sweep.ts';
 
 /** Runs of functions, from their event to the proof. */
 const { test, alone, mayfly: all } = useSagaCases();
@@ -93,7 +93,7 @@ test('an event comes in, a result goes out, and nothing is left', async () => {
   await all().keepHistory('dispatcher', '', dispatcherWorkflowIdOf({ project: 'default', name }));
 });
 
-test('of what failed the disks are kept, and a fork has what its process wrote', async ({ operations }) => {
+test('of what failed the disks are kept, and a fork has what its process wrote', FULL, async ({ operations }) => {
   const keep = { onFailure: 'disk', days: 2 };
   const run = await functions.run(await functions.deploy('echo evidence > ~/evidence; exit 3', { keep }));
   const { snapshotId, until } = run.kept ?? {};
@@ -199,7 +199,7 @@ describe('a cancel (case 17)', () => {
     });
   });
 
-  test('of one that is being prepared undoes it', async ({ mayfly }) => {
+  test('of one that is being prepared undoes it', FULL, async ({ mayfly }) => {
     const run = await held('true', {}, ({ runId }) => mayfly.arm('placeRunFiles.before=delay(3000)', runId));
     await functions.until(run.id, ({ attempts }) => attempts.length === 1);
     expect((await functions.cancel(run.id)).status).toBe(202);
@@ -222,7 +222,7 @@ describe('a cancel (case 17)', () => {
     await all().keepHistory('run-cancelled', '', runWorkflowIdOf(run.id));
   });
 
-  test('of one whose result is being fetched comes too late', async ({ mayfly }) => {
+  test('of one whose result is being fetched comes too late', FULL, async ({ mayfly }) => {
     const run = await held('echo 1 > $MAYFLY_RESULT', {}, ({ runId }) =>
       mayfly.arm('collectRun.before=delay(2000)', runId),
     );
@@ -249,7 +249,7 @@ describe('a machine that dies after the start', () => {
     });
   });
 
-  test('of an idempotent function is followed by another, when the first is proved gone (case 9)', async () => {
+  test('of an idempotent function is followed by another, when the first is proved gone (case 9)', FULL, async () => {
     const retry = { maxAttempts: 3, backoff: { initialSeconds: 0 } };
     const command = 'echo started $MAYFLY_ATTEMPT; [ $MAYFLY_ATTEMPT = 2 ] || sleep 1000';
     const run = await functions.trigger(await functions.deploy(command, { idempotent: true, retry }));
@@ -271,7 +271,7 @@ describe('a machine that dies after the start', () => {
   });
 });
 
-test('a large event comes whole, on standard input and as a file, to a command and to argv', async () => {
+test('a large event comes whole, on standard input and as a file, to a command and to argv', FULL, async () => {
   const data = { text: 'x'.repeat(5_000_000) };
   const more = { input: { maxBytes: 8_000_000 } };
   const same = 'cmp - "$MAYFLY_EVENT" && wc -c < "$MAYFLY_EVENT"';
@@ -285,7 +285,7 @@ test('a large event comes whole, on standard input and as a file, to a command a
   }
 });
 
-test('a cancel between two attempts is the end', async () => {
+test('a cancel between two attempts is the end', FULL, async () => {
   const retry = { maxAttempts: 2, backoff: { initialSeconds: 3_600, jitter: false } };
   const run = await functions.trigger(await functions.deploy('exit 1', { idempotent: true, retry }));
   await functions.until(run.id, ({ waitingFor }) => waitingFor === 'retry');
@@ -293,7 +293,7 @@ test('a cancel between two attempts is the end', async () => {
   expect(await functions.over(run)).toMatchObject({ outcome: 'cancelled', attempts: [{ n: 1, outcome: 'failed' }] });
 });
 
-test('an exit code asks for another attempt, and no other code does', async ({ mayfly }) => {
+test('an exit code asks for another attempt, and no other code does', FULL, async ({ mayfly }) => {
   const retry = { maxAttempts: 3, on: [], backoff: { initialSeconds: 0 } };
   const again = await held('[ $MAYFLY_ATTEMPT = 3 ] || exit 75', { idempotent: true, retry }, ({ runId }) =>
     mayfly.arm('beginAttempt.after=1*error(store_unavailable)', runId),
@@ -304,7 +304,7 @@ test('an exit code asks for another attempt, and no other code does', async ({ m
   expect(await functions.run(not)).toMatchObject({ outcome: 'failed', attempts: [{ n: 1 }] });
 });
 
-test('what never began is begun again, by another sandbox, and its process once', async ({ mayfly }) => {
+test('what never began is begun again, by another sandbox, and its process once', FULL, async ({ mayfly }) => {
   const run = await held('echo began', {}, ({ runId }) => mayfly.arm('placeRunFiles.after=2*error', runId));
   const over = await functions.over(run);
   expect(over).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1, outcome: 'succeeded' }] });
@@ -312,7 +312,7 @@ test('what never began is begun again, by another sandbox, and its process once'
   expect(await functions.output(run.id)).toBe('began\n');
 });
 
-test('what never begins is given up, and says why', async ({ mayfly }) => {
+test('what never begins is given up, and says why', FULL, async ({ mayfly }) => {
   const run = await held('true', {}, ({ runId }) => mayfly.arm('placeRunFiles.before=error', runId));
   expect(await functions.over(run)).toMatchObject({
     outcome: 'not-started',
@@ -322,13 +322,17 @@ test('what never begins is given up, and says why', async ({ mayfly }) => {
   });
 });
 
-test('a run that finds no room waits in its place, and starts when there is some (case 30)', async ({ mayfly }) => {
-  const run = await held('true', {}, ({ sandboxId }) =>
-    mayfly.arm('reserve.after=error(capacity_exhausted)', sandboxId),
-  );
-  await functions.until(run.id, ({ waitingFor }) => waitingFor === 'capacity');
-  expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1 }] });
-});
+test(
+  'a run that finds no room waits in its place, and starts when there is some (case 30)',
+  FULL,
+  async ({ mayfly }) => {
+    const run = await held('true', {}, ({ sandboxId }) =>
+      mayfly.arm('reserve.after=error(capacity_exhausted)', sandboxId),
+    );
+    await functions.until(run.id, ({ waitingFor }) => waitingFor === 'capacity');
+    expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1 }] });
+  },
+);
 
 test('a run whose workflow is lost is gone on with: its process is started once (case 60)', async () => {
   const name = await functions.deploy('echo started; sleep 3; echo 1 > $MAYFLY_RESULT');
@@ -343,7 +347,7 @@ test('a run whose workflow is lost is gone on with: its process is started once 
   expect(await auditOf(run.id)).toEqual(AUDITED);
 });
 
-test('a cancel holds though the workflow was lost that should hear it', async () => {
+test('a cancel holds though the workflow was lost that should hear it', FULL, async () => {
   const run = await functions.trigger(await functions.deploy(SLEEPS));
   await started(run.id);
   await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).terminate('the test loses it');
@@ -355,25 +359,29 @@ test('a cancel holds though the workflow was lost that should hear it', async ()
   expect(await functions.output(run.id)).toBe('started\n');
 });
 
-test('a result waits for a host that is away, for as long as its sandbox lives (case 10)', async ({ mayfly }) => {
+test('a result waits for a host that is away, for as long as its sandbox lives (case 10)', FULL, async ({ mayfly }) => {
   const run = await held('echo 1 > $MAYFLY_RESULT', {}, ({ runId }) =>
     mayfly.arm('collectRun.before=7*error(host_unavailable)', runId),
   );
   expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', result: { bytes: 2 } });
 });
 
-test('a process that somebody else has begun is not begun again, whoever says that it was not', async ({ mayfly }) => {
-  const spec = { command: 'true', argv: null, cwd: null, user: null, envNames: [], stdinOpen: false };
-  const whole = { ...spec, timeoutSeconds: 1, maxOutputBytes: 1 };
-  const run = await held('true', {}, async ({ runId, sandboxId }) => {
-    const place = { id: sandboxId, ...mayfly.hostRef };
-    const command = requestedCommand(attemptIds(runId, 1).commandId, place, whole, RECONCILER);
-    await mayfly.store.commands.create({ ...command, state: 'running' });
-    mayfly.arm('placeRunFiles.before=error', runId);
-  });
-  const { sandboxId } = attemptIds(run.id, 1);
-  expect(await functions.over(run)).toMatchObject({ outcome: 'unknown', attempts: [{ n: 1, sandboxId }] });
-});
+test(
+  'a process that somebody else has begun is not begun again, whoever says that it was not',
+  FULL,
+  async ({ mayfly }) => {
+    const spec = { command: 'true', argv: null, cwd: null, user: null, envNames: [], stdinOpen: false };
+    const whole = { ...spec, timeoutSeconds: 1, maxOutputBytes: 1 };
+    const run = await held('true', {}, async ({ runId, sandboxId }) => {
+      const place = { id: sandboxId, ...mayfly.hostRef };
+      const command = requestedCommand(attemptIds(runId, 1).commandId, place, whole, RECONCILER);
+      await mayfly.store.commands.create({ ...command, state: 'running' });
+      mayfly.arm('placeRunFiles.before=error', runId);
+    });
+    const { sandboxId } = attemptIds(run.id, 1);
+    expect(await functions.over(run)).toMatchObject({ outcome: 'unknown', attempts: [{ n: 1, sandboxId }] });
+  },
+);
 
 test('of a key one runs at a time, in the order in which they came', async () => {
   const concurrency = [{ limit: 1, key: '/k' }];
@@ -404,19 +412,23 @@ test('what comes while a rule is full is skipped, where that is asked for', asyn
   await functions.over(first);
 });
 
-test('a dead letter is redriven on what was deployed since, and its process is told whose event it has', async () => {
-  const name = await functions.deploy('exit 1');
-  const dead = await functions.run(name, { n: 1 });
-  await functions.deployAs(name, 'cat > "$MAYFLY_RESULT"; echo "of $MAYFLY_REPLAY_OF"');
-  await sleep(1_000); // so long the version before may be accepted for
-  const { id } = (await (await door.call('POST', `/v1/runs/${dead.id}/redrive`)).json()) as Run;
-  const run = await functions.over({ id });
-  expect(run).toMatchObject({ outcome: 'succeeded', version: 2, replayOf: dead.id, cleanup: 'proved' });
-  expect(await functions.output(id)).toBe(`of ${dead.id}\n`);
-  expect(await (await functions.result(id)).json()).toMatchObject({ data: { n: 1 } });
-  const events = await (await door.call('GET', `/v1/runs/${id}/events`)).text();
-  expect(events).toContain('"cleanup":"proved"');
-});
+test(
+  'a dead letter is redriven on what was deployed since, and its process is told whose event it has',
+  FULL,
+  async () => {
+    const name = await functions.deploy('exit 1');
+    const dead = await functions.run(name, { n: 1 });
+    await functions.deployAs(name, 'cat > "$MAYFLY_RESULT"; echo "of $MAYFLY_REPLAY_OF"');
+    await sleep(1_000); // so long the version before may be accepted for
+    const { id } = (await (await door.call('POST', `/v1/runs/${dead.id}/redrive`)).json()) as Run;
+    const run = await functions.over({ id });
+    expect(run).toMatchObject({ outcome: 'succeeded', version: 2, replayOf: dead.id, cleanup: 'proved' });
+    expect(await functions.output(id)).toBe(`of ${dead.id}\n`);
+    expect(await (await functions.result(id)).json()).toMatchObject({ data: { n: 1 } });
+    const events = await (await door.call('GET', `/v1/runs/${id}/events`)).text();
+    expect(events).toContain('"cleanup":"proved"');
+  },
+);
 
 test('a function that is deleted lets its runs end first, or is not deleted (case 28)', async () => {
   const name = await functions.deploy(SLEEPS);

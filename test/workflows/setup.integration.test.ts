@@ -8,6 +8,7 @@ import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestFunctions } from '../support/functions.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL } from '../support/sweep.ts';
 
 /** Promise: a setup is done once for its content, each run begins with what it has left, and nothing outlives the last version that needs it. */
 const { alone: test, mayfly: all } = useSagaCases();
@@ -81,28 +82,32 @@ test('a setup runs once; each run begins with what it has left, as a machine of 
   await gone('once');
 });
 
-test('a script that fails is told with what it printed; its runs are dead letters; the same again is tried once more', async () => {
-  const script = 'echo "no such package" >&2; exit 3';
-  const failed = await deployed('fails', script);
-  expect(failed).toMatchObject({
-    status: 201,
-    setup: {
-      state: 'failed',
-      failure: { code: 'setup_failed', message: expect.stringContaining('exit code 3') },
-      log: 'no such package\n',
-    },
-  });
-  expect(await all().onHost()).toEqual([]);
-  expect(await all().residue()).toEqual([]);
-  expect(await functions.run('fails')).toMatchObject({
-    outcome: 'not-started',
-    cleanup: 'none',
-    attempts: [],
-    failure: { code: 'setup_failed' },
-  });
-  expect(await deployed('fails', script)).toMatchObject({ status: 200, version: 1, setup: { state: 'failed' } });
-  expect((await all().store.functionSetups.all()).filter(({ wish }) => wish.script === script)).toMatchObject([
-    { tries: 2, failures: 1 },
-  ]);
-  await gone('fails');
-});
+test(
+  'a script that fails is told with what it printed; its runs are dead letters; the same again is tried once more',
+  FULL,
+  async () => {
+    const script = 'echo "no such package" >&2; exit 3';
+    const failed = await deployed('fails', script);
+    expect(failed).toMatchObject({
+      status: 201,
+      setup: {
+        state: 'failed',
+        failure: { code: 'setup_failed', message: expect.stringContaining('exit code 3') },
+        log: 'no such package\n',
+      },
+    });
+    expect(await all().onHost()).toEqual([]);
+    expect(await all().residue()).toEqual([]);
+    expect(await functions.run('fails')).toMatchObject({
+      outcome: 'not-started',
+      cleanup: 'none',
+      attempts: [],
+      failure: { code: 'setup_failed' },
+    });
+    expect(await deployed('fails', script)).toMatchObject({ status: 200, version: 1, setup: { state: 'failed' } });
+    expect((await all().store.functionSetups.all()).filter(({ wish }) => wish.script === script)).toMatchObject([
+      { tries: 2, failures: 1 },
+    ]);
+    await gone('fails');
+  },
+);

@@ -7,6 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { callsIn, TestPool } from '../support/pool.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL } from '../support/sweep.ts';
 
 const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
@@ -75,15 +76,19 @@ describe.concurrent('a pool that projects share', () => {
     await pool.end();
   });
 
-  test('is nothing to a project that may not use its source: it has no member, and wants none', async ({ mayfly }) => {
-    const { pool, project } = await sharedPool(mayfly, 1);
-    const a = await project();
-    await mayfly.store.projects.change(a.id, { sources: [] });
-    expect((await a.create()).told.code).toBe('source_not_found');
-    const metrics = await (await door.call('GET', '/metrics')).text();
-    expect(metrics).not.toContain(`mayfly_pool_claims_total{project="-",pool="${pool.name}"`);
-    await pool.end();
-  });
+  test(
+    'is nothing to a project that may not use its source: it has no member, and wants none',
+    FULL,
+    async ({ mayfly }) => {
+      const { pool, project } = await sharedPool(mayfly, 1);
+      const a = await project();
+      await mayfly.store.projects.change(a.id, { sources: [] });
+      expect((await a.create()).told.code).toBe('source_not_found');
+      const metrics = await (await door.call('GET', '/metrics')).text();
+      expect(metrics).not.toContain(`mayfly_pool_claims_total{project="-",pool="${pool.name}"`);
+      await pool.end();
+    },
+  );
 
   test('is set, seen and ended by operators alone', async ({ mayfly }) => {
     const { pool, project, memoryMib } = await sharedPool(mayfly, 1);
@@ -107,7 +112,7 @@ describe.concurrent('a pool that projects share', () => {
   });
 
   // Promise: case 20. Two processes of the API, so that neither knows what the other has asked.
-  test('is not drained by one project: half of each refill is left to others', async ({ mayfly }) => {
+  test('is not drained by one project: half of each refill is left to others', FULL, async ({ mayfly }) => {
     const { pool, project, set } = await sharedPool(mayfly, 4);
     const [greedy, late] = [await project(), await project()];
     const doors = [greedy.of(door), greedy.of(other)];
@@ -129,7 +134,7 @@ describe.concurrent('a pool that projects share', () => {
     expect(await mayfly.store.poolShares.isLeft({ pool, project: greedy.id, refill: 2, most: 1 })).toBe(true);
   });
 
-  test('is had at once by who asks while another is refused it', async ({ mayfly }) => {
+  test('is had at once by who asks while another is refused it', FULL, async ({ mayfly }) => {
     const { pool, project } = await sharedPool(mayfly, 2);
     const [greedy, late] = [await project(), await project()];
     await mayfly.store.projects.change(greedy.id, { limits: { sandboxes: 0 } });
@@ -147,7 +152,7 @@ describe.concurrent('a pool that projects share', () => {
     ['disks', { diskBytes: 1 }],
   ] as const;
   for (const [what, limits] of full) {
-    test(`refuses who may have no more ${what}, whose share is as it was`, async ({ mayfly }) => {
+    test(`refuses who may have no more ${what}, whose share is as it was`, FULL, async ({ mayfly }) => {
       const { pool, members, project } = await sharedPool(mayfly, 4);
       const a = await project();
       const held = what === 'disks' ? null : await a.create({ boot: 'cold' });
@@ -163,23 +168,25 @@ describe.concurrent('a pool that projects share', () => {
     });
   }
 
-  test('counts no more than one in the quota of a project that may have one more, however many ask', async ({
-    mayfly,
-  }) => {
-    const { pool, project } = await sharedPool(mayfly, 6);
-    const a = await project();
-    await mayfly.store.projects.change(a.id, { limits: { sandboxes: 1 } });
-    const [one, two] = [a.of(door), a.of(other)];
-    const answers = await Promise.all([one.create(), two.create(), one.create(), two.create()]);
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
-    expect(await a.usage()).toMatchObject({ sandboxes: 1 });
-    const had = answers.find(({ status }) => status === 201)?.told.id ?? '';
-    await mayfly.destroy(had);
-    expect((await a.create()).status).toBe(201);
-    await pool.end();
-  });
+  test(
+    'counts no more than one in the quota of a project that may have one more, however many ask',
+    FULL,
+    async ({ mayfly }) => {
+      const { pool, project } = await sharedPool(mayfly, 6);
+      const a = await project();
+      await mayfly.store.projects.change(a.id, { limits: { sandboxes: 1 } });
+      const [one, two] = [a.of(door), a.of(other)];
+      const answers = await Promise.all([one.create(), two.create(), one.create(), two.create()]);
+      expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+      expect(await a.usage()).toMatchObject({ sandboxes: 1 });
+      const had = answers.find(({ status }) => status === 201)?.told.id ?? '';
+      await mayfly.destroy(had);
+      expect((await a.create()).status).toBe(201);
+      await pool.end();
+    },
+  );
 
-  test('gives a name that is taken to nobody, and takes back what it counted', async ({ mayfly }) => {
+  test('gives a name that is taken to nobody, and takes back what it counted', FULL, async ({ mayfly }) => {
     const { pool, project } = await sharedPool(mayfly, 2);
     const a = await project();
     await a.create({ name: 'mine', boot: 'cold' });
@@ -213,7 +220,7 @@ describe.concurrent('what a claim counts', () => {
     'recordClaim.after=1*error(store_unavailable)',
   ];
   for (const fault of faults) {
-    test(`counts once when ${fault}`, async ({ mayfly }) => {
+    test(`counts once when ${fault}`, FULL, async ({ mayfly }) => {
       const { pool, members, project } = await sharedPool(mayfly, 1);
       const a = await project();
       await mayfly.store.projects.change(a.id, { limits: { sandboxes: 1 } });
@@ -227,7 +234,7 @@ describe.concurrent('what a claim counts', () => {
     });
   }
 
-  test('is taken back, however often that fails, when a member can’t be given', async ({ mayfly }) => {
+  test('is taken back, however often that fails, when a member can’t be given', FULL, async ({ mayfly }) => {
     const { pool, members, project } = await sharedPool(mayfly, 1);
     const a = await project();
     await a.create({ name: 'mine', boot: 'cold' });

@@ -29,17 +29,19 @@ describe.concurrent('on processes', () => {
     },
   );
 
-  test('a cleanup whose steps all fail a few times after their effect is repeated until it holds', async ({
-    mayfly,
-  }) => {
-    const input = mayfly.input();
-    await mayfly.create(input);
-    const steps = ['removeCredentials', 'removeDomain', 'releaseLease', 'removeWorkspace', 'releaseReservation'];
-    mayfly.arm([...steps, 'lookAgain'].map((step) => `${step}.after=2*error(host_unavailable)`).join(';'), input.id);
-    const destroyed = await mayfly.destroy(input);
-    expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
-    expect(unprovenLayers(destroyed.proof?.observations ?? [])).toEqual([]);
-  });
+  test(
+    'a cleanup whose steps all fail a few times after their effect is repeated until it holds',
+    FULL,
+    async ({ mayfly }) => {
+      const input = mayfly.input();
+      await mayfly.create(input);
+      const steps = ['removeCredentials', 'removeDomain', 'releaseLease', 'removeWorkspace', 'releaseReservation'];
+      mayfly.arm([...steps, 'lookAgain'].map((step) => `${step}.after=2*error(host_unavailable)`).join(';'), input.id);
+      const destroyed = await mayfly.destroy(input);
+      expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
+      expect(unprovenLayers(destroyed.proof?.observations ?? [])).toEqual([]);
+    },
+  );
 
   test('what was written is in the snapshot, what comes after is not, and forks outlive the sandbox', async ({
     mayfly,

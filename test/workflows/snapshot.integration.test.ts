@@ -84,6 +84,7 @@ describe.concurrent('an undo', () => {
 
 test.for(['deleted', 'ttl'])(
   'a guest that is never thawed is waited for, but not when it ends (%s)',
+  FULL,
   async (stopReason, { mayfly, operations }) => {
     const input = mayfly.input();
     await mayfly.create(input);
@@ -191,18 +192,19 @@ describe.concurrent('deleting', () => {
   );
 });
 
-test('a snapshot that a lost workflow left half made is taken back with its sandbox', async ({
-  mayfly,
-  operations,
-}) => {
-  const input = mayfly.input();
-  await mayfly.create(input);
-  mayfly.arm('verifySnapshot.before=hang', input.id);
-  const snapshotId = await operations.beginSnapshot(input.id);
-  await mayfly.client.workflow.getHandle(`sandbox/${input.id}`).terminate('lost');
-  mayfly.arm('thaw.before=error(guest_unreachable)', input.id);
-  expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
-  expect(await operations.record(snapshotId)).toMatchObject({ state: 'failed' });
-  expect(await operations.onHost()).toEqual([]);
-  await mayfly.keepHistory('taken-over-while-saving', input.id);
-});
+test(
+  'a snapshot that a lost workflow left half made is taken back with its sandbox',
+  FULL,
+  async ({ mayfly, operations }) => {
+    const input = mayfly.input();
+    await mayfly.create(input);
+    mayfly.arm('verifySnapshot.before=hang', input.id);
+    const snapshotId = await operations.beginSnapshot(input.id);
+    await mayfly.client.workflow.getHandle(`sandbox/${input.id}`).terminate('lost');
+    mayfly.arm('thaw.before=error(guest_unreachable)', input.id);
+    expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
+    expect(await operations.record(snapshotId)).toMatchObject({ state: 'failed' });
+    expect(await operations.onHost()).toEqual([]);
+    await mayfly.keepHistory('taken-over-while-saving', input.id);
+  },
+);

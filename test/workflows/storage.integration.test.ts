@@ -1,3 +1,4 @@
+// @module-tag full
 import { afterAll, beforeAll, describe, expect, vi } from 'vitest';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { reserveOf, type StorageQuota } from '../../model/snapshots/storage.ts';

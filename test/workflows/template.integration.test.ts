@@ -105,21 +105,25 @@ describe.concurrent('a template', () => {
     expect(await templates.left(ids)).toEqual([]);
   });
 
-  test('is not built again when nobody asks, and later each time that it fails', async ({ mayfly, templates }) => {
-    const input = await templates.input({ firstRetryMs: 300, longestRetryMs: 600, rememberedMs: 600_000 });
-    const waits: number[] = [];
-    for (let n = 0; n < 3; n++) {
-      const ids = templates.ids();
-      mayfly.arm('settleTemplate.before=error', ids.templateId);
-      await templates.want(input, ids.templateId);
-      const { updatedAt, retryAt, createdAt } = await templates.until(ids.templateId, 'failed', 'ready');
-      const [, before] = await templates.all(input);
-      expect(Date.parse(createdAt)).toBeGreaterThanOrEqual(Date.parse(before?.updatedAt ?? createdAt));
-      waits.push(Date.parse(retryAt ?? '') - Date.parse(updatedAt));
-    }
-    expect(waits).toEqual([300, 600, 600]);
-    expect((await templates.all(input)).map(({ state }) => state)).toEqual(['failed', 'gone', 'gone']);
-  });
+  test(
+    'is not built again when nobody asks, and later each time that it fails',
+    FULL,
+    async ({ mayfly, templates }) => {
+      const input = await templates.input({ firstRetryMs: 300, longestRetryMs: 600, rememberedMs: 600_000 });
+      const waits: number[] = [];
+      for (let n = 0; n < 3; n++) {
+        const ids = templates.ids();
+        mayfly.arm('settleTemplate.before=error', ids.templateId);
+        await templates.want(input, ids.templateId);
+        const { updatedAt, retryAt, createdAt } = await templates.until(ids.templateId, 'failed', 'ready');
+        const [, before] = await templates.all(input);
+        expect(Date.parse(createdAt)).toBeGreaterThanOrEqual(Date.parse(before?.updatedAt ?? createdAt));
+        waits.push(Date.parse(retryAt ?? '') - Date.parse(updatedAt));
+      }
+      expect(waits).toEqual([300, 600, 600]);
+      expect((await templates.all(input)).map(({ state }) => state)).toEqual(['failed', 'gone', 'gone']);
+    },
+  );
 
   test(
     'that is not wanted any more is forgotten: its failed record stays, and no workflow',
@@ -162,18 +166,22 @@ describe.concurrent('a template', () => {
     expect(await templates.until(ids.templateId, 'gone')).toMatchObject({ retryAt: null });
   });
 
-  test('that its host wakes from no more goes, and the next is built only when it is wanted', async ({ templates }) => {
-    const input = await templates.input({ rememberedMs: 600_000 });
-    const ids = await templates.built(input);
-    templates.change(ids.templateId, { isReady: false, failuresInARow: 3, lastFailure: 'Its guest is mute.' });
-    await templates.look(input);
-    expect(await templates.until(ids.templateId, 'gone')).toMatchObject({
-      reason: 'Its host does not wake from it any more. Its guest is mute.',
-    });
-    expect(await templates.left(ids)).toEqual([]);
-    expect(await templates.all(input)).toHaveLength(1);
-    await templates.built(input);
-  });
+  test(
+    'that its host wakes from no more goes, and the next is built only when it is wanted',
+    FULL,
+    async ({ templates }) => {
+      const input = await templates.input({ rememberedMs: 600_000 });
+      const ids = await templates.built(input);
+      templates.change(ids.templateId, { isReady: false, failuresInARow: 3, lastFailure: 'Its guest is mute.' });
+      await templates.look(input);
+      expect(await templates.until(ids.templateId, 'gone')).toMatchObject({
+        reason: 'Its host does not wake from it any more. Its guest is mute.',
+      });
+      expect(await templates.left(ids)).toEqual([]);
+      expect(await templates.all(input)).toHaveLength(1);
+      await templates.built(input);
+    },
+  );
 
   test('goes, and is not built again, when what it is made of has changed', async ({ templates }) => {
     const input = await templates.input({}, templates.ownSource());
@@ -192,7 +200,7 @@ describe.concurrent('a template', () => {
     });
   });
 
-  test('that is old or was woken from often is replaced before it goes', async ({ mayfly, templates }) => {
+  test('that is old or was woken from often is replaced before it goes', FULL, async ({ mayfly, templates }) => {
     const input = await templates.input();
     const ids = await templates.built(input);
     templates.change(ids.templateId, { wakes: 1_000, lastUsedAt: new Date().toISOString() });
@@ -259,27 +267,31 @@ describe.concurrent('a template', () => {
     expect(refused).toMatchObject({ state: 'failed', failure: { code: 'template_unavailable', step: 'cloneDisk' } });
   });
 
-  test('is taken by nobody who boots cold, or is made of a snapshot', async ({ mayfly, operations, templates }) => {
-    const input = await templates.input();
-    await templates.built(input);
-    const cold = await mayfly.create(mayfly.input({ ...templates.size, boot: 'cold' }));
-    expect(cold.boot).toEqual({ way: 'cold', why: 'asked', templateId: null, ageSeconds: null });
-    const { id: snapshotId } = await operations.snapshot(cold.id);
-    const fork = await mayfly.create(mayfly.input({ ...templates.size, snapshotId }));
-    expect(fork.boot).toMatchObject({ way: 'cold', why: 'origin' });
-    const other = await mayfly.create({
-      ...mayfly.input(templates.size),
-      createdBy: { apiKeyId: 'b', agentId: null, project: 'other' },
-    });
-    expect(other).toMatchObject({ project: 'other', boot: { way: 'cold', why: 'no_template' } });
-    await templates.forget({ ...templates.subject, project: 'other' });
-  });
+  test(
+    'is taken by nobody who boots cold, or is made of a snapshot',
+    FULL,
+    async ({ mayfly, operations, templates }) => {
+      const input = await templates.input();
+      await templates.built(input);
+      const cold = await mayfly.create(mayfly.input({ ...templates.size, boot: 'cold' }));
+      expect(cold.boot).toEqual({ way: 'cold', why: 'asked', templateId: null, ageSeconds: null });
+      const { id: snapshotId } = await operations.snapshot(cold.id);
+      const fork = await mayfly.create(mayfly.input({ ...templates.size, snapshotId }));
+      expect(fork.boot).toMatchObject({ way: 'cold', why: 'origin' });
+      const other = await mayfly.create({
+        ...mayfly.input(templates.size),
+        createdBy: { apiKeyId: 'b', agentId: null, project: 'other' },
+      });
+      expect(other).toMatchObject({ project: 'other', boot: { way: 'cold', why: 'no_template' } });
+      await templates.forget({ ...templates.subject, project: 'other' });
+    },
+  );
 });
 
 describe('a template, nothing else happening,', () => {
   const PLACES = ['settleTemplate', 'saveSnapshot', 'verifySnapshot', 'publishTemplate'] as const;
 
-  test('is built once for 20 sandboxes that booted cold since there was none', async ({ mayfly, templates }) => {
+  test('is built once for 20 sandboxes that booted cold since there was none', FULL, async ({ mayfly, templates }) => {
     const input = await templates.input();
     const asked = Array.from({ length: 20 }, () => mayfly.input({ ...templates.size, boot: 'auto' }));
     const made = await Promise.all(asked.map((one) => mayfly.create({ ...one, ...mayfly.proposals() })));
@@ -348,7 +360,7 @@ describe('a template, nothing else happening,', () => {
     expect(await templates.left(ids)).toEqual([]);
   });
 
-  test('that is ready stays so when its workflow is lost', async ({ mayfly, templates }) => {
+  test('that is ready stays so when its workflow is lost', FULL, async ({ mayfly, templates }) => {
     const input = await templates.input();
     const ids = await templates.built(input);
     await mayfly.client.workflow.getHandle(templateWorkflowIdOf(input)).terminate('lost');

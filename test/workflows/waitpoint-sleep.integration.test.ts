@@ -198,7 +198,7 @@ describe.concurrent('slots of what sleeps', () => {
   const command = 'case "$(cat)" in *waits*) "$MAYFLY_WAIT" it ;; *) "$MAYFLY_WAIT" go ;; esac; echo done';
   const rules = { concurrency: [{ limit: 1 }] };
 
-  test("are others', and it goes on when it has them again, ahead of those that came after it", async () => {
+  test("are others', and it goes on when it has them again, ahead of those that came after it", FULL, async () => {
     const name = await functions.deploy(command, { wait: { ...SOON, releaseSlot: true }, ...rules });
     const waits = await asleep(await functions.trigger(name, 'waits'));
     await functions.until(waits.id, ({ waiting }) => waiting?.slot === 'released');

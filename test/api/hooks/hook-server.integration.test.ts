@@ -18,6 +18,7 @@ import { signDelivery } from '../../../webhooks/sign.ts';
 import type { Header } from '../../../webhooks/signed-request.ts';
 import { openStore } from '../../support/open-store.ts';
 import { startStoreServer } from '../../support/store-server.ts';
+import { FULL } from '../../support/sweep.ts';
 import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
 import { ImmediateSagas } from '../immediate-sagas.ts';
 import { noGuests } from '../support.ts';
@@ -114,7 +115,7 @@ test('35: of Standard Webhooks, in two headers of many signatures', async () => 
 });
 
 describe('38: a body', () => {
-  test('of 25 MiB in chunks, without a length, is taken', async () => {
+  test('of 25 MiB in chunks, without a length, is taken', FULL, async () => {
     const name = await deploy({ input: { maxBytes: 26_214_400 } });
     const hook = await make({ function: name });
     const body = Buffer.from(JSON.stringify({ a: 'x'.repeat(26_214_400 - 1_024) }));
@@ -129,7 +130,7 @@ describe('38: a body', () => {
     expect(await send(small, hook.path, sent)).toMatchObject({ status: 413, body: { code: 'body_too_large' } });
   });
 
-  test('is held beside others of its hook up to a bound, and what is sent nowhere is not held', async () => {
+  test('is held beside others of its hook up to a bound, and what is sent nowhere is not held', FULL, async () => {
     const [hook, other] = [await make(), await make()];
     const body = 'x'.repeat(60);
     const begun = (path: string) => {
@@ -165,14 +166,14 @@ describe('38: a body', () => {
     expect(await post(hook.path)).toBe(401);
   });
 
-  test('that comes slowly ends in 408', async () => {
+  test('that comes slowly ends in 408', FULL, async () => {
     const hook = await make();
     const sent = { headers: githubHeaders('{}'), chunks: ['{'], isEnded: false };
     expect(await send(small, hook.path, sent)).toMatchObject({ status: 408, body: { code: 'request_timeout' } });
   });
 });
 
-test('a hook takes so many requests a second, and those that are not there share as many', async () => {
+test('a hook takes so many requests a second, and those that are not there share as many', FULL, async () => {
   const app = alone();
   const post = (path: string) => app.request(path, { method: 'POST', body: BODY });
   const [hook, other] = [await make(), await make()];
@@ -265,7 +266,7 @@ describe('a check by a schema that takes its time is not waited for', () => {
     expect(await post(app, hook.path, githubHeaders(BODY))).toMatchObject({ status: 202 }); // nobody can check it now
   });
 
-  test('and what is not waited for is not checked when its turn comes', async () => {
+  test('and what is not waited for is not checked when its turn comes', FULL, async () => {
     const schemas = new InputSchemas();
     onTestFinished(() => schemas.close());
     const late = new AbortController();
@@ -282,14 +283,14 @@ describe('a store that takes its time is not waited for', () => {
   const post = (app: OpenAPIHono<Env>, path: string, headers: readonly Header[]) =>
     said(app.request(path, { method: 'POST', body: BODY, headers: headers as [string, string][] }));
 
-  test('when a hook is looked for', async () => {
+  test('when a hook is looked for', FULL, async () => {
     const never = new Promise<null>(() => {});
     const hooks = Object.assign(Object.create(door().store.hooks) as Hooks, { get: () => never });
     const answer = await post(alone({ ...door().store, hooks }, limits), '/h/hok-0123456789abcdef', []);
     expect(answer).toMatchObject({ status: 503, code: 'store_unavailable' });
   });
 
-  test('when an event is stored; what was begun goes on, and the same again is told of it', async () => {
+  test('when an event is stored; what was begun goes on, and the same again is told of it', FULL, async () => {
     const hook = await make();
     const { store } = door();
     let open = () => {};

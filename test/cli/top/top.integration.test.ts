@@ -13,7 +13,7 @@ const CRASH = `data:text/javascript,process.on('SIGUSR2',()=>{throw new Error('o
 it.each([
   ['q', 'code 0', (type: (keys: string) => void) => type('q')],
   ['Ctrl-C', 'code 0', (type: (keys: string) => void) => type('\u0003')],
-] as const)('%s ends it, and the terminal is as before', async (_name, code, end) => {
+] as const)('%s ends it, and the terminal is as before', FULL, async (_name, code, end) => {
   api().sandboxes = manySandboxes(3);
   const terminal = top();
   await terminal.shows('> sbx-0000000000000000');
@@ -39,7 +39,7 @@ it.each([
   expectRestored(terminal);
 });
 
-it.each(['Ctrl-Z', 'SIGTSTP'])('%s gives the terminal back until it goes on', async (way) => {
+it.each(['Ctrl-Z', 'SIGTSTP'])('%s gives the terminal back until it goes on', FULL, async (way) => {
   api().sandboxes = manySandboxes(3);
   const terminal = top({ script: `${RUN}; stty -g > "$HERE/stopped"; echo stopped; read; fg; ${AFTER}` });
   await terminal.shows('> sbx-0000000000000000');
@@ -57,7 +57,7 @@ it.each(['Ctrl-Z', 'SIGTSTP'])('%s gives the terminal back until it goes on', as
 });
 
 // Promise: what is shown is said to be old when the API is gone. Costs 6 s.
-it('says since when nothing was heard of the API, and goes on when it is back', async () => {
+it('says since when nothing was heard of the API, and goes on when it is back', FULL, async () => {
   api().sandboxes = manySandboxes(2);
   const terminal = top();
   await terminal.shows('box-1');
@@ -120,7 +120,7 @@ it('destroys the one it asked about, wherever its line is by then; who may only 
 });
 
 // Promise: who may decide is offered that, also by a key for nothing else. Costs 2 s.
-it('offers a key for approvals alone to decide, and nothing else (case 7)', async () => {
+it('offers a key for approvals alone to decide, and nothing else (case 7)', FULL, async () => {
   api().scopes = ['approvals:decide'];
   api().approvals = [APPROVAL];
   const terminal = top();
@@ -137,7 +137,7 @@ it('offers a key for approvals alone to decide, and nothing else (case 7)', asyn
 });
 
 // Promise: it fits any terminal. Costs 3 s.
-it('fits 40 columns and 10 lines, and every size that it is dragged to', async () => {
+it('fits 40 columns and 10 lines, and every size that it is dragged to', FULL, async () => {
   api().sandboxes = manySandboxes(300, { state: 'creating', phase: 'verifying-ssh' });
   const terminal = top({ columns: 40, rows: 10 });
   await terminal.shows('4 0');
@@ -181,7 +181,7 @@ it('shows what others have named without obeying it, and no colour to whom wants
 });
 
 // Promise: who logs in has the terminal, and it is ours again afterwards. Costs 2 s.
-it('looks at one as it changes, and logs in to it', async () => {
+it('looks at one as it changes, and logs in to it', FULL, async () => {
   api().sandboxes = manySandboxes(2);
   const terminal = top({
     script: `export PATH="$HERE:$PATH"; while [ ! -x "$HERE/ssh" ]; do sleep 0.05; done; ${RUN}; ${AFTER}`,

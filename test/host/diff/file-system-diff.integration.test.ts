@@ -10,6 +10,7 @@ import { FileSystemProblem } from '../../../host/diff/file-system-problem.ts';
 import { imageChain } from '../../../host/disk/image.ts';
 import { diffBinary } from '../../../worker/config/artifacts.mjs';
 import { programsProcessorMs } from '../../support/processor-time.ts';
+import { FULL } from '../../support/sweep.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const FILES = 10_000;
@@ -61,7 +62,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('FileSystemDiff', () => {
-  it(`finds what differs among ${FILES} files, within ${GRANTED_MS} ms of a processor`, async () => {
+  it(`finds what differs among ${FILES} files, within ${GRANTED_MS} ms of a processor`, FULL, async () => {
     await collect(diff.changes(raw(before), raw(after))); // so that the images are in memory, as after a snapshot
     const started = programsProcessorMs();
     const lines = await collect(diff.changes(raw(before), raw(after)));
@@ -90,7 +91,7 @@ describe('FileSystemDiff', () => {
     execFileSync('qemu-img', ['check', '-q', overlay]);
   });
 
-  it('gives the content of a file, as much as was asked for', async () => {
+  it('gives the content of a file, as much as was asked for', FULL, async () => {
     const content = (path: string, bytes: number) => diff.content(raw(before), Buffer.from(path), bytes);
     expect(await content('/\u001b[31mred\n', 100)).toEqual({ content: Buffer.from('odd name'), size: 8 });
     expect(await content('/d9/file-9', 4)).toEqual({ content: Buffer.from('9 9 '), size: 18 });
@@ -102,7 +103,7 @@ describe('FileSystemDiff', () => {
     await expect(content('/d9', 4)).rejects.toMatchObject({ code: 'not-a-file' });
   });
 
-  it('makes a tar archive of what was added and changed', async () => {
+  it('makes a tar archive of what was added and changed', FULL, async () => {
     const parts: Uint8Array[] = [];
     for await (const part of diff.tar(raw(before), raw(after))) parts.push(part);
     const { stdout } = spawnSync('tar', ['-t'], { input: Buffer.concat(parts) });
@@ -131,7 +132,7 @@ describe('FileSystemDiff', () => {
     await expect(collect(diff.changes(raw(join(folder, 'absent')), raw(before)))).rejects.toThrow('ENOENT');
   });
 
-  it('ends the program when nobody reads on, or when it is aborted', async () => {
+  it('ends the program when nobody reads on, or when it is aborted', FULL, async () => {
     for await (const line of diff.changes(raw(before), raw(after))) {
       expect(line.line).toBe('start');
       break;

@@ -1,3 +1,4 @@
+// @module-tag full
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { domainUuid, ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';

@@ -4,6 +4,7 @@ import { redactText } from '../../../model/redaction/redact.ts';
 import rules from '../../../model/redaction/scanner-rules.json' with { type: 'json' };
 import { REDACTED } from '../../../model/redaction/span.ts';
 import { ownProcessorMs } from '../../support/processor-time.ts';
+import { FULL } from '../../support/sweep.ts';
 
 /** What matches a rule; of its assertions, which nothing can be made of, the text has what they ask for around it. */
 function samplesOf(pattern: string): string[] {
@@ -22,7 +23,7 @@ describe("the secret scanner's rules", () => {
     expect(rules.rules.filter(({ keywords }) => keywords.length === 0)).toEqual([]);
   });
 
-  it.each(rules.rules)('finds what $id is made for, and is quick for a hostile text', ({ pattern, keywords }) => {
+  it.each(rules.rules)('finds what $id is made for, and is quick for a hostile text', FULL, ({ pattern, keywords }) => {
     const samples = samplesOf(pattern);
     for (const sample of samples) expect(redactText(`${keywords.join(' ')} ${sample} y`), sample).toContain(REDACTED);
     const parts = [...keywords, ...keywords.map((word) => `${word}=`), ...samples.map((s) => s.slice(0, -1))];

@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { InputSchemas, type SchemaLimits } from '../../../../api/functions/schema/input-schemas.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { FULL } from '../../../support/sweep.ts';
 import { isValidator, validatorPids } from './validator-pids.ts';
 
 const SLOW = { type: 'string', pattern: '^(a+)+$' };
@@ -43,7 +44,7 @@ test('an event that its schema takes for ever over is answered, and those behind
   expect(validatorPids()).toHaveLength(1);
 });
 
-test('so is one whose schema takes for ever to compile', async () => {
+test('so is one whose schema takes for ever to compile', FULL, async () => {
   const schemas = opened({ compileMs: 50 });
   const properties = Object.fromEntries(
     Array.from({ length: 900 }, (_, n) => [`p${n}`, { pattern: '^[a-z]+$', type: 'string' }]),
@@ -52,16 +53,20 @@ test('so is one whose schema takes for ever to compile', async () => {
   await expect(schemas.check(GOOD)).resolves.toBeUndefined();
 });
 
-test('a hundred events at once, of more schemas than are kept compiled, are each checked by its own', async () => {
-  const schemas = opened();
-  const ask = (n: number) => schemas.problemsOf(`const-${n}`, { const: n }, n % 2 === 0 ? n : -1);
-  const answers = await Promise.all(Array.from({ length: 210 }, (_, n) => ask(n % 105)));
-  for (const [n, answer] of answers.entries()) {
-    expect(answer).toEqual((n % 105) % 2 === 0 ? [] : [{ field: '', problem: `must be ${n % 105}` }]);
-  }
-});
+test(
+  'a hundred events at once, of more schemas than are kept compiled, are each checked by its own',
+  FULL,
+  async () => {
+    const schemas = opened();
+    const ask = (n: number) => schemas.problemsOf(`const-${n}`, { const: n }, n % 2 === 0 ? n : -1);
+    const answers = await Promise.all(Array.from({ length: 210 }, (_, n) => ask(n % 105)));
+    for (const [n, answer] of answers.entries()) {
+      expect(answer).toEqual((n % 105) % 2 === 0 ? [] : [{ field: '', problem: `must be ${n % 105}` }]);
+    }
+  },
+);
 
-test('what takes all memory is answered, and those behind it are checked', async () => {
+test('what takes all memory is answered, and those behind it are checked', FULL, async () => {
   const schemas = opened({ validateMs: 60_000 });
   await schemas.problemsOf('good', GOOD, { n: 1 });
   const bomb = schemas.problemsOf('bomb', DOUBLING, 1); // 2^60 problems, if nothing stops it
@@ -80,7 +85,7 @@ test('a regular expression that V8 dies of costs its own event', async () => {
   await expect(behind).resolves.toEqual([]);
 });
 
-test('who comes when too many wait is told to come again', async () => {
+test('who comes when too many wait is told to come again', FULL, async () => {
   const schemas = opened({ waiting: 2 });
   const waiting = [schemas.check(true), schemas.check(true)];
   await expect(schemas.check(true)).rejects.toMatchObject({
@@ -103,6 +108,7 @@ test.each([
   ['is at work', (schemas: InputSchemas) => schemas.check(SLOW)],
 ])(
   'nothing runs before the first question, nor after the end, which answers those that wait while it %s',
+  FULL,
   async (_, first) => {
     const schemas = opened();
     expect(validatorPids()).toEqual([]);
@@ -117,7 +123,7 @@ test.each([
   },
 );
 
-test('a process that has asked ends by itself, and what it has asked with it', async () => {
+test('a process that has asked ends by itself, and what it has asked with it', FULL, async () => {
   const schemasModule = fileURLToPath(new URL('../../../../api/functions/schema/input-schemas.ts', import.meta.url));
   const program = `
     const { InputSchemas } = await import(${JSON.stringify(schemasModule)});
@@ -141,7 +147,7 @@ test('a process that has asked ends by itself, and what it has asked with it', a
 });
 
 /** Promise: the process is there before the first question, which waits for none; warming again changes nothing. */
-test('what is warm answers the first question by the process that is there', async () => {
+test('what is warm answers the first question by the process that is there', FULL, async () => {
   const schemas = opened();
   const before = validatorPids();
   await Promise.all([schemas.warm(), schemas.warm()]);
