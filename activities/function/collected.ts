@@ -8,6 +8,7 @@ import { ARTIFACTS_FOLDER, DEFAULT_RESULT_TYPE, RESULT_FILE } from '../../model/
 import type { RunArtifact, RunResult } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Mask } from '../../model/secrets/mask.ts';
+import { quoteMasked } from '../../model/secrets/masked-json.ts';
 import type { Store } from '../../store/connect.ts';
 import type { GuestRequests } from './guest-requests.ts';
 
@@ -44,8 +45,8 @@ export async function collectedResult(
   if (!found) return { result: null, problem: null };
   if (found.type !== 'file') return { result: null, problem: invalid(`it is no regular file but a ${found.type}`) };
   const read = await guest.read(RESULT_FILE, maxBytes);
-  const bytes = mask ? mask.bytes(read, { isCut: found.size > read.length }) : read;
   const { contentType, problem: ofType } = await typeOf(guest, mask);
+  const bytes = mask ? masked(read, mask, { isCut: found.size > read.length, contentType }) : read;
   const tooLarge = found.size > maxBytes ? new MayflyError('result_too_large', largeText(found.size, maxBytes)) : null;
   const problem = tooLarge ?? ofType ?? notJson(contentType, bytes);
   await runContents.put(runId, 'result', bytes);
@@ -63,6 +64,14 @@ async function typeOf(
     found.type === 'file' ? (await guest.read(`${RESULT_FILE}.type`, TYPE_BYTES)).toString('latin1').trim() : '';
   if (MEDIA_TYPE.test(text) && (mask?.text(text) ?? text) === text) return { contentType: text, problem: null };
   return { contentType: 'application/octet-stream', problem: invalid('$MAYFLY_RESULT.type names no media type') };
+}
+
+/** What is JSON stays so, where that can be. */
+function masked(read: Buffer, mask: Mask, { isCut, contentType }: { isCut: boolean; contentType: string }): Buffer {
+  const bytes = mask.bytes(read, { isCut });
+  if (notJson(contentType, bytes) === null || notJson(contentType, read) !== null) return bytes;
+  const quoted = Buffer.from(quoteMasked(bytes.toString()));
+  return notJson(contentType, quoted) === null ? quoted : bytes;
 }
 
 function notJson(contentType: string, bytes: Uint8Array): MayflyError | null {

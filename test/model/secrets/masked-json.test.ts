@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { quoteMasked } from '../../../model/secrets/masked-json.ts';
+
+// Promise: a number that is a secret leaves a result that is JSON. Costs nothing.
+test.each([
+  ['{"pin":***}', { pin: '***' }],
+  ['[-***.5, 1, ***, 2]', ['***', 1, '***', 2]],
+  [' *** ', '***'],
+  ['{"a":"***","b\\"***":[***]}', { a: '***', 'b"***': ['***'] }],
+  ['{"***":***,"c":"\\\\"}', { '***': '***', c: '\\' }],
+])('%s is quoted where it is masked, and nowhere else', (text, expected) => {
+  expect(JSON.parse(quoteMasked(text))).toEqual(expected);
+});
+
+test.each(['{"a": "***', '"\\', '***,', '[1, 2]', '{"a":1}***'])('%s is no more JSON than it was', (text) => {
+  const isJson = (what: string) => {
+    try {
+      JSON.parse(what);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  expect(isJson(quoteMasked(text))).toBe(isJson(text));
+});
+
+test('a hostile text takes the time that its length takes', () => {
+  for (const text of ['\\"'.repeat(2_000_000), `"${'\\"'.repeat(2_000_000)}`, '*'.repeat(4_000_000)])
+    expect(quoteMasked(text).length).toBeGreaterThan(0);
+});
