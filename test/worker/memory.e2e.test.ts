@@ -1,4 +1,3 @@
-// @module-tag full
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -6,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { MayflyApiError } from '../../client/http/api-error.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../support/served-on-libvirt.ts';
+import { FULL } from '../support/sweep.ts';
 
 const WAIT = { waitSeconds: 240 };
 
@@ -106,7 +106,7 @@ describe('a hibernated sandbox', () => {
   });
 });
 
-describe('a full snapshot', () => {
+describe('a full snapshot', FULL, () => {
   /** `number host`, ten times a second, to memory. */
   const COUNTER = 'i=0; while :; do i=$((i+1)); echo "$i $(hostname)" >>/dev/shm/log; sleep 0.1; done';
   let parentId: string;

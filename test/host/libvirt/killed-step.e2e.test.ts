@@ -1,4 +1,3 @@
-// @module-tag full
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { domainUuid, ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
