@@ -1,4 +1,5 @@
 import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { waitWithin } from '../http/waiting.ts';
@@ -11,7 +12,10 @@ interface EndWait {
   seconds: number;
 }
 
-/** The run as it is when it is over, or when the time is. */
+/**
+ * The run as it is when it is over, or when the time is. Where the store has gone away by then, as it was: it is accepted, and
+ * who is told otherwise sends it again.
+ */
 export async function endOfRun(
   c: Context<Env>,
   deps: RequestDeps,
@@ -20,5 +24,11 @@ export async function endOfRun(
 ): Promise<RunRecord> {
   if (isOver(run, until)) return run;
   await waitWithin(c, deps, seconds, (signal) => watch.until(run.id, until, signal));
-  return (await deps.store.runs.get(run.id)) ?? run;
+  try {
+    return (await deps.store.runs.get(run.id)) ?? run;
+  } catch (error) {
+    if (!(error instanceof MayflyError) || error.code !== 'store_unavailable') throw error;
+    deps.logger.warn({ err: error, requestId: c.get('requestId') }, 'stopped waiting for a run');
+    return run;
+  }
 }

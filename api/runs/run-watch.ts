@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MayflyError } from '../../model/errors.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import type { Runs } from '../../store/functions/runs.ts';
 
@@ -27,7 +28,7 @@ export class RunWatch {
 
   /**
    * Resolves when it has ended, or when nothing of it is left, too; at once where that is so. One that is not there is over.
-   * @throws MayflyError store_unavailable
+   * While the store is away it waits on.
    * @throws the reason of the signal
    */
   async until(id: string, until: Awaited, signal: AbortSignal): Promise<void> {
@@ -69,6 +70,7 @@ export class RunWatch {
         for (const each of waiters) if (!run || isOver(run, each.until)) each.resolve();
       }
     } catch (error) {
+      if (error instanceof MayflyError && error.code === 'store_unavailable') return;
       for (const [, waiters] of asked) for (const each of waiters) each.reject(error);
     }
   }

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { RunWatch } from '../../../api/runs/run-watch.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
+import { eventually } from '../../support/eventually.ts';
 
 type End = Pick<RunRecord, 'state' | 'cleanup'>;
 
@@ -51,7 +52,7 @@ it('asks for 2,500 runs of 5,000 waiters in three queries a look', async () => {
   expect(store.asked.slice(-3)).toEqual([1_000, 1_000, 500]);
 });
 
-it('lets go who leaves, who waits for a run that was removed, and all when the store is away; later ones wait as before', async () => {
+it('lets go who leaves, and who waits for a run that was removed; later ones wait as before', async () => {
   const store = new Ends();
   store.runs.set('run-1', RUNNING);
   const watch = new RunWatch(store);
@@ -60,10 +61,24 @@ it('lets go who leaves, who waits for a run that was removed, and all when the s
   leaving.abort(new Error('left'));
   await expect(left).rejects.toThrow('left');
   await watch.until('run-2', 'ended', never);
-  store.problem = new MayflyError('store_unavailable', 'away');
-  await expect(watch.until('run-1', 'ended', never)).rejects.toThrow('away');
-  store.problem = null;
   const later = watch.until('run-1', 'ended', never);
   store.runs.set('run-1', { state: 'ended', cleanup: 'proved' });
   await later;
+});
+
+it('waits on while the store is away; what else goes wrong is told to all who wait', async () => {
+  const store = new Ends();
+  store.runs.set('run-1', RUNNING);
+  const watch = new RunWatch(store);
+  store.problem = new MayflyError('store_unavailable', 'away');
+  const waiting = watch.until('run-1', 'ended', never);
+  await eventually(
+    async () => store.asked.length,
+    (asked) => asked > 2,
+  );
+  store.runs.set('run-1', { state: 'ended', cleanup: 'proved' });
+  store.problem = null;
+  await waiting;
+  store.problem = new MayflyError('internal', 'broken');
+  await expect(watch.until('run-1', 'ended', never)).rejects.toThrow('broken');
 });
