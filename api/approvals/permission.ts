@@ -173,8 +173,9 @@ async function ensureAsked(deps: RequestDeps, asked: ApprovalRecord): Promise<Ap
   const present = await approvals.get(asked.id);
   const isFirst = present === null && (await approvals.create(asked));
   if (!isFirst) return refuseOther(present ?? (await approvals.get(asked.id)), asked);
-  if (!(await approvals.isAmong(asked, LIMITS.approvals.waiting))) {
-    await approvals.remove(asked.id);
+  const isAmong = await approvals.isAmong(asked, LIMITS.approvals.waiting);
+  // One that is not removed was decided meanwhile: it waits no more.
+  if (!isAmong && (await approvals.remove(asked.id))) {
     const why = `${LIMITS.approvals.waiting} requests of ${asked.project} wait for approval already.`;
     throw new MayflyError('approvals_full', why, { retryAfterSeconds: 60 });
   }

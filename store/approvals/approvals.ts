@@ -152,9 +152,11 @@ export class Approvals {
     return changed && this.#record(changed);
   }
 
-  /** One that was not to be: there were too many already. */
-  async remove(id: string): Promise<void> {
-    await reaching('remove an approval', () => this.#model.deleteOne({ _id: id, state: 'awaiting-approval' }));
+  /** One that was not to be: there were too many already. @returns false: somebody has decided it meanwhile */
+  async remove(id: string): Promise<boolean> {
+    const filter = { _id: id, state: 'awaiting-approval' } as const;
+    const { deletedCount } = await reaching('remove an approval', () => this.#model.deleteOne(filter));
+    return deletedCount > 0;
   }
 
   /** Removes those that expired long ago, and says how many they were. */

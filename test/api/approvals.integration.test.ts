@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, describe, expect, it, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, test, vi } from 'vitest';
 import { createApp } from '../../api/app.ts';
 import type { Problem } from '../../api/http/problem.ts';
 import { ownFetch } from '../../api/mcp/own-fetch.ts';
@@ -223,6 +223,17 @@ describe('a request that waits', () => {
     const made = await jsonOf<{ id: string }>(create(wish, headers));
     const again = await jsonOf<{ id: string }>(send('/v1/sandboxes', { source: 'golden', ...wish }, agent));
     expect(again.id).toBe(made.id);
+  });
+
+  it('is one of those that may wait, when it was approved before they are counted', async () => {
+    await setRules([EGRESS]);
+    const { approvals } = door.store;
+    vi.spyOn(approvals, 'isAmong').mockImplementationOnce(async ({ id }) => {
+      const asked = await approvals.get(id);
+      if (asked) await decide('approve', asked);
+      return false;
+    });
+    expect((await create(wish, { ...named(), Prefer: 'wait=30' })).status).toBe(201);
   });
 
   it('goes on by itself when it is approved while its caller waits', FULL, async () => {
