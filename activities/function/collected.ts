@@ -69,7 +69,7 @@ async function typeOf(
 /** What is JSON stays so, where that can be. */
 function masked(read: Buffer, mask: Mask, { isCut, contentType }: { isCut: boolean; contentType: string }): Buffer {
   const bytes = mask.bytes(read, { isCut });
-  if (notJson(contentType, bytes) === null || notJson(contentType, read) !== null) return bytes;
+  if (bytes.equals(read) || notJson(contentType, bytes) === null || notJson(contentType, read) !== null) return bytes;
   const quoted = Buffer.from(quoteMasked(bytes.toString()));
   return notJson(contentType, quoted) === null ? quoted : bytes;
 }
