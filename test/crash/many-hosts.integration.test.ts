@@ -103,7 +103,7 @@ async function finalAnswer(idempotencyKey: string): Promise<Answer> {
       authorization: `Bearer ${await secret()}`,
       'content-type': 'application/json',
       'idempotency-key': idempotencyKey,
-      prefer: 'wait=60',
+      prefer: `wait=${WAIT.waitSeconds}`, // who waits for less is told 202, and not to come back
     },
     body: JSON.stringify({ source: GOLDEN, memoryMib: 64 }),
   });

@@ -18,7 +18,8 @@ export async function withoutFunctions({ client }: Stage): Promise<void> {
   }
 }
 
-async function unlessGone(send: () => Promise<unknown>): Promise<void> {
+/** Also when it was deleted by a request whose answer was lost. */
+export async function unlessGone(send: () => Promise<unknown>): Promise<void> {
   await ask(send).catch((error: unknown) => {
     if (!(error instanceof MayflyApiError && error.status === 404)) throw error;
   });

@@ -1,8 +1,8 @@
 import { text } from 'node:stream/consumers';
-import { MayflyApiError } from '../../../client/http/api-error.ts';
 import { ask, outcomeOf } from '../asking.ts';
 import { inStore } from '../losses.ts';
 import type { Act, Stage } from '../stage.ts';
+import { unlessGone } from './clearing.ts';
 import { SAYS_ITS_NONCE } from './nonce.ts';
 import { deployed, isOver, triggered, UNDER_WAY } from './program.ts';
 
@@ -48,14 +48,8 @@ export const TAKE_A_SETUP_BACK: Act = {
   run: (stage, [name = '']) =>
     outcomeOf(async () => {
       const { items } = await ask(() => stage.client.functions.list());
-      if (items.some((each) => each.name === name))
-        await ask(() => stage.client.functions.delete(name)).catch(unlessGone);
+      if (items.some((each) => each.name === name)) await unlessGone(() => stage.client.functions.delete(name));
       const left = await inStore(stage.mayfly, (store) => store.collection('functionSetups').countDocuments());
       return left === 0 ? 'nothing' : 'deleting';
     }, 'nothing'),
 };
-
-/** It was deleted by a request whose answer was lost. */
-function unlessGone(error: unknown): void {
-  if (!(error instanceof MayflyApiError) || error.code !== 'function_not_found') throw error;
-}
