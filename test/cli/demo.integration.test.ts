@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { exec } from '../../host/os/exec.ts';
-import { FULL, sweep } from '../support/sweep.ts';
+import { sweep } from '../support/sweep.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 
@@ -67,6 +67,6 @@ describe('mayfly demo', () => {
       expect(code).toBe(130);
       expect(await left(name)).toEqual([]);
     },
-    { ...FULL, timeout: 120_000 },
+    120_000,
   );
 });

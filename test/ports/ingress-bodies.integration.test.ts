@@ -4,7 +4,6 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { FULL } from '../support/sweep.ts';
 import { IngressDoor } from './ingress-door.ts';
 import { usePrograms } from './programs.ts';
 
@@ -42,9 +41,9 @@ test('a line of an event stream is there within 50 ms, and is not compressed', a
   expect(took.sort((a, b) => a - b)[4]).toBeLessThan(50);
 });
 
-// Case 2; the whole GiB in the full tier.
+// Case 2: the whole GiB.
 test('who reads slowly stops the program, and memory is flat', async () => {
-  const bytes = (FULL ? 1_024 : 96) * MIB;
+  const bytes = 1_024 * MIB;
   let written = 0;
   const port = await programs.serve((_incoming, answer) => {
     answer.writeHead(200, { 'content-length': bytes });

@@ -9,7 +9,6 @@ import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { temporaryState } from '../host/temporary-state.ts';
 import { MayflyProcess, noProcessOf } from '../support/mayfly-process.ts';
-import { FULL } from '../support/sweep.ts';
 
 const SOURCE = 'golden-debian12';
 const INTERRUPTED = 130;
@@ -117,18 +116,14 @@ describe('mayfly up', { timeout: 240_000 }, () => {
     await noProcessOf(state.root, 0);
   });
 
-  it.each(['store: ready', 'control worker: ready'])(
-    'interrupted at "%s" stops what was started',
-    FULL,
-    async (moment) => {
-      const starting = up();
-      await starting.line(moment);
-      expect(await starting.end('SIGINT')).toBe(INTERRUPTED);
-      await noProcessOf(state.root, 0);
-    },
-  );
+  it.each(['store: ready', 'control worker: ready'])('interrupted at "%s" stops what was started', async (moment) => {
+    const starting = up();
+    await starting.line(moment);
+    expect(await starting.end('SIGINT')).toBe(INTERRUPTED);
+    await noProcessOf(state.root, 0);
+  });
 
-  it('interrupted twice ends at once, and its servers with it', FULL, async () => {
+  it('interrupted twice ends at once, and its servers with it', async () => {
     const running = up();
     await running.serves();
     running.send('SIGINT');

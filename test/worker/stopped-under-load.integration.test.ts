@@ -7,7 +7,6 @@ import { temporaryState } from '../host/temporary-state.ts';
 import { eventually } from '../support/eventually.ts';
 import { MayflyProcess, noProcessOf } from '../support/mayfly-process.ts';
 import { ServedMayfly } from '../support/served.ts';
-import { FULL } from '../support/sweep.ts';
 
 const SOURCE = 'golden-debian12';
 /** A step that takes no notice of being told to stop, as a program that hangs in the kernel does. */
@@ -110,7 +109,7 @@ describe('mayfly up under load', { timeout: 240_000 }, () => {
   });
 });
 
-it('each process alone ends in time under load', { ...FULL, timeout: 240_000 }, async () => {
+it('each process alone ends in time under load', { timeout: 240_000 }, async () => {
   const served = await ServedMayfly.start({ MAYFLY_HOST: 'simulated', ...STUCK });
   try {
     const before = await load(served.client);

@@ -10,7 +10,6 @@ import { GIB } from '../../model/snapshots/storage.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestOperations } from '../support/operations.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
-import { FULL } from '../support/sweep.ts';
 import { TEST_TIMEOUTS } from '../support/test-timeouts.ts';
 
 const actor = { apiKeyId: 'test', agentId: null };
@@ -73,7 +72,7 @@ test('a chain that is too long is shortened after the snapshot, once, and that i
   expect(await mayfly.end(id)).toMatchObject({ state: 'destroyed', stopReason: 'idle' });
 });
 
-test('one that is short enough is left alone', FULL, async ({ mayfly, operations }) => {
+test('one that is short enough is left alone', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   const flatten = flattened(id);
   chains.set(id, LONGEST_CHAIN);
@@ -82,27 +81,26 @@ test('one that is short enough is left alone', FULL, async ({ mayfly, operations
   expect(flatten).not.toHaveBeenCalled();
 });
 
-test(
-  'past a quota it is kept from copying what snapshots hold, not from freeing what is held of deleted ones',
-  FULL,
-  async ({ mayfly, operations }) => {
-    const { store } = mayfly;
-    const { key } = await store.apiKeys.create({ name: 'limited', scopes: ['sandboxes:write'], sandboxDiskBytes: GIB });
-    const { id } = await mayfly.create({ ...mayfly.input(), createdBy: { apiKeyId: key.id, agentId: null } });
-    all().memory?.write(id, 'note', 'what a snapshot holds counts');
-    const flatten = flattened(id).mockRejectedValueOnce(new MayflyError('flatten_failed', 'no'));
-    const snapshot = await operations.snapshot(id);
-    await toldTimes(operations, id, 'sandbox.flatten-failed', 1);
-    await store.apiKeys.limit(key.id, { sandboxDiskBytes: 1 });
-    await operations.pause(id);
-    const refused = { detail: { failure: { code: 'quota_exceeded' } } };
-    expect((await toldTimes(operations, id, 'sandbox.flatten-failed', 2))[1]).toMatchObject(refused);
-    expect(flatten).toHaveBeenCalledOnce();
-    await operations.delete(snapshot);
-    await operations.pause(id);
-    await toldTimes(operations, id, 'sandbox.flattened', 1);
-  },
-);
+test('past a quota it is kept from copying what snapshots hold, not from freeing what is held of deleted ones', async ({
+  mayfly,
+  operations,
+}) => {
+  const { store } = mayfly;
+  const { key } = await store.apiKeys.create({ name: 'limited', scopes: ['sandboxes:write'], sandboxDiskBytes: GIB });
+  const { id } = await mayfly.create({ ...mayfly.input(), createdBy: { apiKeyId: key.id, agentId: null } });
+  all().memory?.write(id, 'note', 'what a snapshot holds counts');
+  const flatten = flattened(id).mockRejectedValueOnce(new MayflyError('flatten_failed', 'no'));
+  const snapshot = await operations.snapshot(id);
+  await toldTimes(operations, id, 'sandbox.flatten-failed', 1);
+  await store.apiKeys.limit(key.id, { sandboxDiskBytes: 1 });
+  await operations.pause(id);
+  const refused = { detail: { failure: { code: 'quota_exceeded' } } };
+  expect((await toldTimes(operations, id, 'sandbox.flatten-failed', 2))[1]).toMatchObject(refused);
+  expect(flatten).toHaveBeenCalledOnce();
+  await operations.delete(snapshot);
+  await operations.pause(id);
+  await toldTimes(operations, id, 'sandbox.flattened', 1);
+});
 
 test('it gives way to whatever is asked for, and is begun again afterwards', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
@@ -135,7 +133,7 @@ test('it gives way to whatever is asked for, and is begun again afterwards', asy
   expect(await told(operations, id, 'sandbox.flatten-failed')).toEqual([]);
 });
 
-test('the end of the sandbox does not wait for it', FULL, async ({ mayfly, operations }) => {
+test('the end of the sandbox does not wait for it', async ({ mayfly, operations }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   mayfly.arm('flatten.before=hang', input.id);
@@ -145,23 +143,22 @@ test('the end of the sandbox does not wait for it', FULL, async ({ mayfly, opera
   await mayfly.keepHistory('deleted-while-flattening', input.id);
 });
 
-test(
-  'when there is no room it is said, the sandbox goes on, and it is tried again after the next operation',
-  FULL,
-  async ({ mayfly, operations }) => {
-    const { id } = await mayfly.create();
-    flattened(id).mockRejectedValueOnce(new MayflyError('flatten_failed', 'the host has no room'));
-    await operations.snapshot(id);
-    expect(await toldTimes(operations, id, 'sandbox.flatten-failed', 1)).toMatchObject([
-      { detail: { failure: { code: 'flatten_failed', step: 'flatten', message: 'the host has no room' } } },
-    ]);
-    expect(await mayfly.record(id)).toMatchObject({ state: 'running', failure: null });
-    await operations.pause(id);
-    await toldTimes(operations, id, 'sandbox.flattened', 1);
-  },
-);
+test('when there is no room it is said, the sandbox goes on, and it is tried again after the next operation', async ({
+  mayfly,
+  operations,
+}) => {
+  const { id } = await mayfly.create();
+  flattened(id).mockRejectedValueOnce(new MayflyError('flatten_failed', 'the host has no room'));
+  await operations.snapshot(id);
+  expect(await toldTimes(operations, id, 'sandbox.flatten-failed', 1)).toMatchObject([
+    { detail: { failure: { code: 'flatten_failed', step: 'flatten', message: 'the host has no room' } } },
+  ]);
+  expect(await mayfly.record(id)).toMatchObject({ state: 'running', failure: null });
+  await operations.pause(id);
+  await toldTimes(operations, id, 'sandbox.flattened', 1);
+});
 
-test('a host worker that is gone in its middle does it again', FULL, async ({ mayfly, operations }) => {
+test('a host worker that is gone in its middle does it again', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   const flatten = flattened(id).mockRejectedValueOnce(new MayflyError('host_unavailable', 'libvirtd is gone'));
   await operations.snapshot(id);

@@ -8,7 +8,6 @@ import { eventually } from '../support/eventually.ts';
 import { useLimitedTemporal } from '../support/limited-temporal.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
-import { FULL } from '../support/sweep.ts';
 import { HANGS_AFTER_MS } from '../support/test-timeouts.ts';
 
 /** At so many updates of a run Temporal suggests to continue as new. It takes twice as many. */
@@ -133,7 +132,7 @@ describe.concurrent('a cleanup that fails for long', () => {
     await failing(mayfly, 20);
   });
 
-  test('for 200 rounds', { ...FULL, timeout: 1_800_000 }, async ({ mayfly }) => {
+  test('for 200 rounds', { timeout: 1_800_000 }, async ({ mayfly }) => {
     await failing(mayfly, 200, 1_700_000);
   });
 

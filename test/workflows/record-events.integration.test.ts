@@ -12,7 +12,6 @@ import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { eventually } from '../support/eventually.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
-import { FULL } from '../support/sweep.ts';
 
 const { test } = useSagaCases({ kind: 'in-memory' });
 
@@ -93,7 +92,7 @@ test.for([
 });
 
 // Promise: what waits for a store that is away is not more than a run can hand to the next (2 MB). Costs some seconds.
-test('those that waited for the store are none too many for the next run', FULL, async ({ mayfly }) => {
+test('those that waited for the store are none too many for the next run', async ({ mayfly }) => {
   const { id } = await mayfly.create();
   mayfly.arm('rememberEvent.before=1*error(sandbox_ended)', id);
   const { signal } = recorderOf(mayfly, { sandboxId: id, longestHistory: 10 });

@@ -9,7 +9,6 @@ import type { TestOperations } from '../support/operations.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { SmallDisk } from '../support/small-disk.ts';
 import { startWatch } from '../support/storage-watch.ts';
-import { FULL } from '../support/sweep.ts';
 
 const MIB = 1_048_576;
 let small: SmallDisk;
@@ -102,7 +101,7 @@ filling(
 
 filling(
   'a snapshot, a restore and a fork that find no room half way leave nothing half made',
-  { ...FULL, timeout: 60_000 },
+  { timeout: 60_000 },
   async ({ mayfly, operations, disk }) => {
     const { id } = await mayfly.create();
     await operations.write(id, 'old');
@@ -146,7 +145,7 @@ async function measured(sandboxId: string, bytes: number): Promise<void> {
 
 filling(
   'a watch that was killed goes on with what it had stopped',
-  { ...FULL, timeout: 60_000 },
+  { timeout: 60_000 },
   async ({ mayfly, operations, disk }) => {
     const { id } = await mayfly.create();
     const reserve = reserveOf(await machine().hypervisor.disk());
@@ -162,7 +161,7 @@ filling(
 );
 
 describe.concurrent('a quota', () => {
-  test('of a key stops what grows past it, and lets it go on when it is raised', { ...FULL, timeout: 60_000 }, async ({
+  test('of a key stops what grows past it, and lets it go on when it is raised', { timeout: 60_000 }, async ({
     mayfly,
     operations,
   }) => {
@@ -187,7 +186,6 @@ describe.concurrent('a quota', () => {
   });
 
   test('of a sandbox counts its snapshots: one more is refused, and a deleted one makes room', {
-    ...FULL,
     timeout: 60_000,
   }, async ({ mayfly, operations }) => {
     const apiKeyId = await keyWith({ sandboxDiskBytes: 80 * MIB });
@@ -211,7 +209,6 @@ describe.concurrent('a quota', () => {
   });
 
   test('counts what stays of deleted snapshots, which is no growth of whoever refers to it', {
-    ...FULL,
     timeout: 60_000,
   }, async ({ mayfly, operations }) => {
     const [whole, single] = [await keyWith({ diskBytes: 90 * MIB }), await keyWith({ sandboxDiskBytes: 90 * MIB })];
@@ -238,7 +235,7 @@ describe.concurrent('a quota', () => {
     expect(failed?.failure).toMatchObject({ step: 'proposeHosts', code: 'quota_exceeded' });
   });
 
-  test('counts two snapshots that are begun at once', { ...FULL, timeout: 60_000 }, async ({ mayfly, operations }) => {
+  test('counts two snapshots that are begun at once', { timeout: 60_000 }, async ({ mayfly, operations }) => {
     const apiKeyId = await keyWith({ diskBytes: 200 * MIB });
     const input = [requestOf(mayfly, apiKeyId), requestOf(mayfly, apiKeyId)];
     const ids = (await Promise.all(input.map((one) => mayfly.create(one)))).map(({ id }) => id);

@@ -5,7 +5,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { exec } from '../../../host/os/exec.ts';
 import { readableByNobody } from '../../support/local-user.ts';
-import { FULL } from '../../support/sweep.ts';
 import { expectRightTime, LivingGuest, newSnapshotId, stepContext } from './living-guest.ts';
 import { useMachine } from './machine.ts';
 
@@ -41,7 +40,6 @@ const FROM_DISK = 'echo 3 | sudo tee /proc/sys/vm/drop_caches >/dev/null';
 const IDENTITY = 'hostname; cat /etc/machine-id; cat /sys/class/net/[!l]*/address';
 
 test('what was written without sync is in a snapshot, what came later is not; forks, restores and deletes in any order', {
-  ...FULL,
   timeout: 900_000,
 }, async () => {
   const { host, state } = machine();
@@ -111,7 +109,7 @@ test('what was written without sync is in a snapshot, what came later is not; fo
   expect(await snapshotsLeft()).toEqual([]);
 });
 
-test('paused, a sandbox keeps its memory, is saved as it is, and goes on with the right time', FULL, async () => {
+test('paused, a sandbox keeps its memory, is saved as it is, and goes on with the right time', async () => {
   const { host } = machine();
   const guest = await LivingGuest.wake(machine());
   await guest.run('echo kept > /dev/shm/memory');
