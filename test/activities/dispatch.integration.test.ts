@@ -8,6 +8,7 @@ import type { Store } from '../../store/connect.ts';
 import { functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
 import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { FULL } from '../support/sweep.ts';
 
 /** What a dispatcher does to what is in the store; of Temporal it is only noted what it would be told. */
 let server: StoreServer;
@@ -78,6 +79,43 @@ const newest = (limit: number, key: string | null = null): ConcurrencyRule => ({
   limit,
   key,
   onFull: 'cancel-running',
+});
+
+/** Promise: no key is passed over while another has two of its runs admitted, also within one look. 1 s. */
+it('a key whose slot is given back during a look is next, before another comes twice', async () => {
+  const name = await deployed({ concurrency: [{ limit: 3, key: '/k', onFull: 'queue' }] });
+  const of = (key: string) => queued(name, { keys: [key], lane: key });
+  const full = [await of('"b"'), await of('"b"'), await of('"b"')];
+  await look(name);
+  const [waits, ...others] = [await of('"b"'), await of('"a"'), await of('"a"'), await of('"a"')];
+  const order: string[] = [];
+  const admit: Store['runQueue']['admit'] = async (run, ...rules) => {
+    const held = await store.runQueue.admit(run, ...rules);
+    if (held === null) order.push(run.lane ?? '');
+    else if (run.id === waits.id) await over(full.pop() ?? waits);
+    return held;
+  };
+  const next: Store['runQueue']['next'] = (...asked) => store.runQueue.next(...asked);
+  const watched = { ...store, runQueue: { next, admit } as Store['runQueue'] };
+  const activities = createDispatchActivities({ store: watched, reconciliation: new Noted() });
+  await activities.admitRuns({ project: 'default', name, after: '' });
+  expect(await statesOf([waits, ...others])).toEqual(Array.from({ length: 4 }, () => 'preparing'));
+  expect(order.indexOf('"b"')).toBeLessThanOrEqual(2);
+});
+
+/** Promise: a queue of which nothing can be admitted costs no look after another, however many keys it has. 7 s. */
+it('more keys that wait than one look sees are seen by the next, after a pause', FULL, async () => {
+  const name = await deployed({ concurrency: [{ limit: 1, key: '/k', onFull: 'queue' }] });
+  const keys = Array.from({ length: 205 }, (_, n) => JSON.stringify(`k${n}`));
+  const runs = await Promise.all(keys.map((lane) => queued(name, { keys: [lane], lane })));
+  const activities = createDispatchActivities({ store, reconciliation: new Noted() });
+  const lookAfter = (after: string) => activities.admitRuns({ project: 'default', name, after });
+  for (let found = await lookAfter(''); found.isMore; ) found = await lookAfter(found.after);
+  expect(new Set(await statesOf(runs))).toEqual(new Set(['preparing']));
+  await Promise.all(keys.map((lane) => queued(name, { keys: [lane], lane })));
+  const first = await lookAfter('');
+  expect(first).toMatchObject({ isEmpty: false, isMore: false, waitMs: expect.any(Number) });
+  expect((await store.runQueue.next({ project: 'default', name }, first.after))?.key).toBeDefined();
 });
 
 describe('of those with the same key the newest goes on (case 24)', () => {

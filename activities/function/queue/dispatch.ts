@@ -43,35 +43,42 @@ export function createDispatchActivities(deps: Deps) {
     async admitRuns({ project, name, after }: FunctionRef & { after: string }): Promise<Dispatched> {
       const ref = { project, name };
       let [at, admitted, notBefore] = [after, 0, Number.POSITIVE_INFINITY];
-      /** Keys that have to wait, and those of them that were met since one was admitted. */
-      const [waiting, met] = [new Set<string>(), new Set<string>()];
+      /** Keys that have to wait, since one was admitted: each is looked at once a round, for what was given back meanwhile. */
+      const held = new Set<string>();
+      /** Keys of which none is looked at before an instant. Milliseconds since 1970. */
+      const paused = new Map<string, number>();
       const done = (isMore: boolean, isEmpty = false): Dispatched => {
         const waitMs = Number.isFinite(notBefore) ? Math.max(LEAST_WAIT_MS, notBefore - Date.now()) : null;
         return { after: at, isEmpty, isMore, waitMs };
       };
+      const began = Date.now();
       const record = await store.functions.get(ref);
       if (isHeld(record, new Date())) return done(false, (await store.runQueue.next(ref, '')) === null);
       for (let looked = 0; looked < LOOKED_AT && admitted < ADMITTED; looked++) {
         const found = await store.runQueue.next(ref, at);
-        if (!found && at === '') return done(false, waiting.size === 0);
+        if (!found && at === '') return done(false, true);
         at = found?.key ?? '';
         if (!found) continue;
-        if (met.has(at)) return done(false);
-        if (waiting.has(at)) {
-          met.add(at);
+        if (held.has(at)) return done(false);
+        if ((paused.get(at) ?? 0) > Date.now()) {
+          held.add(at);
           continue;
         }
         const look = await admission.look(found, record?.activeVersion ?? null, new Date());
         if ('notBefore' in look) {
+          if (look.notBefore !== null) paused.set(at, look.notBefore);
           notBefore = Math.min(notBefore, look.notBefore ?? notBefore);
           if (look.is === 'all') return done(false);
-          [waiting, met].forEach((each) => void each.add(at));
+          held.add(at);
           continue;
         }
-        met.clear();
+        held.clear();
         if (look.is === 'admitted') admitted += 1;
       }
-      return done(true);
+      if (held.size < LOOKED_AT) return done(true);
+      // As many keys as one look sees have to wait, and there are more: the next sees those, after as long as this one took.
+      notBefore = Math.min(notBefore, 2 * Date.now() - began);
+      return done(false);
     },
   };
 }
