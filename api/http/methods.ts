@@ -1,4 +1,5 @@
 import { createMiddleware } from 'hono/factory';
+import { matchedRoutes } from 'hono/route';
 import { MayflyError } from '../../model/errors.ts';
 import type { App, Env } from './context.ts';
 
@@ -10,6 +11,7 @@ import type { App, Env } from './context.ts';
 export function refuseUnknownMethod(app: App) {
   let routes: { method: string; pattern: RegExp }[] | undefined;
   return createMiddleware<Env>(async (c, next) => {
+    if (matchedRoutes(c).at(-1)?.method !== 'ALL') return next();
     routes ??= app.routes
       .filter(({ method }) => method !== 'ALL')
       .map(({ method, path }) => ({ method, pattern: patternOf(path) }));

@@ -22,7 +22,7 @@ export async function endOfRun(
   run: RunRecord,
   { watch, until, seconds }: EndWait,
 ): Promise<RunRecord> {
-  if (isOver(run, until)) return run;
+  if (seconds === 0 || isOver(run, until)) return run;
   await waitWithin(c, deps, seconds, (signal) => watch.until(run.id, until, signal));
   try {
     return (await deps.store.runs.get(run.id)) ?? run;

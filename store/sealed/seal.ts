@@ -38,6 +38,7 @@ const HEADER_BYTES = KEY_ID_BYTES + NONCE_BYTES;
 export class Seal {
   readonly #first: StoreKey;
   readonly #keys: ReadonlyMap<string, Uint8Array>;
+  #last: { key: Uint8Array; document: string; derived: Buffer } | undefined;
 
   constructor(keys: StoreKeys) {
     this.#first = keys[0];
@@ -77,9 +78,17 @@ export class Seal {
     return isSealed(stored) && keyIdOf(stored) === this.#first.id;
   }
 
+  /** Kept for the fields of one document, which follow one another. */
+  #derived(key: Uint8Array, document: string): Buffer {
+    if (this.#last?.key !== key || this.#last.document !== document) {
+      this.#last = { key, document, derived: createHmac('sha256', key).update(document).digest() };
+    }
+    return this.#last.derived;
+  }
+
   #keyOf(id: string, { collection, id: document }: Place): Buffer {
     const key = this.#keys.get(id);
-    if (key) return createHmac('sha256', key).update(`${collection}\n${document}`).digest();
+    if (key) return this.#derived(key, `${collection}\n${document}`);
     const ours = [...this.#keys.keys()].join();
     const why = `${document} in the collection \`${collection}\` is encrypted with the key ${id}, and this process has ${ours}`;
     throw new MayflyError('payload_key_unusable', `The store cannot be read: ${why}.`);

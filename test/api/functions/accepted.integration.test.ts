@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
 import { type Door, jsonOf, openDoor, problemOf } from '../support.ts';
 
@@ -46,6 +46,14 @@ describe('an event', () => {
     expect(stored).toContain('{"n":12345678901234567890, "f":1.0}');
     expect(JSON.parse(stored)).toMatchObject({ specversion: '1.0', type: 'mayfly.function.invoked' });
     expect(door.sagas.woken).toContain(`default/${name}`);
+  });
+
+  it('asks the store nothing about its run when nobody waits for that', async () => {
+    const get = vi.spyOn(door.store.runs, 'get');
+    const response = await post(await deployed(), {}, { Prefer: 'wait=0' });
+    expect([response.status, response.headers.get('Preference-Applied')]).toEqual([202, 'wait=0']);
+    expect(get).not.toHaveBeenCalled();
+    get.mockRestore();
   });
 
   it('with the same Idempotency-Key is the same run, also of 50 at once, and another is refused', async () => {
