@@ -1,5 +1,5 @@
 import { EventEmitter, once, setMaxListeners } from 'node:events';
-import { MayflyError } from '../model/errors.ts';
+import { isMayflyError, MayflyError } from '../model/errors.ts';
 import type { CommandRecord } from '../model/sandbox/command.ts';
 import { notStarted } from './command-ending.ts';
 import { CommandRun, type CommandRunDeps } from './command-run.ts';
@@ -42,7 +42,7 @@ export class CommandRuns {
     try {
       await Promise.race([commandRun.cancel(), ended]);
     } catch (error) {
-      if (!(error instanceof MayflyError && error.code === 'command_ended')) throw error;
+      if (!isMayflyError(error, 'command_ended')) throw error;
     }
   }
 

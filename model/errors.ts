@@ -84,3 +84,8 @@ export class MayflyError extends Error {
     return ERRORS[this.code].retryable;
   }
 }
+
+/** Whether something that was thrown is an error of ours, of that kind. */
+export function isMayflyError(thrown: unknown, code: ErrorCode): thrown is MayflyError {
+  return thrown instanceof MayflyError && thrown.code === code;
+}

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { unifiedDiff } from '../host/diff/unified-diff.ts';
 import type { HostSnapshots } from '../host/snapshots.ts';
-import { MayflyError } from '../model/errors.ts';
+import { isMayflyError, MayflyError } from '../model/errors.ts';
 import type { GuestName } from '../model/files/file-change.ts';
 import type { FileComparison } from '../model/files/file-comparison.ts';
 import { bytesOfGuestName, guestNameOf, quotedPath } from '../model/guest-name.ts';
@@ -45,7 +45,7 @@ async function readUnlessAbsent(read: () => Promise<SavedFile>): Promise<SavedFi
   try {
     return await read();
   } catch (error) {
-    if (error instanceof MayflyError && error.code === 'file_not_found') return null;
+    if (isMayflyError(error, 'file_not_found')) return null;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { GateAnswer, GateRequest, SourceFileAbout } from '../host/source/gate-client.ts';
 import type { SourceReads } from '../host/source/source-reads.ts';
-import { MayflyError } from '../model/errors.ts';
+import { isMayflyError, MayflyError } from '../model/errors.ts';
 import { sourceIdOf } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { SourceCommandResult, SourceOutput } from '../model/snapshots/source-access.ts';
@@ -121,7 +121,7 @@ export class SourceRelay {
 
 /** Nobody but a prepare makes a new key count: else any host could make itself one for the source of another. */
 function keyLost(error: unknown): never {
-  if (!(error instanceof MayflyError && error.code === 'public_key_refused')) throw error;
+  if (!isMayflyError(error, 'public_key_refused')) throw error;
   throw new MayflyError('source_not_prepared', 'Its host has lost the key to it. Prepare it again.', { cause: error });
 }
 

@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { CommandRuns } from '../../commands/command-runs.ts';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError } from '../../model/errors.ts';
 
 /** Which command a host's activity is about; what it runs is in the store. */
 export interface CommandTarget {
@@ -23,7 +23,7 @@ export function createCommandActivities({ commandRuns }: { commandRuns: CommandR
       try {
         await whileBeating(commandId, commandRuns, commandRuns.runToEnd(commandId));
       } catch (error) {
-        if (!(error instanceof MayflyError && error.code === 'command_not_found')) throw error;
+        if (!isMayflyError(error, 'command_not_found')) throw error;
         if (await commandRuns.isKnown(commandId)) throw error;
       }
     },

@@ -1,4 +1,4 @@
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import {
   HOST_STALE_SECONDS,
   type HostProposals,
@@ -39,7 +39,7 @@ export function createPlacementActivities({ store, admission, givingWay }: Place
       try {
         return await admission.sandbox(sandboxId, apiKeyId);
       } catch (error) {
-        if (!(error instanceof MayflyError) || error.code !== 'quota_exceeded') throw error;
+        if (!isMayflyError(error, 'quota_exceeded')) throw error;
         const members = await admission.membersInTheWay(sandboxId, apiKeyId);
         const { code } = error;
         if (!(await givingWay.haveEnd(members, count, { code }))) throw error;

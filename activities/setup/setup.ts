@@ -1,4 +1,4 @@
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { endOfAttempt } from '../../model/functions/command-end.ts';
 import { FILES_FOLDER } from '../../model/functions/guest-layout.ts';
 import type { RunFailure } from '../../model/functions/run.ts';
@@ -140,7 +140,7 @@ export function createSetupActivities({ store, reconciliation }: Deps) {
         });
         return { snapshotId };
       } catch (error) {
-        if (!(error instanceof MayflyError) || error.code !== 'snapshot_unsupported') throw error;
+        if (!isMayflyError(error, 'snapshot_unsupported')) throw error;
       }
       await takenSnapshot({ store, reconciliation }, sandboxId, { ...wish, operationId: diskSnapshotId });
       return { snapshotId: diskSnapshotId };

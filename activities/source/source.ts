@@ -7,7 +7,7 @@ import { createReader, removeReader } from '../../host/source/reader.ts';
 import type { SourceReads } from '../../host/source/source-reads.ts';
 import { distrustUserCa, trustUserCa } from '../../host/source/trust.ts';
 import type { Credentials } from '../../host/ssh/credentials.ts';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { KeyToCertify, RequestSigner } from '../../model/sandbox/signed-request.ts';
 import type { SourceInspection, SourceSshd } from '../../model/snapshots/source-access.ts';
 import { signOwnKey } from '../access/own-key.ts';
@@ -120,7 +120,7 @@ function undo(
     try {
       await act(await consoleOf(source), sandboxId);
     } catch (error) {
-      if (!(error instanceof MayflyError && error.code === 'source_not_found')) throw error;
+      if (!isMayflyError(error, 'source_not_found')) throw error;
     }
   };
 }

@@ -1,6 +1,6 @@
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { HostTemplate, TemplateRequest, TemplateUse } from '../../host/templates.ts';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError } from '../../model/errors.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 
@@ -29,7 +29,7 @@ export function createTemplateActivities({ hypervisor }: { hypervisor: Pick<Hype
     try {
       return await templates.keyOf(request, stepContext());
     } catch (error) {
-      if (error instanceof MayflyError && error.code === 'source_not_found') return null;
+      if (isMayflyError(error, 'source_not_found')) return null;
       throw error;
     }
   }

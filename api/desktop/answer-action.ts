@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { operationIdFrom } from '../../model/ids.ts';
 import { refuseUnlessAllowed } from '../approvals/permission.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
@@ -45,7 +45,7 @@ export async function answerAction(
 
 /** What was begun is not to be tried again by itself, as what is not available is. */
 function uncertain(error: unknown): unknown {
-  if (!(error instanceof MayflyError && error.code === 'desktop_unavailable')) return error;
+  if (!isMayflyError(error, 'desktop_unavailable')) return error;
   return new MayflyError('desktop_uncertain', error.message, { cause: error });
 }
 

@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
@@ -131,7 +131,7 @@ async function listening(deps: RequestDeps, place: Place, port: number): Promise
   for (let isKnown = false; ; ) {
     const refusal = await openTunnel(deps.guests, { ...place, port }).catch((error: unknown) => error);
     if (refusal instanceof Duplex) return refusal;
-    if (!(refusal instanceof MayflyError) || refusal.code !== 'port_closed') throw refusal;
+    if (!isMayflyError(refusal, 'port_closed')) throw refusal;
     if (!isKnown) await refuseWithout(deps, place);
     isKnown = true;
     if (performance.now() > deadline) throw unavailable(place.sandboxId, 'it has not started yet', refusal);

@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { passesFilter } from '../../model/functions/hook-filter.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { SignedRequest } from '../../webhooks/signed-request.ts';
@@ -104,7 +104,7 @@ class HookDoor {
     try {
       return await this.acceptance.accept({ store }, target, { ...received, actor, checkMs: this.limits.checkMs });
     } catch (error) {
-      if (error instanceof MayflyError && error.code === 'event_conflict') {
+      if (isMayflyError(error, 'event_conflict')) {
         this.deps.logger.warn(
           { hookId: hook.id, conflict: error.message },
           'an event came to a hook under an id of another',

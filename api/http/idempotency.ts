@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { ID_BYTES } from '../../model/ids.ts';
 import type { Claim, Claimed, Lead, StoredAnswer } from '../../store/access/idempotency.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
@@ -115,9 +115,9 @@ export async function freedWhenRefused<T>(store: ProjectStore, attempt: Attempt,
   try {
     return await begin();
   } catch (error) {
-    const isAway = error instanceof MayflyError && error.code === 'temporal_unavailable';
+    const isAway = isMayflyError(error, 'temporal_unavailable');
     if (attempt.isFresh && !isAway) await freeRequest(store, attempt);
-    if (!(error instanceof MayflyError) || error.code !== 'store_unavailable') throw error;
+    if (!isMayflyError(error, 'store_unavailable')) throw error;
     throw new MayflyError(error.code, error.message, { ...error.options, cause: error, mayHaveBegun: false });
   }
 }
@@ -140,7 +140,7 @@ async function keepAnswer(store: ProjectStore, claim: Claim, response: Response)
     await store.idempotency.complete(claim, { status: response.status, headers, body: await response.clone().text() });
   } catch (error) {
     // What was asked for is done; the same request again is answered by looking at it.
-    if (!(error instanceof MayflyError) || error.code !== 'store_unavailable') throw error;
+    if (!isMayflyError(error, 'store_unavailable')) throw error;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError } from '../../model/errors.ts';
 import type { Env, RequestDeps } from './context.ts';
 
 /**
@@ -27,7 +27,7 @@ export async function waitWithin(
     return true;
   } catch (error) {
     if (waiting.signal.aborted) return false;
-    if (!(error instanceof MayflyError) || error.code !== 'temporal_unavailable') throw error;
+    if (!isMayflyError(error, 'temporal_unavailable')) throw error;
     logger.warn({ err: error, requestId: c.get('requestId') }, 'stopped waiting for a saga');
     return false;
   } finally {

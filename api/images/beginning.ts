@@ -1,4 +1,4 @@
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
 import { type Build, type BuildStage, buildOf, sourceOf, sourcesOf } from '../../model/image/steps.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
@@ -112,7 +112,7 @@ class KnownSteps {
       const origin = await placeableOrigin(this.store, { snapshotId: snapshot.id, network: this.network });
       return this.hosts.take(origin) ? origin : null;
     } catch (error) {
-      if (error instanceof MayflyError && error.code === 'no_host') return null;
+      if (isMayflyError(error, 'no_host')) return null;
       throw error;
     }
   }

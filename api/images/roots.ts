@@ -4,7 +4,7 @@ import { NO_SETTINGS } from '../../model/dockerfile/plan.ts';
 import { type RootPath, rootPathsOf } from '../../model/dockerfile/read-dockerfile.ts';
 import { refusedAt } from '../../model/dockerfile/refusal.ts';
 import type { RootImage } from '../../model/dockerfile/root-image.ts';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { ImageRequest } from '../../model/image/image.ts';
 import { ContextReader } from '../../model/image/sent-context.ts';
 import { TarScanner } from '../../model/image/tar-scanner.ts';
@@ -81,7 +81,7 @@ async function entriesOf(archive: ContextEntry, read: ReadContext, line: number)
     const { entries } = reader.end();
     return new Map(entries.map((entry) => [entry.path, { ...entry, at: at + (entry.at ?? 0) }]));
   } catch (error) {
-    if (!(error instanceof MayflyError) || error.code !== 'invalid_request') throw error;
+    if (!isMayflyError(error, 'invalid_request')) throw error;
     throw refusedAt(
       line,
       `the OCI layout ${JSON.stringify(path)}: ${error.options.fields?.[0]?.problem ?? error.message}`,

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { isRefusedClaim, type Miss, missOf } from '../../model/pools/claim-refusal.ts';
 import { isShared } from '../../model/pools/pool.ts';
 import type { ClaimRequest } from '../../model/sagas/messages.ts';
@@ -150,7 +150,7 @@ async function onceStoreIsBack<T>(look: () => Promise<T>): Promise<T> {
     try {
       return await look();
     } catch (error) {
-      const isAway = error instanceof MayflyError && error.code === 'store_unavailable';
+      const isAway = isMayflyError(error, 'store_unavailable');
       if (!isAway || Date.now() > deadline) throw error;
     }
   }

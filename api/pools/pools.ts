@@ -1,6 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { PoolInput, PoolRecord } from '../../model/pools/pool.ts';
 import { NO_PROJECT } from '../../model/project.ts';
 import { actorOf, requires } from '../http/auth.ts';
@@ -148,7 +148,7 @@ async function answerDelete(
 }
 
 function isNotFound(error: unknown): boolean {
-  return error instanceof MayflyError && error.code === 'pool_not_found';
+  return isMayflyError(error, 'pool_not_found');
 }
 
 /** For a pool whose workflow is gone. */

@@ -1,4 +1,4 @@
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { Counted, Size } from '../../model/project-limits.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { Attempt } from '../http/idempotency.ts';
@@ -34,7 +34,7 @@ async function isWorthAnotherTry(
   wanted: readonly Counted[],
   tooLate: AbortSignal,
 ): Promise<boolean> {
-  if (!(refusal instanceof MayflyError) || refusal.code !== 'project_quota_exceeded') return false;
+  if (!isMayflyError(refusal, 'project_quota_exceeded')) return false;
   try {
     return await membersGaveWay(deps, wanted, tooLate);
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler, Next } from 'hono';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { isAuditSubject } from '../../model/ids.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { grants } from '../../model/scopes.ts';
@@ -120,7 +120,7 @@ export async function tellingWhoHasIt<T>(
   try {
     return await make();
   } catch (error) {
-    const isRefused = error instanceof MayflyError && error.code === 'name_taken' && name !== undefined;
+    const isRefused = isMayflyError(error, 'name_taken') && name !== undefined;
     if (!isRefused) throw error;
     if (attempt.isFresh) await freeRequest(store, attempt);
     const holder = grants(c.get('apiKey').scopes, 'sandboxes:read') ? await store.sandboxes.named(name) : null;

@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError } from '../../model/errors.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { waitWithin } from '../http/waiting.ts';
@@ -27,7 +27,7 @@ export async function endOfRun(
   try {
     return (await deps.store.runs.get(run.id)) ?? run;
   } catch (error) {
-    if (!(error instanceof MayflyError) || error.code !== 'store_unavailable') throw error;
+    if (!isMayflyError(error, 'store_unavailable')) throw error;
     deps.logger.warn({ err: error, requestId: c.get('requestId') }, 'stopped waiting for a run');
     return run;
   }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError } from '../../model/errors.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import type { Runs } from '../../store/functions/runs.ts';
 
@@ -70,7 +70,7 @@ export class RunWatch {
         for (const each of waiters) if (!run || isOver(run, each.until)) each.resolve();
       }
     } catch (error) {
-      if (error instanceof MayflyError && error.code === 'store_unavailable') return;
+      if (isMayflyError(error, 'store_unavailable')) return;
       for (const [, waiters] of asked) for (const each of waiters) each.reject(error);
     }
   }

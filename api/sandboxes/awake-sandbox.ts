@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context } from 'hono';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { ID_BYTES, operationIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
@@ -61,7 +61,7 @@ export async function beginResume(
     await sagas.operate(id, { kind: 'resume', operationId, actor });
     return operationId;
   } catch (error) {
-    if (error instanceof MayflyError && error.code === 'sandbox_busy') return null;
+    if (isMayflyError(error, 'sandbox_busy')) return null;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
@@ -85,7 +85,7 @@ async function keepBeginning({ sagas, logger }: Deps, input: SandboxInput): Prom
       await sagas.create(input);
       return;
     } catch (error) {
-      const isAway = error instanceof MayflyError && error.code === 'temporal_unavailable';
+      const isAway = isMayflyError(error, 'temporal_unavailable');
       if (isAway && Date.now() < until) continue;
       logger.error({ err: error, sandboxId: input.id }, 'a saga that was promised could not be begun');
       return;

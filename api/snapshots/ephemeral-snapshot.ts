@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Context } from 'hono';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
 import { ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
 import { hostOf, isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
@@ -48,7 +48,7 @@ export class EphemeralSnapshot {
       return new EphemeralSnapshot(deps, id, ready(await requireSnapshot(deps, id)));
     } catch (error) {
       // With Temporal away nobody knows whether it will be taken: then only time can tell that it is not needed.
-      if (!(error instanceof MayflyError && error.code === 'temporal_unavailable')) await passed(deps, id);
+      if (!isMayflyError(error, 'temporal_unavailable')) await passed(deps, id);
       throw error;
     }
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Schema } from 'mongoose';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError } from '../../model/errors.ts';
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
 import { NAME, NUMBER, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
 import { BrokenChain } from '../register/broken-chain.ts';
@@ -96,7 +96,7 @@ export function unlessLocked<T>(open: () => T): T {
   try {
     return open();
   } catch (error) {
-    if (error instanceof MayflyError && error.code === 'payload_key_unusable') throw new BrokenChain(error.message);
+    if (isMayflyError(error, 'payload_key_unusable')) throw new BrokenChain(error.message);
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { isSealed, type Seal } from './seal.ts';
 
 /**
@@ -110,7 +110,7 @@ export class SealedFields {
     try {
       return this.opened(document);
     } catch (error) {
-      if (error instanceof MayflyError && error.code === 'record_damaged') return null;
+      if (isMayflyError(error, 'record_damaged')) return null;
       throw error;
     }
   }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { Ledger } from '../../host/ledger.ts';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError } from '../../model/errors.ts';
 import type { Observer, SourceInfo } from '../../model/host.ts';
 import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
 import type { Store } from '../../store/connect.ts';
@@ -77,7 +77,7 @@ export class HostDescription {
       try {
         await this.#describe();
       } catch (error) {
-        if (error instanceof MayflyError && error.code === 'host_taken') return this.#fenced(error);
+        if (isMayflyError(error, 'host_taken')) return this.#fenced(error);
         this.deps.logger.warn({ err: error }, 'this host could not be described; it is not proposed until it can');
       }
     }

@@ -30,7 +30,7 @@ import { entriesOf } from '../../host/os/directory.ts';
 import { SimulatedHypervisor } from '../../host/simulated/driver.ts';
 import type { KeptSnapshot } from '../../host/snapshots.ts';
 import type { StateDir } from '../../host/state-dir.ts';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { diffBinary, goldenImage, guestBinaries, pulledImages } from '../config/artifacts.mjs';
 import type { Config } from '../config/config.ts';
 
@@ -217,7 +217,7 @@ async function runsHere(): Promise<boolean> {
     await new Virsh(SYSTEM_URI).run(['uri']);
     return true;
   } catch (error) {
-    if (error instanceof MayflyError && error.code === 'host_unavailable') return false;
+    if (isMayflyError(error, 'host_unavailable')) return false;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { entriesOf } from '../../host/os/directory.ts';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { connectStore, type Store, type StoreOptions } from '../../store/connect.ts';
 import { Closers } from '../config/closers.ts';
 import type { Config } from '../config/config.ts';
@@ -45,7 +45,7 @@ async function presentUri(config: Config, closers: Closers): Promise<Config['mon
   try {
     return await storeUri(config, closers);
   } catch (error) {
-    if (error instanceof MayflyError && error.code === 'store_unavailable') return config.mongodbUri;
+    if (isMayflyError(error, 'store_unavailable')) return config.mongodbUri;
     throw error;
   }
 }
@@ -80,7 +80,7 @@ async function answers(uri: string): Promise<boolean> {
     await store.close();
     return true;
   } catch (error) {
-    if (error instanceof MayflyError && error.code === 'store_unavailable') return false;
+    if (isMayflyError(error, 'store_unavailable')) return false;
     throw error;
   }
 }

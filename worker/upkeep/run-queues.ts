@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { beginRun } from '../../activities/function/begin-run.ts';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError } from '../../model/errors.ts';
 import { type RunRecord, runIdOf, UNDER_WAY } from '../../model/functions/run.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
@@ -124,7 +124,7 @@ export class RunQueues {
     try {
       await act();
     } catch (error) {
-      if (error instanceof MayflyError && error.code === 'store_unavailable') throw error;
+      if (isMayflyError(error, 'store_unavailable')) throw error;
       this.logger.warn({ err: error, ...what }, 'a run is looked at again in a second');
     }
   }

@@ -1,4 +1,4 @@
-import { MayflyError } from '../../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../../model/errors.ts';
 import type { RunOutcome, RunRecord, Wait } from '../../../model/functions/run.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import type { Reconciliation } from '../../../sagas/reconciliation.ts';
@@ -41,7 +41,7 @@ export class Admission {
       if (!isWhole) throw new MayflyError('record_damaged', `The record of ${run.id} can't be read.`);
       looked = await this.#decided(run, activeVersion, now);
     } catch (error) {
-      if (error instanceof MayflyError && error.code === 'store_unavailable') throw error;
+      if (isMayflyError(error, 'store_unavailable')) throw error;
       return this.#failed(run, error, now);
     }
     if (looked.is === 'admitted') await beginRun(this.deps, run);

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { MayflyError } from '../../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../../model/errors.ts';
 import { domainUuid } from '../../../model/ids.ts';
 import type { BakedImage } from '../../../model/snapshots/baked-source.ts';
 import type { SavedDisk } from '../../../model/snapshots/snapshot.ts';
@@ -198,7 +198,7 @@ export class LibvirtBaking implements HostBaking {
     try {
       await this.deps.sources.get(name);
     } catch (error) {
-      if (error instanceof MayflyError && error.code === 'source_not_found') return;
+      if (isMayflyError(error, 'source_not_found')) return;
       throw error;
     }
     throw new MayflyError('source_exists', `libvirt has a domain named ${JSON.stringify(name)}.`);

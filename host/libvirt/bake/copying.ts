@@ -1,6 +1,6 @@
 import { constants, copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { MayflyError } from '../../../model/errors.ts';
+import { isMayflyError } from '../../../model/errors.ts';
 import type { BakedImage } from '../../../model/snapshots/baked-source.ts';
 import type { SavedDisk } from '../../../model/snapshots/snapshot.ts';
 import type { BakedFolder } from '../../disk/baked-folder.ts';
@@ -78,7 +78,7 @@ export async function unlessGone<T>(found: Promise<T>): Promise<T | null> {
   try {
     return await found;
   } catch (error) {
-    if (error instanceof MayflyError && error.code === 'source_not_found') return null;
+    if (isMayflyError(error, 'source_not_found')) return null;
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { MayflyError } from '../../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../../model/errors.ts';
 import type { ConsoleResult } from '../../console.ts';
 import type { Domains } from '../client/domains.ts';
 import type { Virsh } from '../client/virsh.ts';
@@ -132,7 +132,7 @@ export class Freezer {
       const argv = ['/bin/sh', '-c', script, 'mayfly', token];
       return await new AgentConsole(this.virsh, sandboxId).run(argv, { timeoutMs: TIMEOUT_MS });
     } catch (error) {
-      if (!(error instanceof MayflyError && error.code === 'prepare_failed')) throw error;
+      if (!isMayflyError(error, 'prepare_failed')) throw error;
       if (!MAY_NOT.test(error.message)) throw new MayflyError('guest_unreachable', error.message, { cause: error });
       throw new MayflyError('snapshot_unsupported', `${sandboxId} cannot be frozen: ${error.message}`, {
         cause: error,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MayflyError } from '../../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../../model/errors.ts';
 import type { Domains } from '../client/domains.ts';
 import { type Virsh, VirshError } from '../client/virsh.ts';
 import { AgentConsole } from './agent-console.ts';
@@ -102,13 +102,13 @@ export class GuestAgent {
       const { exitCode } = await guest.run(['/usr/bin/perl', '-e', `${STEP_CLOCK} step_clock(${-aheadMs});`]);
       if (exitCode === 0) return;
     } catch (error) {
-      if (!(error instanceof MayflyError && error.code === 'prepare_failed')) throw error;
+      if (!isMayflyError(error, 'prepare_failed')) throw error;
     }
     try {
       // without perl it is late by what the program takes to begin
       await guest.run(['/bin/date', '--set', `@${(Date.now() / 1000).toFixed(3)}`]);
     } catch (error) {
-      if (!(error instanceof MayflyError && error.code === 'prepare_failed')) throw error;
+      if (!isMayflyError(error, 'prepare_failed')) throw error;
     }
   }
 }

@@ -1,5 +1,5 @@
 import { rm, stat } from 'node:fs/promises';
-import { MayflyError } from '../../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../../model/errors.ts';
 import { allEnded } from '../../all-ended.ts';
 import { isBeingWritten } from '../../disk/image.ts';
 import { orAbsent } from '../../os/absent.ts';
@@ -88,7 +88,7 @@ export class DiskSwitch {
     try {
       await this.deps.freezer.freeze(attempt);
     } catch (error) {
-      if (error instanceof MayflyError && error.code === 'snapshot_unsupported') await folder.forgetAttempt();
+      if (isMayflyError(error, 'snapshot_unsupported')) await folder.forgetAttempt();
       throw error;
     }
     await this.#switchAtOnce(folder, attempt, switched);

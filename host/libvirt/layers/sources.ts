@@ -1,4 +1,4 @@
-import { MayflyError } from '../../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../../model/errors.ts';
 import { RUNNING_PROBLEM, type SourceInfo } from '../../../model/host.ts';
 import { isSandboxId } from '../../../model/ids.ts';
 import { DEFAULT_INTERVALS } from '../../../model/intervals.ts';
@@ -86,7 +86,7 @@ export class Sources {
         const xml = await this.#definitionOf(name, active.includes(name));
         found.push(await this.describe({ name, xml, busy: busy(xml, saved.includes(name)) }));
       } catch (error) {
-        if (!(error instanceof MayflyError) || error.code !== 'source_not_found') throw error; // removed meanwhile
+        if (!isMayflyError(error, 'source_not_found')) throw error; // removed meanwhile
       }
     }
     return found;
@@ -112,7 +112,7 @@ export class Sources {
       const content = source.busy === null ? await this.#rememberedContent(files) : null;
       return { ...known, cloneable: source.busy === null, problem: source.busy, diskBytes, content };
     } catch (error) {
-      if (error instanceof MayflyError && error.code === 'host_unavailable') throw error;
+      if (isMayflyError(error, 'host_unavailable')) throw error;
       const problem = error instanceof Error ? error.message : String(error);
       return { ...known, cloneable: false, problem, diskBytes: 0 };
     }

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyError } from '../../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../../model/errors.ts';
 import { LONGEST_CHECK_SECONDS } from '../../../model/image/ready.ts';
 import type { BootReason } from '../../../model/sandbox/boot.ts';
 import type { BaseDigests } from '../../disk/base-digest.ts';
@@ -90,7 +90,7 @@ export class LibvirtTemplates implements HostTemplates {
       throw new MayflyError('template_failed', `The guest does not settle: ${complaint(said)}.`);
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof MayflyError) || error.code !== 'prepare_failed') throw error;
+      if (!isMayflyError(error, 'prepare_failed')) throw error;
       throw new MayflyError('template_failed', `The guest does not settle: ${error.message}`, { cause: error });
     }
   }
