@@ -51,6 +51,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     { project: 1, deadLetter: 1, acceptedAt: -1, _id: -1 },
     { admitted: 1 },
     { queued: 1 },
+    { large: 1 },
     { gathers: 1 },
     { unchecked: 1 },
     { untold: 1, state: 1 },

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
-import { beginningOf, NO_ORIGIN, type RunRecord, runIdOf } from '../../model/functions/run.ts';
+import { beginningOf, isLargeEvent, NO_ORIGIN, type RunRecord, runIdOf } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { ScheduledFor } from '../../model/schedules/schedule.ts';
@@ -92,7 +92,7 @@ export async function acceptEvent(
     throw error;
   }
   const isFull = arrival.isFull?.(fitting.lane) ?? false;
-  const isInline = event.json.length <= LIMITS.functions.inlineEventBytes;
+  const isInline = !isLargeEvent(event.json.length);
   for (let epoch = 0; ; ) {
     const id = runIdOf(dedupe, epoch);
     const present = isInline && !isFull ? null : await runs.get(id);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Waiting } from '../../model/functions/run.ts';
+import { countedBytes, isLargeEvent, type Waiting } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 
 /** So old what is known of a queue may be, and so many times longer than it takes to count it. Milliseconds. */
@@ -41,11 +41,11 @@ export class QueueRoom {
   }
 
   /** One more waits. */
-  add(project: string, bytes: number): void {
+  add(project: string, eventBytes: number): void {
     const known = this.#known.get(project);
     if (!known) return;
     known.runs += 1;
-    known.bytes += bytes;
+    known.bytes += countedBytes(1, isLargeEvent(eventBytes) ? eventBytes : 0);
   }
 
   /** Where it can't be counted what was known holds: a store that can't be asked refuses the event itself. */

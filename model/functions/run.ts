@@ -2,6 +2,7 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
 import type { ErrorCode } from '../errors.ts';
 import { commandIdFrom, ID_BYTES, runIdFrom, sandboxIdFrom } from '../ids.ts';
+import { LIMITS } from '../limits.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { ScheduledFor } from '../schedules/schedule.ts';
 import type { UsedSecret } from '../secrets/secret.ts';
@@ -234,10 +235,23 @@ export function beginningOf(
   return { state: isAside ? 'delayed' : 'queued', waitingFor };
 }
 
-/** What was accepted and is not admitted yet: how many runs, and how large their events are together. */
+/** What was accepted and is not admitted yet: how many runs, and what their events count together. */
 export interface Waiting {
   runs: number;
   bytes: number;
+}
+
+/** Whether an event of that size is kept by itself, and not in the document of its run. */
+export function isLargeEvent(bytes: number): boolean {
+  return bytes > LIMITS.functions.inlineEventBytes;
+}
+
+/**
+ * What events count in the limit of what waits: what may be in a run's document each, so that they need only be counted, and those
+ * that are kept by themselves their size besides. Bytes.
+ */
+export function countedBytes(runs: number, largeBytes: number): number {
+  return runs * LIMITS.functions.inlineEventBytes + largeBytes;
 }
 
 /** Of a run whose event came by itself. */

@@ -18,6 +18,8 @@ import {
 export interface QueueFields {
   /** While it is queued, and while one whose machine is hibernated waits for slots. */
   queued?: string;
+  /** Of which project, while it waits and its event is kept by itself. */
+  large?: string;
   /** Only while it gathers with others: see gathered-runs.ts. */
   gathers?: string;
   /** While its event is to be checked by the schema of its function: see unchecked-runs.ts. */
@@ -113,6 +115,7 @@ export function runSchema(): Schema<RunDocument> {
     cancelledBy: { type: actorPart(), default: null },
     createdBy: { type: actorPart(), required: true },
     queued: TEXT,
+    large: TEXT,
     gathers: TEXT,
     unchecked: TEXT,
     untold: TEXT,
@@ -152,6 +155,7 @@ export function recordOf({
   _id,
   eventJson: _event,
   queued: _queued,
+  large: _large,
   gathers: _gathers,
   unchecked: _unchecked,
   untold: _untold,

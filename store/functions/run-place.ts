@@ -1,5 +1,5 @@
 import { digestOfKey } from '../../model/functions/key-digest.ts';
-import type { RunRecord } from '../../model/functions/run.ts';
+import { isLargeEvent, type RunRecord } from '../../model/functions/run.ts';
 import type { FunctionRef } from './functions.ts';
 import type { QueueFields } from './run-document.ts';
 
@@ -8,8 +8,14 @@ const PRIORITY_MS = 60_000;
 export const NO_KEY = '-';
 
 /** Where a run stands before its admission. */
-export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'gathers' | 'wakeAt' | 'unchecked'> {
-  return { ...queuePlaceOf(run), ...(run.waitingFor === 'check' && { unchecked: uncheckedPlaceOf(run) }) };
+export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'large' | 'gathers' | 'wakeAt' | 'unchecked'> {
+  const { state, waitingFor, project, eventBytes } = run;
+  const isLarge = isLargeEvent(eventBytes) && (state === 'delayed' || state === 'queued');
+  return {
+    ...queuePlaceOf(run),
+    ...(isLarge && { large: project }),
+    ...(waitingFor === 'check' && { unchecked: uncheckedPlaceOf(run) }),
+  };
 }
 
 function queuePlaceOf(run: RunRecord): Pick<QueueFields, 'queued' | 'gathers' | 'wakeAt'> {

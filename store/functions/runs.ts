@@ -46,7 +46,7 @@ const ADMITTED = ['not-begun', 'begun'] as const;
 /** Frees its slots: nothing of it is left, or nobody can look. */
 const FREED = { admitted: 1, slot0: 1, slot1: 1 } as const;
 /** Nobody admits it any more. */
-const UNQUEUED = { queued: 1, gathers: 1, unchecked: 1, wakeAt: 1 } as const;
+const UNQUEUED = { queued: 1, large: 1, gathers: 1, unchecked: 1, wakeAt: 1 } as const;
 const DAY_MS = 86_400_000;
 
 /** The runs of functions, one document each, `_id` = run id, which is made of what makes two events the same. */

@@ -3,6 +3,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId, isSandboxName } from '../../model/ids.ts';
 import type { SandboxRecord, SandboxState } from '../../model/sandbox/sandbox.ts';
 import { isFinal, isUnclaimed, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
+import { counted } from '../mongo/count.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { cursorOf, olderThan, type Page, pageOf } from '../mongo/page-cursor.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
@@ -239,16 +240,9 @@ export class Sandboxes {
 
   /** How many sandboxes are in each state; states without any are missing. */
   async countByState(): Promise<Map<SandboxState, number>> {
-    const counts = await Promise.all(SANDBOX_STATES.map(async (state) => [state, await this.#count(state)] as const));
+    const count = (state: SandboxState) => counted('count sandboxes', this.#homeOf(state), { state });
+    const counts = await Promise.all(SANDBOX_STATES.map(async (state) => [state, await count(state)] as const));
     return new Map(counts.filter(([, count]) => count > 0));
-  }
-
-  /** By `count`, which reads an index only; mongoose's own way makes the embedded store read the documents. */
-  async #count(state: SandboxState): Promise<number> {
-    const { collection, db } = this.#homeOf(state);
-    const command = { count: collection.collectionName, query: { state } };
-    const answer = await reaching('count sandboxes', async () => db.db?.command(command));
-    return Number(answer?.['n'] ?? 0);
   }
 
   /** False when the id or the name is taken. */

@@ -202,6 +202,28 @@ describe('indexes, which FerretDB alone makes and never reads', () => {
     }
   });
 
+  it('count a range of strings as reading it does, among values of other types, and up to so many', async () => {
+    const collection = (await connect(await start())).collection<{ _id: string; at?: unknown }>('mixed');
+    await collection.createIndex({ at: 1 });
+    const others = [0, 1.5, -1, true, false, null, { a: 'b' }, ['b'], new Date(0), '', 'a', 'b', 'b0', 'b/', 'c', 'é'];
+    await collection.insertMany([{ _id: 'none' }, ...others.map((at, n) => ({ _id: `${n}`, at }))]);
+    const ranges = [
+      { $gt: 'a' },
+      { $gte: '' },
+      { $lt: 'c' },
+      { $lte: 'b' },
+      { $gt: 'b/', $lt: 'b0' },
+      { $gte: 'a', $lt: 'c' },
+    ];
+    for (const at of [...ranges, { $gt: 'a', $lt: 'c', $ne: 'b' }, { $gte: 'a', $lte: 1 }]) {
+      const wanted = (await collection.find({ at }).toArray()).length;
+      const counted = async (limit: number) =>
+        (await client.db('embedded').command({ count: 'mixed', query: { at }, limit }))['n'];
+      expect([await counted(0), await counted(1)], JSON.stringify(at)).toEqual([wanted, Math.min(wanted, 1)]);
+    }
+    expect(await collection.countDocuments({ at: { $lt: 'c' } })).toBe(5);
+  });
+
   it('change and remove what they find, and no more', async () => {
     const collection = await indexed();
     expect((await collection.updateMany({ kind: 'a' }, { $set: { note: 'y' } })).modifiedCount).toBe(100);

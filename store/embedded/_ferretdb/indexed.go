@@ -90,9 +90,24 @@ func (m *matching) add(wanted any) {
 	case *types.Document:
 		m.exact = true
 		for _, operator := range wanted.Keys() {
-			m.exact = m.operator(operator, must.NotFail(wanted.Get(operator))) && m.exact
+			m.exact = (m.operator(operator, must.NotFail(wanted.Get(operator))) || isBelowString(wanted)) && m.exact
 		}
 	}
+}
+
+// isBelowString says whether all that is asked for is a range of strings that has an end: whatever is no string has a JSON text
+// that is greater than those of all strings, which begin with a quotation mark.
+func isBelowString(wanted *types.Document) bool {
+	var hasEnd bool
+	for _, operator := range wanted.Keys() {
+		_, isComparison := comparisons[operator]
+		_, isString := must.NotFail(wanted.Get(operator)).(string)
+		if !isComparison || !isString {
+			return false
+		}
+		hasEnd = hasEnd || operator == "$lt" || operator == "$lte"
+	}
+	return hasEnd
 }
 
 // operator says whether what it added is all that the operator asks for.

@@ -1,6 +1,7 @@
 import type { Connection, Model } from 'mongoose';
 import type { GatheredEvent, RunRecord } from '../../../model/functions/run.ts';
 import { rangeBelow } from '../../mongo/below.ts';
+import { counted } from '../../mongo/count.ts';
 import { reaching } from '../../mongo/failure.ts';
 import type { SealedFields } from '../../sealed/sealed-fields.ts';
 import type { Sealing } from '../../sealed/sealing.ts';
@@ -50,8 +51,8 @@ export class GatheredRuns {
   /** Has the group of one looked at now, when it is full. @param size of a full one */
   async wakeIfFull(run: RunRecord, size: number): Promise<void> {
     const group = { gathers: rangeBelow(gatheringPrefix(run)) };
-    const count = await reaching('count a group', () => this.#model.countDocuments(group, { limit: size }));
-    if (count >= size) await this.#update({ _id: run.id, ...FREE }, { $set: { wakeAt: run.updatedAt } });
+    if ((await counted('count a group', this.#model, group, size)) >= size)
+      await this.#update({ _id: run.id, ...FREE }, { $set: { wakeAt: run.updatedAt } });
   }
 
   /** Has those of a group that are due looked at later. @param now @param until ISO 8601 */
@@ -68,7 +69,7 @@ export class GatheredRuns {
   /** Queues one of a group, or a batch. */
   async release(run: RunRecord, changes: Pick<RunRecord, 'events' | 'eventBytes'>): Promise<void> {
     const queued = { state: 'queued', waitingFor: null } as const;
-    const set = { ...this.#fields.sealed(run.id, changes), ...queued, ...placeOf({ ...run, ...queued }) };
+    const set = { ...this.#fields.sealed(run.id, changes), ...queued, ...placeOf({ ...run, ...changes, ...queued }) };
     await this.#update({ _id: run.id, ...FREE }, { $set: set, $unset: { gathers: 1 } });
   }
 

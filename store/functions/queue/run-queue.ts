@@ -1,8 +1,9 @@
 import type { Connection, Model } from 'mongoose';
 import type { FunctionSpec } from '../../../model/functions/function.ts';
-import type { RunRecord, RunState, Waiting } from '../../../model/functions/run.ts';
+import { countedBytes, type RunRecord, type RunState, type Waiting } from '../../../model/functions/run.ts';
 import type { Holder } from '../../../model/functions/superseding.ts';
 import { rangeBelow } from '../../mongo/below.ts';
+import { counted } from '../../mongo/count.ts';
 import { reaching } from '../../mongo/failure.ts';
 import type { SealedFields } from '../../sealed/sealed-fields.ts';
 import type { Sealing } from '../../sealed/sealing.ts';
@@ -18,6 +19,8 @@ export type QueueRules = Pick<FunctionSpec, 'concurrency' | 'throttle'>;
 export type Held = Full | TooSoon;
 /** What a run is bound to when it is admitted. */
 export type Bound = Pick<RunRecord, 'version' | 'versionDigest'>;
+
+const WAITING: readonly RunState[] = ['delayed', 'queued'];
 
 /** The next of a key. */
 export interface Next {
@@ -114,7 +117,10 @@ export class RunQueue {
         await reaching('admit a run', () =>
           this.#model.updateOne(
             { _id: run.id, state: 'queued' },
-            { $set: { ...set, admittedAt: at, updatedAt: at }, $unset: { queued: 1, wakeAt: 1, failedAdmissions: 1 } },
+            {
+              $set: { ...set, admittedAt: at, updatedAt: at },
+              $unset: { queued: 1, large: 1, wakeAt: 1, failedAdmissions: 1 },
+            },
           ),
         );
         return null;
@@ -154,26 +160,31 @@ export class RunQueue {
     return found?.failedAdmissions ?? 0;
   }
 
-  /** What of a project waits. It reads all of it. */
+  /** What of a project waits. What is large is read, and the rest counted. */
   async waiting(project: string): Promise<Waiting> {
-    const [found] = await reaching('count what waits', () =>
-      this.#model.aggregate<Waiting>([
-        { $match: { project, state: { $in: ['delayed', 'queued'] satisfies RunState[] } } },
-        { $group: { _id: null, runs: { $sum: 1 }, bytes: { $sum: '$eventBytes' } } },
-      ]),
-    );
-    return { runs: found?.runs ?? 0, bytes: found?.bytes ?? 0 };
+    const count = (state: RunState) => counted('count what waits', this.#model, { project, state });
+    const [states, [large]] = await Promise.all([
+      Promise.all(WAITING.map(count)),
+      reaching('add up what is large', () =>
+        this.#model.aggregate<{ bytes: number }>([
+          { $match: { large: project, state: { $in: WAITING } } },
+          { $project: { eventBytes: 1 } },
+          { $group: { _id: null, bytes: { $sum: '$eventBytes' } } },
+        ]),
+      ),
+    ]);
+    const runs = states.reduce((sum, each) => sum + each, 0);
+    return { runs, bytes: countedBytes(runs, large?.bytes ?? 0) };
   }
 
   /** How many of a function are queued, up to so many. */
-  async count(ref: FunctionRef, upTo: number): Promise<number> {
-    const range = { queued: rangeBelow(prefixOf(ref)) };
-    return reaching('count a queue', () => this.#model.countDocuments(range, { limit: upTo }));
+  count(ref: FunctionRef, upTo: number): Promise<number> {
+    return counted('count a queue', this.#model, { queued: rangeBelow(prefixOf(ref)) }, upTo);
   }
 
   /** How many of one key of a function are queued, up to so many. */
-  async countOfKey(ref: FunctionRef, lane: string, upTo: number): Promise<number> {
-    const range = { queued: rangeBelow(`${prefixOf(ref)}/${hashOf(lane)}`) };
-    return reaching('count the queue of a key', () => this.#model.countDocuments(range, { limit: upTo }));
+  countOfKey(ref: FunctionRef, lane: string, upTo: number): Promise<number> {
+    const query = { queued: rangeBelow(`${prefixOf(ref)}/${hashOf(lane)}`) };
+    return counted('count the queue of a key', this.#model, query, upTo);
   }
 }

@@ -5,7 +5,7 @@ import { type Door, jsonOf, noGuests, openDoor, problemOf } from '../support.ts'
 
 let door: Door;
 beforeAll(async () => {
-  door = await openDoor(noGuests, { queueLimits: { runs: 3, bytes: 2_000 } });
+  door = await openDoor(noGuests, { queueLimits: { runs: 3, bytes: 400_000 } });
 });
 afterAll(() => door?.close());
 
@@ -38,8 +38,13 @@ it('their events are counted by their bytes', async () => {
   const call = (method: string, path: string, body?: unknown) => door.call(method, path, body, {}, secret);
   expect((await call('PUT', '/v1/functions/first', { source: 'golden', command: 'cat' })).status).toBe(201);
   await call('POST', '/v1/functions/first/pause');
-  expect((await call('POST', '/v1/functions/first/runs', JSON.stringify('x'.repeat(2_000)))).status).toBe(202);
+  expect((await call('POST', '/v1/functions/first/runs', JSON.stringify('x'.repeat(350_000)))).status).toBe(202);
   expect((await problemOf(await call('POST', '/v1/functions/first/runs', {}))).code).toBe('queue_full');
+  const { runs, bytes } = await door.store.runQueue.waiting('large');
+  expect([runs, bytes > 400_000]).toEqual([1, true]);
+  const [run] = (await door.store.runs.list({ project: 'large', limit: 5 })).items;
+  await door.store.runs.end(run?.id ?? '', ['queued'], { outcome: 'cancelled', endedAt: new Date().toISOString() }, 1);
+  expect(await door.store.runQueue.waiting('large')).toEqual({ runs: 0, bytes: 0 });
 });
 
 it('what waits is counted by one at a time, and nobody waits long for that', async () => {
