@@ -40,7 +40,7 @@ interface CaptureQuery {
 
 /**
  * The store as one project sees it: what belongs to another is answered as what never was. All that is asked for by a
- * caller goes through here; only what operators alone may do has the store itself.
+ * caller goes through here; only what operators alone may do has the store itself. Each noun is made when it is asked for: a request needs few.
  */
 export function storeOf(store: Store, { project, isOperator }: Viewer) {
   const isOwn = (record: { project: string }) => isOperator || record.project === project;
@@ -71,265 +71,337 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     mcpSessions: store.mcpSessions,
     mcpEvents: store.mcpEvents,
     viewer: { project, isOperator },
-    policies: {
-      current: store.policies.current.bind(store.policies),
-      add: store.policies.add.bind(store.policies),
+    get policies() {
+      return {
+        current: store.policies.current.bind(store.policies),
+        add: store.policies.add.bind(store.policies),
+      };
     },
-    approvals: {
-      create: store.approvals.create.bind(store.approvals),
-      get: async (id: string) => own(await store.approvals.get(id)),
-      list: store.approvals.list.bind(store.approvals),
-      changedSince: store.approvals.changedSince.bind(store.approvals),
-      isAmong: store.approvals.isAmong.bind(store.approvals),
-      change: store.approvals.change.bind(store.approvals),
-      remove: store.approvals.remove.bind(store.approvals),
-      /** The key of who decided, whoever may see it otherwise. */
-      decider: (id: string) => store.apiKeys.get(id),
-      /** Sandboxes of a project that have not ended, as quotas count them. */
-      sandboxesOf: async (of: string) => (await store.admissions.useOf(of)).sandboxes,
+    get approvals() {
+      return {
+        create: store.approvals.create.bind(store.approvals),
+        get: async (id: string) => own(await store.approvals.get(id)),
+        list: store.approvals.list.bind(store.approvals),
+        changedSince: store.approvals.changedSince.bind(store.approvals),
+        isAmong: store.approvals.isAmong.bind(store.approvals),
+        change: store.approvals.change.bind(store.approvals),
+        remove: store.approvals.remove.bind(store.approvals),
+        /** The key of who decided, whoever may see it otherwise. */
+        decider: (id: string) => store.apiKeys.get(id),
+        /** Sandboxes of a project that have not ended, as quotas count them. */
+        sandboxesOf: async (of: string) => (await store.admissions.useOf(of)).sandboxes,
+      };
     },
-    sandboxes: {
-      create: (record: SandboxRecord) => sandboxes.create(record),
-      get: async (id: string) => own(await sandboxes.get(id)),
-      /** The one of this project, or of another that is named by who may see it. */
-      named: async (name: string, of = project) => (isOperator || of === project ? sandboxes.named(name, of) : null),
-      list: (query: SandboxQuery): Promise<SandboxPage> => {
-        if (isOperator) return sandboxes.list(query);
-        if (query.project !== undefined && query.project !== project) {
-          return Promise.resolve({ items: [], nextCursor: null });
-        }
-        return sandboxes.list({ ...query, project });
-      },
+    get sandboxes() {
+      return {
+        create: (record: SandboxRecord) => sandboxes.create(record),
+        get: async (id: string) => own(await sandboxes.get(id)),
+        /** The one of this project, or of another that is named by who may see it. */
+        named: async (name: string, of = project) => (isOperator || of === project ? sandboxes.named(name, of) : null),
+        list: (query: SandboxQuery): Promise<SandboxPage> => {
+          if (isOperator) return sandboxes.list(query);
+          if (query.project !== undefined && query.project !== project) {
+            return Promise.resolve({ items: [], nextCursor: null });
+          }
+          return sandboxes.list({ ...query, project });
+        },
+      };
     },
-    snapshots: {
-      get: async (id: string) => own(await snapshots.get(id)),
-      list: snapshots.list.bind(snapshots),
+    get snapshots() {
+      return {
+        get: async (id: string) => own(await snapshots.get(id)),
+        list: snapshots.list.bind(snapshots),
+      };
     },
-    pools: {
-      get: async (of: Pick<PoolRecord, 'project' | 'name'>) => own(await store.pools.get(of)),
-      list: async () => (await store.pools.all()).filter(isOwn),
-      /** Of the project whose key asks, then shared ones of sources that it may use, as they were a second ago at most. */
-      known: async () => {
-        const [all, sees] = await Promise.all([store.pools.known(), sight()]);
-        const shared = all.filter((pool) => isShared(pool) && sees(pool.source));
-        return [...all.filter((pool) => pool.project === project), ...shared];
-      },
-      members: (of: Pick<PoolRecord, 'project' | 'name'>) => store.poolMembers.of(of),
-      /** That can be claimed. @param of the project whose key asks, or shared ones */
-      warm: (of: 'own' | 'shared') => store.poolMembers.warm(of === 'own' ? project : NO_PROJECT),
-      /** One that nobody has claimed, of the project whose key asks or shared. */
-      spare: async (id: string) => {
-        const record = await sandboxes.get(id);
-        const mayHave = record?.project === project || record?.project === NO_PROJECT;
-        return record && mayHave && isUnclaimed(record) ? record : null;
-      },
-      /** Whether the project whose key asks may have more of a shared one. */
-      isShareLeft: (pool: PoolRecord) => store.poolShares.isLeft(shareOf(pool, project)),
-      /** Whether all projects may use a source. */
-      mayShare: async (source: string) => {
-        const known = await store.projects.known();
-        return ownerOfSource(source, (id) => known.has(id)) === null;
-      },
-      /** Of the project whose key asks, that nobody has claimed. */
-      unclaimed: () => store.poolMembers.unclaimed(project),
+    get pools() {
+      return {
+        get: async (of: Pick<PoolRecord, 'project' | 'name'>) => own(await store.pools.get(of)),
+        list: async () => (await store.pools.all()).filter(isOwn),
+        /** Of the project whose key asks, then shared ones of sources that it may use, as they were a second ago at most. */
+        known: async () => {
+          const [all, sees] = await Promise.all([store.pools.known(), sight()]);
+          const shared = all.filter((pool) => isShared(pool) && sees(pool.source));
+          return [...all.filter((pool) => pool.project === project), ...shared];
+        },
+        members: (of: Pick<PoolRecord, 'project' | 'name'>) => store.poolMembers.of(of),
+        /** That can be claimed. @param of the project whose key asks, or shared ones */
+        warm: (of: 'own' | 'shared') => store.poolMembers.warm(of === 'own' ? project : NO_PROJECT),
+        /** One that nobody has claimed, of the project whose key asks or shared. */
+        spare: async (id: string) => {
+          const record = await sandboxes.get(id);
+          const mayHave = record?.project === project || record?.project === NO_PROJECT;
+          return record && mayHave && isUnclaimed(record) ? record : null;
+        },
+        /** Whether the project whose key asks may have more of a shared one. */
+        isShareLeft: (pool: PoolRecord) => store.poolShares.isLeft(shareOf(pool, project)),
+        /** Whether all projects may use a source. */
+        mayShare: async (source: string) => {
+          const known = await store.projects.known();
+          return ownerOfSource(source, (id) => known.has(id)) === null;
+        },
+        /** Of the project whose key asks, that nobody has claimed. */
+        unclaimed: () => store.poolMembers.unclaimed(project),
+      };
     },
-    captures: {
-      /** Also one of another project that lets this one clone it. */
-      get: async (id: string) => {
-        const record = await captures.get(id);
-        return record && (isOwn(record) || mayClone(record)) ? record : null;
-      },
-      /** As far as they may be cloned, or are its own. */
-      list: (query: CaptureQuery) => listed(captures, query, (record) => isOwn(record) || mayClone(record)),
-      ready: async (source: string) => (await captures.ready(source)).filter(mayClone),
+    get captures() {
+      return {
+        /** Also one of another project that lets this one clone it. */
+        get: async (id: string) => {
+          const record = await captures.get(id);
+          return record && (isOwn(record) || mayClone(record)) ? record : null;
+        },
+        /** As far as they may be cloned, or are its own. */
+        list: (query: CaptureQuery) => listed(captures, query, (record) => isOwn(record) || mayClone(record)),
+        ready: async (source: string) => (await captures.ready(source)).filter(mayClone),
+      };
     },
-    hosts: {
-      /** With the sources that may be used, and no others. */
-      list: async (): Promise<KnownHost[]> => {
-        const [all, sees] = await Promise.all([hosts.list(), sight()]);
-        return isOperator ? all : all.map((host) => seen(host, sees));
-      },
+    get hosts() {
+      return {
+        /** With the sources that may be used, and no others. */
+        list: async (): Promise<KnownHost[]> => {
+          const [all, sees] = await Promise.all([hosts.list(), sight()]);
+          return isOperator ? all : all.map((host) => seen(host, sees));
+        },
+      };
     },
-    sources: {
-      get: (id: string) => sources.get(id),
-      named: async (name: string) => ((await sight())(name) ? sources.named(name) : []),
+    get sources() {
+      return {
+        get: (id: string) => sources.get(id),
+        named: async (name: string) => ((await sight())(name) ? sources.named(name) : []),
+      };
     },
-    templates: {
-      get: async (id: string) => own(await store.templates.get(id)),
-      /** Those that are not gone, the newest first. */
-      present: async () => (await store.templates.all(PRESENT_TEMPLATE_STATES)).filter(isOwn),
+    get templates() {
+      return {
+        get: async (id: string) => own(await store.templates.get(id)),
+        /** Those that are not gone, the newest first. */
+        present: async () => (await store.templates.all(PRESENT_TEMPLATE_STATES)).filter(isOwn),
+      };
     },
-    images: {
-      create: store.images.create.bind(store.images),
-      remove: async (id: string) => void (own(await store.images.get(id)) && (await store.images.remove(id))),
-      get: async (id: string) => own(await store.images.get(id)),
-      /** Of the project whose key asks, also of operators. */
-      list: (query: Omit<PageQuery, 'project'>) => store.images.list({ project, ...query }),
-      /** The last that made a source of that name of that snapshot. */
-      ready: (name: string, snapshotId: string) => store.images.ready(project, name, snapshotId),
+    get images() {
+      return {
+        create: store.images.create.bind(store.images),
+        remove: async (id: string) => void (own(await store.images.get(id)) && (await store.images.remove(id))),
+        get: async (id: string) => own(await store.images.get(id)),
+        /** Of the project whose key asks, also of operators. */
+        list: (query: Omit<PageQuery, 'project'>) => store.images.list({ project, ...query }),
+        /** The last that made a source of that name of that snapshot. */
+        ready: (name: string, snapshotId: string) => store.images.ready(project, name, snapshotId),
+      };
     },
     /** A key of one has the project in it. */
     /** Of the project whose key asks. */
-    sentContexts: {
-      bytes: () => store.sentContexts.bytesOf(project),
-      begin: (digest: string) => store.sentContexts.begin(project, digest),
-      put: store.sentContexts.put.bind(store.sentContexts),
-      complete: store.sentContexts.complete.bind(store.sentContexts),
-      use: (digest: string) => store.sentContexts.use(project, digest),
-      remove: (id: string) => store.sentContexts.remove(id),
-      /** Of one that {@link use} has found. */
-      read: store.sentContexts.read.bind(store.sentContexts),
+    get sentContexts() {
+      return {
+        bytes: () => store.sentContexts.bytesOf(project),
+        begin: (digest: string) => store.sentContexts.begin(project, digest),
+        put: store.sentContexts.put.bind(store.sentContexts),
+        complete: store.sentContexts.complete.bind(store.sentContexts),
+        use: (digest: string) => store.sentContexts.use(project, digest),
+        remove: (id: string) => store.sentContexts.remove(id),
+        /** Of one that {@link use} has found. */
+        read: store.sentContexts.read.bind(store.sentContexts),
+      };
     },
-    imageContexts: {
-      keep: store.imageContexts.keep.bind(store.imageContexts),
-      remove: store.imageContexts.remove.bind(store.imageContexts),
+    get imageContexts() {
+      return {
+        keep: store.imageContexts.keep.bind(store.imageContexts),
+        remove: store.imageContexts.remove.bind(store.imageContexts),
+      };
     },
-    playbooks: {
-      create: store.playbooks.create.bind(store.playbooks),
-      get: async (id: string) => own(await store.playbooks.get(id)),
-      /** Of the project whose key asks, also of operators. */
-      list: (query: Omit<PageQuery, 'project'>) => store.playbooks.list({ project, ...query }),
+    get playbooks() {
+      return {
+        create: store.playbooks.create.bind(store.playbooks),
+        get: async (id: string) => own(await store.playbooks.get(id)),
+        /** Of the project whose key asks, also of operators. */
+        list: (query: Omit<PageQuery, 'project'>) => store.playbooks.list({ project, ...query }),
+      };
     },
     /** Of a playbook that was found to be the caller's. */
-    playbookParts: { get: store.playbookParts.get.bind(store.playbookParts) },
-    functions: {
-      get: (name: string) => store.functions.get({ project, name }),
-      list: () => store.functions.list(project),
-      create: store.functions.create.bind(store.functions),
-      change: (name: string, ...changes: Rest<typeof store.functions.change>) =>
-        store.functions.change({ project, name }, ...changes),
-      remove: (name: string) => removeFunction(store, { project, name }),
+    get playbookParts() {
+      return { get: store.playbookParts.get.bind(store.playbookParts) };
     },
-    functionVersions: {
-      get: (name: string, version: number) => store.functionVersions.get({ project, name }, version),
-      list: (name: string) => store.functionVersions.list({ project, name }),
-      create: store.functionVersions.create.bind(store.functionVersions),
-      remove: (version: FunctionVersion) => removeVersion(store, version),
+    get functions() {
+      return {
+        get: (name: string) => store.functions.get({ project, name }),
+        list: () => store.functions.list(project),
+        create: store.functions.create.bind(store.functions),
+        change: (name: string, ...changes: Rest<typeof store.functions.change>) =>
+          store.functions.change({ project, name }, ...changes),
+        remove: (name: string) => removeFunction(store, { project, name }),
+      };
     },
-    functionSetups: {
-      get: (key: string) => store.functionSetups.get({ project, key }),
-      ensure: (createdBy: OwnedActor, wish: SetupWish) => ensureSetup(store, { ...createdBy, project }, wish, true),
+    get functionVersions() {
+      return {
+        get: (name: string, version: number) => store.functionVersions.get({ project, name }, version),
+        list: (name: string) => store.functionVersions.list({ project, name }),
+        create: store.functionVersions.create.bind(store.functionVersions),
+        remove: (version: FunctionVersion) => removeVersion(store, version),
+      };
     },
-    functionFiles: { put: (digest: string, bytes: Uint8Array) => store.functionFiles.put(project, digest, bytes) },
-    hooks: {
-      create: store.hooks.create.bind(store.hooks),
-      get: async (id: string) => own(await store.hooks.get(id)),
-      list: (name: string) => store.hooks.list({ project, name }),
-      change: async (id: string, changes: HookChanges) =>
-        own(await store.hooks.get(id)) !== null && store.hooks.change(id, changes),
-      remove: async (id: string) => own(await store.hooks.get(id)) !== null && store.hooks.remove(id),
+    get functionSetups() {
+      return {
+        get: (key: string) => store.functionSetups.get({ project, key }),
+        ensure: (createdBy: OwnedActor, wish: SetupWish) => ensureSetup(store, { ...createdBy, project }, wish, true),
+      };
     },
-    webhookEndpoints: {
-      create: store.webhookEndpoints.create.bind(store.webhookEndpoints),
-      get: async (id: string) => own(await store.webhookEndpoints.get(id)),
-      /** Of the project whose key asks, also of operators. */
-      list: () => store.webhookEndpoints.list(project),
-      /** Of one that was found to be the caller's. */
-      change: store.webhookEndpoints.change.bind(store.webhookEndpoints),
-      /** With what was sent to it. */
-      remove: async (id: string) => {
-        if (own(await store.webhookEndpoints.get(id)) === null) return false;
-        const isRemoved = await store.webhookEndpoints.remove(id);
-        await store.webhookDeliveries.removeOf(id);
-        return isRemoved;
-      },
+    get functionFiles() {
+      return { put: (digest: string, bytes: Uint8Array) => store.functionFiles.put(project, digest, bytes) };
+    },
+    get hooks() {
+      return {
+        create: store.hooks.create.bind(store.hooks),
+        get: async (id: string) => own(await store.hooks.get(id)),
+        list: (name: string) => store.hooks.list({ project, name }),
+        change: async (id: string, changes: HookChanges) =>
+          own(await store.hooks.get(id)) !== null && store.hooks.change(id, changes),
+        remove: async (id: string) => own(await store.hooks.get(id)) !== null && store.hooks.remove(id),
+      };
+    },
+    get webhookEndpoints() {
+      return {
+        create: store.webhookEndpoints.create.bind(store.webhookEndpoints),
+        get: async (id: string) => own(await store.webhookEndpoints.get(id)),
+        /** Of the project whose key asks, also of operators. */
+        list: () => store.webhookEndpoints.list(project),
+        /** Of one that was found to be the caller's. */
+        change: store.webhookEndpoints.change.bind(store.webhookEndpoints),
+        /** With what was sent to it. */
+        remove: async (id: string) => {
+          if (own(await store.webhookEndpoints.get(id)) === null) return false;
+          const isRemoved = await store.webhookEndpoints.remove(id);
+          await store.webhookDeliveries.removeOf(id);
+          return isRemoved;
+        },
+      };
     },
     /** Of an endpoint that was found to be the caller's. */
-    webhookDeliveries: {
-      list: store.webhookDeliveries.list.bind(store.webhookDeliveries),
-      get: async (id: string) => own(await store.webhookDeliveries.get(id)),
-      again: store.webhookDeliveries.again.bind(store.webhookDeliveries),
-      recover: store.webhookDeliveries.recover.bind(store.webhookDeliveries),
+    get webhookDeliveries() {
+      return {
+        list: store.webhookDeliveries.list.bind(store.webhookDeliveries),
+        get: async (id: string) => own(await store.webhookDeliveries.get(id)),
+        again: store.webhookDeliveries.again.bind(store.webhookDeliveries),
+        recover: store.webhookDeliveries.recover.bind(store.webhookDeliveries),
+      };
     },
-    schedules: {
-      get: (name: string) => store.schedules.get({ project, name }),
-      list: () => store.schedules.list(project),
-      create: store.schedules.create.bind(store.schedules),
-      change: (name: string, ...changes: Rest<typeof store.schedules.change>) =>
-        store.schedules.change({ project, name }, ...changes),
-      ask: (name: string, ...asked: Rest<typeof store.schedules.ask>) =>
-        store.schedules.ask({ project, name }, ...asked),
-      times: (name: string, ...query: Rest<typeof store.scheduleTimes.list>) =>
-        store.scheduleTimes.list({ project, name }, ...query),
+    get schedules() {
+      return {
+        get: (name: string) => store.schedules.get({ project, name }),
+        list: () => store.schedules.list(project),
+        create: store.schedules.create.bind(store.schedules),
+        change: (name: string, ...changes: Rest<typeof store.schedules.change>) =>
+          store.schedules.change({ project, name }, ...changes),
+        ask: (name: string, ...asked: Rest<typeof store.schedules.ask>) =>
+          store.schedules.ask({ project, name }, ...asked),
+        times: (name: string, ...query: Rest<typeof store.scheduleTimes.list>) =>
+          store.scheduleTimes.list({ project, name }, ...query),
+      };
     },
-    bulks: {
-      create: store.bulks.create.bind(store.bulks),
-      get: async (id: string) => own(await store.bulks.get(id)),
-      cancel: store.bulks.cancel.bind(store.bulks),
-      /** That are not over. */
-      openOf: async (name: string) =>
-        (await store.bulks.open()).filter((each) => each.project === project && each.function === name).length,
+    get bulks() {
+      return {
+        create: store.bulks.create.bind(store.bulks),
+        get: async (id: string) => own(await store.bulks.get(id)),
+        cancel: store.bulks.cancel.bind(store.bulks),
+        /** That are not over. */
+        openOf: async (name: string) =>
+          (await store.bulks.open()).filter((each) => each.project === project && each.function === name).length,
+      };
     },
-    runs: {
-      accept: store.runs.accept.bind(store.runs),
-      get: async (id: string) => own(await store.runs.get(id)),
-      /** Of one that was found to be the caller's; null: it is not there any more. */
-      event: (run: RunRecord) => eventOfRun(store, run),
-      redriven: store.runs.redriven.bind(store.runs),
-      /** Of the project whose key asks, also of operators. */
-      list: (query: Omit<RunQuery, 'project'>) => store.runs.list({ project, ...query }),
-      wishCancel: store.runs.wishCancel.bind(store.runs),
-      cancelTold: store.runs.cancelTold.bind(store.runs),
-      end: store.runs.end.bind(store.runs),
-      /** What of the project waits. */
-      waiting: () => store.runQueue.waiting(project),
-      /** Of one key of a function, up to what may be. */
-      countOfKey: (name: string, lane: string) =>
-        store.runQueue.countOfKey({ project, name }, lane, LIMITS.functions.queuedOfKey),
-      /** Whether one of a function has not ended, or something of it may be left. */
-      areOpen: (name: string) => hasOpenRuns(store, { project, name }),
+    get runs() {
+      return {
+        accept: store.runs.accept.bind(store.runs),
+        get: async (id: string) => own(await store.runs.get(id)),
+        /** Of one that was found to be the caller's; null: it is not there any more. */
+        event: (run: RunRecord) => eventOfRun(store, run),
+        redriven: store.runs.redriven.bind(store.runs),
+        /** Of the project whose key asks, also of operators. */
+        list: (query: Omit<RunQuery, 'project'>) => store.runs.list({ project, ...query }),
+        wishCancel: store.runs.wishCancel.bind(store.runs),
+        cancelTold: store.runs.cancelTold.bind(store.runs),
+        end: store.runs.end.bind(store.runs),
+        /** What of the project waits. */
+        waiting: () => store.runQueue.waiting(project),
+        /** Of one key of a function, up to what may be. */
+        countOfKey: (name: string, lane: string) =>
+          store.runQueue.countOfKey({ project, name }, lane, LIMITS.functions.queuedOfKey),
+        /** Whether one of a function has not ended, or something of it may be left. */
+        areOpen: (name: string) => hasOpenRuns(store, { project, name }),
+      };
     },
-    gatheredRuns: { wakeIfFull: store.gatheredRuns.wakeIfFull.bind(store.gatheredRuns) },
+    get gatheredRuns() {
+      return { wakeIfFull: store.gatheredRuns.wakeIfFull.bind(store.gatheredRuns) };
+    },
     /** Of a run that was found to be the caller's. */
-    receipts: { get: store.receipts.get.bind(store.receipts) },
-    runContents: {
-      put: store.runContents.put.bind(store.runContents),
-      get: store.runContents.get.bind(store.runContents),
-      read: store.runContents.read.bind(store.runContents),
+    get receipts() {
+      return { get: store.receipts.get.bind(store.receipts) };
+    },
+    get runContents() {
+      return {
+        put: store.runContents.put.bind(store.runContents),
+        get: store.runContents.get.bind(store.runContents),
+        read: store.runContents.read.bind(store.runContents),
+      };
     },
     /** Of a run that was found to be the caller's. */
-    waitingRuns: { wake: store.waitingRuns.wake.bind(store.waitingRuns) },
-    waitpoints: {
-      ensure: store.waitpoints.ensure.bind(store.waitpoints),
-      list: store.waitpoints.list.bind(store.waitpoints),
-      addToken: store.waitpoints.addToken.bind(store.waitpoints),
+    get waitingRuns() {
+      return { wake: store.waitingRuns.wake.bind(store.waitingRuns) };
     },
-    secrets: {
-      /** Also one that is deleted. */
-      get: (name: string) => store.secrets.get({ project, name }),
-      list: () => store.secrets.list(project),
-      replace: store.secrets.replace.bind(store.secrets),
+    get waitpoints() {
+      return {
+        ensure: store.waitpoints.ensure.bind(store.waitpoints),
+        list: store.waitpoints.list.bind(store.waitpoints),
+        addToken: store.waitpoints.addToken.bind(store.waitpoints),
+      };
     },
-    secretValues: {
-      create: (name: string, valueId: string, value: string) =>
-        store.secretValues.create({ project, name }, valueId, value),
-      remove: (name: string, valueId: string) => store.secretValues.remove({ project, name }, valueId),
+    get secrets() {
+      return {
+        /** Also one that is deleted. */
+        get: (name: string) => store.secrets.get({ project, name }),
+        list: () => store.secrets.list(project),
+        replace: store.secrets.replace.bind(store.secrets),
+      };
     },
-    secretUses: { list: (name: string) => store.secretUses.list({ project, name }) },
-    imageLayers: { get: (key: string) => store.imageLayers.get(key) },
-    bakedSources: {
-      get: async (id: string) => own(await bakedSources.get(id)),
-      named: async (name: string) => (await bakedSources.named(name)).filter(isOwn),
+    get secretValues() {
+      return {
+        create: (name: string, valueId: string, value: string) =>
+          store.secretValues.create({ project, name }, valueId, value),
+        remove: (name: string, valueId: string) => store.secretValues.remove({ project, name }, valueId),
+      };
     },
-    apiKeys: {
-      create: apiKeys.create.bind(apiKeys),
-      ensure: apiKeys.ensure.bind(apiKeys),
-      get: async (id: string) => ownKey(await apiKeys.get(id)),
-      list: async () => (await apiKeys.list()).filter(ownKey),
-      limit: async (id: string, quota: Parameters<typeof apiKeys.limit>[1]) =>
-        ownKey(await apiKeys.get(id)) && apiKeys.limit(id, quota),
-      revokeUnlessLast: async (id: string) => ownKey(await apiKeys.get(id)) && apiKeys.revokeUnlessLast(id),
+    get secretUses() {
+      return { list: (name: string) => store.secretUses.list({ project, name }) };
+    },
+    get imageLayers() {
+      return { get: (key: string) => store.imageLayers.get(key) };
+    },
+    get bakedSources() {
+      return {
+        get: async (id: string) => own(await bakedSources.get(id)),
+        named: async (name: string) => (await bakedSources.named(name)).filter(isOwn),
+      };
+    },
+    get apiKeys() {
+      return {
+        create: apiKeys.create.bind(apiKeys),
+        ensure: apiKeys.ensure.bind(apiKeys),
+        get: async (id: string) => ownKey(await apiKeys.get(id)),
+        list: async () => (await apiKeys.list()).filter(ownKey),
+        limit: async (id: string, quota: Parameters<typeof apiKeys.limit>[1]) =>
+          ownKey(await apiKeys.get(id)) && apiKeys.limit(id, quota),
+        revokeUnlessLast: async (id: string) => ownKey(await apiKeys.get(id)) && apiKeys.revokeUnlessLast(id),
+      };
     },
     /** Of the project whose key asks, also of operators. */
-    admissions: {
-      admit: async (wanted: readonly Counted[], isOpen: (sandboxId: string) => Promise<boolean>) =>
-        store.admissions.admit(await self(), wanted, isOpen),
-      /** What has to end before these can be admitted; null: that would not help. */
-      shortage: async (wanted: readonly Counted[]) => {
-        const { id, limits } = await self();
-        return shortageOf(limits, await store.admissions.useOf(id), wanted);
-      },
-      release: async (sandboxIds: readonly string[]) => store.admissions.release(await self(), sandboxIds),
+    get admissions() {
+      return {
+        admit: async (wanted: readonly Counted[], isOpen: (sandboxId: string) => Promise<boolean>) =>
+          store.admissions.admit(await self(), wanted, isOpen),
+        /** What has to end before these can be admitted; null: that would not help. */
+        shortage: async (wanted: readonly Counted[]) => {
+          const { id, limits } = await self();
+          return shortageOf(limits, await store.admissions.useOf(id), wanted);
+        },
+        release: async (sandboxIds: readonly string[]) => store.admissions.release(await self(), sandboxIds),
+      };
     },
     /** How many event streams it may have open; whether no other project is there to want some. */
     streamShare: async () => ({
