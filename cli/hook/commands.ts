@@ -12,7 +12,10 @@ import { HOOK_HEADER, hookLines, hookRow } from './hook-text.ts';
 import { listenCommand } from './listen.ts';
 import { requiredSecret } from './secret-input.ts';
 
-const LIST = { ...NAME, ...LIST_OPTION } as const satisfies ArgsDef;
+const LIST = {
+  name: { ...NAME.name, required: false, description: 'Of this function; of all unless given' },
+  ...LIST_OPTION,
+} as const satisfies ArgsDef;
 const ONE = { ...HOOK, ...JSON_OPTION } as const satisfies ArgsDef;
 const SECRETS = {
   ...HOOK,
@@ -40,16 +43,19 @@ export function hookCommand(io: Io) {
 
 function listCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'list', description: 'List the hooks of a function, the oldest first' },
+    meta: { name: 'list', description: 'List hooks, those of a function the oldest first' },
     args: LIST,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, LIST);
-      const name = functionName(args.name);
-      const { hooks } = connect(io);
-      await printList(io, args, { header: HOOK_HEADER, row: hookRow }, async () => ({
-        ...(await hooks.list(name, { signal: io.signal })),
-        nextCursor: null,
-      }));
+      const { hooks, functions } = connect(io);
+      const one = args.name === undefined ? null : functionName(args.name);
+      await printList(io, args, { header: HOOK_HEADER, row: hookRow }, async () => {
+        const { signal } = io;
+        const names = one === null ? (await functions.list({ signal })).items.map(({ name }) => name) : [one];
+        const lists: Hook[][] = [];
+        for (const name of names) lists.push((await hooks.list(name, { signal })).items);
+        return { items: lists.flat(), nextCursor: null };
+      });
       return EXIT.ok;
     },
   });

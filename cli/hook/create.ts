@@ -21,10 +21,10 @@ const ARGS = {
   ...NAME,
   scheme: { type: 'string', valueHint: SCHEMES.join('|'), description: 'How senders sign', required: true },
   ...SECRET_FILE,
-  header: { type: 'string', description: 'Of hmac: the header with the signature' },
+  header: { type: 'string', description: 'Of hmac, which needs it: the header with the signature' },
   prefix: { type: 'string', description: 'Of hmac: what stands before the signature, such as sha256=' },
-  encoding: { type: 'string', valueHint: 'hex|base64|base64url', description: 'Of hmac' },
-  algorithm: { type: 'string', valueHint: 'sha256|sha512|sha1', description: 'Of hmac' },
+  encoding: { type: 'string', valueHint: 'hex|base64|base64url', description: 'Of hmac; hex unless given' },
+  algorithm: { type: 'string', valueHint: 'sha256|sha512|sha1', description: 'Of hmac; sha256 unless given' },
   'timestamp-header': { type: 'string', description: 'Of hmac: the header with the seconds since 1970' },
   type: { type: 'string', description: 'Only events of this type; may be given more than once' },
   ...JSON_OPTION,
@@ -41,7 +41,7 @@ export function createCommand(io: Io) {
       if (!scheme) throw usageError(`--scheme must be one of ${SCHEMES.join(', ')}`);
       const given = await givenSecret(io.env, args['secret-file']);
       const secret = given ?? made(scheme);
-      const hmac = hmacOf(args);
+      const hmac = hmacOf(scheme, args);
       const request: CreateHook = {
         function: functionName(args.name),
         scheme,
@@ -69,10 +69,15 @@ function made(scheme: Scheme): string {
   throw usageError('the secret is missing', `Give ${what} by --secret-file, or set MAYFLY_HOOK_SECRET.`);
 }
 
-function hmacOf(args: Partial<Record<string, unknown>>): CreateHook['hmac'] | null {
+/** @throws CliError when they are of another scheme, or the header is missing */
+function hmacOf(scheme: Scheme, args: Partial<Record<string, unknown>>): CreateHook['hmac'] | null {
   const names = { header: 'header', prefix: 'prefix', encoding: 'encoding', algorithm: 'algorithm' } as const;
   const given = Object.entries({ ...names, timestampHeader: 'timestamp-header' })
-    .map(([name, option]) => [name, args[option]] as const)
+    .map(([name, option]) => [name, args[option], option] as const)
     .filter(([, value]) => value !== undefined);
+  if (scheme === 'hmac' && args['header'] === undefined) {
+    throw usageError('--header is missing', 'It names the header that has the signature, such as X-Signature.');
+  }
+  if (scheme !== 'hmac' && given.length > 0) throw usageError(`--${given[0]?.[2]} is of --scheme hmac alone`);
   return given.length === 0 ? null : (Object.fromEntries(given) as unknown as CreateHook['hmac']);
 }

@@ -2,10 +2,10 @@ import type { Hook } from '../../client/functions/hooks.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 
-export const HOOK_HEADER = ['ID', 'SCHEME', 'STATE', 'CREATED'];
+export const HOOK_HEADER = ['ID', 'FUNCTION', 'SCHEME', 'STATE', 'CREATED'];
 
-export function hookRow({ id, scheme, disabledAt, createdAt }: Hook): string[] {
-  return [id, scheme, disabledAt === null ? 'takes events' : 'disabled', createdAt];
+export function hookRow({ id, function: name, scheme, disabledAt, createdAt }: Hook): string[] {
+  return [id, name, scheme, disabledAt === null ? 'takes events' : 'disabled', createdAt];
 }
 
 /** A hook as a person reads it. @param apiUrl where senders reach it, unless it says otherwise */
@@ -14,7 +14,7 @@ export function hookLines(io: Io, hook: Hook, apiUrl: string): string[] {
   const fields: [string, string][] = [
     ['URL', hook.url ?? new URL(hook.path, apiUrl).href],
     ['function', hook.function],
-    ['scheme', hmac === null ? hook.scheme : `hmac, ${hmac.algorithm} as ${hmac.encoding} in ${hmac.header}`],
+    ['scheme', hmac === null ? hook.scheme : hmacText(hmac)],
     ['secrets', secretCount === 1 ? '1' : `${secretCount}: one is rotated`],
     ['filter', filter === null ? 'none: all events are run' : JSON.stringify(filter)],
     ['state', disabledAt === null ? 'takes events' : `disabled since ${disabledAt}`],
@@ -22,4 +22,10 @@ export function hookLines(io: Io, hook: Hook, apiUrl: string): string[] {
   ];
   if (allowedOrigins.length > 0) fields.push(['origins', allowedOrigins.join(', ')]);
   return [io.paint('bold', hook.id), ...fields.map(([field, value]) => `  ${field.padEnd(10)}${printable(value)}`)];
+}
+
+function hmacText({ algorithm, encoding, header, prefix, timestampHeader }: NonNullable<Hook['hmac']>): string {
+  const after = prefix ? ` after ${prefix}` : '';
+  const time = timestampHeader ? `, with the time of ${timestampHeader}` : '';
+  return `hmac, ${algorithm} as ${encoding} in ${header}${after}${time}`;
 }

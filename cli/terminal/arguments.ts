@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import type { ArgsDef } from 'citty';
-import { isCaptureId, isImageId, isSandboxId, isSandboxName, isSnapshotId } from '../../model/ids.ts';
+import { isCaptureId, isImageId, isRunId, isSandboxId, isSandboxName, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { usageError } from './cli-error.ts';
 import { seconds } from './quantities.ts';
@@ -76,6 +76,7 @@ export function sandboxId(text: string): string {
 export function idOrName(text: string): string {
   if (isSandboxId(text) || isSandboxName(text)) return text;
   const why = `${JSON.stringify(text)} is neither the id nor the name of a sandbox`;
+  if (isRunId(text)) throw usageError(why, `It is a run: see \`mayfly function run ${text}\`, or \`function logs\`.`);
   throw usageError(why, 'List them with `mayfly sandbox list`.');
 }
 

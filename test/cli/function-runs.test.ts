@@ -65,6 +65,14 @@ function answerOutput(query: URLSearchParams, printed: Printed, response: Server
   response.writeHead(200, headers).end(piece);
 }
 
+it('shows an attempt as far as its run is, and which runs it replays, redrives or is redriven as', async () => {
+  const redriven = { ...running, replayOf: 'run-a', redriveOf: 'run-b', redrivenAs: 'run-c' };
+  answering([{ ...redriven, attempts: [attemptRecord({ startedAt: null })] }]);
+  const { out } = await line(['run', RUN_ID]);
+  expect(out).toMatch(/attempt 1 +sbx-\w+ +running\n/);
+  for (const said of ['replay of  run-a', 'redrive of run-b', 'redriven   as run-c']) expect(out).toContain(said);
+});
+
 it('prints the result, and nothing else, to standard output', async () => {
   answering([running, succeeded]);
   const { code, bytes, err } = await line(['invoke', 'fn', '--data', '{"n":1}']);

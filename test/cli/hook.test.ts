@@ -81,6 +81,38 @@ it.each([
   expect([code, asked, out.includes(hook.id)]).toEqual([0, expected, true]);
 });
 
+it('lists those of all functions unless one is named, each with its function', async () => {
+  server.answers(({ path }, response) => {
+    const name = new URL(path, 'http://x').searchParams.get('function');
+    if (name === null) answerJson(response, 200, { items: [{ name: 'fn' }, { name: 'other' }] });
+    else answerJson(response, 200, { items: [{ ...hook, id: `hok-${name}`, function: name }] });
+  });
+  const { code, out } = await runLine(server, ['hook', 'list']);
+  expect([code, out]).toEqual([0, expect.stringMatching(/hok-fn +fn .*\nhok-other +other /)]);
+});
+
+it('says of hmac how it is signed, and which option it lacks, before it asks', async () => {
+  const hmac = {
+    header: 'X-Sig',
+    algorithm: 'sha256',
+    encoding: 'hex',
+    prefix: 'v1=',
+    timestampHeader: 'X-Time',
+  } as const;
+  const signed = await askedBy(server, ['hook', 'create', 'fn', '--scheme', 'hmac', '--header', 'X-Sig'], {
+    ...hook,
+    hmac,
+  });
+  expect(signed.out).toContain('hmac, sha256 as hex in X-Sig after v1=, with the time of X-Time');
+  for (const [args, said] of [
+    [['--scheme', 'hmac'], '--header is missing'],
+    [['--scheme', 'github', '--prefix', 'v1='], '--prefix is of --scheme hmac alone'],
+  ] as const) {
+    const { code, err } = await runLine(server, ['hook', 'create', 'fn', ...args]);
+    expect([code, err]).toEqual([2, expect.stringContaining(said)]);
+  }
+});
+
 it('rotates: the new secret, and the old one beside it', async () => {
   const old = join(folder, 'old');
   await writeFile(old, 'old');

@@ -193,3 +193,40 @@ test(
   },
   LONGEST_MS,
 );
+
+// Promise: what a failed run has left on its disks is kept, and can be looked at in a machine of its own; its secrets are not there. Costs two minutes.
+test(
+  'the disks of a failed run are kept, with what its process wrote, and without its secrets (case 52)',
+  async () => {
+    const { client } = mayfly();
+    const canary = `canary-${randomUUID()}`;
+    await client.secrets.put('token', canary);
+    const command = [
+      'echo evidence > /var/tmp/evidence',
+      '[ "$(cat "$MAYFLY_SECRETS/token")" = "$TOKEN" ] || exit 9',
+      'echo "$TOKEN"; exit 3',
+    ].join('; ');
+    const secrets = [{ name: 'token', env: 'TOKEN', file: 'token' }];
+    const spec = { snapshotId: await bootedSnapshot(mayfly()), command, secrets };
+    await client.functions.deploy('failing', { ...spec, keep: { onFailure: 'disk' } });
+    const { id } = await client.runs.create('failing');
+    const over = await client.runs.ended(id);
+    const output = await text((await client.runs.output(id)).bytes);
+    expect(output).toBe('***\n');
+    expect(over).toMatchObject({ outcome: 'failed', exitCode: 3, cleanup: 'proved', kept: { failure: null } });
+    const snapshotId = over.kept?.snapshotId ?? '';
+    expect(await client.snapshots.get(snapshotId)).toMatchObject({ state: 'ready', kind: 'disk' });
+    const [fork] = await client.snapshots.fork({ snapshotId, count: 1 }, { waitSeconds: 600 });
+    const sandboxId = fork && 'sandbox' in fork ? fork.sandbox.id : expect.fail('no fork');
+    const looked = await client.commands.run(
+      sandboxId,
+      { command: `cat /var/tmp/evidence; grep -rlF ${canary} /etc /home /root /run /tmp /var; echo looked` },
+      { waitSeconds: 600 },
+    );
+    const found = await text(await client.commands.output(sandboxId, looked.id, 'stdout'));
+    expect([looked.exitCode, found]).toEqual([0, 'evidence\nlooked\n']);
+    await client.destroySandbox(sandboxId, { waitSeconds: 600 });
+    await client.snapshots.delete(snapshotId, { waitSeconds: 600 });
+  },
+  LONGEST_MS,
+);

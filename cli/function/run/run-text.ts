@@ -63,6 +63,9 @@ export function runLines(io: Io, run: Run): string[] {
     ['function', `${run.function} version ${run.version}`],
     ['state', stateOf(run)],
     ['instead', run.supersededBy],
+    ['replay of', run.replayOf],
+    ['redrive of', run.redriveOf],
+    ['redriven', run.redrivenAs && `as ${run.redrivenAs}`],
     ['batch', run.batch],
     ['events', run.events.map(({ runId }) => runId).join(' ')],
     ['failure', failure && `${failure.message} (${failure.code})`],
@@ -82,13 +85,16 @@ export function runLines(io: Io, run: Run): string[] {
   return [
     io.paint('bold', run.id),
     ...fields.flatMap(([field, value]) => (value ? [`  ${field.padEnd(11)}${printable(value)}`] : [])),
-    ...run.attempts.map((attempt) => `  ${printable(attemptLine(attempt))}`),
+    ...run.attempts.map((attempt) => `  ${printable(attemptLine(attempt, run.state))}`),
     ...run.artifacts.map(({ path, bytes }) => `  artifact   ${printable(path)}, ${size(bytes)}`),
   ];
 }
 
-function attemptLine({ n, sandboxId, outcome, startedAt, endedAt, failure }: Run['attempts'][number]): string {
+type Attempt = Run['attempts'][number];
+
+/** @param state of its run, which is that of an attempt that has no outcome yet */
+function attemptLine({ n, sandboxId, outcome, startedAt, endedAt, failure }: Attempt, state: Run['state']): string {
   const took = startedAt && endedAt ? `, ${duration(between(startedAt, endedAt))}` : '';
-  const how = outcome ?? (startedAt ? 'running' : 'preparing');
+  const how = outcome ?? state;
   return `attempt ${n}  ${sandboxId}  ${how}${took}${failure ? `: ${failure.message}` : ''}`;
 }
