@@ -5,6 +5,7 @@ import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 
 type Spec = FunctionVersion['spec'];
+type Field = [string, string];
 
 const STATES: Record<DeployedFunction['state'], string> = {
   active: 'active',
@@ -19,7 +20,7 @@ export function functionLines(
   versions: readonly FunctionVersion[],
 ): string[] {
   const active = versions.find(({ isActive }) => isActive);
-  const fields: [string, string][] = [
+  const fields: Field[] = [
     ['state', STATES[state]],
     ['created', createdAt],
   ];
@@ -35,13 +36,14 @@ export function functionLines(
   ];
 }
 
-function specFields(spec: Spec): [string, string][] {
+function specFields(spec: Spec): Field[] {
   const { source, snapshotId, command, argv, filesDigest, envNames, network, timeoutSeconds, retry, result } = spec;
   return [
     ['runs', command ?? JSON.stringify(argv)],
     ['in', source ?? snapshotId ?? spec.setup?.source ?? ''],
     ['files', filesDigest?.slice(0, 12) ?? 'none'],
     ['env', envNames.join(', ') || 'none'],
+    ...(spec.secrets.length > 0 ? [['secrets', spec.secrets.map(({ name }) => name).join(', ')] as Field] : []),
     ['network', network.egress],
     [
       'time',
@@ -49,10 +51,12 @@ function specFields(spec: Spec): [string, string][] {
     ],
     ['attempts', `${retry.maxAttempts}${spec.idempotent ? ', idempotent' : ''}`],
     ['at once', spec.concurrency.map(ruleText).join('; ')],
-    ...(spec.throttle ? [['begin', throttleText(spec.throttle)] as [string, string]] : []),
+    ...(spec.throttle ? [['begin', throttleText(spec.throttle)] as Field] : []),
     ...gatheringField(spec),
     ['binding', spec.lateBinding ? 'the version that is active when a run is admitted' : 'the version of its event'],
     ['priority', String(spec.priority)],
+    ...(spec.keep ? [['keeps', `the disks of what failed, for ${spec.keep.days} d`] as Field] : []),
+    ...(spec.diff ? [['compares', 'what a process has changed on its disks'] as Field] : []),
     [
       'limits',
       `event ${size(spec.input.maxBytes)}, result ${size(result.maxBytes)}, artifacts ${size(spec.artifacts.maxBytes)}`,
@@ -60,7 +64,7 @@ function specFields(spec: Spec): [string, string][] {
   ];
 }
 
-function setupFields({ setup }: FunctionVersion): [string, string][] {
+function setupFields({ setup }: FunctionVersion): Field[] {
   if (!setup) return [];
   const { state, snapshotKind, failure, waitingFor } = setup;
   const why =
@@ -78,7 +82,7 @@ function ruleText({ limit, key, onFull }: Spec['concurrency'][number]): string {
   return `${limit}${ofEach(key)}, ${OTHERS[onFull]}`;
 }
 
-function gatheringField({ debounce, batch }: Spec): [string, string][] {
+function gatheringField({ debounce, batch }: Spec): Field[] {
   const most = (seconds: number) => `${duration(seconds * 1_000)} at most`;
   if (debounce) {
     const { key, periodSeconds, maxWaitSeconds } = debounce;

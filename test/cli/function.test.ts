@@ -128,6 +128,17 @@ it('lists and shows', async () => {
   for (const said of ['active', './main.sh', 'web-1', '2 of each /customer, others are skipped', 'A, B']) {
     expect(out).toContain(said);
   }
+  const more = { keep: { onFailure: 'disk', days: 7 }, diff: true, secrets: [{ name: 'token', env: 'TOKEN' }] };
+  const traced = { ...functionVersion, spec: { ...functionVersion.spec, ...more } };
+  server.answers(({ path }, response) =>
+    answerJson(response, 200, path.endsWith('/versions') ? { items: [traced] } : deployedFunction),
+  );
+  expect((await line(['show', 'fn'])).out).toMatch(
+    /secrets +token\n[\s\S]*keeps +the disks of what failed, for 7 d\n.*compares/,
+  );
+  server.answers(({ path }, response) =>
+    answerJson(response, 200, path.endsWith('/versions') ? { items: [functionVersion] } : deployedFunction),
+  );
   const shown = JSON.parse((await line(['show', 'fn', '--json'])).out) as unknown;
   expect(shown).toEqual({ ...deployedFunction, versions: [functionVersion] });
 });
