@@ -1,4 +1,5 @@
 import type { Model } from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
 import { reaching } from './failure.ts';
 
 /**
@@ -13,6 +14,9 @@ export async function counted<T>(
   upTo = 0,
 ): Promise<number> {
   const command = { count: collection.collectionName, query, limit: upTo };
-  const answer = await reaching(doing, async () => db.db?.command(command));
-  return Number(answer?.['n'] ?? 0);
+  const answer = await reaching(doing, async () => {
+    if (db.db) return db.db.command(command);
+    throw new MayflyError('store_unavailable', 'The connection to the store is closed.');
+  });
+  return Number(answer['n']);
 }

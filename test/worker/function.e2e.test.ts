@@ -206,7 +206,10 @@ test(
       '[ "$(cat "$MAYFLY_SECRETS/token")" = "$TOKEN" ] || exit 9',
       'echo "$TOKEN"; exit 3',
     ].join('; ');
-    const secrets = [{ name: 'token', env: 'TOKEN', file: 'token' }];
+    const secrets = [
+      { name: 'token', env: 'TOKEN' },
+      { name: 'token', file: 'token' },
+    ];
     const spec = { snapshotId: await bootedSnapshot(mayfly()), command, secrets };
     await client.functions.deploy('failing', { ...spec, keep: { onFailure: 'disk' } });
     const { id } = await client.runs.create('failing');
