@@ -7,6 +7,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { cacheDir, repository } from '../worker/config/artifacts.mjs';
@@ -43,6 +44,8 @@ function current(folder) {
  * @returns {Promise<string | null>}
  */
 async function make(folder) {
+  // A home that is not there, as daemons have, is not made for a cache.
+  if (!process.env['XDG_CACHE_HOME'] && !existsSync(homedir())) return null;
   try {
     const { build } = await import('./build.mjs');
     return await build(folder, randomBytes(8).toString('hex'));

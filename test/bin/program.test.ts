@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,8 +19,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true }));
 
-function run(args: string[], cache = root): Promise<{ stdout: string; stderr: string }> {
-  const env = { ...process.env, XDG_CACHE_HOME: cache, MAYFLY_DEBUG: '1' };
+function run(args: string[], cache = root, more = {}): Promise<{ stdout: string; stderr: string }> {
+  const env = { ...process.env, XDG_CACHE_HOME: cache, MAYFLY_DEBUG: '1', ...more };
   return new Promise((resolve) => {
     execFile(process.execPath, [MAYFLY, ...args], { env }, (_error, stdout, stderr) => resolve({ stdout, stderr }));
   });
@@ -65,6 +66,12 @@ describe('bin/mayfly', () => {
     const [, line] = /\/cli\/terminal\/arguments\.ts:(\d+):\d+/.exec(stderr) ?? [];
     const source = await readFile(fileURLToPath(new URL('../../cli/terminal/arguments.ts', import.meta.url)), 'utf8');
     expect(source.split('\n')[Number(line) - 1]).toContain('usageError');
+  });
+
+  it('makes no home where there is none', async () => {
+    const home = join(root, 'no-home');
+    expect(await run(['--version'], '', { HOME: home })).toEqual({ stdout: version, stderr: '' });
+    expect(existsSync(home)).toBe(false);
   });
 
   it('runs where nothing can be kept', FULL, async () => {
