@@ -1,6 +1,7 @@
 import type { Connection, Model } from 'mongoose';
 import type { Reconciled, ReconciledOutcome } from '../../model/sagas/reconcile.ts';
 import { RECONCILED_OUTCOMES } from '../../model/sagas/reconcile.ts';
+import { counted } from '../mongo/count.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { NAME, NULLABLE_TEXT, strictSchema } from '../mongo/schema.ts';
 
@@ -26,10 +27,10 @@ export class ReconciledThings {
 
   /** How many came to each outcome, also 0. */
   async counts(): Promise<Map<ReconciledOutcome, number>> {
-    const counted = RECONCILED_OUTCOMES.map(async (outcome) => {
-      const n = await reaching('count what was reconciled', () => this.#model.countDocuments({ outcome }));
+    const counts = RECONCILED_OUTCOMES.map(async (outcome) => {
+      const n = await counted('count what was reconciled', this.#model, { outcome });
       return [outcome, n] as const;
     });
-    return new Map(await Promise.all(counted));
+    return new Map(await Promise.all(counts));
   }
 }

@@ -42,7 +42,7 @@ export function createDispatchActivities(deps: Deps) {
     /** Admits what may be: one of each key after another, and the first of each key first. */
     async admitRuns({ project, name, after }: FunctionRef & { after: string }): Promise<Dispatched> {
       const ref = { project, name };
-      let [at, admitted, notBefore] = [after, 0, Number.POSITIVE_INFINITY];
+      let [at, admitted, hasChanged, notBefore] = [after, 0, false, Number.POSITIVE_INFINITY];
       /** Keys that have to wait, since one was admitted: each is looked at once a round, for what was given back meanwhile. */
       const held = new Set<string>();
       /** Keys of which none is looked at before an instant. Milliseconds since 1970. */
@@ -73,10 +73,11 @@ export function createDispatchActivities(deps: Deps) {
           continue;
         }
         held.clear();
+        hasChanged = true;
         if (look.is === 'admitted') admitted += 1;
       }
-      if (held.size < LOOKED_AT) return done(true);
-      // As many keys as one look sees have to wait, and there are more: the next sees those, after as long as this one took.
+      if (hasChanged) return done(true);
+      // All that one look sees have to wait, and there are more: the next sees those, after as long as this one took.
       notBefore = Math.min(notBefore, 2 * Date.now() - began);
       return done(false);
     },
