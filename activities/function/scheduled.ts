@@ -3,7 +3,7 @@ import { readAttributes } from '../../model/events/attributes.ts';
 import { eventAround } from '../../model/events/binary-mode.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
 import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
-import { type RunRecord, UNDER_WAY } from '../../model/functions/run.ts';
+import { type RunRecord, UNDER_WAY, WAITING } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import { meantTime } from '../../model/schedules/clock-changes.ts';
@@ -143,7 +143,7 @@ export function createScheduledActivities({ store, reconciliation, acceptEvent, 
   async function cancel({ id, createdBy, retentionDays }: RunRecord): Promise<void> {
     const at = new Date().toISOString();
     const ended = { outcome: 'cancelled', cancelledBy: createdBy, endedAt: at, updatedAt: at } as const;
-    if (await store.runs.end(id, ['delayed', 'queued'], ended, retentionDays)) return;
+    if (await store.runs.end(id, WAITING, ended, retentionDays)) return;
     if (await store.runs.change(id, UNDER_WAY, { cancelledBy: createdBy, updatedAt: at })) {
       await reconciliation.cancelRun(id, createdBy);
     }

@@ -18,6 +18,8 @@ import type { KeptFailure, RunDiff } from './traces.ts';
 export const RUN_STATES = ['delayed', 'queued', 'preparing', 'running', 'collecting', 'ended'] as const;
 export type RunState = (typeof RUN_STATES)[number];
 
+/** It was accepted, and is not admitted yet. */
+export const WAITING = ['delayed', 'queued'] as const satisfies readonly RunState[];
 /** Those of a run that was admitted and has not ended. */
 export const UNDER_WAY = ['preparing', 'running', 'collecting'] as const satisfies readonly RunState[];
 

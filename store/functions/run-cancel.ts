@@ -1,4 +1,4 @@
-import type { RunRecord } from '../../model/functions/run.ts';
+import { type RunRecord, WAITING } from '../../model/functions/run.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { Runs } from './runs.ts';
 
@@ -15,7 +15,7 @@ export async function cancelRun(
 ): Promise<void> {
   const at = new Date().toISOString();
   const ended = { outcome: 'cancelled', cancelledBy: actor, endedAt: at, updatedAt: at } as const;
-  if (await runs.end(id, ['delayed', 'queued'], ended, retentionDays)) return;
+  if (await runs.end(id, WAITING, ended, retentionDays)) return;
   if (!(await runs.wishCancel(id, { cancelledBy: actor, updatedAt: at }))) return;
   await tell(id, actor);
   await runs.cancelTold(id);

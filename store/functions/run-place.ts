@@ -1,5 +1,5 @@
 import { digestOfKey } from '../../model/functions/key-digest.ts';
-import { isLargeEvent, type RunRecord } from '../../model/functions/run.ts';
+import { isLargeEvent, type RunRecord, WAITING } from '../../model/functions/run.ts';
 import type { FunctionRef } from './functions.ts';
 import type { QueueFields } from './run-document.ts';
 
@@ -10,7 +10,7 @@ export const NO_KEY = '-';
 /** Where a run stands before its admission. */
 export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'large' | 'gathers' | 'wakeAt' | 'unchecked'> {
   const { state, waitingFor, project, eventBytes } = run;
-  const isLarge = isLargeEvent(eventBytes) && (state === 'delayed' || state === 'queued');
+  const isLarge = isLargeEvent(eventBytes) && WAITING.some((each) => each === state);
   return {
     ...queuePlaceOf(run),
     ...(isLarge && { large: project }),

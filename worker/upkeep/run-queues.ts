@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { beginRun } from '../../activities/function/begin-run.ts';
 import { isMayflyError } from '../../model/errors.ts';
-import { type RunRecord, runIdOf, UNDER_WAY } from '../../model/functions/run.ts';
+import { type RunRecord, runIdOf, UNDER_WAY, WAITING } from '../../model/functions/run.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { hasOpenRuns, removeFunction } from '../../store/functions/queue/function-removal.ts';
@@ -150,7 +150,7 @@ export class RunQueues {
 
   async #expire(run: RunRecord, at: string): Promise<void> {
     const ended = { outcome: 'expired', endedAt: at, updatedAt: at } as const;
-    await this.store.runs.end(run.id, ['delayed', 'queued'], ended, run.retentionDays);
+    await this.store.runs.end(run.id, WAITING, ended, run.retentionDays);
   }
 }
 

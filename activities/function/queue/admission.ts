@@ -1,5 +1,5 @@
 import { isMayflyError, MayflyError } from '../../../model/errors.ts';
-import type { RunOutcome, RunRecord, Wait } from '../../../model/functions/run.ts';
+import { type RunOutcome, type RunRecord, WAITING, type Wait } from '../../../model/functions/run.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
@@ -110,7 +110,7 @@ export class Admission {
   async #end(run: RunRecord, outcome: RunOutcome, why: Ending): Promise<Looked> {
     const at = new Date().toISOString();
     const ended = { outcome, ...why, endedAt: at, updatedAt: at };
-    await this.deps.store.runs.end(run.id, ['delayed', 'queued'], ended, run.retentionDays);
+    await this.deps.store.runs.end(run.id, WAITING, ended, run.retentionDays);
     return ENDED;
   }
 }

@@ -1,6 +1,6 @@
 import type { Connection, Model } from 'mongoose';
 import type { FunctionSpec } from '../../../model/functions/function.ts';
-import { countedBytes, type RunRecord, type RunState, type Waiting } from '../../../model/functions/run.ts';
+import { countedBytes, type RunRecord, type RunState, WAITING, type Waiting } from '../../../model/functions/run.ts';
 import type { Holder } from '../../../model/functions/superseding.ts';
 import { rangeBelow } from '../../mongo/below.ts';
 import { counted } from '../../mongo/count.ts';
@@ -19,8 +19,6 @@ export type QueueRules = Pick<FunctionSpec, 'concurrency' | 'throttle'>;
 export type Held = Full | TooSoon;
 /** What a run is bound to when it is admitted. */
 export type Bound = Pick<RunRecord, 'version' | 'versionDigest'>;
-
-const WAITING: readonly RunState[] = ['delayed', 'queued'];
 
 /** The next of a key. */
 export interface Next {

@@ -7,7 +7,7 @@ import type { InputSchemas } from '../../../api/functions/schema/input-schemas.t
 import { MayflyError } from '../../../model/errors.ts';
 import { readJson } from '../../../model/events/json-text.ts';
 import { readStructured } from '../../../model/events/structured-mode.ts';
-import type { RunFailure, RunRecord } from '../../../model/functions/run.ts';
+import { type RunFailure, type RunRecord, WAITING } from '../../../model/functions/run.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Unchecked } from '../../../store/functions/queue/unchecked-runs.ts';
 
@@ -88,7 +88,7 @@ export class LateChecks {
   async #end(run: RunRecord, failure: RunFailure): Promise<boolean> {
     const at = new Date().toISOString();
     const ended = { outcome: 'not-started', failure, endedAt: at, updatedAt: at } as const;
-    return this.store.runs.end(run.id, ['delayed', 'queued'], ended, run.retentionDays, { waitingFor: 'check' });
+    return this.store.runs.end(run.id, WAITING, ended, run.retentionDays, { waitingFor: 'check' });
   }
 }
 
