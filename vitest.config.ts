@@ -5,31 +5,35 @@ const project = (name: string, include: string[], rest: object = {}) => ({
   test: { name, include, ...rest },
 });
 
-/** Bounds that end what hangs. scripts/test.mjs takes a longer silence for the end of vitest itself. Milliseconds. */
+/** Ends what hangs. scripts/test.mjs ends a file that takes longer than all of its tests may. Milliseconds. */
 const BOUND_MS = 300_000;
 
 /** Tests of sagas run side by side within a file: each has faults, sandboxes and proofs of its own. */
-const sagas = 'test/workflows/*.integration.test.ts';
-const onTemporal = { globalSetup: ['test/support/temporal.ts'] };
+const SAGAS = ['test/workflows/*.integration.test.ts', 'test/extended/workflows/*.integration.test.ts'];
+const ON_TEMPORAL = { globalSetup: ['test/support/temporal.ts'] };
 
+/** docs/tests.md says what each project is for. */
 export default defineConfig({
   test: {
     pool: 'forks',
-    isolate: false, // what is imported is imported once; files leave nothing to one another
+    isolate: false, // a module is imported once; files leave nothing to one another
     fileParallelism: false, // scripts/test.mjs runs several vitests side by side
-    experimental: { fsModuleCache: true }, // transformed once, not by each vitest
+    experimental: { fsModuleCache: true }, // a module is transformed once, not by each vitest
     testTimeout: BOUND_MS,
     hookTimeout: BOUND_MS,
     tags: [
       { name: 'sweep', description: 'one promise at many points: test/support/sweep.ts' },
-      { name: 'full', description: 'left out of npm test: docs/tests.md' },
+      { name: 'full', description: 'left out of npm test: test/support/sweep.ts' },
     ],
     projects: [
-      project('unit', ['test/**/*.test.ts'], { exclude: ['test/**/*.{integration,e2e,replay}.test.ts'] }),
+      project('unit', ['test/**/*.test.ts'], {
+        exclude: ['test/**/*.{integration,e2e,replay}.test.ts'],
+        setupFiles: ['test/support/unit-setup.ts'],
+      }),
       project('replay', ['test/**/*.replay.test.ts']),
-      project('sagas', [sagas], { ...onTemporal, maxConcurrency: 8 }),
-      project('integration', ['test/**/*.integration.test.ts'], { ...onTemporal, exclude: [sagas] }),
-      project('e2e', ['test/**/*.e2e.test.ts'], onTemporal),
+      project('sagas', SAGAS, { ...ON_TEMPORAL, maxConcurrency: 8 }),
+      project('integration', ['test/**/*.integration.test.ts'], { ...ON_TEMPORAL, exclude: SAGAS }),
+      project('e2e', ['test/**/*.e2e.test.ts'], ON_TEMPORAL),
     ],
   },
 });

@@ -1,59 +1,81 @@
 // @ts-check
 /**
- * `npm test`: runs vitest in network namespaces of its own and holds the tests to leaving nothing behind.
+ * `npm test`: runs vitest in network namespaces of its own, holds the tests to a budget of processor time and to leaving
+ * nothing behind.
  *
- *     node scripts/test.mjs [--tier quick|all] [--sweep-minutes N] [vitest arguments: files, -t name …]
+ *     npm test -- [--tier quick|all] [--rest-minutes N] [--bail N] [vitest arguments: files, -t name …]
  *
- * Without files it runs all of them, in lanes side by side: each VM file, and each batch of others, has a vitest, a
- * network namespace and a folder of its own, so one that hangs costs one file. Chosen files run in one vitest.
+ * Without files it runs all of `npm test`, in lanes side by side: each vitest has a network namespace, a folder and a
+ * cgroup of its own. Chosen files run in one vitest, which writes to the terminal.
  *
- * `--tier quick` runs two points of each sweep (test/support/sweep.ts), and nothing that has the tag `full`; `all` runs
- * everything. `--sweep-minutes` goes on after the quick tier with what that leaves out, a file at a time in an order that
- * the seed gives, and begins none when so many minutes are over.
+ * `--tier all` runs all points of sweeps (test/support/sweep.ts), and without files everything (`npm run test:all`).
+ * `--rest-minutes` goes on after `npm test` with what it leaves out, a file at a time in an order that the seed gives, and
+ * begins none later than so many minutes after the start. `--bail` ends the run after N failures.
  *
  * The last line is `N passed, N failed`, and the exit code 1 unless N failed is 0. Failed counts, besides failed tests:
- * tests that could not run or were skipped, files that hung, and each kind of thing that was left on the machine.
+ * tests that could not run or were skipped, files that hung, each kind of thing that was left on the machine, and each
+ * limit of scripts/test/budget.mjs that was exceeded.
  *
- * Environment: `MAYFLY_TEST_SEED` chooses the points that are drawn. `MAYFLY_TEST_LANES` is how many vitests run at
- * once, `@default` 3. `MAYFLY_TEST_OFF=e2e,…` leaves out vitest projects, `MAYFLY_SWEEP_OFF=e2e,…` only of the sweeps.
- * `MAYFLY_TEST_TIMES=file` keeps how long each file took. `MONGODB_URI` and `TEMPORAL_ADDRESS` may name servers on this machine's loopback; they are relayed. Tests
- * find `MAYFLY_TEST_NETNS` and `MAYFLY_TEST_ROOT` set.
+ * Environment: `MAYFLY_TEST_SEED` chooses the points that are drawn, and the order of the rest. `MAYFLY_TEST_TIMES=FILE`
+ * writes the wall time of each file, for scripts/test/times.json. `MONGODB_URI` and `TEMPORAL_ADDRESS` may name servers
+ * on this machine's loopback; they are relayed. Tests find `MAYFLY_TEST_NETNS` and `MAYFLY_TEST_ROOT` set.
  *
  * @module
  */
 import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { onPath } from '../worker/config/artifacts.mjs';
+import { budgetLines, overBudget } from './test/budget.mjs';
 import { testFiles } from './test/files.mjs';
 import { Lanes } from './test/lanes.mjs';
 import { TestPlace } from './test/namespace.mjs';
+import { secondsOfUnit } from './test/reference-load.mjs';
 import { reportLines } from './test/report.mjs';
 import { Tally } from './test/tally.mjs';
+
+/** Wall time after which a file outside of `npm test` is ended. Milliseconds. */
+const REST_FILE_MS = 1_200_000;
 
 /** @param {string} line */
 const say = (line) => process.stdout.write(`${line}\n`);
 
 /** @param {string[]} argv */
 function readOptions(argv) {
-  const own = new Set(['--tier', '--sweep-minutes']);
-  const at = argv.findIndex((arg, nth) => !own.has(arg) && !own.has(argv[nth - 1] ?? ''));
-  const { values } = parseArgs({
-    args: at < 0 ? argv : argv.slice(0, at),
-    options: { tier: { type: 'string', default: 'quick' }, 'sweep-minutes': { type: 'string', default: '0' } },
+  const { values, tokens } = parseArgs({
+    args: argv,
+    strict: false,
+    tokens: true,
+    options: { tier: { type: 'string' }, 'rest-minutes': { type: 'string' }, bail: { type: 'string' } },
   });
-  const minutes = Number(values['sweep-minutes']);
-  if (values.tier !== 'quick' && values.tier !== 'all') throw new Error(`--tier is quick or all, not ${values.tier}`);
-  if (!(minutes >= 0 && minutes <= 600)) throw new Error(`--sweep-minutes is 0 to 600, not ${values['sweep-minutes']}`);
-  return { tier: /** @type {'quick' | 'all'} */ (values.tier), minutes, chosen: at < 0 ? [] : argv.slice(at) };
+  const numberOf = (/** @type {'rest-minutes' | 'bail'} */ name) => {
+    const value = Number(values[name] ?? 0);
+    if (!(value >= 0 && value <= 600)) throw new Error(`--${name} takes a number from 0 to 600, not ${values[name]}`);
+    return value;
+  };
+  const tier = values['tier'] ?? 'quick';
+  if (tier !== 'quick' && tier !== 'all') throw new Error(`--tier is quick or all, not ${tier}`);
+  const own = tokens.flatMap((token) =>
+    token.kind === 'option' && ['tier', 'rest-minutes', 'bail'].includes(token.name)
+      ? [token.index, ...(token.inlineValue === false ? [token.index + 1] : [])]
+      : [],
+  );
+  const chosen = argv.filter((_, index) => !own.includes(index));
+  return {
+    tier: /** @type {'quick' | 'all'} */ (tier),
+    minutes: numberOf('rest-minutes'),
+    bail: numberOf('bail'),
+    chosen,
+  };
 }
 
-/** @returns {Promise<Tally>} of all lanes */
-async function main() {
-  const { tier, minutes, chosen } = readOptions(process.argv.slice(2));
+/** @param {string} seed */
+async function main(seed) {
+  const startedAt = Date.now();
+  const { tier, minutes, bail, chosen } = readOptions(process.argv.slice(2));
   if (process.getuid?.() !== 0)
     throw new Error('tests make a network namespace, which needs root: run `sudo npm test`');
   if (onPath('ip') === null) throw new Error('`ip` is missing: run `npm run setup`');
-  const seed = process.env['MAYFLY_TEST_SEED'] || randomBytes(4).toString('hex');
   say(`seed ${seed}: the same points again with MAYFLY_TEST_SEED=${seed}`);
 
   const interruption = new AbortController();
@@ -61,27 +83,40 @@ async function main() {
     process.on(name, () => interruption.abort());
   for (const place of TestPlace.abandoned()) await place.remove();
 
-  const lanes = new Lanes({ seed, signal: interruption.signal, say });
+  const lanes = new Lanes({ seed, bail, signal: interruption.signal, say });
   if (chosen.length > 0) return lanes.runChosen(chosen, tier);
-  const { files, notRun } = testFiles(process.env);
-  if (notRun !== '') say(`SWITCHED OFF, so nothing below speaks for it: ${notRun}`);
-  const tally = await lanes.runFiles(files, tier);
-  const sweepOff = (process.env['MAYFLY_SWEEP_OFF'] ?? '').split(',');
-  if (minutes > 0)
-    tally.addRest(
-      await lanes.runSweeps(
-        files.filter(({ hasRest, project }) => hasRest && !sweepOff.includes(project)),
-        minutes,
-      ),
-    );
+  const unit = secondsOfUnit(`mayfly-test-reference-${process.pid}`);
+  const files = testFiles();
+  const tally = await lanes.runQuick(files);
+  holdToBudget(tally, unit);
+  const endMs = tier === 'all' ? Number.POSITIVE_INFINITY : startedAt + minutes * 60_000;
+  if (Date.now() < endMs && !(bail > 0 && tally.failed >= bail))
+    tally.add(await lanes.runRest(files, { endMs, fileMs: REST_FILE_MS }));
   return tally;
 }
 
+/**
+ * @param {Tally} tally Of `npm test`.
+ * @param {number} unit Processor seconds of this machine.
+ */
+function holdToBudget(tally, unit) {
+  const { user, system } = process.cpuUsage();
+  const used = { files: tally.files, cpuSeconds: tally.cpuSeconds + (user + system) / 1_000_000, unit };
+  for (const line of budgetLines(used)) say(line);
+  for (const { error, file } of overBudget(used)) tally.fail(error, file);
+}
+
+const seed = process.env['MAYFLY_TEST_SEED'] || randomBytes(4).toString('hex');
 let tally = new Tally();
 try {
-  tally = await main();
+  tally = await main(seed);
 } catch (error) {
   tally.fail(/** @type {Error} */ (error).message);
 }
-for (const line of reportLines(tally)) say(line);
+const times = process.env['MAYFLY_TEST_TIMES'];
+if (times) {
+  const entries = [...tally.files].map(([path, { wallSeconds }]) => `  "${path}": ${wallSeconds.toFixed(1)}`);
+  writeFileSync(times, `{\n${entries.toSorted().join(',\n')}\n}\n`);
+}
+for (const line of reportLines(tally, { MAYFLY_TEST_SEED: seed })) say(line);
 process.exitCode = tally.failed === 0 ? 0 : 1;

@@ -5,9 +5,8 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import { cpus } from 'node:os';
 import { batchesOf } from './files.mjs';
-import { findLeftovers, namespacesNow } from './leftovers.mjs';
+import { LeftoverWatch } from './leftovers.mjs';
 import { TestPlace } from './namespace.mjs';
 import { namedServers, relayInto } from './relay.mjs';
 import { Tally } from './tally.mjs';
@@ -15,77 +14,72 @@ import { VitestRun } from './vitest-run.mjs';
 
 /** @typedef {import('./files.mjs').TestFile} TestFile */
 /** @typedef {import('./files.mjs').Batch} Batch */
-/** @typedef {{ tier: 'quick' | 'all' | 'rest', args: string[], shown: boolean, isFiltered: boolean }} How */
+/** @typedef {{ tier: 'quick' | 'all' | 'rest', args?: string[], isShown?: boolean, isFiltered?: boolean, fileMs?: number }} How
+ * `tier`: as test/support/sweep.ts has it. `args`: for vitest. `isFiltered`: tests that do not run were not chosen. */
 
-const laneCount = Number(process.env['MAYFLY_TEST_LANES'] || 3);
-/** An emulated machine, or sagas side by side, keep a core busy: one batch of each at a time, while others can run beside it. */
-const busy = new Set(['e2e', 'sagas']);
+/** More lanes than cores, because tests also wait. */
+const LANES = 3;
+/** One batch of such a project runs at a time: it keeps a core busy. */
+const BUSY = ['e2e', 'sagas'];
 
 export class Lanes {
-  #before = namespacesNow();
   #startedAt = Date.now();
   #places = 0;
   /** @type {Set<Batch>} */
   #running = new Set();
   #deps;
 
-  /** @param {{ seed: string, signal: AbortSignal, say: (line: string) => void }} deps */
+  /** @param {{ seed: string, bail: number, signal: AbortSignal, say: (line: string) => void }} deps `bail`: so many failures end it; 0: none do */
   constructor(deps) {
     this.#deps = deps;
   }
 
   /**
-   * Runs what the arguments choose in one vitest, which writes to the terminal.
+   * Runs the tests that the arguments choose in one vitest, which writes to the terminal.
    * @param {string[]} args
    * @param {'quick' | 'all'} tier
-   * @returns {Promise<Tally>}
    */
   async runChosen(args, tier) {
     const isFiltered = args.some((arg) => /^(-t|--testNamePattern|--tags-filter)(=|$)/i.test(arg));
-    const { tally } = await this.#runPlace([], { tier, args, shown: true, isFiltered });
+    const { tally } = await this.#runPlace({ tier, args, isShown: true, isFiltered });
     return tally;
   }
 
   /**
-   * Runs all of them, the longest first.
+   * Runs what belongs to `npm test`.
    * @param {TestFile[]} files
-   * @param {'quick' | 'all'} tier
-   * @returns {Promise<Tally>}
    */
-  async runFiles(files, tier) {
-    const args = tier === 'quick' ? ['--tags-filter=!full'] : [];
-    const how = { tier, args, shown: false, isFiltered: false };
-    // what has nothing to run is only counted
-    const batches = batchesOf(files.map((file) => (tier === 'quick' && file.isFull ? { ...file, seconds: 0 } : file)));
+  async runQuick(files) {
+    const batches = batchesOf(files.filter(({ isExtended }) => !isExtended));
     return this.#runBatches(
       batches,
-      () => how,
+      () => ({ tier: 'quick', args: ['--tags-filter=!full'] }),
       () => true,
     );
   }
 
   /**
-   * Runs what the quick tier leaves out, a file at a time in an order that the seed gives, until the time is over.
+   * Runs all that {@link runQuick} leaves out, a file at a time in an order that the seed gives.
    * @param {TestFile[]} files
-   * @param {number} minutes
-   * @returns {Promise<Tally>}
+   * @param {{ endMs: number, fileMs: number }} limits No file starts after `endMs` (of `Date.now`); each is ended after `fileMs`.
    */
-  async runSweeps(files, minutes) {
+  async runRest(files, { endMs, fileMs }) {
     const { say, seed } = this.#deps;
-    const end = Date.now() + minutes * 60_000;
-    say(`sweeps, in the order of seed ${seed}, for ${minutes} min`);
-    const drawn = shuffled(files, seed).map((file) => ({
-      project: file.project,
-      files: [file],
-      seconds: file.seconds,
-    }));
-    const rest = { tier: /** @type {const} */ ('rest'), args: ['--tags-filter=sweep or full'] };
-    const whole = { tier: /** @type {const} */ ('all'), args: [] };
-    return this.#runBatches(
-      drawn,
-      ({ files: [file] }) => ({ ...(file?.isFull ? whole : rest), shown: false, isFiltered: !file?.isFull }),
-      () => Date.now() < end,
+    const rest = shuffled(
+      files.filter(({ hasRest }) => hasRest),
+      seed,
     );
+    say(`the rest: ${rest.length} files in the order of seed ${seed}`);
+    const tally = await this.#runBatches(
+      rest.map((file) => ({ project: file.project, files: [file], seconds: file.seconds })),
+      ({ files: [file] }) =>
+        file?.isExtended
+          ? { tier: 'all', fileMs }
+          : { tier: 'rest', args: ['--tags-filter=sweep or full'], isFiltered: true, fileMs },
+      () => Date.now() < endMs,
+    );
+    say(`the rest: ${tally.files.size} of ${rest.length} files ran`);
+    return tally;
   }
 
   /**
@@ -96,8 +90,10 @@ export class Lanes {
   async #runBatches(batches, howOf, mayBegin) {
     const tally = new Tally();
     const waiting = [...batches];
+    const { signal, bail } = this.#deps;
+    const isOver = () => signal.aborted || !mayBegin() || (bail > 0 && tally.failed >= bail);
     const lane = async () => {
-      while (!this.#deps.signal.aborted && mayBegin()) {
+      while (!isOver()) {
         const batch = this.#takeNext(waiting);
         if (!batch) return;
         this.#running.add(batch);
@@ -105,20 +101,17 @@ export class Lanes {
         this.#running.delete(batch);
       }
     };
-    await Promise.all(Array.from({ length: laneCount }, lane));
-    if (this.#deps.signal.aborted) tally.fail('interrupted before the end');
+    await Promise.all(Array.from({ length: LANES }, lane));
+    if (signal.aborted) tally.fail('interrupted before the end');
     return tally;
   }
 
   /** @param {Batch[]} waiting @returns {Batch | undefined} undefined when this lane has nothing more to do */
   #takeNext(waiting) {
-    const running = [...this.#running].map(({ project }) => project).filter((project) => busy.has(project));
-    const isFree = (/** @type {Batch} */ { project }) => !running.includes(project);
-    // VM files last the longest together and run one after another, so that is what never waits
-    const machine = waiting.findIndex((batch) => batch.project === 'e2e' && isFree(batch));
-    const other = machine < 0 ? waiting.findIndex(isFree) : machine;
-    if (other < 0 && running.length >= cpus().length) return undefined; // nothing else will come: this lane is over
-    return waiting.splice(Math.max(other, 0), 1)[0];
+    const running = [...this.#running].map(({ project }) => project).filter((project) => BUSY.includes(project));
+    const next = waiting.findIndex(({ project }) => !running.includes(project));
+    if (next < 0 && running.length >= BUSY.length) return undefined;
+    return waiting.splice(Math.max(next, 0), 1)[0];
   }
 
   /**
@@ -130,38 +123,40 @@ export class Lanes {
     const tally = new Tally();
     let files = batch.files.map(({ path }) => path);
     while (files.length > 0 && !this.#deps.signal.aborted) {
-      const args = [`--project=${batch.project}`, ...how.args, ...files];
-      const run = await this.#runPlace(files, { ...how, args });
+      const run = await this.#runPlace({ ...how, args: [`--project=${batch.project}`, ...(how.args ?? []), ...files] });
       tally.add(run.tally);
       const left = files.filter((file) => !run.isAccounted(file));
-      if (left.length === files.length) break;
+      if (left.length === files.length || this.#deps.bail > 0) break;
       files = left;
     }
     return tally;
   }
 
   /**
-   * Runs one vitest in a place of its own, which is looked at when it has ended and then removed.
-   * @param {string[]} files
+   * Runs one vitest in a place of its own, which is inspected when it has ended and then removed.
    * @param {How} how
    * @returns {Promise<VitestRun>}
    */
-  async #runPlace(files, { tier, args, shown, isFiltered }) {
-    const { seed, signal, say } = this.#deps;
+  async #runPlace({ tier, args = [], isShown = false, isFiltered = false, fileMs }) {
+    const { seed, bail, signal, say } = this.#deps;
     const place = TestPlace.make(lettersOf(this.#places++));
     /** @type {(() => Promise<void>)[]} */
     const relays = [];
+    const leftovers = new LeftoverWatch(place);
+    const isPartial = isFiltered || bail > 0;
     const run = new VitestRun({
       place,
-      args,
-      env: { MAYFLY_TEST_TIER: tier, MAYFLY_TEST_SEED: seed, MAYFLY_TEST_FILTERED: isFiltered ? '1' : '0' },
-      shown,
+      args: bail > 0 ? [`--bail=${bail}`, ...args] : args,
+      env: { MAYFLY_TEST_TIER: tier, MAYFLY_TEST_SEED: seed, MAYFLY_TEST_FILTERED: isPartial ? '1' : '0' },
+      isShown,
       signal,
+      fileMs,
       onFile: ({ file, tests, errors }, seconds) => {
+        leftovers.noteEndOf(file);
         const count = (/** @type {string} */ outcome) => tests.filter((one) => one.outcome === outcome).length;
         const isGood = errors.length + count('failed') + count('skipped') === 0;
         const at = ((Date.now() - this.#startedAt) / 1_000).toFixed(0).padStart(4);
-        if (!shown)
+        if (!isShown)
           say(`${at} s  ${isGood ? 'ok    ' : 'FAILED'} ${file}: ${count('passed')} in ${seconds.toFixed(1)} s`);
       },
     });
@@ -169,24 +164,16 @@ export class Lanes {
       for (const server of namedServers(process.env)) relays.push(await relayInto(server, place));
       await run.run();
       for (const stop of relays.splice(0)) await stop();
-      if (!signal.aborted) await this.#holdToNothingLeft(run, place, files);
-      if (!shown && run.tally.failed > 0) say(run.output);
+      // the tests of a vitest that was killed had no chance to tidy up
+      if (!signal.aborted && !run.wasKilled)
+        for (const { what, file } of await leftovers.find()) run.tally.fail(`left behind: ${what}`, file);
+      if (!isShown && run.tally.failed > 0) say(run.output);
       return run;
     } finally {
       for (const stop of relays) await stop();
+      run.tally.cpuSeconds = place.cgroup.seconds();
       await place.remove();
     }
-  }
-
-  /**
-   * @param {VitestRun} run
-   * @param {TestPlace} place
-   * @param {string[]} files
-   */
-  async #holdToNothingLeft(run, place, files) {
-    if (run.wasKilled) return; // its tests had no chance to tidy up; the place is removed with all that is in it
-    for (const { kind, what } of await findLeftovers(place, this.#before))
-      run.tally.fail(`left behind, ${kind}, by one of ${files.join(' ')}:\n    ${what.join('\n    ')}`);
   }
 }
 

@@ -8,10 +8,50 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { entriesOf } from './namespace.mjs';
 
-/** @typedef {{ kind: string, what: string[] }} Leftover */
-
 /** Folders that tools, not tests, keep in TMPDIR for their next run. */
-const toolCaches = /^(tsx-\d+|node-compile-cache|v8-compile-cache.*)$/;
+const TOOL_CACHES = /^(tsx-\d+|node-compile-cache|v8-compile-cache.*)$/;
+
+/** Remembers after which file each thing was first seen, so that a leftover is told with the file that left it. */
+export class LeftoverWatch {
+  #place;
+  #before = new Set(entriesOf('/run/netns'));
+  /** @type {Map<string, string>} The file, by what was seen. */
+  #firstSeen = new Map();
+
+  /** @param {import('./namespace.mjs').TestPlace} place */
+  constructor(place) {
+    this.#place = place;
+  }
+
+  /** @param {string} file That has just ended. */
+  noteEndOf(file) {
+    for (const what of this.#list()) if (!this.#firstSeen.has(what)) this.#firstSeen.set(what, file);
+  }
+
+  /**
+   * Lists what is left after the end of vitest.
+   * @returns {Promise<{ what: string, file: string }[]>} `file`: after whose end it was first seen; empty: after none
+   */
+  async find() {
+    await this.#place.lingering();
+    return [...this.#list()].map((what) => ({ what, file: this.#firstSeen.get(what) ?? '' }));
+  }
+
+  *#list() {
+    const { root, tmp } = this.#place;
+    for (const { pid, command } of this.#place.processes()) yield `process ${pid} ${command}`;
+    for (const entry of entriesOf(root)) if (join(root, entry) !== tmp) yield `file ${entry}`;
+    for (const entry of entriesOf(tmp)) if (!TOOL_CACHES.test(entry)) yield `file tmp/${entry}`;
+    for (const name of entriesOf('/run/netns')) {
+      // one whose owner still runs belongs to a demo or a test run beside this one
+      if (!this.#before.has(name) && isAbandonedByMayfly(name)) yield `network namespace ${name}`;
+    }
+    for (const line of readFileSync('/proc/self/mounts', 'utf8').split('\n')) {
+      const target = line.split(' ')[1] ?? '';
+      if (target.startsWith(`${root}/`)) yield `mount ${target}`;
+    }
+  }
+}
 
 /**
  * Network namespaces that Mayfly makes are named so, after the process that made them.
@@ -20,37 +60,4 @@ const toolCaches = /^(tsx-\d+|node-compile-cache|v8-compile-cache.*)$/;
 function isAbandonedByMayfly(name) {
   const owner = /^mayfly-.*?(\d+)$/.exec(name)?.[1];
   return owner !== undefined && !entriesOf('/proc').includes(owner);
-}
-
-/** @returns {Set<string>} namespaces that are there before the tests run */
-export function namespacesNow() {
-  return new Set(entriesOf('/run/netns'));
-}
-
-/**
- * Looks for what a finished run left; one entry for each kind.
- * @param {import('./namespace.mjs').TestPlace} place
- * @param {Set<string>} before What `namespacesNow` said before the run.
- * @returns {Promise<Leftover[]>}
- */
-export async function findLeftovers(place, before) {
-  /** @type {Map<string, string[]>} */
-  const found = new Map();
-  /** @type {(kind: string, what: string) => void} */
-  const add = (kind, what) => {
-    found.set(kind, [...(found.get(kind) ?? []), what]);
-  };
-
-  for (const { pid, name, command } of await place.lingering()) add(`${name} processes`, `${pid} ${command}`);
-  for (const entry of entriesOf(place.root)) if (join(place.root, entry) !== place.tmp) add('files', entry);
-  for (const entry of entriesOf(place.tmp)) if (!toolCaches.test(entry)) add('files', `tmp/${entry}`);
-  for (const name of namespacesNow()) {
-    // One whose owner still runs belongs to a demo or a test run beside this one.
-    if (!before.has(name) && isAbandonedByMayfly(name)) add('network namespaces', name);
-  }
-  for (const line of readFileSync('/proc/self/mounts', 'utf8').split('\n')) {
-    const target = line.split(' ')[1] ?? '';
-    if (target.startsWith(`${place.root}/`)) add('mounts', target);
-  }
-  return [...found].map(([kind, what]) => ({ kind, what }));
 }

@@ -9,6 +9,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Cgroup } from './cgroup.mjs';
 
 const prefix = 'mayfly-test-';
 const named = /^mayfly-test-([a-z]+)-(\d+)$/;
@@ -33,6 +34,7 @@ export class TestPlace {
     this.root = join(folders, this.name);
     /** The tests' TMPDIR. */
     this.tmp = join(this.root, 'tmp');
+    this.cgroup = new Cgroup(this.name);
   }
 
   /**
@@ -45,6 +47,7 @@ export class TestPlace {
     chmodSync(place.root, 0o711);
     mkdirSync(place.tmp);
     chmodSync(place.tmp, 0o1777);
+    Cgroup.make(place.name);
     execFileSync('ip', ['netns', 'add', place.name]);
     execFileSync('ip', ['-n', place.name, 'link', 'set', 'lo', 'up']);
     return place;
@@ -52,7 +55,7 @@ export class TestPlace {
 
   /** @returns {TestPlace[]} places whose owner is no longer running */
   static abandoned() {
-    const names = new Set([...entriesOf(namespaces), ...entriesOf(folders)]);
+    const names = new Set([...entriesOf(namespaces), ...entriesOf(folders), ...Cgroup.names()]);
     return [...names].flatMap((name) => {
       const [, lane, pid] = named.exec(name) ?? [];
       return lane && pid && !entriesOf('/proc').includes(pid) ? [new TestPlace(lane, Number(pid))] : [];
@@ -65,7 +68,7 @@ export class TestPlace {
    * @returns {string[]}
    */
   inside(argv) {
-    return ['ip', 'netns', 'exec', this.name, ...argv];
+    return this.cgroup.inside(['ip', 'netns', 'exec', this.name, ...argv]);
   }
 
   /** @returns {Process[]} everything that runs in the namespace */
@@ -123,6 +126,7 @@ export class TestPlace {
     }
     if (entriesOf(namespaces).includes(this.name)) execFileSync('ip', ['netns', 'delete', this.name]);
     rmSync(this.root, { recursive: true, force: true });
+    this.cgroup.remove();
   }
 }
 

@@ -1,35 +1,38 @@
 // @ts-check
-/** @module What a test run says at its end. */
-import { writeFileSync } from 'node:fs';
+/** @module The end of a test run's output. */
 
-/** How many of the slowest tests are named. */
-const shownTests = 10;
+/** Lines of an error that are shown. */
+const SHOWN_LINES = 10;
 
-/** @param {import('./tally.mjs').Tally} tally */
-export function* reportLines(tally) {
-  keepTimes(tally.seconds);
-  yield 'slowest:';
-  for (const { name, seconds } of tally.ran.toSorted((a, b) => b.seconds - a.seconds).slice(0, shownTests))
-    yield `${seconds.toFixed(1).padStart(7)} s  ${name}`;
-  for (const reason of tally.reasons) yield `FAILED: ${reason}`;
-  const files = [...tally.left];
-  if (files.length > 0) {
-    const count = files.reduce((sum, [, left]) => sum + left, 0);
-    yield `left out: ${count} tests and points of sweeps, in ${files.length} files; \`npm run test:all\` runs them`;
-    for (const [file, left] of files.toSorted(([, a], [, b]) => b - a)) yield `    ${left} of ${file}`;
-  }
-  yield `${tally.passed} passed, ${tally.failed} failed`;
+/**
+ * @param {import('./tally.mjs').Tally} tally
+ * @param {NodeJS.ProcessEnv} again What the command that repeats a test needs set.
+ * @returns {string[]}
+ */
+export function reportLines({ passed, failures, files }, again) {
+  const withLeft = [...files.values()].filter(({ left }) => left > 0);
+  const left = withLeft.reduce((sum, one) => sum + one.left, 0);
+  return [
+    ...failures.flatMap((failure) => ['', ...failureLines(failure, again)]),
+    ...(left > 0 ? [`left out in ${withLeft.length} files: ${left} tests; \`npm run test:all\` runs them`] : []),
+    `${passed} passed, ${failures.length} failed`,
+  ];
 }
 
 /**
- * For scripts/test/times.json, by which files are put into batches.
- * @param {Map<string, number>} seconds
+ * @param {import('./tally.mjs').Failure} failure
+ * @param {NodeJS.ProcessEnv} again
  */
-function keepTimes(seconds) {
-  const path = process.env['MAYFLY_TEST_TIMES'];
-  if (!path) return;
-  const times = [...seconds]
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([file, s]) => [file, Math.round(s * 10) / 10]);
-  writeFileSync(path, `${JSON.stringify(Object.fromEntries(times), null, 2)}\n`);
+function failureLines({ file, title, error }, again) {
+  const lines = error.split('\n').slice(0, SHOWN_LINES);
+  if (file === '') return [`FAILED: ${lines[0]}`, ...lines.slice(1).map((line) => `    ${line}`)];
+  const settings = Object.entries(again).map(([name, value]) => `${name}=${value} `);
+  // vitest takes the title as a pattern and joins its parts with a blank
+  const pattern = title.replaceAll(' > ', ' ').replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const only = title === '' ? '' : ` -t '${pattern.replaceAll("'", `'\\''`)}'`;
+  return [
+    `FAILED: ${file}${title === '' ? '' : `: ${title}`}`,
+    ...lines.map((line) => `    ${line}`),
+    `    alone: ${settings.join('')}npm test -- ${file}${only}`,
+  ];
 }

@@ -14,16 +14,20 @@ import { stripVTControlCharacters } from 'node:util';
  * @typedef {'passed' | 'failed' | 'left' | 'filtered' | 'skipped'} Outcome
  */
 
+/** @typedef {{ title: string, outcome: Outcome, error: string }} TestResult */
+
 /**
  * @typedef {(
  *   | { event: 'begun', file: string }
- *   | { event: 'at', file: string, what: string, boundMs?: number | undefined }
- *   | { event: 'ended', file: string, tests: { name: string, outcome: Outcome, seconds: number, why: string }[], errors: string[] }
+ *   | { event: 'at', file: string, what: string }
+ *   | { event: 'ended', file: string, project: string, tests: TestResult[], errors: string[] }
  *   | { event: 'over', errors: string[] }
- * )} TestEvent `at`: the test or hook that begins, or that a hook has ended, `boundMs` the test's own time-out, or the longest of its file. `errors` of a file are those that no failed test shows.
+ * )} TestEvent `at`: the test or hook that begins. `errors` of a file are those that no failed test shows.
  */
 
 const descriptor = Number(process.env['MAYFLY_TEST_EVENTS']);
+/** Characters of an error. */
+const KEPT_ERROR = 4_000;
 const isFiltered = process.env['MAYFLY_TEST_FILTERED'] === '1';
 
 /** @param {TestEvent} event */
@@ -34,9 +38,6 @@ function tell(event) {
 /** @param {{ message: string, stack?: string }} error */
 const wordsOf = (error) => stripVTControlCharacters(error.stack ?? error.message);
 
-/** @param {string} text */
-const firstLineOf = (text) => stripVTControlCharacters(text).split('\n', 1)[0]?.slice(0, 300) ?? '';
-
 export default class EventReporter {
   /** @param {import('vitest/node').TestModule} module */
   onTestModuleQueued(module) {
@@ -45,7 +46,7 @@ export default class EventReporter {
 
   /** @param {import('vitest/node').TestCase} test */
   onTestCaseReady(test) {
-    tell({ event: 'at', file: test.module.relativeModuleId, what: test.fullName, boundMs: test.options.timeout });
+    tell({ event: 'at', file: test.module.relativeModuleId, what: test.fullName });
   }
 
   /** @param {import('vitest/node').ReportedHookContext} hook */
@@ -55,31 +56,20 @@ export default class EventReporter {
     tell({ event: 'at', file: module.relativeModuleId, what: `${name}${of}` });
   }
 
-  /**
-   * Vitest may keep the news that a test has begun until the next news (its throttle leaves off when a timer fires in its 100th
-   * millisecond): a first test that is long and silent has its time all the same.
-   * @param {import('vitest/node').ReportedHookContext} hook
-   */
-  onHookEnd({ name, entity }) {
-    if (name !== 'beforeAll' || entity.type !== 'module') return;
-    const longest = Math.max(0, ...[...entity.children.allTests()].map(({ options }) => options.timeout ?? 0));
-    tell({ event: 'at', file: entity.relativeModuleId, what: 'its first test', boundMs: longest });
-  }
-
   /** @param {import('vitest/node').TestModule} module */
   onTestModuleEnd(module) {
     const cases = [...module.children.allTests()];
     const tests = cases.map((test) => ({
-      name: test.fullName,
+      title: test.fullName,
       outcome: outcomeOf(test),
-      seconds: (test.diagnostic()?.duration ?? 0) / 1_000,
-      why: firstLineOf(test.result().errors?.[0]?.message ?? ''),
+      error: errorOf(test),
     }));
     const shown = tests.some(({ outcome }) => outcome === 'failed');
     const suites = [module, ...module.children.allSuites()];
     const errors = suites.flatMap((suite) => suite.errors().map(wordsOf));
     if (errors.length === 0 && !shown && module.state() === 'failed') errors.push('it failed without saying why');
-    tell({ event: 'ended', file: module.relativeModuleId, tests, errors: shown ? [] : errors });
+    const project = module.project.name;
+    tell({ event: 'ended', file: module.relativeModuleId, project, tests, errors: shown ? [] : errors });
   }
 
   /**
@@ -89,6 +79,18 @@ export default class EventReporter {
   onTestRunEnd(_, errors) {
     tell({ event: 'over', errors: errors.map(wordsOf) });
   }
+}
+
+/**
+ * Message, difference and place of its first error.
+ * @param {import('vitest/node').TestCase} test
+ */
+function errorOf(test) {
+  const [error] = test.result().errors ?? [];
+  if (!error) return '';
+  const at = error.stacks?.[0];
+  const place = at ? `at ${at.file}:${at.line}:${at.column}\n` : '';
+  return stripVTControlCharacters(`${error.message}\n${place}${error.diff ?? ''}`).slice(0, KEPT_ERROR);
 }
 
 /**

@@ -1,68 +1,59 @@
 // @ts-check
 /**
- * Counts what a vitest said of its files, so that nothing that did not run is taken for passed.
+ * Counts the results of test files, so that a test that did not run never counts as passed.
  *
  * @module
  */
 
 /** @typedef {import('./reporter.mjs').TestEvent} TestEvent */
+/** @typedef {{ project: string, wallSeconds: number, cpuSeconds: number, left: number }} FileUse
+ * `cpuSeconds`: of all processes of its vitest from the file before to its end. `left`: tests that this tier leaves out. */
+/** @typedef {{ file: string, title: string, error: string }} Failure `file`, `title`: empty where no test is to blame. */
 
 export class Tally {
   passed = 0;
-  failed = 0;
-  /** @type {string[]} What failed. */
-  reasons = [];
-  /** @type {Map<string, number>} By file: how many cases of sweeps this run leaves out. */
-  left = new Map();
-  /** @type {Map<string, number>} Seconds by file. */
-  seconds = new Map();
-  /** @type {{ name: string, seconds: number }[]} The tests that ran, with their files. */
-  ran = [];
+  /** @type {Failure[]} */
+  failures = [];
+  /** @type {Map<string, FileUse>} By path. */
+  files = new Map();
+  /** Processor seconds of all processes. */
+  cpuSeconds = 0;
 
-  /** @param {string} reason */
-  fail(reason) {
-    this.failed += 1;
-    this.reasons.push(reason);
+  get failed() {
+    return this.failures.length;
   }
 
   /**
-   * @param {Extract<TestEvent, { event: 'ended' }>} file
-   * @param {number} seconds
+   * @param {string} error
+   * @param {string} [file] That is to blame.
+   * @param {string} [title]
    */
-  countFile({ file, tests, errors }, seconds) {
-    this.seconds.set(file, seconds);
-    for (const { name, outcome, seconds: took, why } of tests) {
-      if (outcome === 'passed' || outcome === 'failed') this.ran.push({ name: `${file}: ${name}`, seconds: took });
+  fail(error, file = '', title = '') {
+    this.failures.push({ file, title, error });
+  }
+
+  /**
+   * @param {Extract<TestEvent, { event: 'ended' }>} ended
+   * @param {{ wallSeconds: number, cpuSeconds: number }} use
+   */
+  countFile({ file, project, tests, errors }, use) {
+    let left = 0;
+    for (const { title, outcome, error } of tests) {
       if (outcome === 'passed') this.passed += 1;
-      else if (outcome === 'failed') this.fail(`${file}: ${name}\n    ${why}`);
-      else if (outcome === 'skipped') this.fail(`${file}: did not run: ${name}`);
-      else if (outcome === 'left') this.left.set(file, (this.left.get(file) ?? 0) + 1);
+      else if (outcome === 'failed') this.fail(error, file, title);
+      else if (outcome === 'skipped') this.fail('it did not run', file, title);
+      else if (outcome === 'left') left += 1;
     }
-    for (const error of errors) this.fail(`${file}: ${error}`);
-    if (tests.length === 0 && errors.length === 0) this.fail(`${file}: it has no test`);
+    for (const error of errors) this.fail(error, file);
+    if (tests.length === 0 && errors.length === 0) this.fail('it has no test', file);
+    this.files.set(file, { project, ...use, left });
   }
 
-  /** @param {Tally} other */
+  /** @param {Tally} other Of other files, or of the points that this one left out. */
   add(other) {
-    this.#addCounts(other);
-    for (const [file, count] of other.left) this.left.set(file, count);
-    for (const [file, seconds] of other.seconds) this.seconds.set(file, seconds);
-  }
-
-  /**
-   * Adds a run of the points that this one left out.
-   * @param {Tally} rest
-   */
-  addRest(rest) {
-    for (const file of rest.seconds.keys()) this.left.delete(file);
-    this.#addCounts(rest);
-  }
-
-  /** @param {Tally} other */
-  #addCounts({ passed, failed, reasons, ran }) {
-    this.passed += passed;
-    this.ran.push(...ran);
-    this.failed += failed;
-    this.reasons.push(...reasons);
+    this.passed += other.passed;
+    this.failures.push(...other.failures);
+    for (const [path, use] of other.files) this.files.set(path, use);
+    this.cpuSeconds += other.cpuSeconds;
   }
 }

@@ -12,36 +12,37 @@ import { repository } from '../../worker/config/artifacts.mjs';
 import { Tally } from './tally.mjs';
 
 /** @typedef {import('./reporter.mjs').TestEvent} TestEvent */
+/** @typedef {import('./namespace.mjs').TestPlace} TestPlace */
 
 /**
  * @typedef {object} RunOptions
- * @property {Pick<import('./namespace.mjs').TestPlace, 'name' | 'root' | 'tmp' | 'inside' | 'endAll'>} place
+ * @property {Pick<TestPlace, 'name' | 'root' | 'tmp' | 'inside' | 'endAll'> & { cgroup: { seconds(): number } }} place
  * @property {string[]} args For vitest: files, a pattern of names, projects.
  * @property {NodeJS.ProcessEnv} env Beside this process's own.
- * @property {boolean} shown Whether vitest writes to the terminal; else {@link VitestRun.output} keeps the end of it.
+ * @property {boolean} isShown Vitest writes to the terminal; else {@link VitestRun.output} keeps the end of its output.
  * @property {AbortSignal} signal Ends it in order.
- * @property {number} [silenceMs] After so long without any news of a file that has begun it is killed. `@default` 330,000
+ * @property {number | undefined} [fileMs] Wall time of a file after which vitest is killed. `@default` 600,000
  * @property {(file: Extract<TestEvent, { event: 'ended' }>, seconds: number) => void} onFile
  */
 
-/** Longer than BOUND_MS of vitest.config.ts: vitest ends a hook or a test that takes longer by itself, and says so. */
-const defaultSilenceMs = 330_000;
-/** Vitest may take so long to say that a test with a longer time-out of its own has ended. */
-const graceMs = 30_000;
-/** How long vitest may take to end after its last test, or when it is asked to. */
-const endMs = 60_000;
-/** Of the output, so much is kept. Characters. */
-const keptOutput = 200_000;
+/** Twice BOUND_MS of vitest.config.ts: vitest ends a hook or a test that takes longer by itself, and says so. */
+const FILE_MS = 600_000;
+/** Time that vitest has to end after its last test, or when it is asked to. */
+const END_MS = 120_000;
+/** Characters of the output that are kept. */
+const KEPT_OUTPUT = 200_000;
 
 export class VitestRun {
   tally = new Tally();
   output = '';
-  /** The file that runs, what of it, and the longest time-out of its tests so far. @type {{ file: string, what: string, since: number, boundMs: number } | null} */
+  /** The file that runs, and the last news of it. @type {{ file: string, what: string } | null} */
   #current = null;
   /** @type {Set<string>} */
   #ended = new Set();
   #isOver = false;
-  #lastSaid = Date.now();
+  /** When the file that runs began, or the one before ended. */
+  #since = Date.now();
+  #cpuBefore = 0;
   /** Why it was killed. @type {string | null} */
   #hung = null;
   #options;
@@ -51,13 +52,13 @@ export class VitestRun {
     this.#options = options;
   }
 
-  /** Runs it to its end, which it is helped to when nothing happens any more. */
+  /** Runs it to its end, and kills it when it hangs. */
   async run() {
-    const { place, args, env, shown, signal } = this.#options;
+    const { place, args, env, isShown, signal } = this.#options;
     const vitest = [process.execPath, join(repository, 'node_modules', 'vitest', 'vitest.mjs'), 'run'];
     const reporters = ['--reporter=default', `--reporter=${join(repository, 'scripts', 'test', 'reporter.mjs')}`];
     const [program = '', ...rest] = place.inside([...vitest, ...reporters, ...args]);
-    const output = shown ? 'inherit' : 'pipe';
+    const output = isShown ? 'inherit' : 'pipe';
     const child = spawn(program, rest, {
       cwd: repository,
       stdio: ['ignore', output, output, 'pipe'],
@@ -73,13 +74,16 @@ export class VitestRun {
     });
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text) => {
-        this.output = (this.output + text).slice(-keptOutput);
+        this.output = (this.output + text).slice(-KEPT_OUTPUT);
       });
     }
     const events = createInterface({ input: /** @type {import('node:stream').Readable} */ (child.stdio[3]) });
-    events.on('line', (line) => this.#hear(JSON.parse(line)));
+    events.on('line', (line) => this.#handle(JSON.parse(line)));
     const watch = setInterval(() => this.#endWhenHung(child), 1_000);
-    const stop = () => child.kill('SIGTERM');
+    const stop = () => {
+      this.#since = Date.now();
+      child.kill('SIGTERM');
+    };
     signal.addEventListener('abort', stop);
     try {
       const [code, killedBy] = await once(child, 'close');
@@ -92,48 +96,51 @@ export class VitestRun {
 
   /**
    * @param {string} file
-   * @returns {boolean} whether it came to its end, or was named as what hung or died
+   * @returns {boolean} it came to its end, or was named as what hung or died
    */
   isAccounted(file) {
     return this.#ended.has(file);
   }
 
-  /** Whether it was ended because nothing happened any more. */
   get wasKilled() {
     return this.#hung !== null;
   }
 
   /** @param {TestEvent} event */
-  #hear(event) {
-    this.#lastSaid = Date.now();
-    if (event.event === 'begun')
-      this.#current = { file: event.file, what: 'its imports or its first test', since: Date.now(), boundMs: 0 };
-    else if (event.event === 'at') {
-      // Vitest tells of hooks in batches: of the last, also after the end of its file.
-      if (this.#ended.has(event.file)) return;
-      const { since, boundMs } = this.#current ?? { since: Date.now(), boundMs: 0 };
-      this.#current = { ...event, since, boundMs: Math.max(boundMs, event.boundMs ?? 0) };
+  #handle(event) {
+    if (event.event === 'begun') {
+      // start-up and servers are nobody's; what goes on between two files is the later one's
+      if (this.#ended.size === 0) this.#cpuBefore = this.#options.place.cgroup.seconds();
+      this.#since = Date.now();
+      this.#current = { file: event.file, what: 'its imports or its first test' };
+    } else if (event.event === 'at') {
+      // vitest reports hooks in batches: the last one may come after the end of its file
+      if (!this.#ended.has(event.file)) this.#current = event;
     } else if (event.event === 'over') {
       this.#isOver = true;
+      this.#since = Date.now();
       for (const error of event.errors) this.tally.fail(`outside of any test: ${error}`);
-    } else {
-      const seconds = (Date.now() - (this.#current?.since ?? Date.now())) / 1_000;
-      this.#ended.add(event.file);
-      this.#current = null;
-      this.tally.countFile(event, seconds);
-      this.#options.onFile(event, seconds);
-    }
+    } else this.#countFile(event);
+  }
+
+  /** @param {Extract<TestEvent, { event: 'ended' }>} event */
+  #countFile(event) {
+    const wallSeconds = (Date.now() - this.#since) / 1_000;
+    const cpu = this.#options.place.cgroup.seconds();
+    this.tally.countFile(event, { wallSeconds, cpuSeconds: cpu - this.#cpuBefore });
+    this.#cpuBefore = cpu;
+    this.#since = Date.now();
+    this.#ended.add(event.file);
+    this.#current = null;
+    this.#options.onFile(event, wallSeconds);
   }
 
   /** @param {import('node:child_process').ChildProcess} child */
   #endWhenHung(child) {
-    const { place, signal, silenceMs = defaultSilenceMs } = this.#options;
-    const hasBegun = this.#current !== null || this.#ended.size > 0;
-    const boundMs = this.#current?.boundMs ?? 0;
-    const hangsAfter = boundMs > 0 ? Math.max(silenceMs, boundMs + graceMs) : silenceMs;
-    const longestMs = this.#isOver || signal.aborted ? endMs : hasBegun ? hangsAfter : defaultSilenceMs;
-    if (this.#hung !== null || Date.now() - this.#lastSaid < longestMs) return;
-    this.#hung = `nothing happened for ${longestMs / 1_000} s`;
+    const { place, signal, fileMs = FILE_MS } = this.#options;
+    const longestMs = this.#isOver || signal.aborted ? END_MS : fileMs;
+    if (this.#hung !== null || Date.now() - this.#since < longestMs) return;
+    this.#hung = `it took longer than ${longestMs / 1_000} s`;
     child.kill('SIGKILL');
     place.endAll('SIGKILL');
   }
@@ -147,11 +154,10 @@ export class VitestRun {
     if (this.#current) {
       const { file, what } = this.#current;
       this.#ended.add(file);
-      this.tally.fail(`${file}: hung or died in ${what}: ${why}`);
+      this.tally.fail(`hung or died in ${what}: ${why}`, file);
     } else if (this.#hung !== null || !this.#isOver) {
-      this.tally.fail(
-        `vitest did not end in order: ${why}; files: ${[...this.#ended].join(' ') || this.#options.args.join(' ')}`,
-      );
+      const files = [...this.#ended].join(' ') || this.#options.args.join(' ');
+      this.tally.fail(`vitest did not end in order: ${why}; files: ${files}`);
     } else if (!isGood && this.tally.failed === 0) {
       this.tally.fail(`${why} although no test failed:\n${this.output}`);
     } else if (this.#ended.size === 0) this.tally.fail('no test ran');

@@ -1,0 +1,77 @@
+// @ts-check
+/**
+ * A cgroup (version 2) for the processes of a test run: every process that one of them starts stays in it, also a daemon
+ * that leaves its session. No controller is needed: `cpu.stat` counts in every cgroup (kernel: admin-guide/cgroup-v2).
+ *
+ * @module
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Mount point of cgroup version 2, also beside version 1. @throws Error where there is none */
+function mountPoint() {
+  for (const line of readFileSync('/proc/self/mounts', 'utf8').split('\n')) {
+    const [, path = '', type] = line.split(' ');
+    if (type === 'cgroup2') return path;
+  }
+  throw new Error('no cgroup2 is mounted, and tests measure their processor time with one: mount -t cgroup2 none DIR');
+}
+
+export class Cgroup {
+  /** @param {string} name Below the mount point. */
+  constructor(name) {
+    this.path = join(mountPoint(), name);
+  }
+
+  /** @param {string} name */
+  static make(name) {
+    const made = new Cgroup(name);
+    mkdirSync(made.path, { recursive: true });
+    return made;
+  }
+
+  /** @returns {string[]} names of the cgroups at the mount point */
+  static names() {
+    return foldersIn(mountPoint());
+  }
+
+  /**
+   * Returns the command line that runs a program in here.
+   * @param {readonly string[]} argv
+   */
+  inside(argv) {
+    return ['sh', '-c', 'echo 0 >"$0" && exec "$@"', join(this.path, 'cgroup.procs'), ...argv];
+  }
+
+  /** Processor time of all processes so far, ended ones too: user and system, seconds. */
+  seconds() {
+    const [, usage] = /^usage_usec (\d+)$/m.exec(readFileSync(join(this.path, 'cpu.stat'), 'utf8')) ?? [];
+    return Number(usage) / 1_000_000;
+  }
+
+  /** @returns {number[]} ids of the processes in here and below */
+  pids() {
+    return subtree(this.path).flatMap((path) => {
+      const text = readFileSync(join(path, 'cgroup.procs'), 'utf8');
+      return text.split('\n').filter(Boolean).map(Number);
+    });
+  }
+
+  /** Removes it with those that its processes made. @throws Error EBUSY while a process is in one */
+  remove() {
+    for (const path of subtree(this.path).reverse()) rmdirSync(path);
+  }
+}
+
+/** @param {string} path @returns {string[]} itself first; empty where there is none */
+function subtree(path) {
+  if (!existsSync(path)) return [];
+  return [path, ...foldersIn(path).flatMap((name) => subtree(join(path, name)))];
+}
+
+/** @param {string} path */
+function foldersIn(path) {
+  return readdirSync(path, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+}

@@ -1,0 +1,47 @@
+// @ts-check
+/**
+ * A fixed load of JavaScript, hashing and process starts, to compare machines by. Run as a program it does the load once.
+ *
+ * @module
+ */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { Cgroup } from './cgroup.mjs';
+
+/** Processor time that the load takes on the machine that a unit is defined by, seconds. */
+const FAST_SECONDS = 1;
+const ROUNDS = 3;
+
+function load() {
+  /** @type {Record<string, number>} */
+  const counts = {};
+  for (let i = 0; i < 2_000_000; i++) {
+    const key = `k${(i * 7919) % 5003}`;
+    counts[key] = (counts[key] ?? 0) + 1;
+  }
+  const block = Buffer.alloc(1 << 20, JSON.stringify(counts));
+  for (let i = 0; i < 130; i++) createHash('sha256').update(block).digest();
+  for (let i = 0; i < 100; i++) spawnSync('true');
+}
+
+/**
+ * Measures this machine.
+ * @param {string} name Of a cgroup that is made and removed.
+ * @returns {number} processor seconds of this machine that are one unit: above 1 on a slower machine than the fast one
+ */
+export function secondsOfUnit(name) {
+  const cgroup = Cgroup.make(name);
+  const [program = '', ...args] = cgroup.inside([process.execPath, fileURLToPath(import.meta.url)]);
+  const times = Array.from({ length: ROUNDS }, () => {
+    const before = cgroup.seconds();
+    const { status } = spawnSync(program, args, { stdio: 'inherit' });
+    if (status !== 0) throw new Error(`the reference load ended with exit code ${status}`);
+    return cgroup.seconds() - before;
+  });
+  cgroup.remove();
+  const [, median = 0] = times.toSorted((a, b) => a - b);
+  return median / FAST_SECONDS;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) load();
