@@ -45,7 +45,7 @@ interface Operation {
   responses?: Record<string, Content>;
 }
 
-/** One life on a simulated host, by operation: test/api/real-answers.integration.test.ts records it. */
+/** One life on a simulated host, by operation: test/extended/api/real-answers.integration.test.ts records it. */
 export function recordedExchanges(): Record<string, Exchange> {
   return JSON.parse(readFileSync(new URL('./examples.json', import.meta.url), 'utf8')) as Record<string, Exchange>;
 }

@@ -1,95 +1,73 @@
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { runCli } from '../../cli/main.ts';
-import { Io } from '../../cli/terminal/io.ts';
-import { entriesOf } from '../../host/os/directory.ts';
-import { cacheDir, guestCachePath, imageCachePath } from '../../worker/config/artifacts.mjs';
-import { eventually } from '../support/eventually.ts';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { answerJson, StandIn } from '../client/stand-in.ts';
+import { runLine } from './run-line.ts';
 
-// Promise: a build that is interrupted or fails leaves nothing, and says what to do. images/build.sh itself, in a cache of
-// the test's own; only mmdebstrap is another program, which does what the test says. Costs 2 s.
-let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-pull-'));
-  const guest = dirname(guestCachePath());
-  await mkdir(join(folder, 'mayfly'));
-  await symlink(guest, join(folder, 'mayfly', 'guest'));
-  vi.stubEnv('XDG_CACHE_HOME', folder);
-  vi.stubEnv('PATH', `${folder}:${process.env['PATH'] ?? ''}`);
+// Promise: who cannot have an image is told so, and what to do, before anything is built. Nothing is built here.
+let server: StandIn;
+let stateDir: string;
+beforeAll(async () => {
+  server = await StandIn.start();
+  stateDir = await mkdtemp(join(tmpdir(), 'mayfly-image-'));
 });
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await rm(folder, { recursive: true, force: true });
+afterEach(() => vi.restoreAllMocks());
+afterAll(async () => {
+  await server.stop();
+  await rm(stateDir, { recursive: true, force: true });
 });
 
-const mmdebstrap = (script: string) => writeFile(join(folder, 'mmdebstrap'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+const line = (args: string[], env: NodeJS.ProcessEnv = {}) =>
+  runLine(server, ['image', ...args], {
+    env: { MAYFLY_STATE_DIR: stateDir, MAYFLY_LIBVIRT_URI: 'private', MAYFLY_HOST_ID: 'here', ...env },
+  });
 
-/** A pull, what it has said so far, and how to press Ctrl-C. */
-function pull() {
-  const controller = new AbortController();
-  const said: string[] = [];
-  const sink = { write: (text: string | Uint8Array) => said.push(Buffer.from(text).toString()) };
-  const env = { MAYFLY_STATE_DIR: join(folder, 'state'), MAYFLY_LIBVIRT_URI: 'private' };
-  const { signal } = controller;
-  const code = runCli(['image', 'pull', 'agent'], new Io({ stdout: sink, stderr: sink, env, signal, force: signal }));
-  return { code, said: () => said.join(''), interrupt: () => controller.abort(new Error('interrupted')) };
-}
+describe('mayfly image pull', () => {
+  it.each(['nosuch', 'debian12', 'golden-debian12', '../agent'])('there is no %s to pull', async (name) => {
+    expect(await line(['pull', name])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('pulled: agent, desktop.'),
+    });
+  });
 
-/** What is left of builds: nothing but the lock, no process that works on one, no state folder. */
-async function left() {
-  const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  const lines = await Promise.all(processes.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
-  return {
-    cached: await readdir(dirname(imageCachePath('golden-agent'))),
-    processes: lines.filter((line) => line.includes(`${folder}/mayfly`)),
-    state: await entriesOf(join(folder, 'state')),
-  };
-}
-const NOTHING = { cached: ['.lock'], processes: [], state: null };
+  it('on a simulated host: there is no use for it', async () => {
+    const { code, err } = await line(['pull', 'agent'], { MAYFLY_HOST: 'simulated' });
+    expect([code, err]).toEqual([2, expect.stringContaining('Use golden-debian12')]);
+  });
 
-test('Ctrl-C ends all of a build; a second pull says that it waits, and can be interrupted too', async () => {
-  await mmdebstrap(`mkdir -p "$(dirname "$0")/begun"; exec sleep infinity`);
-  const first = pull();
-  await eventually(async () => existsSync(join(folder, 'begun')), Boolean);
-  expect((await left()).processes).not.toEqual([]);
-  const second = pull();
-  await eventually(
-    async () => second.said(),
-    (said) => said.includes('waiting for another'),
-  );
-  second.interrupt();
-  expect(await second.code).toBe(130);
-  first.interrupt();
-  expect(await first.code).toBe(130);
-  expect(first.said()).toContain('installing packages');
-  expect(await left()).toEqual(NOTHING);
+  it('where the worker that runs is of a simulated host, whatever the environment says', async () => {
+    server.answers((_, response) => answerJson(response, 200, { items: [{ id: 'here', kind: 'simulated' }] }));
+    const asked = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
+    const { code, err } = await line(['pull', 'agent'], asked);
+    expect([code, err]).toEqual([2, expect.stringContaining('this host is simulated')]);
+    expect(server.seen.map(({ path }) => path)).toEqual(['/v1/hosts']);
+  });
+
+  it('takes root', async () => {
+    vi.spyOn(process, 'getuid').mockReturnValue(1_000);
+    const { code, err } = await line(['pull', 'golden-agent']);
+    expect([code, err]).toEqual([4, expect.stringContaining('sudo')]);
+  });
 });
 
-test('a mirror that is not reached', async () => {
-  const error = "E: Failed to fetch http://deb.example/InRelease  Temporary failure resolving 'deb.example'";
-  await mmdebstrap(`echo "${error}" >&2; echo 'E: mmdebstrap failed to run' >&2; exit 25`);
-  const failed = pull();
-  expect(await failed.code).toBe(5);
-  expect(failed.said()).toContain(`why:  ${error}`);
-  expect(failed.said()).toContain('apt-get update');
-  expect(await left()).toEqual(NOTHING);
-});
+describe('mayfly image list', () => {
+  it('says of each what a simulated host can do with it', async () => {
+    const { code, out } = await line(['list', '--json'], { MAYFLY_HOST: 'simulated' });
+    const items = out.trim().split('\n');
+    expect([code, items.length]).toEqual([0, 3]);
+    for (const item of items) expect(JSON.parse(item)).toMatchObject({ source: 'simulated' });
+  });
 
-test('a build that fails otherwise: what was said last', async () => {
-  await mmdebstrap("echo 'tar: write error: No space left on device' >&2; exit 2");
-  const failed = pull();
-  expect(await failed.code).toBe(1);
-  expect(failed.said()).toContain('No space left on device');
-  expect(await left()).toEqual(NOTHING);
-});
-
-test('without the agent for guests nothing is begun', async () => {
-  await rm(join(folder, 'mayfly', 'guest'));
-  const failed = pull();
-  expect(await failed.code).toBe(1);
-  expect(failed.said()).toContain('npm run setup');
-  expect(existsSync(join(cacheDir(), 'images'))).toBe(false);
+  it('starts nothing: without a libvirtd no image is a source yet', async () => {
+    vi.stubEnv('XDG_CACHE_HOME', stateDir);
+    try {
+      const { code, out } = await line(['list']);
+      expect(code).toBe(0);
+      expect(out).toMatch(/golden-debian12 +no +- +no; `npm run setup`\n/);
+      expect(out).toMatch(/golden-agent +no +- +no; `mayfly image pull agent`\n/);
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  });
 });

@@ -3,7 +3,7 @@ import type { Hypervisor } from '../../host/hypervisor.ts';
 
 /**
  * Lets a simulated host hibernate, which it can't: here its sandboxes stand still and keep their memory. For all but the
- * host itself that is the same; what a real machine does is for test/host/libvirt/hibernation.e2e.test.ts.
+ * host itself that is the same; what a real machine does is for test/extended/host/libvirt/hibernation.e2e.test.ts.
  * @param asleep what is on its disk: of a host that is started again on the same machine, the same
  */
 export function letSleep(hypervisor: Hypervisor, failpoints: Failpoints, asleep = new Set<string>()): void {

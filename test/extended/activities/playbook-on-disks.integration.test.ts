@@ -1,0 +1,149 @@
+import { execFile } from 'node:child_process';
+import { createReadStream } from 'node:fs';
+import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { changeOnHost } from '../../../activities/playbook/change-on-host.ts';
+import { triedOnHost } from '../../../activities/playbook/tried-on-host.ts';
+import { archiveOf, filesOf, partOf } from '../../../model/playbook/archive.ts';
+import { CHECK_ARGV, CHECK_FOLDER, checkFiles, runsIn } from '../../../model/playbook/check-program.ts';
+import type { Outcome } from '../../../model/playbook/compare-check.ts';
+import { type WrittenPlaybook, writePlaybook } from '../../../model/playbook/write-playbook.ts';
+import { readyAnsibleTools } from '../../../scripts/setup/python/ansible-tools.mjs';
+import { ansibleArchive, goldenImage } from '../../../worker/config/artifacts.mjs';
+import { type Ended, GuestDisks } from '../../support/guest-disks.ts';
+import { BASE, CHANGES, DEB, LEFT, SECRETS } from '../../support/playbook-changes.ts';
+
+/**
+ * Playbooks of the golden image's own file system, which no machine boots: with dpkg, apt, useradd and systemctl as they
+ * are there, and real Ansible, in seconds. Units are only files here; that systemd reads them is for worker/playbook.e2e.
+ */
+const archive = ansibleArchive();
+const tools = readyAnsibleTools();
+const canMount = process.getuid?.() === 0 && goldenImage() !== null;
+const run = promisify(execFile);
+const context = { signal: new AbortController().signal, alive: () => undefined };
+
+let disks: GuestDisks;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'mayfly-'));
+  if (canMount) disks = await GuestDisks.make(folder);
+}, 120_000);
+afterAll(() => rm(folder, { recursive: true }));
+
+async function changed(disk: string, command: string): Promise<void> {
+  const { code, stdout, stderr } = await disks.run(disk, ['bash', '-c', `set -e; ${command}`]);
+  expect({ command, code, said: code === 0 ? '' : `${stdout}\n${stderr}` }).toEqual({ command, code: 0, said: '' });
+}
+
+async function writtenOf(before: string, after: string): Promise<WrittenPlaybook> {
+  const change = await changeOnHost(disks.snapshots, { before, after }, context);
+  const commands = ['echo {{ x }}', 'a\nb'];
+  return writePlaybook({ ...change, sandboxId: 'sbx-0123456789abcdef', base: 'golden-debian12', commands });
+}
+
+/** @param ansible an archive as set-up makes it */
+async function tried({ text, files, variables }: WrittenPlaybook, disk: string, ansible: string): Promise<Ended> {
+  const playbook = Buffer.concat(
+    archiveOf([partOf(filesOf({ text, files, variables })), partOf(checkFiles(variables))]),
+  );
+  await disks.run(disk, ['sh', '-c', `mkdir -p ${CHECK_FOLDER} && tar -x -C ${CHECK_FOLDER}`], playbook);
+  await disks.run(disk, ['sh', '-c', `cat > ${CHECK_FOLDER}/ansible.tar.gz`], createReadStream(ansible));
+  return disks.run(disk, CHECK_ARGV);
+}
+
+/** The archive of set-up with the Ansible of the tools in the place of its own; what apt's module needs stays. */
+async function laterArchive(python: string): Promise<string> {
+  const own = join(folder, 'later');
+  await mkdir(own);
+  await run('tar', ['-xzf', archive?.archive ?? '', '-C', own]);
+  const into = join(own, 'ansible', 'usr', 'lib', 'python3', 'dist-packages');
+  for (const name of await readdir(into))
+    if (/^(?:ansible|jinja2|yaml|markupsafe|packaging|resolvelib)/i.test(name))
+      await rm(join(into, name), { recursive: true });
+  const [version = ''] = await readdir(join(dirname(dirname(python)), 'lib'));
+  await cp(join(dirname(dirname(python)), 'lib', version, 'site-packages'), into, { recursive: true });
+  const packed = join(folder, 'later.tar.gz');
+  await run('tar', ['-czf', packed, '-C', own, 'ansible']);
+  return packed;
+}
+
+// Promise: ten kinds of change are brought about, with the oldest and the latest Ansible, all others are said, and ansible-lint finds nothing. Costs two minutes.
+describe.skipIf(!canMount || archive === null)('of ten kinds of change', () => {
+  let written: WrittenPlaybook;
+  beforeAll(async () => {
+    await disks.copy('golden', 'before');
+    await changed('before', BASE);
+    await disks.copy('before', 'after');
+    for (const command of Object.values(CHANGES)) await changed('after', command);
+    written = await writtenOf('before', 'after');
+  }, 600_000);
+
+  async function outcomeOn(disk: string, ansible: string): Promise<Outcome> {
+    await disks.copy('before', disk);
+    const { stdout, stderr } = await tried(written, disk, ansible);
+    const runs = runsIn(stdout);
+    expect(runs, stderr.slice(-2_000)).toMatchObject([
+      { failed: 0, message: null },
+      { changed: 0, failed: 0 },
+    ]);
+    return triedOnHost(disks.snapshots, { fresh: 'before', now: 'after', applied: disk }, written, context);
+  }
+
+  function refuseUnlessWhole({ broughtAbout, paths, left, beyond }: Outcome): void {
+    const named = left.map(({ path }) => (typeof path === 'string' ? path : '"/srv/b\\377d"'));
+    expect([...new Set(named)].sort()).toEqual([...LEFT, '/var/lib/dpkg/status'].sort());
+    expect({ beyond, paths }).toEqual({ beyond: [], paths: broughtAbout + LEFT.length });
+    expect(broughtAbout / paths).toBeGreaterThanOrEqual(0.95);
+  }
+
+  it('with the Ansible that goes into guests', async () => {
+    refuseUnlessWhole(await outcomeOn('applied', archive?.archive ?? ''));
+  }, 600_000);
+
+  it.skipIf(tools === null)(
+    'with ansible-core 2.19',
+    async () => {
+      refuseUnlessWhole(await outcomeOn('later', await laterArchive(tools ?? '')));
+    },
+    600_000,
+  );
+
+  it.skipIf(tools === null)(
+    'and ansible-lint finds nothing in it',
+    async () => {
+      const at = join(folder, 'lint');
+      await mkdir(join(at, 'files'), { recursive: true });
+      for (const { name, bytes } of filesOf(written)) await writeFile(join(at, name), bytes);
+      const lint = ['-m', 'ansiblelint', '--offline', '--strict', '--nocolor', '-p', 'playbook.yml'];
+      const PATH = `${dirname(tools ?? '')}:${process.env['PATH'] ?? ''}`;
+      const env = { PATH, HOME: at, ANSIBLE_HOME: join(at, 'home'), LC_ALL: 'C.UTF-8' };
+      const said = await run(tools ?? '', lint, { cwd: at, env }).catch((error: { stdout: string }) => error);
+      expect(said.stdout).toBe('');
+    },
+    600_000,
+  );
+
+  it('has no secret in it', () => {
+    const all = filesOf(written).map(({ bytes }) => Buffer.from(bytes).toString('latin1'));
+    for (const secret of SECRETS) expect(all.join('\n')).not.toMatch(secret);
+  });
+});
+
+describe.skipIf(!canMount || archive === null)('of a package that no repository gives', () => {
+  it('ends at its installation, and names it (case 4)', async () => {
+    await disks.copy('golden', 'lonely');
+    await changed(
+      'lonely',
+      `${DEB} mkdir -p /srv; deb lonely '' /srv; rm -r /srv/build; dpkg -i /srv/lonely.deb; rm /srv/lonely.deb`,
+    );
+    const written = await writtenOf('golden', 'lonely');
+    expect(written.packages).toEqual([{ name: 'lonely', version: '1.0', change: 'installed' }]);
+    await disks.copy('golden', 'cut');
+    const { stdout } = await tried(written, 'cut', archive?.archive ?? '');
+    expect(runsIn(stdout)).toMatchObject([{ failed: 1, message: expect.stringContaining('Install a package') }]);
+  }, 600_000);
+});

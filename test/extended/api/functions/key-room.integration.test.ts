@@ -1,0 +1,69 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { KeyRoom } from '../../../../api/acceptance/key-room.ts';
+import { type Door, noGuests, openDoor, problemOf } from '../../../api/support.ts';
+
+/** Promise: one key does not fill the queue of all, and to know that costs next to nothing. Seconds. */
+let door: Door;
+beforeAll(async () => {
+  door = await openDoor(noGuests, { queueLimits: { runs: 1_000, bytes: 1_000_000, runsOfKey: 2 } });
+});
+afterAll(() => door?.close());
+
+const logger = pino({ level: 'silent' });
+const deploy = async (name: string, more: object) => {
+  const wish = { source: 'golden', command: 'cat', ...more };
+  expect((await door.call('PUT', `/v1/functions/${name}`, wish)).status).toBe(201);
+  await door.call('POST', `/v1/functions/${name}/pause`);
+};
+const post = (name: string, customer: string, n: number) =>
+  door.call('POST', `/v1/functions/${name}/runs`, { customer, n });
+
+it('as many of a key are queued as may, and those of another key and another function are taken', async () => {
+  await deploy('keyed', { concurrency: [{ limit: 1, key: '/customer' }] });
+  await deploy('other', { concurrency: [{ limit: 1, key: '/customer' }] });
+  await deploy('keyless', {});
+  for (const n of [1, 2]) expect((await post('keyed', 'a', n)).status).toBe(202);
+  const refused = await post('keyed', 'a', 3);
+  expect([refused.status, (await problemOf(refused)).code]).toEqual([429, 'queue_full']);
+  expect((await post('keyed', 'b', 1)).status).toBe(202);
+  expect((await post('other', 'a', 1)).status).toBe(202);
+  for (const n of [1, 2, 3]) expect((await post('keyless', 'a', n)).status).toBe(202);
+  expect(await door.store.runQueue.countOfKey({ project: 'default', name: 'keyed' }, '"a"', 10)).toBe(2);
+});
+
+it('a key of which little comes is never counted, one of which much comes is, one at a time, and nobody waits', () => {
+  const room = new KeyRoom(logger, 1_000);
+  const counts: string[] = [];
+  const never = (key: string) => () => {
+    counts.push(key);
+    return new Promise<never>(() => undefined);
+  };
+  const come = (key: string, times: number) => {
+    for (let n = 0; n < times; n++) {
+      expect(room.isFull(key, never(key))).toBe(false);
+      room.add(key);
+    }
+  };
+  for (let n = 0; n < 500; n++) come(`few-${n}`, 3);
+  expect(counts).toEqual([]);
+  come('much', 200);
+  come('more', 200);
+  expect(counts).toEqual(['much']);
+});
+
+it('what is queued no more makes room when it is counted again, and a store that is away changes nothing', async () => {
+  const room = new KeyRoom(logger, 5);
+  for (let n = 0; n < 5; n++) room.add('k');
+  const away = () => Promise.reject(new Error('away'));
+  expect(room.isFull('k', away)).toBe(true);
+  await new Promise(setImmediate);
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 20_000 });
+  try {
+    expect(room.isFull('k', () => Promise.resolve(1))).toBe(true);
+    await new Promise(setImmediate);
+    expect(room.isFull('k', away)).toBe(false);
+  } finally {
+    vi.useRealTimers();
+  }
+});

@@ -1,0 +1,100 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { createApp } from '../../../api/app.ts';
+import type { AppDeps } from '../../../api/http/context.ts';
+import { apiServer } from '../../../api/server/api-server.ts';
+import { MayflyError } from '../../../model/errors.ts';
+import { tarOf } from '../../../model/image/tar.ts';
+import { DEFAULT_PROJECT } from '../../../model/project.ts';
+import type { Store } from '../../../store/connect.ts';
+import { ANNOUNCED, PIECE_BYTES } from '../../../store/images/sent-contexts.ts';
+import { openStore } from '../../support/open-store.ts';
+import { startStoreServer } from '../../support/store-server.ts';
+
+/** Promise: what is sent of a context counts while it is sent, and not when that ends before its end, whoever ends it. Seconds. */
+let server: ReturnType<typeof apiServer>;
+let store: Store;
+let stores: Awaited<ReturnType<typeof startStoreServer>>;
+let key: string;
+beforeAll(async () => {
+  stores = await startStoreServer();
+  store = await openStore(stores.uri);
+  key = (await store.apiKeys.create({ name: 'sends', scopes: ['admin'] })).secret;
+  const logger = pino({ level: 'silent' });
+  const deps = { store, sagas: {}, guests: {}, version: '0', logger, metrics: new Registry() };
+  server = apiServer(createApp(deps as unknown as AppDeps), logger);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+afterEach(() => vi.restoreAllMocks());
+afterAll(async () => {
+  server.close();
+  server.closeAllConnections();
+  await store.close();
+  await stores.stop();
+});
+
+const port = () => (server.address() as AddressInfo).port;
+const counted = () => store.sentContexts.bytesOf(DEFAULT_PROJECT);
+const archive = tarOf([{ path: 'large', type: 'file', mode: 0o644, bytes: randomBytes(3 * PIECE_BYTES), link: null }]);
+const digest = createHash('sha256').update(archive).digest('hex');
+const path = `/v1/image-contexts/${digest}`;
+
+it.each([0, 1, 511, 512, PIECE_BYTES, 2 * PIECE_BYTES + 3, archive.length - 1])(
+  'cut at byte %i: nothing is left',
+  async (bytes) => {
+    const begin = vi.spyOn(store.sentContexts, 'begin');
+    const remove = vi.spyOn(store.sentContexts, 'remove');
+    const socket = connect(port(), '127.0.0.1');
+    const head = `PUT ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/x-tar\r\n`;
+    socket.write(`${head}Content-Length: ${archive.length}\r\n\r\n`);
+    await vi.waitFor(() => expect(begin).toHaveBeenCalledOnce(), 60_000);
+    await new Promise((resolve) => socket.write(archive.subarray(0, bytes), resolve));
+    socket.destroy();
+    await vi.waitFor(() => expect(remove).toHaveBeenCalledOnce(), 60_000);
+    await remove.mock.results[0]?.value;
+    expect(await counted()).toBe(0);
+    expect(await store.sentContexts.use(DEFAULT_PROJECT, digest)).toBeNull();
+  },
+);
+
+it('the store fails in the middle: it is said so, nothing is left, and the same can be sent again', async () => {
+  const put = store.sentContexts.put.bind(store.sentContexts);
+  vi.spyOn(store.sentContexts, 'put').mockImplementation(async (id, n, bytes) => {
+    if (n === 1) throw new MayflyError('store_unavailable', 'away');
+    await put(id, n, bytes);
+  });
+  const send = () =>
+    fetch(`http://127.0.0.1:${port()}${path}`, {
+      method: 'PUT',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/x-tar', Connection: 'close' },
+      body: Buffer.from(archive),
+    });
+  const failed = await send();
+  expect([failed.status, failed.headers.get('X-Mayfly-Code')]).toEqual([503, 'store_unavailable']);
+  expect(await counted()).toBe(0);
+  vi.restoreAllMocks();
+  expect((await send()).status).toBe(201);
+  expect(await counted()).toBe(archive.length);
+});
+
+it('an API that died in the middle: what was half sent is found soon; who sends on is told, and leaves nothing', async () => {
+  const { sentContexts } = store;
+  const piece = randomBytes(PIECE_BYTES);
+  const id = await sentContexts.begin('half', digest);
+  for (let n = 0; n < ANNOUNCED; n++) await sentContexts.put(id, n, piece);
+  expect(await sentContexts.bytesOf('half')).toBe(ANNOUNCED * PIECE_BYTES);
+  const soon = new Date(Date.now() + 1_000);
+  expect((await sentContexts.unused(soon, true)).map((each) => each.id)).toEqual([id]);
+  await sentContexts.remove(id, soon);
+  expect(await sentContexts.bytesOf('half')).toBe(0);
+  const forgotten = { code: 'context_not_found' };
+  await expect(sentContexts.put(id, ANNOUNCED, piece)).rejects.toMatchObject(forgotten);
+  const whole = { context: { entries: [], dockerignore: '' }, bytes: ANNOUNCED * PIECE_BYTES };
+  await expect(sentContexts.complete(id, whole)).rejects.toMatchObject(forgotten);
+  await expect(sentContexts.read(id, 0, 1).next()).rejects.toThrow('is missing');
+});

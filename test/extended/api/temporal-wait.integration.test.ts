@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { TemporalSagas } from '../../../sagas/temporal-sagas.ts';
+import { useMayfly } from '../../support/mayfly.ts';
+
+const mayfly = useMayfly();
+
+test('a wait ends when its signal fires, however long the server would hold it', async () => {
+  const { id } = await mayfly().create();
+  const sagas = new TemporalSagas(mayfly().client, { roundMs: 600_000 });
+  const waiting = new AbortController();
+  setTimeout(() => waiting.abort(new Error('long enough')), 300);
+  await expect(sagas.ended(id, waiting.signal)).rejects.toThrow('long enough');
+});
+
+test('a call that Temporal is too late for may have begun what it asked for, and is told to have', async () => {
+  const input = mayfly().input();
+  const sagas = new TemporalSagas(mayfly().client, { callMs: 1 });
+  const late = { code: 'temporal_unavailable', options: { mayHaveBegun: true } };
+  await expect(sagas.create(input)).rejects.toMatchObject(late);
+  await mayfly().sagas.create(input);
+  await mayfly().sagas.settled(input.id, AbortSignal.timeout(60_000));
+  expect((await mayfly().record(input.id)).state).toBe('running');
+});
+
+test('a wait for an update and for an end go on over many rounds with the server', async () => {
+  const input = mayfly().input();
+  const sagas = new TemporalSagas(mayfly().client, { roundMs: 200 });
+  mayfly().failpoints.arm('verifySsh.before=delay(1100);removeDomain.before=1*delay(1100)');
+  await sagas.create(input);
+  await sagas.settled(input.id, AbortSignal.timeout(60_000));
+  expect((await mayfly().record(input.id)).state).toBe('running');
+  await sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
+  await sagas.ended(input.id, AbortSignal.timeout(60_000));
+  expect((await mayfly().record(input.id)).state).toBe('destroyed');
+});

@@ -1,0 +1,95 @@
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { runCli } from '../../../cli/main.ts';
+import { Io } from '../../../cli/terminal/io.ts';
+import { entriesOf } from '../../../host/os/directory.ts';
+import { cacheDir, guestCachePath, imageCachePath } from '../../../worker/config/artifacts.mjs';
+import { eventually } from '../../support/eventually.ts';
+
+// Promise: a build that is interrupted or fails leaves nothing, and says what to do. images/build.sh itself, in a cache of
+// the test's own; only mmdebstrap is another program, which does what the test says. Costs 2 s.
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mayfly-pull-'));
+  const guest = dirname(guestCachePath());
+  await mkdir(join(folder, 'mayfly'));
+  await symlink(guest, join(folder, 'mayfly', 'guest'));
+  vi.stubEnv('XDG_CACHE_HOME', folder);
+  vi.stubEnv('PATH', `${folder}:${process.env['PATH'] ?? ''}`);
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const mmdebstrap = (script: string) => writeFile(join(folder, 'mmdebstrap'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+
+/** A pull, what it has said so far, and how to press Ctrl-C. */
+function pull() {
+  const controller = new AbortController();
+  const said: string[] = [];
+  const sink = { write: (text: string | Uint8Array) => said.push(Buffer.from(text).toString()) };
+  const env = { MAYFLY_STATE_DIR: join(folder, 'state'), MAYFLY_LIBVIRT_URI: 'private' };
+  const { signal } = controller;
+  const code = runCli(['image', 'pull', 'agent'], new Io({ stdout: sink, stderr: sink, env, signal, force: signal }));
+  return { code, said: () => said.join(''), interrupt: () => controller.abort(new Error('interrupted')) };
+}
+
+/** What is left of builds: nothing but the lock, no process that works on one, no state folder. */
+async function left() {
+  const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const lines = await Promise.all(processes.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
+  return {
+    cached: await readdir(dirname(imageCachePath('golden-agent'))),
+    processes: lines.filter((line) => line.includes(`${folder}/mayfly`)),
+    state: await entriesOf(join(folder, 'state')),
+  };
+}
+const NOTHING = { cached: ['.lock'], processes: [], state: null };
+
+test('Ctrl-C ends all of a build; a second pull says that it waits, and can be interrupted too', async () => {
+  await mmdebstrap(`mkdir -p "$(dirname "$0")/begun"; exec sleep infinity`);
+  const first = pull();
+  await eventually(async () => existsSync(join(folder, 'begun')), Boolean);
+  expect((await left()).processes).not.toEqual([]);
+  const second = pull();
+  await eventually(
+    async () => second.said(),
+    (said) => said.includes('waiting for another'),
+  );
+  second.interrupt();
+  expect(await second.code).toBe(130);
+  first.interrupt();
+  expect(await first.code).toBe(130);
+  expect(first.said()).toContain('installing packages');
+  expect(await left()).toEqual(NOTHING);
+});
+
+test('a mirror that is not reached', async () => {
+  const error = "E: Failed to fetch http://deb.example/InRelease  Temporary failure resolving 'deb.example'";
+  await mmdebstrap(`echo "${error}" >&2; echo 'E: mmdebstrap failed to run' >&2; exit 25`);
+  const failed = pull();
+  expect(await failed.code).toBe(5);
+  expect(failed.said()).toContain(`why:  ${error}`);
+  expect(failed.said()).toContain('apt-get update');
+  expect(await left()).toEqual(NOTHING);
+});
+
+test('a build that fails otherwise: what was said last', async () => {
+  await mmdebstrap("echo 'tar: write error: No space left on device' >&2; exit 2");
+  const failed = pull();
+  expect(await failed.code).toBe(1);
+  expect(failed.said()).toContain('No space left on device');
+  expect(await left()).toEqual(NOTHING);
+});
+
+test('without the agent for guests nothing is begun', async () => {
+  await rm(join(folder, 'mayfly', 'guest'));
+  const failed = pull();
+  expect(await failed.code).toBe(1);
+  expect(failed.said()).toContain('npm run setup');
+  expect(existsSync(join(cacheDir(), 'images'))).toBe(false);
+});

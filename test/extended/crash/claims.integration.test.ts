@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { MayflyApiError } from '../../../client/http/api-error.ts';
+import { isFinal, type SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import { Agreement } from '../../crash/agreement.ts';
+import { withoutPool } from '../../crash/clearing.ts';
+import { insisting } from '../../crash/insisting.ts';
+import { CrashInstallation } from '../../crash/installation.ts';
+import { SeededRandom } from '../../crash/random.ts';
+import { eventually } from '../../support/eventually.ts';
+import { seed, sweep } from '../../support/sweep.ts';
+
+const CLAIMS = 100;
+/** Callers at once: each asks, looks at what it got, and destroys it, one after another. */
+const CALLERS = 6;
+const MEMBERS = 4;
+const WISH = { source: 'golden-debian12', memoryMib: 64 };
+const WAIT = { waitSeconds: 60 };
+/** As many are answered between two kills, however slow the machine is. */
+const ANSWERS_A_KILL = 4;
+const PATIENCE_MS = 240_000;
+const POOL = 'web';
+const PARTS = ['api', 'control', 'host'] as const;
+
+let root: string;
+let mayfly: CrashInstallation;
+let agreement: Agreement;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'claims-'));
+  mayfly = new CrashInstallation({ root, hostKind: 'simulated' });
+  await mayfly.start();
+  agreement = await Agreement.open(mayfly, [{ stateDir: mayfly.hostDir(), libvirtUri: null }]);
+});
+afterAll(async () => {
+  await agreement?.close();
+  await mayfly?.stop();
+  await rm(root, { recursive: true, force: true });
+});
+
+const ask = <T>(send: (options: { idempotencyKey: string } & typeof WAIT) => Promise<T>) => {
+  const idempotencyKey = randomUUID();
+  return insisting(() => send({ ...WAIT, idempotencyKey }), PATIENCE_MS);
+};
+
+/** How one caller was served, whoever died meanwhile; null: it was told that its sandbox could not be. */
+async function served(): Promise<SandboxRecord | null> {
+  const { client } = mayfly;
+  try {
+    const told = await ask((options) => client.createSandbox(WISH, options));
+    return await eventually(
+      () => ask(() => client.getSandbox(told.id)),
+      ({ state }) => state === 'running' || isFinal(state),
+    );
+  } catch (error) {
+    if (error instanceof MayflyApiError && error.problem.sandboxId !== undefined) return null;
+    throw error;
+  }
+}
+
+async function destroyed(id: string): Promise<void> {
+  for (;;) if (isFinal((await ask(() => mayfly.client.destroySandbox(id, WAIT))).state)) return;
+}
+
+/** Kills one process, a moment after it is asked to, and starts it again. */
+async function strike(random: SeededRandom): Promise<void> {
+  await sleep(random.below(500));
+  const part = mayfly.parts[PARTS[random.below(PARTS.length)] ?? 'api'];
+  await part.down();
+  await sleep(random.below(1_000));
+  part.up();
+}
+
+// Promise: a member is one caller's, whoever is killed, none is lost, and every caller is served or told. Costs three minutes a seed.
+sweep([1, 2])(
+  `${CLAIMS} claims of a pool of ${MEMBERS} under kills of the API, the control worker and the host, drawn from seed %s`,
+  async (nth) => {
+    const { client } = mayfly;
+    await insisting(() => client.pools.set(POOL, { ...WISH, min: MEMBERS, max: MEMBERS }), PATIENCE_MS);
+    const pool = () => insisting(() => client.pools.get(POOL), PATIENCE_MS);
+    await eventually(pool, ({ members }) => members.filter(({ state }) => state === 'warm').length === MEMBERS);
+
+    const random = new SeededRandom(seed(), `kills of claims, ${nth}`);
+    const answers: (SandboxRecord | null)[] = [];
+    let striking = Promise.resolve();
+    let asked = 0;
+    const caller = async () => {
+      while (asked++ < CLAIMS) {
+        const record = await served();
+        answers.push(record);
+        if (answers.length % ANSWERS_A_KILL === 0) striking = striking.then(() => strike(random));
+        if (record) await destroyed(record.id);
+      }
+    };
+    await Promise.all(Array.from({ length: CALLERS }, caller));
+    await striking;
+    await mayfly.ready();
+
+    const had = answers.filter((record) => record !== null);
+    expect(answers).toHaveLength(CLAIMS);
+    expect(new Set(had.map(({ id }) => id)).size).toBe(had.length);
+    expect(had.filter(({ boot }) => boot?.way === 'warm').length).toBeGreaterThan(0);
+    const warm = had.filter(({ boot }) => boot?.way === 'warm').length;
+    process.stdout.write(`${warm} claimed, ${had.length - warm} made, ${CLAIMS - had.length} told why not\n`);
+    await withoutPool(client, POOL);
+    await agreement.holds('nothing', 120_000);
+  },
+  1_800_000,
+);

@@ -1,0 +1,190 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { isFinal, isSettled, type SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import { Agreement } from '../../crash/agreement.ts';
+import { CrashInstallation } from '../../crash/installation.ts';
+import { silenceForAnHour } from '../../crash/losses.ts';
+import { eventually } from '../../support/eventually.ts';
+
+const run = promisify(execFile);
+
+/** How many sandboxes each host has room for on a disk that nobody else writes to. */
+const ROOMS = [17, 17, 16];
+const ROOM = 50;
+const ASKED = 200;
+/** Of the golden tree as its source describes it: what one sandbox is promised without overcommitment. MiB. */
+const DISK_MIB = 64;
+/** That much of what is free is promised; and half a sandbox is to be left over. */
+const diskOf = (room: number) => Math.ceil(((room + 0.5) * DISK_MIB) / 0.8);
+const WAIT = { waitSeconds: 120 };
+/** 136 s where two cores have nothing else to do, 270 s where they have. */
+const SLOW_MS = 900_000;
+const GOLDEN = 'golden-debian12';
+
+let root: string;
+let mayfly: CrashInstallation;
+let agreement: Agreement;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'hosts-'));
+  const env = { MAYFLY_DISK_OVERCOMMIT: '1' };
+  mayfly = new CrashInstallation({ root, hostKind: 'simulated', hosts: ROOMS.length, env });
+  for (const [nth, room] of ROOMS.entries()) {
+    await mkdir(mayfly.hostDir(nth));
+    await run('mount', ['-t', 'tmpfs', '-o', `size=${diskOf(room)}m,mode=711`, 'tmpfs', mayfly.hostDir(nth)]);
+  }
+  await mayfly.start();
+  const places = mayfly.hosts.map((_, nth) => ({ stateDir: mayfly.hostDir(nth), libvirtUri: null }));
+  agreement = await Agreement.open(mayfly, places);
+  await eventually(liveHosts, (live) => live === ROOMS.length);
+});
+afterEach(destroyAll);
+afterAll(async () => {
+  await agreement?.close();
+  await mayfly?.stop();
+  for (const nth of ROOMS.keys()) await run('umount', ['--lazy', mayfly.hostDir(nth)]);
+  await rm(root, { recursive: true, force: true });
+});
+
+async function liveHosts(): Promise<number> {
+  return (await mayfly.client.listHosts()).items.filter(({ live }) => live).length;
+}
+
+async function reservedOn(nth: number): Promise<number> {
+  return (await readdir(join(mayfly.hostDir(nth), 'reservations'))).length;
+}
+
+async function create(count: number): Promise<SandboxRecord[]> {
+  const wish = { source: GOLDEN, memoryMib: 64 };
+  return Promise.all(Array.from({ length: count }, () => mayfly.client.createSandbox(wish, WAIT)));
+}
+
+async function destroyAll(): Promise<void> {
+  const { items } = await mayfly.client.listSandboxes({ alive: true, limit: 100 });
+  await Promise.all(items.map(({ id }) => mayfly.client.destroySandbox(id, WAIT)));
+  if (items.length === 0) return agreement.holds('nothing', 60_000);
+  return destroyAll();
+}
+
+test(
+  `${ASKED} at once where there is room for fewer: as many as there is room for, and the rest are told to come back`,
+  async () => {
+    const answers = await Promise.all(Array.from({ length: ASKED }, (_, nth) => finalAnswer(`many-${nth}`)));
+    const made = answers.filter(({ status }) => status === 201).length;
+    const refused = answers.filter(({ status }) => status !== 201);
+    expect(new Set(refused.map(({ code }) => code))).toEqual(new Set(['capacity_exhausted']));
+    const atOnce = refused.filter(({ status }) => status !== 202);
+    expect(atOnce.every(({ status, retryAfter }) => status === 503 && Number(retryAfter) > 0)).toBe(true);
+    const reserved = await Promise.all(mayfly.hosts.map((_, nth) => reservedOn(nth)));
+    expect(reserved.reduce((sum, each) => sum + each, 0)).toBe(made);
+    expect(made).toBe(ROOM);
+    await agreement.holds('what is alive', 60_000);
+  },
+  SLOW_MS,
+);
+
+interface Answer {
+  status: number;
+  code: string | undefined;
+  /** Seconds; null where none is said. */
+  retryAfter: string | null;
+}
+
+/** What the request is told; or, where that is only that it is being made, what came of it: to ask again is to ask for another. */
+async function finalAnswer(idempotencyKey: string): Promise<Answer> {
+  const answer = await fetch(`${mayfly.apiUrl}/v1/sandboxes`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${await secret()}`,
+      'content-type': 'application/json',
+      'idempotency-key': idempotencyKey,
+      prefer: `wait=${WAIT.waitSeconds}`, // who waits for less is told 202, and not to come back
+    },
+    body: JSON.stringify({ source: GOLDEN, memoryMib: 64 }),
+  });
+  const { status, headers } = answer;
+  const told = (await answer.json()) as { code?: string; id: string };
+  if (status !== 202) return { status, code: told.code, retryAfter: headers.get('retry-after') };
+  const { state, failure } = await eventually(
+    () => mayfly.client.getSandbox(told.id),
+    (record) => isSettled(record.state),
+  );
+  if (!isFinal(state)) return { status: 201, code: undefined, retryAfter: null };
+  return { status: 202, code: failure?.code, retryAfter: null };
+}
+
+let made: string | null = null;
+async function secret(): Promise<string> {
+  made ??= (await mayfly.client.createKey({ name: 'many', scopes: ['operator'] })).secret;
+  return made;
+}
+
+test('a host that is killed under its sandboxes: those of others are used and destroyed meanwhile, its own when it is back', async () => {
+  const created = await create(9);
+  const lost = created[0]?.hostId;
+  const [theirs = [], others = []] = [true, false].map((isLost) =>
+    created.filter(({ hostId }) => (hostId === lost) === isLost),
+  );
+  const host = mayfly.hosts.find((_, nth) => mayfly.hostId(nth) === lost);
+  await host?.down();
+  for (const { id } of others) {
+    const ended = await mayfly.client.commands.run(id, { argv: ['true'] }, WAIT);
+    expect(ended).toMatchObject({ outcome: 'exited', exitCode: 0 });
+    expect(isFinal((await mayfly.client.destroySandbox(id, WAIT)).state)).toBe(true);
+  }
+  const waiting = await Promise.all(theirs.map(({ id }) => mayfly.client.destroySandbox(id, { waitSeconds: 0 })));
+  expect(waiting.every(({ state }) => !isFinal(state))).toBe(true); // nobody has looked: nothing is proved
+  host?.up();
+});
+
+test('a host that is drained gets nothing new, and what lives there is used and destroyed', async () => {
+  const { client } = mayfly;
+  const before = await create(6);
+  const drained = before[0]?.hostId ?? '';
+  await client.drainHost(drained, true);
+  const created = await create(6);
+  expect(created.map(({ hostId }) => hostId)).not.toContain(drained);
+  for (const { id, hostId } of before) {
+    if (hostId !== drained) continue;
+    expect(await client.commands.run(id, { argv: ['true'] }, WAIT)).toMatchObject({ exitCode: 0 });
+  }
+  await destroyAll();
+  const others = mayfly.hosts.map((_, nth) => mayfly.hostId(nth)).filter((hostId) => hostId !== drained);
+  for (const hostId of others) await client.drainHost(hostId, true);
+  await expect(client.createSandbox({ source: GOLDEN }, WAIT)).rejects.toMatchObject({ code: 'no_host' });
+  await client.drainHost(drained, false);
+  expect(await create(1)).toMatchObject([{ hostId: drained }]);
+  for (const hostId of others) await client.drainHost(hostId, false);
+});
+
+test('a host that is forgotten: its sandboxes end unproved; when it is back nothing of them is left before it takes work', async () => {
+  const { client } = mayfly;
+  const created = await create(9);
+  const nth = mayfly.hosts.findIndex((_, each) => mayfly.hostId(each) === created[0]?.hostId);
+  const forgotten = mayfly.hostId(nth);
+  const theirs = created.filter(({ hostId }) => hostId === forgotten);
+  await mayfly.hosts[nth]?.down();
+  await expect(client.forgetHost(forgotten, WAIT)).rejects.toMatchObject({ code: 'host_alive' });
+  await silenceForAnHour(mayfly, nth);
+  await client.forgetHost(forgotten, WAIT);
+  for (const { id } of theirs) {
+    const ended = await eventually(
+      () => client.getSandbox(id),
+      ({ state }) => isFinal(state),
+    );
+    expect(ended).toMatchObject({ state: 'failed', failure: { code: 'host_forgotten' } });
+    expect(ended.proof?.observations.every(({ absent }) => !absent)).toBe(true);
+  }
+  expect(await reservedOn(nth)).toBe(theirs.length); // they are still there, as their ends say
+  mayfly.hosts[nth]?.up();
+  await eventually(liveHosts, (live) => live === ROOMS.length);
+  await eventually(
+    () => reservedOn(nth),
+    (left) => left === 0,
+  );
+  await agreement.holds('what is alive', 60_000);
+});

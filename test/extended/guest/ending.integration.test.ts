@@ -1,0 +1,165 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AgentProcess } from '../../guest/agent-process.ts';
+import { begin, follow, outputOf, put, run } from '../../guest/command-client.ts';
+
+let agent: AgentProcess;
+
+beforeAll(async () => {
+  agent = await AgentProcess.start();
+});
+afterAll(() => agent.stop());
+
+/** The processes of this machine that carry the mark in their arguments, other than zombies. */
+async function processesWith(mark: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  const found: string[] = [];
+  for (const pid of pids) {
+    const args = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (args.includes(mark)) found.push(args.replaceAll('\0', ' '));
+  }
+  return found;
+}
+
+/** Resolves when the command has printed the text. */
+async function printed(id: string, text: string): Promise<void> {
+  let seen = '';
+  for await (const item of follow(agent, id)) {
+    if (!('exit' in item)) seen += Buffer.from(item.bytes).toString();
+    if (seen.includes(text)) return;
+  }
+  throw new Error(`it ended without ${text}: ${seen}`);
+}
+
+/** A process tree with one of every kind that gets away easily; none of them ends on SIGTERM but the first. */
+const FAMILY = (mark: string) => `
+sleep ${mark} &
+(trap '' TERM HUP; exec sleep ${mark}) &
+setsid sh -c 'trap "" TERM HUP; sleep ${mark}; sleep ${mark}' &
+(setsid sh -c '(trap "" TERM; exec sleep ${mark}) & exit' &)
+echo begun
+wait`;
+
+describe('cancelling', () => {
+  test('ends the whole tree, also what ignores SIGTERM and what has detached itself', async () => {
+    const mark = '7654.25';
+    const id = await begin(agent, { command: FAMILY(mark) });
+    await printed(id, 'begun');
+    await expect.poll(async () => (await processesWith(mark)).length, { timeout: 60_000 }).toBeGreaterThanOrEqual(5);
+    const answer = await agent.request('POST', `/v1/commands/${id}/cancel`, Buffer.alloc(0));
+    expect(answer.status).toBe(202);
+    const { exit } = await outputOf(agent, id);
+    expect(exit).toMatchObject({ outcome: 'cancelled', signal: 'SIGTERM' });
+    expect(await processesWith(mark)).toEqual([]);
+  });
+
+  test('lets it finish within the grace, and says how it ended', async () => {
+    const id = await begin(agent, {
+      command: "trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.05; done",
+    });
+    await printed(id, 'ready');
+    await agent.request('POST', `/v1/commands/${id}/cancel`, Buffer.alloc(0));
+    const { stdout, exit } = await outputOf(agent, id);
+    expect(stdout.toString()).toBe('ready\nbye\n');
+    expect(exit).toMatchObject({ outcome: 'cancelled', exitCode: 3, signal: null });
+  });
+
+  test('forces it after the grace that it was given, also what forks meanwhile (case 19)', async () => {
+    const command = `trap 'while :; do echo no; (sleep 1000 &); sleep 0.1; done' TERM; echo ready; while :; do sleep 0.05; done`;
+    const id = await begin(agent, { command }, '?graceSeconds=1');
+    await printed(id, 'ready');
+    await agent.request('POST', `/v1/commands/${id}/cancel`, Buffer.alloc(0));
+    const { stdout, exit } = await outputOf(agent, id);
+    expect(exit).toMatchObject({ outcome: 'cancelled', signal: 'SIGKILL', reason: null });
+    const lines = stdout.toString().split('\n').length;
+    expect(lines).toBeGreaterThan(2);
+    expect(lines).toBeLessThan(45); // it would be 50 in the 5 s of who says nothing
+  });
+
+  test('is refused with a grace that is none', async () => {
+    for (const grace of ['0', '601', 'x', '-1', '1.5']) {
+      await expect(begin(agent, { command: 'true' }, `?graceSeconds=${grace}`)).rejects.toThrow('graceSeconds');
+    }
+  });
+
+  test('reaches one that is stopped, and one that has ended is told so', async () => {
+    const id = await begin(agent, { command: 'echo ready; kill -STOP $$' });
+    await printed(id, 'ready');
+    await agent.request('POST', `/v1/commands/${id}/cancel`, Buffer.alloc(0));
+    expect((await outputOf(agent, id)).exit).toMatchObject({ outcome: 'cancelled' });
+    const again = await agent.request('POST', `/v1/commands/${id}/cancel`, Buffer.alloc(0));
+    expect([again.status, JSON.parse(again.body.toString())]).toEqual([
+      409,
+      expect.objectContaining({ code: 'command_ended' }),
+    ]);
+  });
+
+  test('one does not touch another', async () => {
+    const [one, two] = [
+      await begin(agent, { argv: ['cat'], stdinOpen: true }),
+      await begin(agent, { argv: ['cat'], stdinOpen: true }),
+    ];
+    await agent.request('POST', `/v1/commands/${one}/cancel`, Buffer.alloc(0));
+    await outputOf(agent, one);
+    await agent.request('POST', `/v1/commands/${two}/stdin?offset=0&close=true`, Buffer.from('alive'));
+    expect((await outputOf(agent, two)).stdout.toString()).toBe('alive');
+  });
+});
+
+describe('by itself', () => {
+  test('its time is over', async () => {
+    const command = "echo begun; bash -c 'sleep 60; echo never'; sh -c 'sleep 60; echo never'; echo never";
+    const output = await run(agent, { command, timeoutSeconds: 1 });
+    expect(output.stdout.toString()).toBe('begun\n');
+    expect(output.exit).toMatchObject({ outcome: 'timed-out', exitCode: null, signal: 'SIGTERM' });
+  });
+
+  test('a signal that is not ours', async () => {
+    const { exit } = await run(agent, { argv: ['sh', '-c', 'kill -SEGV $$'] });
+    expect(exit).toMatchObject({ outcome: 'signaled', signal: 'SIGSEGV', exitCode: null });
+  });
+});
+
+describe('the agent is killed', () => {
+  test('in the middle of a command: unknown, said so, its processes ended, and never a second run', async () => {
+    const file = join(agent.folder, 'lines');
+    const request = { command: `echo begun; echo run >> ${file}; sleep 4321.25; echo end >> ${file}` };
+    const id = await begin(agent, request);
+    await printed(id, 'begun');
+    const done = await begin(agent, { command: 'echo whole' });
+    await outputOf(agent, done);
+    await expect.poll(() => readFile(file, 'utf8').catch(() => ''), { timeout: 60_000 }).toBe('run\n');
+
+    await agent.kill();
+    const log = join(agent.folder, 'state', 'commands', id, 'log');
+    await writeFile(log, Buffer.concat([await readFile(log), Buffer.from([1, 0, 0, 0, 7])])); // a frame half written
+    await agent.restart();
+
+    const again = await put(agent, id, request);
+    expect(again.status).toBe(200);
+    const { stdout, exit } = await outputOf(agent, id);
+    expect(stdout.toString()).toBe('begun\n');
+    expect(exit).toMatchObject({
+      outcome: 'unknown',
+      exitCode: null,
+      startedAt: expect.stringMatching(/Z$/) as string,
+      stdout: { bytes: 6, kept: 6 },
+      reason: expect.stringContaining('not known') as string,
+    });
+    expect(await processesWith('4321.25')).toEqual([]);
+    expect(await readFile(file, 'utf8')).toBe('run\n');
+    expect(await outputOf(agent, done)).toMatchObject({ exit: { outcome: 'exited', exitCode: 0 } });
+  });
+
+  test('between the marker and the start: unknown, not started later', async () => {
+    const folder = join(agent.folder, 'state', 'commands', 'cmd-0000000000000000');
+    await agent.kill();
+    await mkdir(folder);
+    await agent.restart();
+    const answer = await put(agent, 'cmd-0000000000000000', { command: `touch ${folder}/ran` });
+    expect(answer.status).toBe(200);
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ state: 'ended', exit: { outcome: 'unknown' } });
+    expect(await readdir(folder)).not.toContain('ran');
+  });
+});

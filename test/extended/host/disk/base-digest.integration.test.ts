@@ -1,0 +1,60 @@
+import { appendFile, chmod, mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { BaseDigests } from '../../../../host/disk/base-digest.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mf-digest-'));
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('a disk becomes read-only, its digest is remembered, and a change is seen', async () => {
+  const disk = join(folder, 'disk.qcow2');
+  await writeFile(disk, 'hello');
+  const digests = new BaseDigests(folder);
+  const first = await digests.protect(disk);
+  expect(first).toBe('2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824');
+  expect((await stat(disk)).mode & 0o777).toBe(0o440);
+  expect(await new BaseDigests(folder).protect(disk)).toBe(first);
+  await chmod(disk, 0o644);
+  await appendFile(disk, '!');
+  expect(await digests.protect(disk)).not.toBe(first);
+  await expect(digests.protect(join(folder, 'gone'))).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+test('a large disk that is being hashed stops nobody else, and one that goes meanwhile is not remembered', async () => {
+  const [large, small] = [join(folder, 'large.qcow2'), join(folder, 'small.qcow2')];
+  await writeFile(large, '');
+  await truncate(large, 256 * 1_048_576);
+  await writeFile(small, 'small');
+  const digests = new BaseDigests(folder);
+  const hashed = [digests.protect(large), digests.protect(large)];
+  const first = await Promise.race([
+    ...hashed.map((one) => one.then(() => large)),
+    digests.protect(small).then(() => small),
+  ]);
+  expect(first).toBe(small);
+  await rm(large);
+  const [one, other] = await Promise.allSettled(hashed);
+  expect(one).toMatchObject({ status: 'fulfilled', value: expect.stringMatching(/^[0-9a-f]{64}$/) });
+  expect(other).toMatchObject({ status: 'rejected', reason: { code: 'ENOENT' } });
+  const known: object = JSON.parse(await readFile(join(folder, 'digests.json'), 'utf8'));
+  expect(Object.keys(known)).not.toContain(large);
+});
+
+test('who is told to stop reads a large disk no further, and it is read by the next', async () => {
+  const digests = new BaseDigests(folder);
+  const disk = join(folder, 'stopped.qcow2');
+  await writeFile(disk, '');
+  await truncate(disk, 64 * 1_048_576);
+  const stop = new AbortController();
+  const read = digests.protect(disk, { signal: stop.signal });
+  stop.abort();
+  await expect(read).rejects.toMatchObject({ name: 'AbortError' });
+  expect(await digests.remembered(disk)).toBeNull();
+  expect(await digests.protect(disk)).toMatch(/^[0-9a-f]{64}$/);
+});

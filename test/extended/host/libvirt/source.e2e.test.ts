@@ -1,0 +1,152 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { UserCa } from '../../../../ca/user-ca.ts';
+import type { SourceConsole } from '../../../../host/console.ts';
+import { DEFAULT_NETWORKS } from '../../../../host/libvirt/network/network-plan.ts';
+import { exec } from '../../../../host/os/exec.ts';
+import { type Gate, readGate } from '../../../../host/source/gate.ts';
+import type { GateAnswer, GateRequest } from '../../../../host/source/gate-client.ts';
+import { SourceReads } from '../../../../host/source/source-reads.ts';
+import { Credentials } from '../../../../host/ssh/credentials.ts';
+import { sourceIdOf } from '../../../../model/ids.ts';
+import type { SourceInspection } from '../../../../model/snapshots/source-access.ts';
+import { readReadonlyCommand } from '../../../../readonly/readonly-command.ts';
+import { guestBinaries } from '../../../../worker/config/artifacts.mjs';
+import { stepContext } from '../../../host/libvirt/living-guest.ts';
+import { startMachine, type TestMachine } from '../../../host/libvirt/machine.ts';
+import { prepareHere, unprepareHere } from '../../../host/source/prepare-here.ts';
+
+const NAME = 'web-1';
+const ID = sourceIdOf('kvm-1', NAME);
+let machine: TestMachine;
+let keys: string;
+let ca: UserCa;
+let credentials: Credentials;
+let sourceReads: SourceReads;
+let gate: Gate;
+
+beforeAll(async () => {
+  machine = await startMachine();
+  keys = await mkdtemp(join(tmpdir(), 'mf-keys-'));
+  ca = await UserCa.open(keys);
+  credentials = new Credentials(machine.state);
+  await credentials.open();
+  sourceReads = new SourceReads({ hypervisor: machine.host, credentials });
+  const built = guestBinaries();
+  if (!built) throw new Error('The gate is not built: run `npm run setup`.');
+  gate = await readGate(built.gate);
+  await startServer();
+});
+
+afterAll(async () => {
+  sourceReads?.closeAll();
+  await machine?.end();
+  if (keys) await rm(keys, { recursive: true, force: true });
+});
+
+/** A server that knows nothing of us: the golden disk on a disk and in a network of its own, without any seed. */
+async function startServer(): Promise<void> {
+  const { virsh, source, state } = machine;
+  const golden = await virsh.run(['dumpxml', `--domain=${source}`]);
+  const base = /<source file='([^']+disk\.qcow2)'/.exec(golden)?.[1] ?? '';
+  const disk = join(state.root, `${NAME}.qcow2`);
+  await exec('qemu-img', ['create', '-q', '-f', 'qcow2', '-F', 'qcow2', '-b', base, disk]);
+  const network = DEFAULT_NETWORKS.isolated.name;
+  const nic = `<interface type='network'><source network='${network}'/><model type='virtio'/></interface>`;
+  const xml = golden
+    .replace(/<name>.*<\/name>/, `<name>${NAME}</name>`)
+    .replace(/<uuid>.*<\/uuid>/, '')
+    .replace(base, disk)
+    .replace('<devices>', `<devices>${nic}`);
+  await virsh.define('define', xml);
+  for (let twice = 0; twice < 2; twice++) {
+    const request = { sourceId: ID, source: NAME, answersMs: 180_000 };
+    expect(await machine.host.power.start(request, stepContext())).toEqual({ guestAnswers: true });
+  }
+  for (const deadline = Date.now() + 180_000; ; await delay(500)) {
+    const address = await virsh.run(['domifaddr', NAME, '--source', 'agent']).catch(() => '');
+    if (/ipv4\s+10\./.test(address)) return;
+    if (Date.now() > deadline) throw new Error(`${NAME} did not come up: ${address}`);
+  }
+}
+
+async function contentOf(console: SourceConsole): Promise<string> {
+  const script = `cd / && find etc/ssh etc/passwd* etc/group* etc/shadow* etc/gshadow* etc/shells usr/local var/lib/mayfly* \\
+    -exec stat -c '%n %a %u %g %F' {} + 2>/dev/null | sort
+    find etc/ssh etc/passwd* etc/group* etc/shadow* etc/gshadow* usr/local -type f -exec sha256sum {} + | sort`;
+  const { stdout } = await console.run(['/bin/sh', '-c', script]);
+  return stdout;
+}
+
+async function ask(request: GateRequest, { sshd }: SourceInspection): Promise<GateAnswer> {
+  const certify = async (publicKey: string) => {
+    const actor = { apiKeyId: 'test', agentId: null };
+    return (await ca.sign({ sandboxId: ID, publicKey, actor, source: NAME, serial: 1n })).certificate;
+  };
+  return sourceReads.ask({ id: ID, name: NAME, sshd, certify }, request, AbortSignal.timeout(60_000));
+}
+
+function run(text: string, inspection: SourceInspection): Promise<GateAnswer> {
+  const read = readReadonlyCommand(text);
+  if ('refusal' in read) throw new Error(read.refusal.reason);
+  return ask({ ...read.command, timeoutSeconds: 30, maxOutputBytes: 65_536 }, inspection);
+}
+
+test('a real machine is prepared through its guest agent, looked at over SSH, and then as it was', async () => {
+  const { console } = await machine.host.runningSource(NAME);
+  const before = await contentOf(console);
+  const began = performance.now();
+  const inspection = await prepareHere(console, ID, await ca.publicKeys(), gate);
+  const took = performance.now() - began;
+  expect(inspection).toMatchObject({ placement: 'block', sshd: { port: 22, version: 'OpenSSH_9.2' } });
+
+  expect((await run('uname -s', inspection)).stdout.toString()).toBe('Linux\n');
+  const looking = performance.now();
+  const who = await run('cat /proc/self/status | grep -E Uid', inspection);
+  const look = performance.now() - looking;
+  expect(who.stdout.toString()).not.toContain('\t0\t');
+  expect((await run('cat /etc/shadow', inspection)).end.exitCode).not.toBe(0);
+  const path = Buffer.from('/etc/os-release').toString('base64url');
+  const file = await ask({ file: { path, offset: 0, length: 4_096 } }, inspection);
+  expect(file.stdout.toString()).toContain('Debian');
+  const forged = {
+    when: 'always' as const,
+    stages: [{ argv: ['touch', '/tmp/x'] as [string, string], stdin: 'null' as const, stderr: 'inherit' as const }],
+  };
+  const refused = await ask({ pipelines: [forged], timeoutSeconds: 5, maxOutputBytes: 100 }, inspection);
+  expect(refused.end).toMatchObject({ outcome: 'not-started', refusal: { reason: expect.any(String) } });
+
+  await prepareHere(console, ID, await ca.publicKeys(), gate);
+  expect((await run('uname -s', inspection)).end.exitCode).toBe(0);
+  const ending = performance.now();
+  await unprepareHere(console, ID);
+  process.stderr.write(
+    `prepare ${(took / 1000).toFixed(1)} s, look ${look.toFixed(0)} ms, unprepare ${((performance.now() - ending) / 1000).toFixed(1)} s\n`,
+  );
+  expect(await contentOf(console)).toBe(before);
+  sourceReads.close(ID);
+  await expect(run('uname -s', inspection)).rejects.toMatchObject({ code: 'source_not_prepared' });
+}, 400_000);
+
+test('it cannot be cloned while it runs; shut off, it cannot be looked at, and without an agent not be prepared', async () => {
+  const { virsh, host } = machine;
+  expect(await host.source(NAME)).toMatchObject({ cloneable: false, problem: expect.stringContaining('running') });
+  const { console } = await host.runningSource(NAME);
+  await console.run(['/bin/systemctl', 'stop', 'qemu-guest-agent']).catch(() => undefined);
+  await expect(console.run(['/bin/true'])).rejects.toMatchObject({
+    code: 'prepare_failed',
+    message: expect.stringContaining('install and start qemu-guest-agent'),
+  });
+  for (let twice = 0; twice < 2; twice++) {
+    await host.power.stop({ sourceId: ID, source: NAME, force: true, withinMs: 0 }, stepContext());
+  }
+  await expect(host.runningSource(NAME)).rejects.toMatchObject({ code: 'source_not_running' });
+  await expect(
+    host.power.start({ sourceId: ID, source: machine.source, answersMs: 0 }, stepContext()),
+  ).rejects.toMatchObject({ code: 'source_read_only' });
+  await virsh.run(['undefine', NAME]);
+  await expect(host.runningSource(NAME)).rejects.toMatchObject({ code: 'source_not_found' });
+});

@@ -1,0 +1,76 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
+import { fileURLToPath } from 'node:url';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { call } from '../../mcp/mcp-clients.ts';
+import { McpDoor } from '../../mcp/mcp-door.ts';
+
+/** Holds: `mayfly mcp` is a server that a client starts, which says nothing but JSON-RPC and ends with its client. About 25 s. */
+const MAYFLY = fileURLToPath(new URL('../../../bin/mayfly', import.meta.url));
+let door: McpDoor;
+let env: Record<string, string>;
+beforeAll(async () => {
+  door = await McpDoor.open();
+  env = { PATH: process.env['PATH'] ?? '', MAYFLY_URL: door.url, MAYFLY_API_KEY: door.apiKey };
+});
+afterAll(() => door.close());
+
+it.each(['2025-11-25', '2026-07-28'] as const)('serves a client of %s', { timeout: 60_000 }, async (revision) => {
+  const mode = revision === '2025-11-25' ? 'legacy' : { pin: revision };
+  const client = new Client({ name: 'test', version: '0' }, { versionNegotiation: { mode } });
+  await client.connect(new StdioClientTransport({ command: MAYFLY, args: ['mcp', '--prefix', 'vm_'], env }));
+  const created = await call(client, 'vm_create_sandbox', { source: 'golden-debian12', ttlSeconds: 600 });
+  expect(created.text).toContain('vm_run_command');
+  const sandbox = created.data['sandboxId'];
+  expect((await call(client, 'vm_run_command', { sandbox, command: 'echo hi' })).data).toMatchObject({
+    stdout: 'hi\n',
+  });
+  expect((await call(client, 'vm_destroy_sandbox', { sandbox })).data).toMatchObject({ state: 'destroyed' });
+  await client.close();
+});
+
+function started(): ChildProcess {
+  return spawn(MAYFLY, ['mcp'], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+}
+
+it('ends within two seconds when its input does, and undoes what was under way', { timeout: 60_000 }, async () => {
+  const child = started();
+  const exited = once(child, 'exit');
+  const { stdin, stdout } = child;
+  if (!stdin || !stdout) throw new Error('it has no pipes');
+  const lines: string[] = [];
+  const reader = createInterface({ input: stdout });
+  reader.on('line', (line) => lines.push(line));
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '0' } };
+  stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })}\n`);
+  await once(reader, 'line');
+  stdin.write('this is no JSON\n');
+  const create = { name: 'create_sandbox', arguments: { source: 'golden-debian12' } };
+  stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`);
+  stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: create })}\n`);
+  const alive = async () => (await door.mayfly.store.sandboxes.list({ alive: true, limit: 10 })).items;
+  await expect.poll(async () => (await alive()).length, { timeout: 20_000, interval: 10 }).toBeGreaterThan(0);
+  const closedAt = Date.now();
+  stdin.end();
+  expect((await exited)[0]).toBe(0);
+  expect(Date.now() - closedAt).toBeLessThan(2_000);
+  expect(lines.map((line) => (JSON.parse(line) as { jsonrpc: string }).jsonrpc)).toEqual(lines.map(() => '2.0'));
+  await expect.poll(alive, { timeout: 30_000 }).toEqual([]);
+});
+
+it('says on standard error why it cannot begin', async () => {
+  const child = spawn(MAYFLY, ['mcp'], { env: { PATH: env['PATH'], MAYFLY_STATE_DIR: '/nonexistent' }, stdio: 'pipe' });
+  let [out, said] = ['', ''];
+  child.stdout.on('data', (piece: Buffer) => {
+    out += piece.toString();
+  });
+  child.stderr.on('data', (piece: Buffer) => {
+    said += piece.toString();
+  });
+  await once(child, 'close');
+  expect(out).toBe('');
+  expect(said).toContain('There is no API key to use');
+});

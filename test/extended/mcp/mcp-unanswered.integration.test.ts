@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { asks } from '../../mcp/asks.ts';
+import { McpDoor } from '../../mcp/mcp-door.ts';
+
+/** Holds: a client that never answers what it is shown gets what waits, long before it gives up. A simulated host; 45 s. */
+let door: McpDoor;
+beforeAll(async () => {
+  door = await McpDoor.open();
+  const api = new MayflyClient({ baseUrl: door.url, apiKey: door.apiKey });
+  await api.approvals.setPolicy([{ name: 'internet', when: { egress: 'internet' }, effect: 'ask' }]);
+});
+afterAll(() => door.close());
+
+it('nobody answers in 20 s', { timeout: 60_000 }, async () => {
+  const began = performance.now();
+  const { text } = await asks(door, '2025-11-25', { url: {} }, () => new Promise(() => {}));
+  expect(text).toContain('waits for approval by');
+  expect(performance.now() - began).toBeGreaterThan(19_000);
+});
+
+it.each(['2025-11-25', '2026-07-28'] as const)(
+  'a user of %s accepts, and nobody decides',
+  { timeout: 60_000 },
+  async (revision) => {
+    const { text } = await asks(door, revision, { url: {} }, async () => ({ action: 'accept' }));
+    expect(text).toMatch(/waits for approval by.*\nNext: tell your user what waits/);
+  },
+);

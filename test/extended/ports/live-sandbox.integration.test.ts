@@ -1,0 +1,95 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { McpDoor } from '../../mcp/mcp-door.ts';
+import { type Forwarded, forwarded } from '../../ports/port-door.ts';
+
+/** A program of the guest: says who it is, and then what it is told. */
+const SERVER = `import socketserver
+class Echo(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request.sendall(b"guest\\n")
+        while data := self.request.recv(65536): self.request.sendall(data)
+class Server(socketserver.ThreadingTCPServer): request_queue_size = 128
+server = Server(("127.0.0.1", 0), Echo)
+print(server.server_address[1], flush=True)
+server.serve_forever()`;
+
+let door: McpDoor;
+let client: MayflyClient;
+
+beforeAll(async () => {
+  door = await McpDoor.open();
+  client = new MayflyClient({ baseUrl: door.url, apiKey: door.apiKey });
+});
+afterAll(() => door?.close());
+
+function dialled({ port }: Forwarded): Socket {
+  const socket = connect({ port, host: '127.0.0.1' });
+  socket.on('error', () => {});
+  return socket;
+}
+
+/** A sandbox with a program that listens, and a port here that leads to it. */
+async function served(): Promise<{ id: string; leads: Forwarded }> {
+  const { id } = await client.createSandbox({ source: 'golden-debian12' });
+  const server = { argv: ['python3', '-u', '-c', SERVER] };
+  const command = await client.commands.run(id, server, { waitSeconds: 0 });
+  const said = () => client.commands.output(id, command.id, 'stdout').then((bytes) => text(bytes as never));
+  await expect.poll(said, { timeout: 30_000 }).toMatch(/^\d+\n$/);
+  const leads = await forwarded({ MAYFLY_URL: door.url, MAYFLY_API_KEY: door.apiKey }, id, Number(await said()));
+  return { id, leads };
+}
+
+// Case 8 of the ports of issue 15: a destroy is not delayed by open connections, which end within a second.
+test('a sandbox with 100 open connections is destroyed, and they end at once', async () => {
+  const { id, leads } = await served();
+  const sockets = Array.from({ length: 100 }, () => dialled(leads));
+  await Promise.all(sockets.map((socket) => once(socket, 'data')));
+  const closedAt = (socket: Socket) =>
+    new Promise<number>((resolve) => socket.once('close', () => resolve(performance.now())));
+  const closed = sockets.map(closedAt);
+  const asked = performance.now();
+  const { state } = await client.destroySandbox(id);
+  const proved = performance.now();
+  expect(state).toBe('destroyed');
+  expect(Math.max(...(await Promise.all(closed)))).toBeLessThan(proved + 1_000);
+  expect(proved - asked).toBeLessThan(20_000);
+  const { items } = await client.sandboxAudit(id, { limit: 200 });
+  expect(items.filter(({ body }) => body.includes('"port.connected"'))).toHaveLength(1);
+  dialled(leads);
+  expect(await leads.code).not.toBe(0);
+  expect(leads.err()).toContain('sandbox');
+});
+
+// Case 4: the relay ends, and another one comes in its place.
+test('a host worker that starts again cuts off what was open, and the next connection works', async () => {
+  const { id, leads } = await served();
+  const before = dialled(leads);
+  await once(before, 'data');
+  const closed = new Promise((resolve) => before.once('close', resolve));
+  await door.mayfly.host?.stop();
+  await closed;
+  await door.mayfly.startHost();
+  const after = dialled(leads);
+  expect(String((await once(after, 'data'))[0])).toBe('guest\n');
+  after.destroy();
+  await leads.end();
+  await client.destroySandbox(id);
+});
+
+// A connection wakes what is paused and wants to be woken.
+test('a paused sandbox that wants to be resumed is resumed by a connection', async () => {
+  const { id, leads } = await served();
+  await client.extendSandbox(id, { autoResume: true });
+  await client.pauseSandbox(id);
+  const socket = dialled(leads);
+  expect(String((await once(socket, 'data'))[0])).toBe('guest\n');
+  expect((await client.getSandbox(id)).state).toBe('running');
+  socket.destroy();
+  await leads.end();
+  await client.destroySandbox(id);
+});

@@ -1,0 +1,326 @@
+import mongoose from 'mongoose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AuditEvent } from '../../../model/sandbox/audit.ts';
+import { connectStore, type Store } from '../../../store/connect.ts';
+import { documentOf } from '../../../store/sandboxes/sandbox-document.ts';
+import { reseal } from '../../../store/sealed/reseal.ts';
+import type { StoreKey, StoreKeys } from '../../../store/sealed/seal.ts';
+import { command, commandId, record, sandboxId } from '../../store/support.ts';
+import { openStore, STORE_KEYS } from '../../support/open-store.ts';
+import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
+
+type Stored = Record<string, unknown> & { _id: string };
+
+const OTHER_KEY: StoreKey = { id: 'ffeeddccbbaa9988', key: new Uint8Array(32).fill(6) };
+const auditKey = Buffer.alloc(32, 7);
+const ENTRY: AuditEvent = {
+  eventId: 'e1',
+  kind: 'sandbox.requested',
+  actor: null,
+  runId: null,
+  hostId: null,
+  at: '2026-01-01T00:00:00.000Z',
+  detail: { said: 'correct horse' },
+};
+
+let server: StoreServer;
+let store: Store;
+let db: mongoose.Connection;
+const collection = (name: string) => db.collection<Stored>(name);
+
+beforeAll(async () => {
+  server = await startStoreServer();
+  store = await openStore(server.uri, { auditKey });
+  db = await mongoose.createConnection(server.uri).asPromise();
+  for (const n of [1, 2]) await store.commands.create(command(n));
+});
+afterAll(async () => {
+  await db?.close();
+  await store?.close();
+  await server?.stop();
+});
+
+async function raw(name: string, _id: string): Promise<Stored> {
+  const found = await collection(name).findOne({ _id });
+  if (!found) throw new Error(`there is no ${name}/${_id}`);
+  return found;
+}
+
+/** A store of its own, so that its keys may change. */
+async function elsewhere(): Promise<string> {
+  const url = new URL(server.uri);
+  url.pathname = `${url.pathname}-${Math.random().toString(36).slice(2)}`;
+  return url.href;
+}
+
+describe('a value that is sealed', () => {
+  it('is refused in another document, in another field, and when a bit of it was changed', async () => {
+    const one = await raw('commands', commandId(1));
+    const two = await raw('commands', commandId(2));
+    const damaged = expect.objectContaining({ code: 'record_damaged' });
+    const bits = new mongoose.mongo.Binary(Buffer.from((one['spec'] as { buffer: Uint8Array }).buffer), 0x80);
+    bits.buffer[40] = (bits.buffer[40] ?? 0) ^ 1;
+    for (const change of [{ spec: two['spec'] }, { spec: bits }, { reason: one['spec'] }]) {
+      await collection('commands').updateOne({ _id: commandId(1) }, { $set: change });
+      await expect(store.commands.get(commandId(1))).rejects.toEqual(damaged);
+      await collection('commands').updateOne({ _id: commandId(1) }, { $set: { spec: one['spec'], reason: null } });
+      expect(await store.commands.get(commandId(1))).toEqual(command(1));
+    }
+  });
+
+  it('is another each time, of the same value', async () => {
+    const chunk = { bytes: Buffer.from('the same'), marks: [{ position: 0, atMs: 1, offset: 0 }] };
+    const seen: string[] = [];
+    for (const _ of [1, 2]) {
+      await store.output.put(commandId(1), 'stdout', 0, chunk);
+      seen.push(JSON.stringify(await raw('output', `${commandId(1)}/stdout/0`)));
+    }
+    expect(seen[0]).not.toBe(seen[1]);
+    expect(Buffer.from((await store.output.chunk(commandId(1), 'stdout', 0))?.bytes ?? [])).toEqual(chunk.bytes);
+  });
+
+  it('is the key of a relay, too', async () => {
+    await store.hosts.announceRelay('kvm-2', { url: 'https://[::1]:1', key: 'c0ffee' });
+    expect(JSON.stringify(await raw('relays', 'kvm-2'))).not.toContain('c0ffee');
+    expect((await raw('relays', 'kvm-2'))['key']).toMatchObject({ sub_type: 0x80 });
+    expect(await store.hosts.relayOf('kvm-2')).toEqual({ url: 'https://[::1]:1', key: 'c0ffee' });
+  });
+
+  it('is a secret of a hook, also one that came by a rotation', async () => {
+    const createdBy = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
+    const of = { id: 'hok-0123456789abcdef', project: 'default', function: 'f', scheme: { scheme: 'github' } } as const;
+    const rest = { filter: null, allowedOrigins: [], disabledAt: null, createdBy, createdAt: ENTRY.at };
+    await store.hooks.create({ ...of, ...rest, secrets: ['correct horse'] });
+    expect(JSON.stringify(await raw('hooks', of.id))).not.toContain('horse');
+    await store.hooks.change(of.id, { secrets: ['battery staple', 'correct horse'] });
+    expect((await raw('hooks', of.id))['secrets']).toMatchObject({ sub_type: 0x80 });
+    expect((await store.hooks.get(of.id))?.secrets).toEqual(['battery staple', 'correct horse']);
+  });
+
+  it('moves with a record that ends', async () => {
+    const metadata = { purpose: 'correct horse' };
+    const living = record(7, { state: 'running', spec: { ...record(7).spec, metadata }, waitingFor: 'a host' });
+    await store.sandboxes.create(living);
+    await store.sandboxes.update(living.id, {
+      state: 'failed',
+      failure: { code: 'boot_failed', step: 'bootDomain', message: 'it said so' },
+    });
+    expect(JSON.stringify(await raw('endedSandboxes', living.id))).not.toMatch(/correct horse|it said so|a host/);
+    expect(await store.sandboxes.get(living.id)).toMatchObject({
+      spec: { metadata },
+      failure: { message: 'it said so' },
+    });
+  });
+});
+
+describe('what was stored in the clear, before there was sealing', () => {
+  it('is read, and sealed when it is written again', async () => {
+    const { id: _id, ...rest } = command(3);
+    await collection('commands').insertOne({ _id, ...rest });
+    await collection('output').insertOne({ _id: `${_id}/stdout/0`, bytes: Buffer.from('old'), marks: Buffer.from([]) });
+    await collection('launches').insertOne({ _id, env: [{ name: 'A', value: 'b' }], stdin: Buffer.from('in') });
+    await collection('relays').insertOne({ _id: 'before', url: 'https://[::1]:1', key: '00ff' });
+    const metadata = { purpose: 'correct horse' };
+    const before = record(8, { state: 'running', spec: { ...record(8).spec, metadata } });
+    await collection('sandboxes').insertOne({ ...documentOf(before) });
+
+    expect(await store.commands.get(_id)).toEqual(command(3));
+    expect(Buffer.from(await store.output.read(_id, 'stdout', 0, 10)).toString()).toBe('old');
+    const inputs = await store.commandInputs.get(_id);
+    expect([inputs?.env, Buffer.from(inputs?.stdin ?? []).toString()]).toEqual([{ A: 'b' }, 'in']);
+    expect(await store.hosts.relayOf('before')).toEqual({ url: 'https://[::1]:1', key: '00ff' });
+    await store.sandboxes.update(sandboxId(8), { state: 'failed' });
+    expect((await store.sandboxes.get(sandboxId(8)))?.spec.metadata).toEqual(metadata);
+    expect(JSON.stringify(await raw('endedSandboxes', sandboxId(8)))).not.toContain('horse');
+  });
+
+  it('is an entry of the audit that its chain goes on from', async () => {
+    const id = sandboxId(9);
+    const { hash } = await store.audit.append(id, ENTRY);
+    const [entry] = await store.audit.entries(id, { limit: 1 });
+    await collection('audit').updateOne({ _id: `${id}/0` }, { $set: { body: entry?.body } });
+    const fresh = await openStore(server.uri, { auditKey });
+    try {
+      expect((await fresh.audit.append(id, { ...ENTRY, eventId: 'e2' })).previousHash).toBe(hash);
+      expect(await fresh.audit.append(id, ENTRY)).toMatchObject({ seq: 0 });
+      expect(await fresh.audit.verify(id)).toMatchObject({ ok: true, entries: 2 });
+    } finally {
+      await fresh.close();
+    }
+  });
+});
+
+describe('keys', () => {
+  it('change as those of payloads do: added below, then moved to the top, then the old one goes', async () => {
+    const uri = await elsewhere();
+    const [first] = STORE_KEYS;
+    const steps = [[first], [first, OTHER_KEY], [OTHER_KEY, first]] as const;
+    for (const [n, keys] of steps.entries()) {
+      const opened = await openStore(uri, { keys });
+      await opened.commands.create(command(n));
+      for (let before = 0; before <= n; before++) {
+        expect(await opened.commands.get(commandId(before))).toEqual(command(before));
+      }
+      await opened.close();
+    }
+    const after = await openStore(uri, { keys: [OTHER_KEY] });
+    expect(await after.commands.get(commandId(2))).toEqual(command(2));
+    await expect(after.commands.get(commandId(0))).rejects.toMatchObject({
+      code: 'payload_key_unusable',
+      message: expect.stringContaining(`is encrypted with the key ${first.id}, and this process has ${OTHER_KEY.id}`),
+    });
+    await after.close();
+  });
+
+  it('that are not those of the store open nothing, also where several come first at once', async () => {
+    const refused = { code: 'payload_key_unusable', message: expect.stringContaining(STORE_KEYS[0].id) };
+    await expect(openStore(server.uri, { keys: [OTHER_KEY] })).rejects.toMatchObject(refused);
+    const uri = await elsewhere();
+    const two = await Promise.allSettled(
+      [[STORE_KEYS[0]], [OTHER_KEY]].map(([key]) => openStore(uri, { keys: [key as StoreKey] })),
+    );
+    expect(two.filter(({ status }) => status === 'fulfilled').length).toBe(1);
+    for (const one of two) if (one.status === 'fulfilled') await one.value.close();
+  });
+
+  it('are told anew to a store in which somebody has blotted them out', async () => {
+    const uri = await elsewhere();
+    const there = await mongoose.createConnection(uri).asPromise();
+    await there.collection<Stored>('layout').insertOne({ _id: 'key' });
+    await (await openStore(uri)).close();
+    await expect(openStore(uri, { keys: [OTHER_KEY] })).rejects.toMatchObject({ code: 'payload_key_unusable' });
+    await there.close();
+  });
+
+  it('are not told to the store by who only looks', async () => {
+    const uri = await elsewhere();
+    for (const key of [OTHER_KEY, STORE_KEYS[0]]) await (await connectStore(uri, { keys: [key] })).close();
+    await (await openStore(uri)).close();
+    await expect(connectStore(uri, { keys: [OTHER_KEY] })).rejects.toMatchObject({ code: 'payload_key_unusable' });
+  });
+
+  it('are not needed for what is not sealed, and without them nothing is written in the clear', async () => {
+    const keyless = await connectStore(server.uri);
+    const refused = { code: 'payload_key_unusable', message: expect.stringContaining('was given no key') };
+    try {
+      expect((await keyless.apiKeys.create({ name: 'first', scopes: ['operator'] })).key.name).toBe('first');
+      await expect(keyless.commands.get(commandId(2))).rejects.toMatchObject(refused);
+      await expect(keyless.commands.create(command(5))).rejects.toMatchObject(refused);
+      await expect(keyless.hosts.announceRelay('kvm-1', { url: 'https://[::1]:1', key: '00' })).rejects.toMatchObject(
+        refused,
+      );
+    } finally {
+      await keyless.close();
+    }
+  });
+});
+
+describe('sealing anew', () => {
+  /** Something in each collection that has something to seal. */
+  async function fill(filled: Store): Promise<void> {
+    const spec = { ...record(20).spec, metadata: { purpose: 'correct horse' } };
+    await filled.sandboxes.create(record(20, { state: 'running', spec }));
+    await filled.sandboxes.create(record(21, { state: 'destroyed', spec }));
+    await filled.commands.create(command(20));
+    await filled.commandInputs.keep(commandId(20), { env: { A: 'correct horse' }, stdin: Buffer.from('x') });
+    const marks = [{ position: 0, atMs: 1, offset: 0 }];
+    for (let n = 0; n < 20; n++)
+      await filled.output.put(commandId(20), 'stdout', n, { bytes: Buffer.from('x'), marks });
+    await filled.hosts.announceRelay('kvm-1', { url: 'https://[::1]:1', key: '00ff' });
+    await filled.audit.append(sandboxId(20), ENTRY);
+  }
+  const DOCUMENTS = 2 + 2 + 20 + 1 + 1;
+
+  it('lets an older key go', async () => {
+    const uri = await elsewhere();
+    const before = await openStore(uri, { auditKey });
+    await fill(before);
+    await before.close();
+    const both: StoreKeys = [OTHER_KEY, ...STORE_KEYS];
+    await (await openStore(uri, { keys: both })).close();
+    expect(await reseal(uri, both)).toEqual({ sealed: DOCUMENTS, unreadable: [] });
+    expect(await reseal(uri, both)).toEqual({ sealed: 0, unreadable: [] });
+    const after = await openStore(uri, { auditKey, keys: [OTHER_KEY] });
+    try {
+      expect((await after.sandboxes.all()).map(({ spec }) => spec.metadata['purpose'])).toEqual(
+        Array(2).fill('correct horse'),
+      );
+      expect(await after.commands.get(commandId(20))).toEqual(command(20));
+      expect((await after.commandInputs.get(commandId(20)))?.env).toEqual({ A: 'correct horse' });
+      expect(await after.hosts.relayOf('kvm-1')).toMatchObject({ key: '00ff' });
+      expect(await after.audit.verify(sandboxId(20))).toMatchObject({ ok: true, entries: 1 });
+      expect((await after.output.last(commandId(20), 'stdout'))?.n).toBe(19);
+    } finally {
+      await after.close();
+    }
+  });
+
+  it('seals what was in the clear, and leaves what nobody can open', async () => {
+    const uri = await elsewhere();
+    await (await openStore(uri)).close();
+    const there = await mongoose.createConnection(uri).asPromise();
+    const { id: _id, ...rest } = command(30);
+    const damaged = { _id: commandId(31), spec: new mongoose.mongo.Binary(Buffer.alloc(60), 0x80) };
+    await there.collection<Stored>('commands').insertMany([{ _id, ...rest }, damaged]);
+    await there
+      .collection<Stored>('sandboxes')
+      .insertOne({ ...documentOf(record(30, { state: 'running', waitingFor: 'a host' })) });
+    const { sealed, unreadable } = await reseal(uri, STORE_KEYS);
+    expect([sealed, unreadable.map(({ id }) => id)]).toEqual([2, [commandId(31)]]);
+    const kept = await there.collection<Stored>('commands').findOne({ _id });
+    expect(JSON.stringify(kept)).not.toContain('timeoutSeconds');
+    await there.close();
+    const after = await openStore(uri);
+    expect(await after.commands.get(_id)).toEqual(command(30));
+    expect((await after.sandboxes.get(sandboxId(30)))?.waitingFor).toBe('a host');
+    await after.close();
+  });
+});
+
+describe('the audit', () => {
+  it('says of a body that was put there from another entry that it was edited', async () => {
+    const id = sandboxId(10);
+    for (const eventId of ['e1', 'e2']) await store.audit.append(id, { ...ENTRY, eventId });
+    const { body } = await raw('audit', `${id}/1`);
+    await collection('audit').updateOne({ _id: `${id}/0` }, { $set: { body } });
+    expect((await store.audit.verify(id)).problems).toMatchObject([{ seq: 0, kind: 'edited' }]);
+  });
+
+  it('stops nobody whose chain was written with a key that is gone', async () => {
+    const uri = await elsewhere();
+    const id = sandboxId(11);
+    const before = await openStore(uri, { auditKey });
+    await before.audit.append(id, ENTRY);
+    await before.close();
+    const gone = await openStore(uri, { auditKey, keys: [OTHER_KEY, ...STORE_KEYS] });
+    await gone.close(); // the key that seals has changed
+    const after = await openStore(uri, { auditKey, keys: [OTHER_KEY] });
+    try {
+      expect(await after.audit.record(id, ENTRY)).toContain(STORE_KEYS[0].id);
+      expect(await after.audit.record(id, { ...ENTRY, eventId: 'e2' })).toContain(STORE_KEYS[0].id);
+      await expect(after.audit.verify(id)).rejects.toMatchObject({ code: 'payload_key_unusable' });
+    } finally {
+      await after.close();
+    }
+    const back = await openStore(uri, { auditKey, keys: [OTHER_KEY, ...STORE_KEYS] });
+    try {
+      expect(await back.audit.appendWaiting()).toEqual([id]);
+      expect(await back.audit.verify(id)).toMatchObject({ ok: true, entries: 2 });
+    } finally {
+      await back.close();
+    }
+  });
+});
+
+it('what retention exports is opened, so that it is read without a key', async () => {
+  const id = sandboxId(12);
+  const ended = record(12, { state: 'destroyed', spec: { ...record(12).spec, metadata: { purpose: 'tests' } } });
+  await store.sandboxes.create(ended);
+  await store.commands.create(command(12, { sandboxId: id }));
+  const exported: Stored[] = [];
+  for await (const { document } of store.retention.documents(id)) exported.push(document);
+  expect(exported).toMatchObject([
+    { spec: { metadata: [{ name: 'purpose', value: 'tests' }] } },
+    { spec: command(12).spec },
+  ]);
+});

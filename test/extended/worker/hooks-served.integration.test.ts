@@ -1,0 +1,146 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { MongoClient } from 'mongodb';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import type { StateDir } from '../../../host/state-dir.ts';
+import type { RunRecord } from '../../../model/functions/run.ts';
+import { Closers } from '../../../worker/config/closers.ts';
+import { startTemporalServer } from '../../../worker/servers/temporal-server.ts';
+import { githubHeaders, SECRET } from '../../api/hooks/use-hooks.ts';
+import { temporaryState } from '../../host/temporary-state.ts';
+import { eventually } from '../../support/eventually.ts';
+import { MayflyProcess, noProcessOf } from '../../support/mayfly-process.ts';
+import { payloadKeyIn } from '../../support/payload-key.ts';
+import { startStoreServer } from '../../support/store-server.ts';
+
+/**
+ * Promise: of whole processes, an event that comes while the check by its schema stands still is accepted, and checked by the control
+ * worker; and one that is on its way in when the API is told to stop is stored and answered. Half a minute.
+ */
+const closers = new Closers();
+const listening = z.object({ url: z.string(), hooksUrl: z.string() });
+let state: StateDir;
+let env: NodeJS.ProcessEnv;
+let mongo: MongoClient;
+let api: MayflyProcess;
+let at: z.infer<typeof listening>;
+let key: string;
+let path: string;
+
+beforeAll(async () => {
+  const temporary = await temporaryState();
+  state = temporary.state;
+  closers.add('state folder', temporary.remove);
+  closers.add('processes', () => noProcessOf(state.root));
+  const store = await startStoreServer();
+  closers.add('store', () => store.stop());
+  mongo = await MongoClient.connect(store.uri);
+  closers.add('connection', () => mongo.close());
+  const temporal = await startTemporalServer({ dir: join(state.root, 'temporal') });
+  closers.add('Temporal', () => temporal.stop());
+  const servers = { MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address };
+  env = { ...servers, ...(await payloadKeyIn(state.root)), MAYFLY_API_PORT: '0', MAYFLY_HOOKS_PORT: '0' };
+  const made = new MayflyProcess(['key', 'create', 'first', '--scope', 'admin', '--local', '--json'], env);
+  key = (JSON.parse(await made.line('"secret"')) as { secret: string }).secret;
+  await made.end();
+  serve('control');
+  serve('host', { MAYFLY_HOST: 'simulated', MAYFLY_HOST_ID: 'served' });
+  api = serve('api');
+  at = listening.parse(JSON.parse(await api.line('the API listens')));
+  await eventually(
+    async () => (await fetch(`${at.url}/readyz`)).ok,
+    (ok) => ok,
+  );
+  const input = { schema: { type: 'object', required: ['n'] } };
+  await call('PUT', '/v1/functions/fn', { source: 'golden-debian12', command: 'true', input });
+  await call('POST', '/v1/functions/fn/pause'); // what is stored is not run
+  path = (await call('POST', '/v1/hooks', { function: 'fn', scheme: 'github', secrets: [SECRET] }))['path'] as string;
+});
+afterAll(() => closers.close());
+
+function serve(name: 'api' | 'control' | 'host', more: NodeJS.ProcessEnv = {}): MayflyProcess {
+  const child = new MayflyProcess(['serve', name], { ...env, ...more, MAYFLY_STATE_DIR: join(state.root, name) });
+  closers.add(name, async () => void (await child.end('SIGKILL')));
+  return child;
+}
+
+async function call(method: string, to: string, body?: object): Promise<Record<string, unknown>> {
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+  const answer = await fetch(`${at.url}${to}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  if (!answer.ok) throw new Error(await answer.text());
+  return (await answer.json()) as Record<string, unknown>;
+}
+
+/** The process of the API that checks by schemas. */
+function validator(): number {
+  const of = (pid: number) => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+  const found = of(api.pid).filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('validator'));
+  expect(found).toHaveLength(1);
+  return found[0] as number;
+}
+
+test('an event comes while its check stands still: the control worker ends it, and says why', async () => {
+  process.kill(validator(), 'SIGSTOP');
+  const headers = githubHeaders('{}') as [string, string][];
+  const answer = await fetch(`${at.hooksUrl}${path}`, { method: 'POST', body: '{}', headers });
+  expect(answer.status).toBe(202);
+  const { runId } = (await answer.json()) as { runId: string };
+  const run = await eventually(
+    async () => (await call('GET', `/v1/runs/${runId}`)) as unknown as RunRecord,
+    (each) => each.state === 'ended',
+  );
+  expect(run).toMatchObject({ outcome: 'not-started', failure: { code: 'event_invalid' }, admittedAt: null });
+  process.kill(validator(), 'SIGCONT');
+});
+
+test('the API is told to stop while an event comes in: it is stored and answered, and nobody else is let in', async () => {
+  const body = '{"n":1}';
+  const port = Number(new URL(at.hooksUrl).port);
+  const lines = githubHeaders(body).map(([name, value]) => `${name}: ${value}\r\n`);
+  const socket = connect(port, '127.0.0.1').setEncoding('utf8');
+  const head = `POST ${path} HTTP/1.1\r\nHost: x\r\n${lines.join('')}Content-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`;
+  socket.write(head);
+  expect(await said(socket, '\r\n\r\n')).toMatch(/^HTTP\/1\.1 100 /); // it has come so far
+  socket.write(body.slice(0, 3));
+  api.send('SIGTERM');
+  await eventually(
+    () => isOpen(port),
+    (open) => !open,
+  );
+  socket.write(body.slice(3));
+  const answer = await said(socket, null);
+  expect(answer).toMatch(/^HTTP\/1\.1 202 /);
+  const runId = /run-[0-9a-z]+/.exec(answer)?.[0];
+  expect(
+    await mongo
+      .db()
+      .collection('runs')
+      .countDocuments({ _id: runId as never }),
+  ).toBe(1);
+  expect(await api.end()).toBe(0);
+});
+
+/** @param until null: until it is ended */
+async function said(socket: Socket, until: string | null): Promise<string> {
+  let text = '';
+  for (;;) {
+    const [piece] = (await Promise.race([once(socket, 'data'), once(socket, 'end')])) as [string?];
+    text += piece ?? '';
+    if (piece === undefined || (until !== null && text.endsWith(until))) return text;
+  }
+}
+
+async function isOpen(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}

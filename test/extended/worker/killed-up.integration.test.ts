@@ -1,0 +1,133 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { exec } from '../../../host/os/exec.ts';
+import type { StateDir } from '../../../host/state-dir.ts';
+import { unprovenLayers } from '../../../model/sandbox/proof.ts';
+import { isFinal, type SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import { temporaryState } from '../../host/temporary-state.ts';
+import { MayflyProcess, noProcessOf } from '../../support/mayfly-process.ts';
+
+const SOURCE = 'golden-debian12';
+const INTERRUPTED = 130;
+
+let state: StateDir;
+let removeState: () => Promise<void>;
+let latest: MayflyProcess | null = null;
+
+beforeEach(async () => {
+  ({ state, remove: removeState } = await temporaryState());
+});
+afterEach(async () => {
+  await latest?.end('SIGKILL');
+  await noProcessOf(state.root);
+  await removeState();
+});
+
+/** Its servers are its own, whatever the test run was given. */
+function environment(): NodeJS.ProcessEnv {
+  return {
+    MAYFLY_HOST: 'simulated',
+    MAYFLY_HOST_ID: 'killed',
+    MAYFLY_STATE_DIR: state.root,
+    MAYFLY_API_PORT: '0',
+    MAYFLY_LOG_LEVEL: 'error',
+    MONGODB_URI: '',
+    TEMPORAL_ADDRESS: '',
+  };
+}
+
+function up(env: NodeJS.ProcessEnv = {}): MayflyProcess {
+  latest = new MayflyProcess(['up', '--json'], { ...environment(), ...env });
+  return latest;
+}
+
+/** What `mayfly doctor` calls residue, while `mayfly up` runs. */
+async function residue(): Promise<unknown> {
+  const doctor = new MayflyProcess(['doctor', '--json'], environment());
+  const report: unknown = JSON.parse(await doctor.line('"checks"'));
+  await doctor.end();
+  return report;
+}
+
+/** Logs in as an operator would, with plain ssh. */
+async function hostnameOf({ id, ssh }: SandboxRecord): Promise<string> {
+  if (!ssh) throw new Error(`${id} has no SSH endpoint`);
+  const folder = state.credentialsOf(id);
+  const options = ['BatchMode=yes', 'StrictHostKeyChecking=yes', `UserKnownHostsFile=${join(folder, 'known_hosts')}`];
+  const how = ['-F', 'none', '-i', join(folder, 'id_ed25519'), '-p', String(ssh.port)];
+  const strict = options.flatMap((option) => ['-o', option]);
+  const { stdout } = await exec('ssh', [...how, ...strict, `${ssh.user}@${ssh.address}`, 'hostname']);
+  return stdout.trim();
+}
+
+async function created(client: MayflyClient, waitSeconds: number): Promise<SandboxRecord> {
+  const record = await client.createSandbox({ source: SOURCE }, { waitSeconds });
+  if (waitSeconds > 0) expect(record.state).toBe('running');
+  return record;
+}
+
+async function settled(client: MayflyClient, id: string): Promise<SandboxRecord> {
+  for await (const record of client.watchSandbox(id))
+    if (record.state === 'running' || isFinal(record.state)) return record;
+  throw new Error(`nothing more was told of ${id}`);
+}
+
+async function destroyed(client: MayflyClient, id: string): Promise<void> {
+  const record = await client.destroySandbox(id, { waitSeconds: 60 });
+  expect(isFinal(record.state)).toBe(true);
+  expect(unprovenLayers(record.proof?.observations ?? [])).toEqual([]);
+}
+
+describe('mayfly up', { timeout: 240_000 }, () => {
+  it('killed in a destroy, then in a create: what ran still runs, and what was begun comes to its end', async () => {
+    const first = up({ MAYFLY_FAILPOINTS: 'removeWorkspace.during=kill' });
+    const { baseUrl: firstUrl, apiKey: oldKey } = await first.serves();
+    const before = new MayflyClient({ baseUrl: firstUrl, apiKey: oldKey });
+    const [runs, goes] = await Promise.all([created(before, 60), created(before, 60)]);
+    await before.destroySandbox(goes.id, { waitSeconds: 0 });
+    expect(await first.end()).toBe('SIGKILL');
+    expect(await hostnameOf(runs)).toBe(runs.id);
+
+    const second = up({ MAYFLY_FAILPOINTS: 'bootDomain.during=kill' });
+    const comes = await created(new MayflyClient(await second.serves()), 0);
+    expect(await second.end()).toBe('SIGKILL');
+    expect(await hostnameOf(runs)).toBe(runs.id);
+
+    const last = up();
+    const { baseUrl, apiKey } = await last.serves();
+    const after = new MayflyClient({ baseUrl, apiKey });
+    await expect(new MayflyClient({ baseUrl, apiKey: oldKey }).listSandboxes()).rejects.toMatchObject({ status: 401 });
+    expect(await after.getSandbox(runs.id)).toMatchObject({ state: 'running', ssh: runs.ssh });
+    expect(await hostnameOf(runs)).toBe(runs.id);
+    for (const { id } of [goes, comes]) {
+      const settledNow = await settled(after, id);
+      if (settledNow.state === 'running') expect(await hostnameOf(settledNow)).toBe(id);
+      else expect(unprovenLayers(settledNow.proof?.observations ?? [])).toEqual([]);
+    }
+    expect(await residue()).toMatchObject({ residue: [] });
+    await Promise.all([runs, goes, comes].map(({ id }) => destroyed(after, id)));
+    for (const folder of [state.sandboxes, state.credentials, state.reservations])
+      expect(await readdir(folder)).toEqual([]);
+
+    expect(await last.end('SIGINT')).toBe(0);
+    await noProcessOf(state.root, 0);
+  });
+
+  it.each(['store: ready', 'control worker: ready'])('interrupted at "%s" stops what was started', async (moment) => {
+    const starting = up();
+    await starting.line(moment);
+    expect(await starting.end('SIGINT')).toBe(INTERRUPTED);
+    await noProcessOf(state.root, 0);
+  });
+
+  it('interrupted twice ends at once, and its servers with it', async () => {
+    const running = up();
+    await running.serves();
+    running.send('SIGINT');
+    await running.line('stopping');
+    expect(await running.end('SIGINT')).toBe(INTERRUPTED);
+    await noProcessOf(state.root);
+  });
+});

@@ -1,0 +1,247 @@
+import { MongoClient } from 'mongodb';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createDispatchActivities } from '../../../activities/function/queue/dispatch.ts';
+import { InputSchemas } from '../../../api/functions/schema/input-schemas.ts';
+import { MayflyError } from '../../../model/errors.ts';
+import type { FunctionSpec } from '../../../model/functions/function.ts';
+import { beginningOf, type RunRecord } from '../../../model/functions/run.ts';
+import { Reconciliation } from '../../../sagas/reconciliation.ts';
+import type { Store } from '../../../store/connect.ts';
+import { cancelRun } from '../../../store/functions/run-cancel.ts';
+import { LateChecks } from '../../../worker/upkeep/functions/late-checks.ts';
+import { RunQueues } from '../../../worker/upkeep/run-queues.ts';
+import { functionRecord, functionVersion, runRecord } from '../../store/run-records.ts';
+import { openStore } from '../../support/open-store.ts';
+import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
+
+/** Promise: an event that was accepted unchecked is never admitted unless it fits, and holds nobody up; whoever dies. Seconds. */
+let server: StoreServer;
+let store: Store;
+let mongo: MongoClient;
+let schemas: InputSchemas;
+const logger = pino({ level: 'silent' });
+const [started, rung]: [string[], string[]] = [[], []];
+beforeAll(async () => {
+  server = await startStoreServer();
+  store = await openStore(server.uri, { auditKey: Buffer.alloc(32, 7) });
+  mongo = await MongoClient.connect(server.uri);
+  schemas = new InputSchemas();
+});
+afterAll(async () => {
+  await schemas?.close();
+  await mongo?.close();
+  await store?.close();
+  await server?.stop();
+});
+
+class Noted extends Reconciliation {
+  constructor() {
+    super(null as never);
+  }
+  override async startRun({ runId }: { runId: string }): Promise<'begun'> {
+    started.push(runId);
+    return 'begun';
+  }
+  override async wakeDispatcher(): Promise<void> {}
+  override async ensureDispatcher(): Promise<void> {}
+}
+const bell = { ring: ({ name }: { name: string }) => void rung.push(name) };
+const checks = (by = schemas) => new LateChecks(store, by, bell, logger);
+const dispatch = (name: string) =>
+  createDispatchActivities({ store, reconciliation: new Noted() }).admitRuns({ project: 'default', name, after: '' });
+const upkeep = () => new RunQueues(store, new Noted(), logger).look();
+
+const SCHEMA = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] };
+const began = Date.now() - 600_000;
+let [names, count] = [0, 0];
+
+async function deployed(spec: Partial<FunctionSpec> = {}): Promise<string> {
+  const name = `late-${++names}`;
+  await store.functions.create(functionRecord({ name }));
+  const input = { schema: SCHEMA, maxBytes: 1_000 };
+  await store.functionVersions.create({ ...functionVersion({ input, ...spec }), function: name, digest: name });
+  return name;
+}
+
+/** One that came a second after the one before it. */
+async function came(name: string, data: unknown, isChecked: boolean, changes: Partial<RunRecord> = {}) {
+  const acceptedAt = new Date(began + ++count * 1_000).toISOString();
+  const run = runRecord(count, { function: name, versionDigest: name, acceptedAt, ...changes });
+  const at = { ...run, ...beginningOf(run, { isChecked, now: acceptedAt }) };
+  const event = { specversion: '1.0', id: String(count), source: '/test', type: 'test', data };
+  expect(await store.runs.accept(at, Buffer.from(JSON.stringify(event)))).toBe(true);
+  return at;
+}
+const unchecked = (name: string, data: unknown, changes: Partial<RunRecord> = {}) => came(name, data, false, changes);
+const known = (name: string, changes: Partial<RunRecord> = {}) => came(name, { n: 1 }, true, changes);
+const of = (key: string) => ({ keys: [key], lane: key });
+
+const latest = async ({ id }: RunRecord) => (await store.runs.get(id)) ?? expect.fail(`${id} is gone`);
+async function stateOf(run: RunRecord): Promise<string> {
+  const { state, waitingFor, outcome, skippedFor } = await latest(run);
+  return skippedFor ?? outcome ?? waitingFor ?? state;
+}
+const statesOf = (...runs: RunRecord[]) => Promise.all(runs.map(stateOf));
+
+describe('an event that does not fit', () => {
+  it('ends its run, which says where and why, as a dead letter, and was never begun', async () => {
+    const name = await deployed();
+    const run = await unchecked(name, { n: 'x' });
+    await dispatch(name);
+    await upkeep();
+    expect(await stateOf(run)).toBe('check');
+    await checks().look();
+    expect(await latest(run)).toMatchObject({
+      state: 'ended',
+      outcome: 'not-started',
+      cleanup: 'none',
+      waitingFor: null,
+      admittedAt: null,
+      failure: {
+        code: 'event_invalid',
+        message: `Its data does not fit the schema of ${name}. data/n must be integer.`,
+      },
+    });
+    const dead = await store.runs.list({ project: 'default', function: name, deadLetter: true, limit: 5 });
+    expect(dead.items.map(({ id }) => id)).toEqual([run.id]);
+    await dispatch(name);
+    expect(started).not.toContain(run.id);
+    expect(rung).toContain(name);
+  });
+
+  it('keeps others waiting only where they come one after another, and only until it is checked', async () => {
+    const name = await deployed({ concurrency: [{ limit: 1, key: '/k', onFull: 'queue' }] });
+    const bad = await unchecked(name, {}, of('"a"'));
+    const [behind, other] = [await known(name, of('"a"')), await known(name, of('"b"'))];
+    const plain = await deployed();
+    const [aside, neighbour] = [await unchecked(plain, {}), await known(plain)];
+    await Promise.all([dispatch(name), dispatch(plain)]);
+    expect(await statesOf(bad, behind, other)).toEqual(['check', 'queued', 'preparing']);
+    expect(await statesOf(aside, neighbour)).toEqual(['check', 'preparing']);
+    await checks().look();
+    await dispatch(name);
+    expect(await statesOf(bad, behind, aside)).toEqual(['not-started', 'preparing', 'not-started']);
+  });
+
+  it('takes the place of nobody', async () => {
+    const name = await deployed({ concurrency: [{ limit: 1, key: '/k', onFull: 'cancel-running' }] });
+    const [older, newer] = [await known(name, of('"a"')), await unchecked(name, {}, of('"a"'))];
+    await dispatch(name);
+    expect(await statesOf(older, newer)).toEqual(['preparing', 'check']);
+    await checks().look();
+    await dispatch(name);
+    expect(await statesOf(older, newer)).toEqual(['preparing', 'not-started']);
+    expect((await latest(older)).cancelledBy).toBeNull();
+  });
+
+  it('whatever is wrong with it: its schema takes too long, its version or its record is gone', async () => {
+    const slow = { type: 'object', properties: { s: { pattern: '^(a+)+$' } } };
+    const name = await deployed({ input: { schema: slow, maxBytes: 1_000 } });
+    const late = await unchecked(name, { s: `${'a'.repeat(40)}!` });
+    const gone = await unchecked(name, {}, { versionDigest: 'another' });
+    const damaged = await unchecked(name, {});
+    const $set = {
+      eventJson: (
+        await mongo
+          .db()
+          .collection('runs')
+          .findOne({ _id: gone.id as never })
+      )?.['eventJson'],
+    };
+    await mongo
+      .db()
+      .collection('runs')
+      .updateOne({ _id: damaged.id as never }, { $set });
+    const good = await unchecked(name, { s: 'aaa' });
+    await checks().look();
+    expect((await latest(late)).failure).toMatchObject({ code: 'schema_too_slow' });
+    expect((await latest(gone)).failure).toMatchObject({ code: 'function_gone' });
+    const left = await mongo
+      .db()
+      .collection('runs')
+      .findOne({ _id: damaged.id as never });
+    expect(left).toMatchObject({ state: 'ended', outcome: 'not-started' });
+    expect(await stateOf(good)).toBe('queued');
+  });
+});
+
+describe('an event that fits', () => {
+  it('is in the place in which it came, also when those after it were checked at once', async () => {
+    const name = await deployed({ concurrency: [{ limit: 1, key: '/k', onFull: 'queue' }] });
+    const [first, second] = [await unchecked(name, { n: 1 }, of('"a"')), await known(name, of('"a"'))];
+    await dispatch(name);
+    expect(await statesOf(first, second)).toEqual(['check', 'queued']);
+    await checks().look();
+    await dispatch(name);
+    expect(await statesOf(first, second)).toEqual(['preparing', 'concurrency']);
+  });
+
+  it('gathers from then on, and not before', async () => {
+    const gathering = { kind: 'batch', maxSize: 2, maxWaitMs: 3_600_000 } as const;
+    const name = await deployed({ batch: { maxSize: 2, maxWaitSeconds: 300, key: null } });
+    const [good, bad] = [await unchecked(name, { n: 1 }, { gathering }), await unchecked(name, {}, { gathering })];
+    const other = await known(name, { gathering });
+    await upkeep();
+    expect(await statesOf(good, bad, other)).toEqual(['check', 'check', 'batch']);
+    await checks().look(); // it fills the batch
+    await upkeep();
+    expect(await stateOf(bad)).toBe('not-started');
+    const [batch, same] = [(await latest(good)).batch, (await latest(other)).batch];
+    expect(batch).toMatch(/^run-/);
+    expect(same).toBe(batch);
+  });
+});
+
+describe('who dies, or is somebody else', () => {
+  const broken = (error: unknown) =>
+    Object.assign(Object.create(schemas) as InputSchemas, { problemsOf: () => Promise.reject(error) });
+
+  it('leaves it open for the next one; a flaw of ours ends it', async () => {
+    const [name, other] = [await deployed(), await deployed()];
+    const [bad, good] = [await unchecked(name, {}), await unchecked(other, { n: 1 })];
+    const closed = new InputSchemas();
+    await closed.close();
+    await checks(closed).look();
+    expect(await statesOf(bad, good)).toEqual(['check', 'check']);
+    await checks().look();
+    expect(await statesOf(bad, good)).toEqual(['not-started', 'queued']);
+    const unlucky = await unchecked(name, { n: 1 });
+    await checks(broken(new Error('nobody expects it'))).look();
+    expect((await latest(unlucky)).failure).toMatchObject({ code: 'internal' });
+  });
+
+  it('that cannot be checked now is in the way of no other function', async () => {
+    const [first = '', second = ''] = [await deployed(), await deployed()].toSorted();
+    const [stuck, free] = [await unchecked(first, { n: 1 }), await unchecked(second, { n: 1 })];
+    const problemsOf: InputSchemas['problemsOf'] = (digest, ...given) =>
+      digest === first
+        ? Promise.reject(new MayflyError('payload_key_unusable', 'of this one alone'))
+        : schemas.problemsOf(digest, ...given);
+    await checks(Object.assign(Object.create(schemas) as InputSchemas, { problemsOf })).look();
+    expect(await statesOf(stuck, free)).toEqual(['check', 'queued']);
+    await checks().look();
+    expect(await stateOf(stuck)).toBe('queued');
+  });
+
+  it('changes nothing of what another has decided, or what somebody has cancelled, or what has expired', async () => {
+    const name = await deployed();
+    const runs = await Promise.all(Array.from({ length: 6 }, (_, n) => unchecked(name, n % 2 === 0 ? { n } : {})));
+    await Promise.all([checks().look(), checks().look(), checks().look()]);
+    const over = ['queued', 'not-started'];
+    expect(await statesOf(...runs)).toEqual([...over, ...over, ...over]);
+    const cancelled = await unchecked(name, {});
+    await cancelRun(store.runs, cancelled, cancelled.createdBy, async () => {});
+    const expired = await unchecked(name, {}, { expiresAt: new Date(began).toISOString() });
+    await upkeep();
+    await checks().look();
+    expect(await statesOf(cancelled, expired)).toEqual(['cancelled', 'expired']);
+    const late = broken(new Error('it is later than another'));
+    const seen = { run: runs[0] as RunRecord, isWhole: true };
+    const uncheckedRuns = Object.assign(Object.create(store.uncheckedRuns) as Store['uncheckedRuns'], {
+      next: async (after: unknown) => (after === null ? seen : null),
+    });
+    await new LateChecks({ ...store, uncheckedRuns }, late, bell, logger).look();
+    expect(await stateOf(seen.run)).toBe('queued');
+  });
+});

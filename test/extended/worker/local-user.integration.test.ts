@@ -1,0 +1,103 @@
+import { chmod } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { exec } from '../../../host/os/exec.ts';
+import type { StateDir } from '../../../host/state-dir.ts';
+import { storeCheck } from '../../../worker/doctor/local-users.ts';
+import { ownAddress } from '../../../worker/servers/loopback-guard.ts';
+import { temporaryState } from '../../host/temporary-state.ts';
+import { connectAsNobody, listenersOf, readableByNobody } from '../../support/local-user.ts';
+import { MayflyProcess, noProcessOf } from '../../support/mayfly-process.ts';
+
+const report = z.object({ checks: z.array(z.object({ name: z.string(), ok: z.boolean() })) });
+
+let state: StateDir;
+let removeState: () => Promise<void>;
+let mayfly: MayflyProcess;
+let baseUrl: string;
+let client: MayflyClient;
+
+function environment(): NodeJS.ProcessEnv {
+  return {
+    MAYFLY_HOST: 'simulated',
+    MAYFLY_HOST_ID: 'local-user',
+    MAYFLY_STATE_DIR: state.root,
+    MAYFLY_API_PORT: '0',
+    MONGODB_URI: '',
+    TEMPORAL_ADDRESS: '',
+  };
+}
+
+/** What `mayfly doctor` calls closed, and does not. */
+async function doctorSays(): Promise<Record<string, boolean>> {
+  const doctor = new MayflyProcess(['doctor', '--json'], environment());
+  const { checks } = report.parse(JSON.parse(await doctor.line('"checks"')));
+  await doctor.end();
+  return Object.fromEntries(checks.filter(({ name }) => name.endsWith(' closed')).map(({ name, ok }) => [name, ok]));
+}
+
+/** The table is there, and one of its rules is not: whatever it was that was flushed. */
+async function emptied(ip: string): Promise<void> {
+  const table = `mayfly_${ip.replaceAll('.', '_')}`;
+  await exec('nft', ['flush', 'chain', 'inet', table, 'output']);
+}
+
+beforeAll(async () => {
+  ({ state, remove: removeState } = await temporaryState());
+  await chmod(state.root, 0o711); // as `mayfly up` makes it: what is closed below is closed by itself
+  mayfly = new MayflyProcess(['up', '--json'], environment());
+  const served = await mayfly.serves();
+  ({ baseUrl } = served);
+  client = new MayflyClient(served);
+});
+afterAll(async () => {
+  await mayfly.end('SIGINT');
+  await noProcessOf(state.root);
+  await removeState();
+});
+
+// ~10 s, of which most is the start. Holds: the doors of `mayfly up` are closed to who has a login here and no key.
+describe('a local user without rights', { timeout: 120_000 }, () => {
+  it('gets no connection to Temporal, its inner services, its UI, or the store', async () => {
+    const listeners = await listenersOf(mayfly.pid);
+    const outcomes = await connectAsNobody(listeners);
+    const open = listeners.filter((_, i) => outcomes[i] === 'connected');
+    // The API, the door of open ports and the relay ask for a key; Temporal's six ports and the store's sockets ask nobody anything.
+    expect(open).toHaveLength(3);
+    expect(open).toContainEqual({ host: '127.0.0.1', port: Number(new URL(baseUrl).port) });
+    expect(outcomes.filter((outcome) => outcome === 'ECONNREFUSED')).toHaveLength(6);
+    expect(outcomes.filter((outcome) => outcome === 'EACCES')).toHaveLength(listeners.length - 9);
+    expect(listeners.length).toBeGreaterThan(9);
+  });
+
+  it('reads nothing of the state folder while a sandbox runs, is saved and is gone', async () => {
+    const { id } = await client.createSandbox({ source: 'golden-debian12' }, { waitSeconds: 60 });
+    await client.snapshots.take(id, {}, { waitSeconds: 60 });
+    const readable = await readableByNobody(state.root);
+    await client.destroySandbox(id, { waitSeconds: 60 });
+    expect(readable).toEqual([]);
+  });
+
+  it('is told of by doctor, where something was opened', async () => {
+    expect(await doctorSays()).toEqual({
+      'Temporal is closed': true,
+      'store is closed': true,
+      'files are closed': true,
+    });
+    await chmod(state.images, 0o755);
+    await emptied(ownAddress(state.root));
+    expect(await doctorSays()).toEqual({
+      'Temporal is closed': false,
+      'store is closed': true,
+      'files are closed': false,
+    });
+  });
+
+  it.each([
+    ['mongodb://127.0.0.1:27017/mayfly', false],
+    ['mongodb://mayfly:secret@db:27017/mayfly', true],
+    ['mongodb+srv://api:secret@db/mayfly', true],
+    ['mongodb://%2Frun%2Fstore.sock/mayfly', true],
+  ])('%s: the store is closed: %s', (uri, isClosed) => expect(storeCheck(uri).ok).toBe(isClosed));
+});

@@ -1,0 +1,179 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { MayflyApiError } from '../../../client/http/api-error.ts';
+import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
+
+const WAIT = { waitSeconds: 240 };
+
+const mayfly = useServedOnLibvirt();
+let snapshotId: string;
+
+beforeAll(async () => {
+  snapshotId = await bootedSnapshot(mayfly());
+});
+
+/** What is told to nobody: a host describes itself every few seconds. */
+async function until(wish: () => Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + 240_000; !(await wish()); await sleep(100)) {
+    if (Date.now() > deadline) throw new Error('never came so far');
+  }
+}
+
+/** Asks once more where the new host worker came later than a step waits for one, which is undone and told as to be repeated. */
+async function untilHostIsBack<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof MayflyApiError && error.code === 'host_unavailable')) throw error;
+    return untilHostIsBack(ask);
+  }
+}
+
+describe('a hibernated sandbox', () => {
+  const LINES = 150;
+  const WANTED = Array.from({ length: LINES }, (_, n) => `line ${n + 1}\n`).join('');
+  const COUNTER = `i=0; while [ $i -lt ${LINES} ]; do i=$((i+1)); echo "line $i"; sleep 0.1; done`;
+  let sandboxId: string;
+
+  beforeAll(async () => {
+    sandboxId = (await mayfly().client.createSandbox({ snapshotId, autoResume: true }, WAIT)).id;
+  });
+
+  /** Pids of the QEMU of the sandbox. */
+  async function machines(): Promise<string[]> {
+    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+    const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
+    return pids.filter((_, n) => commands[n]?.includes(`guest=${sandboxId}`));
+  }
+
+  async function saved(): Promise<string[]> {
+    return readdir(join(mayfly().state.root, 'host', 'libvirt', 'lib', 'qemu', 'save'));
+  }
+
+  async function promisedMib(): Promise<number> {
+    const { items } = await mayfly().client.listHosts();
+    return items[0]?.promised.memoryMib ?? -1;
+  }
+
+  test('a counter goes on after a new command has woken it, whoever was killed meanwhile; its RAM was free', async () => {
+    const { client } = mayfly();
+    const { commands } = client;
+    const counter = await commands.run(sandboxId, { command: COUNTER }, { waitSeconds: 0 });
+    await until(async () => (await commands.get(sandboxId, counter.id)).stdout.bytes > 0);
+    const before = await promisedMib();
+
+    const hibernating = untilHostIsBack(() => client.hibernateSandbox(sandboxId, WAIT));
+    await until(async () => (await client.getSandbox(sandboxId)).state === 'hibernated' || (await saved()).length > 0);
+    expect(await mayfly().host?.end('SIGKILL')).toBe('SIGKILL');
+    mayfly().startHost();
+    expect(await hibernating).toMatchObject({ state: 'hibernated', waitingFor: null });
+    expect(await machines()).toEqual([]);
+    expect(await saved()).toEqual([`${sandboxId}.save`]);
+    await until(async () => (await promisedMib()) === 0);
+    expect(before).toBeGreaterThan(0);
+
+    const began = performance.now();
+    const waking = ['1', '2', '3'].map((word) =>
+      untilHostIsBack(() => commands.run(sandboxId, { argv: ['echo', word] }, WAIT)),
+    );
+    await until(async () => (await machines()).length > 0);
+    expect(await mayfly().host?.end('SIGKILL')).toBe('SIGKILL');
+    mayfly().startHost();
+    const answers = await Promise.all(waking);
+    process.stderr.write(`used ${(performance.now() - began).toFixed(0)} ms after it was asked, with a kill between\n`);
+    for (const answer of answers) expect(answer).toMatchObject({ outcome: 'exited', exitCode: 0 });
+    expect(await saved()).toEqual([]);
+
+    for await (const event of commands.follow(sandboxId, counter.id)) if ('ended' in event) break;
+    expect(await commands.get(sandboxId, counter.id)).toMatchObject({ outcome: 'exited', exitCode: 0 });
+    expect(await text(await commands.output(sandboxId, counter.id, 'stdout'))).toBe(WANTED);
+    const { items } = await client.sandboxAudit(sandboxId, { limit: 200 });
+    const kinds = items.map(({ body }) => (JSON.parse(body) as { kind: string }).kind);
+    expect(kinds.filter((kind) => /hibernated|resumed/.test(kind))).toEqual(['sandbox.hibernated', 'sandbox.resumed']);
+  }, 400_000);
+
+  test('a delete of a hibernated one leaves nothing', async () => {
+    const { client } = mayfly();
+    expect(await client.hibernateSandbox(sandboxId, WAIT)).toMatchObject({ state: 'hibernated' });
+    const ended = await client.destroySandbox(sandboxId, WAIT);
+    expect(ended).toMatchObject({ state: 'destroyed' });
+    expect(ended.proof?.observations.every(({ absent }) => absent)).toBe(true);
+    expect([await machines(), await saved()]).toEqual([[], []]);
+  });
+});
+
+describe('a full snapshot', () => {
+  /** `number host`, ten times a second, to memory. */
+  const COUNTER = 'i=0; while :; do i=$((i+1)); echo "$i $(hostname)" >>/dev/shm/log; sleep 0.1; done';
+  let parentId: string;
+
+  beforeAll(async () => {
+    parentId = (await mayfly().client.createSandbox({ snapshotId }, WAIT)).id;
+  });
+
+  async function run(sandboxId: string, command: string): Promise<string> {
+    const { commands } = mayfly().client;
+    const ended = await commands.run(sandboxId, { command }, WAIT);
+    expect(ended).toMatchObject({ outcome: 'exited', exitCode: 0 });
+    return (await text(await commands.output(sandboxId, ended.id, 'stdout'))).trim();
+  }
+
+  /** The numbers that were counted under each host name; the counter must count on when it is asked, and may only begin. */
+  async function counted(sandboxId: string): Promise<Map<string, number[]>> {
+    const log = await run(
+      sandboxId,
+      'touch /dev/shm/log; n=$(wc -l </dev/shm/log); until [ $(wc -l </dev/shm/log) -gt $n ]; do sleep 0.1; done; cat /dev/shm/log',
+    );
+    const numbers = new Map<string, number[]>();
+    for (const line of log.split('\n')) {
+      const [number, host = ''] = line.split(' ');
+      numbers.set(host, [...(numbers.get(host) ?? []), Number(number)]);
+    }
+    return numbers;
+  }
+
+  test('saved with its memory by a worker that is killed meanwhile; forks and a restore go on from there', async () => {
+    const { client } = mayfly();
+    const { snapshots, commands } = client;
+    const counter = await commands.run(parentId, { command: COUNTER }, { waitSeconds: 0 });
+    await counted(parentId);
+
+    const taking = untilHostIsBack(() => snapshots.take(parentId, { kind: 'full' }, WAIT));
+    const steps = async () => (await client.getSandbox(parentId)).steps.length;
+    const begun = await steps();
+    await until(async () => (await snapshots.list(parentId)).items.length > 0);
+    expect(await mayfly().host?.end('SIGKILL')).toBe('SIGKILL');
+    mayfly().startHost();
+    const snapshot = await taking;
+    expect(snapshot).toMatchObject({ kind: 'full', state: 'ready', saved: { quiesced: true } });
+    expect(snapshot.saved?.memoryBytes).toBeGreaterThan(30 * 1024 * 1024);
+    expect(await steps()).toBeGreaterThan(begun);
+    await counted(parentId);
+
+    const forks = await snapshots.fork({ snapshotId: snapshot.id, count: 2 }, WAIT);
+    const ids = forks.map((fork) => {
+      if ('sandbox' in fork) return fork.sandbox.id;
+      throw new Error(`no fork: ${JSON.stringify(fork.problem)}`);
+    });
+    const logs = [await counted(ids[0] ?? ''), await counted(ids[1] ?? '')];
+    const last = logs.map((log) => log.get(parentId)?.at(-1));
+    expect(last[0]).toBe(last[1]);
+    for (const [n, log] of logs.entries()) {
+      expect([...log.keys()]).toEqual([parentId, ids[n]]);
+      expect(log.get(ids[n] ?? '')?.[0]).toBe((last[n] ?? 0) + 1);
+    }
+    for (const id of ids) expect(await client.destroySandbox(id, WAIT)).toMatchObject({ state: 'destroyed' });
+
+    const restored = await snapshots.restore(parentId, { snapshotId: snapshot.id }, WAIT);
+    expect(restored.sandbox).toMatchObject({ id: parentId, state: 'running' });
+    expect(await commands.get(parentId, counter.id)).toMatchObject({ outcome: 'interrupted' });
+    const again = (await counted(parentId)).get(parentId) ?? [];
+    expect(again).toEqual(again.map((_, n) => n + 1));
+    expect(await client.destroySandbox(parentId, WAIT)).toMatchObject({ state: 'destroyed' });
+    // It has had connections to guests that were saved, put back and destroyed, and waits for none of them.
+    expect(await mayfly().host?.end('SIGTERM')).toBe(0);
+  }, 600_000);
+});

@@ -1,0 +1,58 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { CommandRuns } from '../../../commands/command-runs.ts';
+import type { Store } from '../../../store/connect.ts';
+import { OpenCommands, type OpenCommandsDeps } from '../../../worker/machine/open-commands.ts';
+import { command, commandId, sandboxId } from '../../store/support.ts';
+import { openStore } from '../../support/open-store.ts';
+import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
+
+const SANDBOX = sandboxId(1);
+let server: StoreServer;
+let store: Store;
+let deps: OpenCommandsDeps;
+
+beforeAll(async () => {
+  server = await startStoreServer();
+  store = await openStore(server.uri);
+  const noGuest = { whereabouts: () => Promise.reject(new Error('nobody asks for a machine')) };
+  const guests = { agent: () => Promise.reject(new Error('nobody asks for a guest')) };
+  const logger = pino({ level: 'silent' });
+  const commandRuns = new CommandRuns({ store, hypervisor: noGuest, guests, logger });
+  const observer = {
+    hostId: 'kvm-1',
+    installationId: 'ins-0000000000000000',
+    kind: 'simulated',
+    hostUuid: null,
+  } as const;
+  deps = { observer, store, commandRuns, logger };
+});
+afterAll(async () => {
+  await store?.close();
+  await server?.stop();
+});
+
+async function kept(n: number): Promise<string> {
+  await store.commandInputs.keep(commandId(n), { env: { TOKEN: 'hush' }, stdin: Buffer.alloc(0) });
+  await store.activity.openCommand(SANDBOX, commandId(n));
+  return commandId(n);
+}
+
+async function sweep(open: OpenCommands): Promise<void> {
+  await open.start();
+  await open.stop();
+}
+
+it('forgets what a command needed that has ended, or was never recorded', async () => {
+  const [ended, requested, unrecorded] = [await kept(1), await kept(2), await kept(3)];
+  await store.commands.create(command(1, { state: 'ended', outcome: 'exited' }));
+  await store.commands.create(command(2, { requestedAt: new Date().toISOString() }));
+  const open = new OpenCommands(deps);
+  await sweep(open);
+  expect(await store.commandInputs.get(ended)).toBeNull();
+  expect(await store.commandInputs.get(unrecorded)).not.toBeNull(); // its record may be on its way
+  await sweep(open);
+  expect(await store.commandInputs.get(unrecorded)).toBeNull();
+  expect(await store.commandInputs.get(requested)).not.toBeNull();
+  expect((await store.activity.get(SANDBOX)).openCommands).toEqual([requested]);
+});

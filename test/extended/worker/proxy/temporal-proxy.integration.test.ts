@@ -1,0 +1,207 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Connection } from '@temporalio/client';
+import { defaultPayloadConverter } from '@temporalio/common';
+import { type NativeConnection, Worker } from '@temporalio/worker';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { hostQueue, workflowIdOf } from '../../../../model/sagas/queues.ts';
+import type { SandboxRecord } from '../../../../model/sandbox/sandbox.ts';
+import { reportMachineEnd } from '../../../../sagas/machine-end.ts';
+import { operate } from '../../../../sagas/operations.ts';
+import { reconcileHostNow } from '../../../../sagas/reconcile-schedule.ts';
+import { TemporalSagas } from '../../../../sagas/temporal-sagas.ts';
+import { Closers } from '../../../../worker/config/closers.ts';
+import { readConfig, type TemporalTls } from '../../../../worker/config/config.ts';
+import { localUsersProbe } from '../../../../worker/doctor/local-users.ts';
+import { Surroundings } from '../../../../worker/doctor/surroundings.ts';
+import { temporalProbe } from '../../../../worker/doctor/temporal.ts';
+import { payloadKeyPath, temporalClient } from '../../../../worker/payloads/data-converter.ts';
+import { startProxyPart } from '../../../../worker/proxy/proxy-part.ts';
+import { connectTemporal } from '../../../../worker/servers/temporal.ts';
+import { readTemporalTls } from '../../../../worker/servers/temporal-tls.ts';
+import { useMayfly } from '../../../support/mayfly.ts';
+import { makeCertificates, proxyTls, temporalTls } from '../../../support/temporal-certificates.ts';
+import { ATTACKS, type Attacks, attacked, OF_THE_API, OTHER } from '../../../worker/proxy/attacks.ts';
+
+/** A host worker, and an API, that were taken over: scripts with their certificate and all keys of theirs. The sandbox is on the host `test`. */
+const mayfly = useMayfly();
+const closers = new Closers();
+const PERMISSION_DENIED = 7;
+let folder: string;
+let address: string;
+let sandbox: SandboxRecord;
+const connections = new Map<string, NativeConnection>();
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mayfly-proxy-'));
+  await makeCertificates(folder, ['proxy-server', 'api', 'host-test', 'host-other', 'control']);
+  const { dataConverter } = mayfly();
+  const settings = { ...proxyTls(folder), MAYFLY_PROXY_PORT: '0', MAYFLY_STATE_DIR: join(folder, 'state') };
+  const servers = { TEMPORAL_ADDRESS: inject('temporalAddress'), MONGODB_URI: mayfly().config.mongodbUri ?? '' };
+  const { temporalAddress = '', ...config } = readConfig({ ...settings, ...servers });
+  const logger = pino({ level: 'silent' });
+  const storeUri = servers.MONGODB_URI;
+  const deps = { config: { ...config, temporalAddress }, temporalAddress, storeUri, dataConverter, logger, closers };
+  ({ address } = await startProxyPart(deps));
+  for (const name of ['api', 'host-test', 'host-other']) connections.set(name, await through(name));
+});
+beforeEach(async () => {
+  sandbox = await mayfly().create();
+});
+afterAll(async () => {
+  for (const connection of connections.values()) await connection.close();
+  await closers.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A connection with the certificate of that process. */
+function through(name: string): Promise<NativeConnection> {
+  return connectTemporal(address, filesOf(name));
+}
+
+function filesOf(name: string): TemporalTls {
+  const { TEMPORAL_TLS_CA: ca, TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key } = temporalTls(folder, name);
+  return { ca, cert, key, serverName: undefined, credentialsDir: undefined };
+}
+
+function connectionOf(name: string): NativeConnection {
+  const connection = connections.get(name);
+  if (!connection) throw new Error(`nobody is called ${name}`);
+  return connection;
+}
+
+function clientOf(name: string) {
+  return temporalClient({ connection: connectionOf(name), dataConverter: mayfly().dataConverter });
+}
+
+const namespace = 'default';
+const actor = { apiKeyId: 'admin', agentId: null };
+
+function target() {
+  const encoded = async (value: unknown) => {
+    const [codec] = mayfly().dataConverter.payloadCodecs ?? [];
+    return { payloads: (await codec?.encode([defaultPayloadConverter.toPayload(value)])) ?? [] };
+  };
+  const { observer } = mayfly().machine();
+  return attacked({ sandboxId: sandbox.id, newSandbox: mayfly().input(), queue: hostQueue(observer), encoded });
+}
+
+/** The code that each attack is answered with; null: it was done. */
+async function answers(name: string, attacks: Attacks): Promise<Record<string, unknown>> {
+  // Not the workers' own connection, which corrects some of what it is asked.
+  const connection = await Connection.connect({ address, tls: await readTemporalTls(filesOf(name)) });
+  const found: Record<string, unknown> = {};
+  const at = target();
+  for (const [what, attack] of Object.entries(attacks)) {
+    found[what] = await attack(connection.workflowService, at).then(
+      () => null,
+      (error: { code?: unknown }) => error.code ?? error,
+    );
+  }
+  await connection.close();
+  return found;
+}
+
+async function nothingComesOf(attack: () => Promise<unknown>): Promise<void> {
+  const before = (await mayfly().client.workflow.getHandle(workflowIdOf(sandbox.id)).describe()).historyLength;
+  await attack();
+  expect(await mayfly().record(sandbox.id)).toEqual(sandbox);
+  const { status, historyLength } = await mayfly().client.workflow.getHandle(workflowIdOf(sandbox.id)).describe();
+  expect({ status: status.name, historyLength }).toEqual({ status: 'RUNNING', historyLength: before });
+}
+
+function allDenied(attacks: Attacks): Record<string, unknown> {
+  return Object.fromEntries(Object.keys(attacks).map((what) => [what, PERMISSION_DENIED]));
+}
+
+test('a host that was taken over gets nothing of Temporal but the work of its own queue', async () => {
+  const attacks = { ...ATTACKS, ...OF_THE_API };
+  await nothingComesOf(async () => expect(await answers('host-other', attacks)).toEqual(allDenied(attacks)));
+});
+
+test('an API that was taken over begins sagas, and neither runs, reads nor ends them', async () => {
+  await nothingComesOf(async () => expect(await answers('api', ATTACKS)).toEqual(allDenied(ATTACKS)));
+});
+
+test('the host that has the sandbox asks that it waits for room, and for nothing else', async () => {
+  const client = clientOf('host-test');
+  const operation = { operationId: 'opn-0000000000000002', actor };
+  await nothingComesOf(async () => {
+    await expect(operate(client, sandbox.id, { kind: 'pause', ...operation })).rejects.toMatchObject({
+      cause: { code: PERMISSION_DENIED },
+    });
+  });
+  const operationId = 'opn-0000000000000003';
+  await operate(client, sandbox.id, { kind: 'stall', operationId, cause: 'quota_exceeded', why: 'a test' });
+  await mayfly().until(sandbox.id, ({ stalledBy }) => stalledBy !== null);
+});
+
+test('what is of its row is passed on: a life by the API, and what a host says of its own', async () => {
+  const sagas = new TemporalSagas(clientOf('api'), { signer: mayfly().requestKey.signer({ process: 'api' }) });
+  const input = mayfly().input();
+  await sagas.create(input);
+  await sagas.settled(input.id, AbortSignal.timeout(60_000));
+  expect(await mayfly().record(input.id)).toMatchObject({ state: 'running' });
+  const { hostId, installationId } = mayfly().machine().observer;
+  await reconcileHostNow(clientOf('host-test'), { hostId, installationId, graceMs: 60_000 });
+  // The workflow has the host look again, and the machine lives.
+  await reportMachineEnd(clientOf('host-test'), input.id, { hostId, reason: 'crashed', seenAt: input.requestedAt });
+  await sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
+  await sagas.ended(input.id, AbortSignal.timeout(60_000));
+  expect(await mayfly().record(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
+});
+
+test('a task is answered for by the host that was given it, and by no other', async () => {
+  const worker = await Worker.create({
+    connection: mayfly().client.connection as NativeConnection,
+    dataConverter: mayfly().dataConverter,
+    taskQueue: 'rogue',
+    workflowsPath: fileURLToPath(new URL('../../../worker/rogue-workflow.ts', import.meta.url)),
+  });
+  const name = `${hostQueue({ hostId: OTHER })}/ins-0000000000000001`;
+  const { workflowService: own } = connectionOf('host-other');
+  await worker.runUntil(async () => {
+    const args = ['anything', name, {}];
+    const run = mayfly().client.workflow.execute('rogue', { workflowId: randomUUID(), taskQueue: 'rogue', args });
+    const { taskToken } = await own.pollActivityTaskQueue({ namespace, taskQueue: { name } });
+    const { workflowService: another } = connectionOf('host-test');
+    for (const [service, token] of [
+      [another, taskToken],
+      [another, taskToken.subarray(0, -32)],
+      [own, taskToken.subarray(0, -32)],
+    ] as const) {
+      const answer = service.respondActivityTaskCompleted({ namespace, taskToken: token });
+      await expect(answer).rejects.toMatchObject({ code: PERMISSION_DENIED });
+    }
+    await own.recordActivityTaskHeartbeat({ namespace, taskToken });
+    await own.respondActivityTaskCompleted({ namespace, taskToken });
+    expect(await run).toBeUndefined();
+  });
+});
+
+test('nobody is let in without a certificate of its CA', async () => {
+  await expect(through('control')).rejects.toMatchObject({ code: 'temporal_unavailable' });
+  await expect(connectTemporal(address)).rejects.toMatchObject({ code: 'temporal_unavailable' });
+});
+
+test('mayfly doctor comes by it, and says that it is there', async () => {
+  const { config } = mayfly();
+  const keys = { MAYFLY_PAYLOAD_KEY_FILE: payloadKeyPath(config) };
+  const env = { ...temporalTls(folder, 'host-test'), ...keys, TEMPORAL_ADDRESS: address, MAYFLY_STATE_DIR: folder };
+  const surroundings = await Surroundings.of(readConfig({ ...env, MONGODB_URI: config.mongodbUri }));
+  const checks = [
+    ...(await temporalProbe(surroundings).look()),
+    ...(await localUsersProbe(surroundings).look()).filter(({ name }) => name === 'Temporal by the proxy'),
+  ];
+  await surroundings.close();
+  expect(checks.map(({ name, ok }) => ({ name, ok }))).toEqual([
+    { name: 'search attributes', ok: true },
+    { name: 'control worker', ok: true },
+    { name: 'host worker', ok: true },
+    { name: 'Temporal by the proxy', ok: true },
+  ]);
+});

@@ -1,0 +1,128 @@
+import { mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
+import { MayflyClient } from '../../../client/mayfly-client.ts';
+import type { StateDir } from '../../../host/state-dir.ts';
+import { unprovenLayers } from '../../../model/sandbox/proof.ts';
+import { Closers } from '../../../worker/config/closers.ts';
+import { startTemporalServer } from '../../../worker/servers/temporal-server.ts';
+import { temporaryState } from '../../host/temporary-state.ts';
+import { Collector } from '../../support/collector.ts';
+import { MayflyProcess, noProcessOf } from '../../support/mayfly-process.ts';
+import { payloadKeyIn } from '../../support/payload-key.ts';
+import { startStoreServer } from '../../support/store-server.ts';
+
+const closers = new Closers();
+const listening = z.object({ url: z.string(), hooksUrl: z.string() });
+let state: StateDir;
+let collector: Collector;
+let env: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  const temporary = await temporaryState();
+  state = temporary.state;
+  closers.add('state folder', temporary.remove);
+  closers.add('processes', () => noProcessOf(state.root));
+  const store = await startStoreServer();
+  closers.add('store', () => store.stop());
+  const temporal = await startTemporalServer({ dir: join(state.root, 'temporal') });
+  closers.add('Temporal', () => temporal.stop());
+  collector = await Collector.start();
+  closers.add('collector', () => collector.stop());
+  const servers = { MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address };
+  env = { ...collector.env, ...servers, ...(await payloadKeyIn(state.root)), MAYFLY_API_PORT: '0' };
+});
+afterAll(() => closers.close());
+
+function serve(name: 'api' | 'control' | 'host', more: NodeJS.ProcessEnv = {}): MayflyProcess {
+  const child = new MayflyProcess(['serve', name], { ...env, ...more });
+  closers.add(name, async () => void (await child.end('SIGKILL')));
+  return child;
+}
+
+/** The API notifies nobody that a host has come, so this asks every 100 ms. */
+async function ready(baseUrl: string): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  for (;;) {
+    const answer = await fetch(`${baseUrl}/readyz`);
+    if (answer.ok) return;
+    if (Date.now() > deadline) throw new Error(`never ready: ${await answer.text()}`);
+    await sleep(100);
+  }
+}
+
+it('three processes make a sandbox, prove its end, and stop when asked to', { timeout: 120_000 }, async () => {
+  const key = new MayflyProcess(['key', 'create', 'first', '--scope', 'admin', '--local', '--json'], env);
+  const { secret } = JSON.parse(await key.line('"secret"')) as { secret: string };
+  expect(await key.end()).toBe(0);
+
+  const api = serve('api', { MAYFLY_STATE_DIR: join(state.root, 'c'), MAYFLY_HOOKS_PORT: '0' });
+  const control = serve('control', { MAYFLY_STATE_DIR: join(state.root, 'a') });
+  const hostState = join(state.root, 'b');
+  const host = serve('host', {
+    MAYFLY_STATE_DIR: hostState,
+    MAYFLY_HOST: 'simulated',
+    MAYFLY_HOST_ID: 'served',
+    MAYFLY_LOG_LEVEL: 'debug',
+  });
+  const { url, hooksUrl } = listening.parse(JSON.parse(await api.line('the API listens')));
+  await ready(url);
+  const hook = (base: string) => fetch(`${base}/h/hok-0123456789abcdef`, { method: 'OPTIONS' });
+  expect([(await hook(hooksUrl)).status, (await hook(url)).status]).toEqual([200, 404]);
+  expect((await fetch(`${hooksUrl}/healthz`)).status).toBe(404);
+
+  // Each request says which it is, and whatever is done for it says so too.
+  let requestId = 'the-create';
+  const named: typeof fetch = (to, init) => {
+    const headers = new Headers(init?.headers);
+    headers.set('X-Request-Id', requestId);
+    return fetch(to, { ...init, headers });
+  };
+  const client = new MayflyClient({ baseUrl: url, apiKey: secret, fetch: named });
+  const running = await client.createSandbox({ source: 'golden-debian12' }, { waitSeconds: 60 });
+  expect(running).toMatchObject({ state: 'running', hostId: 'served' });
+  expect(await readdir(join(hostState, 'sandboxes'))).toEqual([running.id]);
+
+  // A machine of nobody, which the worker removes when it is asked to, and leaves the one that lives.
+  const nobodys = join(hostState, 'sandboxes', 'sbx-0000000000000007');
+  await mkdir(nobodys);
+  const where = { MAYFLY_STATE_DIR: hostState, MAYFLY_HOST: 'simulated', MAYFLY_HOST_ID: 'served' };
+  const doctor = new MayflyProcess(['doctor', '--fix', '--json'], { ...env, ...where });
+  expect(JSON.parse(await doctor.line('"checks"'))).toMatchObject({
+    residue: [{ sandboxId: 'sbx-0000000000000007', removed: true }],
+  });
+  await doctor.end();
+  expect(await readdir(join(hostState, 'sandboxes'))).toEqual([running.id]);
+
+  requestId = 'the-delete';
+  const ended = await client.destroySandbox(running.id, { waitSeconds: 60 });
+  expect(ended.state).toBe('destroyed');
+  expect(unprovenLayers(ended.proof?.observations ?? [])).toEqual([]);
+  expect(await readdir(join(hostState, 'sandboxes'))).toEqual([]);
+  await expect(client.getSandbox('sbx-0000000000000008')).rejects.toMatchObject({
+    problem: { requestId: 'the-delete' },
+  });
+  const { items } = await client.sandboxAudit(running.id, { limit: 100 });
+  const said = items.map(({ body }) => JSON.parse(body) as { kind: string; detail: { requestId?: string } });
+  expect(said.find(({ kind }) => kind === 'sandbox.requested')?.detail.requestId).toBe('the-create');
+  expect(said.find(({ kind }) => kind === 'sandbox.proof')?.detail.requestId).toBe('the-delete');
+  const programs = host.output.split('\n').filter((line) => line.includes('"ran a program"'));
+  expect(programs.some((line) => line.includes('"requestId":"the-create"'))).toBe(true);
+
+  // What must stay apart: no process but the control worker has the CA and the audit key.
+  expect(await readdir(hostState)).not.toContain('control');
+  expect(await readdir(join(state.root, 'c'))).toEqual(['api']);
+
+  for (const child of [api, host, control]) expect(await child.end('SIGTERM')).toBe(0);
+
+  // One trace, from the request to a program on the host: each is the child of the one before.
+  const chains = collector.spans.filter(({ name }) => name === 'cp').map((span) => collector.ancestors(span));
+  const ofCreate = chains.find((chain) => chain.at(-1)?.name === 'POST /v1/sandboxes');
+  expect(
+    ofCreate?.map(({ name }) => name),
+    JSON.stringify([chains, collector.spans], null, 1),
+  ).toEqual(expect.arrayContaining(['RunActivity:prepare', 'StartActivity:prepare', 'RunWorkflow:sandbox']));
+  expect(JSON.stringify(collector.spans)).not.toContain(secret);
+});

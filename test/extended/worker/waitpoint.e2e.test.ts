@@ -1,0 +1,78 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
+
+/** Two minutes on two cores alone; without KVM, beside other work, many. Milliseconds. */
+const LONGEST_MS = 1_200_000;
+const mayfly = useServedOnLibvirt();
+
+/** Whether a QEMU process of a sandbox is there. */
+async function hasMachine(sandboxId: string): Promise<boolean> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
+  return commands.some((command) => command.includes(`guest=${sandboxId}`));
+}
+
+/** Until the machine of a run is off, or the run has ended. */
+async function untilAsleep(id: string) {
+  const { client } = mayfly();
+  for (;;) {
+    const { state, waiting, attempts } = await client.runs.get(id);
+    const sandboxId = attempts[0]?.sandboxId ?? '';
+    const isOff = waiting?.hibernatedAt != null && (await client.getSandbox(sandboxId)).state === 'hibernated';
+    if (isOff || state === 'ended') return { sandboxId, isOff, state, failure: waiting?.failure };
+    await sleep(500);
+  }
+}
+
+// Promise: a run that waits has no machine; what comes for it, it goes on with where it was, with what it had in its memory, and the right time. Costs two minutes.
+test(
+  'a process that waits on a virtual machine has none, and goes on with its counter and the data (case 56)',
+  async () => {
+    const { client, cliEnv } = mayfly();
+    const command = [
+      'n=0; while [ $n -lt 41 ]; do n=$((n+1)); done; cat /proc/sys/kernel/random/boot_id',
+      'data=$("$MAYFLY_WAIT" approval --timeout 3000)',
+      'n=$((n+1)); echo "$n $data"; date +%s; cat /proc/sys/kernel/random/boot_id',
+    ].join('\n');
+    await client.functions.deploy('asks', {
+      source: 'golden-debian12',
+      command,
+      wait: { hibernateAfterSeconds: 1, time: 'stops' },
+    });
+    const { id } = await client.runs.create('asks', {});
+    const asleep = await untilAsleep(id);
+    expect(asleep).toMatchObject({ isOff: true, state: 'running' });
+    expect(await hasMachine(asleep.sandboxId)).toBe(false);
+    const { MAYFLY_URL: base = '' } = cliEnv;
+    const waitpoint = await client.waitpoints.create(id, { name: 'approval' });
+    const completed = await fetch(`${base}${waitpoint.path}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ data: { ok: true } }),
+    });
+    expect(completed.status).toBe(200);
+    const over = await client.runs.ended(id);
+    const said = await text((await client.runs.output(id)).bytes);
+    expect(over, said).toMatchObject({ outcome: 'succeeded', cleanup: 'proved', attempts: [{ n: 1 }] });
+    const [boot, counted, seconds, sameBoot] = said.trim().split('\n');
+    expect(counted).toBe('42 {"ok":true}');
+    expect(sameBoot).toBe(boot);
+    expect(Math.abs(Number(seconds) - Date.parse(over.endedAt ?? '') / 1_000)).toBeLessThan(60);
+    expect(await hasMachine(asleep.sandboxId)).toBe(false);
+
+    const other = await client.runs.create('asks', {});
+    const cancelled = await untilAsleep(other.id);
+    expect(cancelled).toMatchObject({ isOff: true });
+    await client.runs.cancel(other.id);
+    expect(await client.runs.ended(other.id)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved' });
+    // a saved memory is looked for with the domain
+    expect(await client.getSandbox(cancelled.sandboxId)).toMatchObject({
+      state: 'destroyed',
+      proof: { observations: expect.arrayContaining([expect.objectContaining({ layer: 'domain', absent: true })]) },
+    });
+  },
+  LONGEST_MS,
+);

@@ -1,0 +1,217 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished } from 'vitest';
+import { GOLDEN, InMemoryMachine } from '../../../host/in-memory/machine.ts';
+import { type HostProposals, isPlaceable } from '../../../model/host.ts';
+import { unprovenLayers } from '../../../model/sandbox/proof.ts';
+import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import { eventually } from '../../support/eventually.ts';
+import { useSagaCases } from '../../support/saga-cases.ts';
+import type { HostPart } from '../../support/test-host.ts';
+
+const { test, alone, mayfly: all } = useSagaCases({ kind: 'in-memory' });
+
+/** A machine beside that of the file, whose worker comes and goes. */
+class OtherHost {
+  readonly #memory = new InMemoryMachine();
+  #running: HostPart | null = null;
+
+  private constructor(
+    readonly hostId: string,
+    readonly stateDir: string,
+  ) {}
+
+  static async start(hostId: string): Promise<OtherHost> {
+    const stateDir = await mkdtemp(join(all().config.stateDir, 'other-'));
+    const host = new OtherHost(hostId, stateDir);
+    onTestFinished(async () => {
+      await host.stop();
+      await rm(stateDir, { recursive: true, force: true });
+    });
+    await host.start();
+    return host;
+  }
+
+  async start(): Promise<void> {
+    this.#running = await all().startOtherHost(this, this.#memory);
+  }
+
+  async stop(): Promise<void> {
+    const running = this.#running;
+    this.#running = null;
+    await running?.stop();
+  }
+
+  get installationId(): string {
+    if (!this.#running) throw new Error('its worker does not run');
+    return this.#running.machine.installation.id;
+  }
+
+  /** Changes what a source of it holds. */
+  write(source: string, name: string, content: string): void {
+    const image = this.#memory.images.get(source);
+    if (image) this.#memory.images.set(source, { ...image, files: new Map(image.files).set(name, content) });
+  }
+
+  reservations(): Promise<string[]> {
+    return readdir(join(this.stateDir, 'reservations'));
+  }
+}
+
+function first(hosts: readonly { hostId: string; installationId: string }[]): HostProposals {
+  return {
+    hostIds: hosts.map(({ hostId }) => hostId),
+    installations: Object.fromEntries(hosts.map(({ hostId, installationId }) => [hostId, installationId])),
+  };
+}
+
+function lookers({ proof }: SandboxRecord): (string | undefined)[] {
+  return [...new Set(proof?.observations.map(({ by }) => by?.installationId))];
+}
+
+describe.concurrent('a host that refuses after it has promised', () => {
+  test.for(['host_unavailable', 'host_disk_full'])(
+    'with %s is looked at, and nothing of it is left',
+    async (code, { mayfly }) => {
+      const input = mayfly.input();
+      mayfly.arm(`reserve.after=error(${code})`, input.id);
+      const failed = await mayfly.end((await mayfly.create(input)).id);
+      expect(failed).toMatchObject({ state: 'failed', hostId: null, failure: { code, step: 'reserve' } });
+      expect(lookers(failed)).toEqual([all().machine().observer.installationId]);
+      expect(failed.proof?.observations.map(({ lookedAt }) => lookedAt).join()).not.toContain('no host was ever');
+      expect(await mayfly.residue()).toEqual([]);
+      const { events } = await mayfly.client.workflow.getHandle(`sandbox/${input.id}`).fetchHistory();
+      const names = events?.flatMap((event) => event.activityTaskScheduledEventAttributes?.activityType?.name ?? []);
+      if (code === 'host_disk_full') {
+        expect(names).toEqual(['proposeHosts', 'prepare', 'releaseReservation', 'lookAgain']);
+      }
+    },
+  );
+
+  test('and one that never was asked is what the record alone proves', async ({ mayfly }) => {
+    const failed = await mayfly.end((await mayfly.create(mayfly.input({ source: 'nobody' }))).id);
+    expect(failed).toMatchObject({ state: 'failed', askedHosts: [] });
+    expect(failed.proof?.observations[0]?.lookedAt).toContain('no host was ever given this sandbox');
+  });
+});
+
+alone(
+  'a host that refuses and dies does not hold the create, and its promise is taken back when it returns',
+  async ({ mayfly }) => {
+    const other = await OtherHost.start('other');
+    const { observer } = all().machine();
+    const input = { ...mayfly.input(), ...first([other, observer]) };
+    const { installationId } = other;
+    mayfly.arm('reserve.after=1*error(host_disk_full);releaseReservation.before=1000*error', input.id);
+    const running = await mayfly.create(input);
+    expect(running).toMatchObject({ state: 'running', hostId: 'test', installationId: observer.installationId });
+    expect(running.askedHosts?.map(({ hostId }) => hostId)).toEqual(['other', 'test']);
+    expect(await other.reservations()).toEqual([`${input.id}.json`]);
+    await other.stop();
+    mayfly.arm(undefined, input.id);
+
+    await mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
+    const waiting = await mayfly.until(input.id, ({ waitingFor }) => waitingFor !== null);
+    expect(waiting).toMatchObject({
+      state: 'destroying',
+      proof: null,
+      waitingFor: expect.stringContaining('host other'),
+    });
+    await other.start();
+    const destroyed = await mayfly.end(input.id);
+    expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
+    expect(lookers(destroyed)).toEqual([observer.installationId, installationId]);
+    expect(await other.reservations()).toEqual([]);
+  },
+);
+
+alone(
+  'a host that refuses, dies and is forgotten ends nobody, holds nobody, and the end says that nobody looked there',
+  async ({ mayfly }) => {
+    const other = await OtherHost.start('other');
+    const { observer } = all().machine();
+    const wish = () => ({ ...mayfly.input(), ...first([other, observer]) });
+    const [ending, living] = [wish(), wish()];
+    for (const { id } of [ending, living]) {
+      mayfly.arm('reserve.after=1*error(host_disk_full);releaseReservation.before=1000*error', id);
+    }
+    await Promise.all([mayfly.create(ending), mayfly.create(living)]);
+    await other.stop();
+    for (const { id } of [ending, living]) mayfly.arm(undefined, id);
+    const actor = ending.createdBy;
+    await mayfly.sagas.destroy({ ...ending, begin: 'destroy' }, { actor });
+    await mayfly.until(ending.id, ({ waitingFor }) => waitingFor !== null);
+
+    await mayfly.sagas.forgetHost({ hostId: 'other', actor, at: new Date().toISOString() });
+    const unproved = {
+      state: 'failed',
+      hostId: 'test',
+      failure: { code: 'host_forgotten' },
+      waitingFor: null,
+      proof: { unproved: 'unproved: other was forgotten, and nobody can look there' },
+    };
+    const ended = await mayfly.end(ending.id);
+    expect(ended).toMatchObject(unproved);
+    const seen = ended.proof?.observations.filter(({ absent }) => absent) ?? [];
+    expect(unprovenLayers(seen)).toEqual([]);
+    expect(new Set(seen.map(({ by }) => by?.installationId))).toEqual(new Set([observer.installationId]));
+    await mayfly.sagas.hostForgotten('other', AbortSignal.timeout(60_000));
+    expect(await mayfly.record(living.id)).toMatchObject({ state: 'running', stopReason: null });
+    expect(await mayfly.destroy(living)).toMatchObject({ ...unproved, stopReason: 'deleted' });
+  },
+);
+
+alone('a host that does not answer is passed over, and looked at in the end', async ({ mayfly }) => {
+  const other = await OtherHost.start('other');
+  const input = { ...mayfly.input(), ...first([other]) };
+  await other.stop();
+  const running = await mayfly.create(input);
+  expect(running).toMatchObject({ state: 'running', hostId: 'test', failure: null });
+  await other.start();
+  expect(lookers(await mayfly.destroy(input))).toHaveLength(2);
+});
+
+alone(
+  'another machine of the same host id proves nothing: the end waits for the one that has the sandbox',
+  async ({ mayfly }) => {
+    const had = all().machine().installation.id;
+    const input = { ...mayfly.input(), ...mayfly.proposals() };
+    await mayfly.create(input);
+    await expect(OtherHost.start('test')).rejects.toMatchObject({ code: 'host_taken' });
+
+    await mayfly.host?.stop();
+    const other = await OtherHost.start('test');
+    await mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
+    const waiting = await mayfly.until(input.id, ({ waitingFor }) => waitingFor !== null);
+    expect(waiting).toMatchObject({ state: 'destroying', proof: null });
+    expect(waiting.waitingFor).toContain('the host worker does not answer');
+    await other.stop();
+    await mayfly.startHost();
+    const destroyed = await mayfly.end(input.id);
+    expect(destroyed).toMatchObject({ state: 'destroyed' });
+    expect(lookers(destroyed)).toEqual([had]);
+  },
+);
+
+alone(
+  'a source of one name and other disks on another host is refused there, and then everywhere',
+  async ({ mayfly }) => {
+    const other = await OtherHost.start('third');
+    const golden = { name: GOLDEN, cloneable: true };
+    const content = (await all().machine().hypervisor.source(GOLDEN)).content ?? '';
+    other.write(GOLDEN, 'etc/motd', 'otherwise');
+    const differs = { state: 'failed', failure: { code: 'source_differs', step: 'cloneDisk' } };
+    const created = await mayfly.create({ ...mayfly.input(), ...first([other]), content });
+    expect(await mayfly.end(created.id)).toMatchObject(differs);
+    expect(await other.reservations()).toEqual([]);
+
+    await eventually(
+      () => mayfly.store.hosts.get('third'),
+      (host) => host?.sources.some((source) => source.content !== content) ?? false,
+    );
+    const hosts = (await mayfly.store.hosts.list()).filter((host) => isPlaceable(host));
+    expect(hosts).toMatchObject([{ sources: [golden] }, { sources: [golden] }]);
+    const refused = await mayfly.end((await mayfly.create()).id);
+    expect(refused).toMatchObject({ state: 'failed', failure: { code: 'source_differs', step: 'proposeHosts' } });
+  },
+);

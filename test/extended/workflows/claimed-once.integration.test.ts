@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import type { Sagas } from '../../../sagas/sagas.ts';
+import type { TemporalSagas } from '../../../sagas/temporal-sagas.ts';
+import { type Claim, Idempotency } from '../../../store/access/idempotency.ts';
+import { TestDoor } from '../../support/door.ts';
+import { callsIn, TestPool } from '../../support/pool.ts';
+import { useSagaCases } from '../../support/saga-cases.ts';
+
+const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
+
+let door: TestDoor;
+beforeAll(async () => {
+  door = await TestDoor.open(all());
+});
+afterAll(() => door.close());
+
+/** The door of a process that dies at a call of the sagas: whatever it asks from then on fails, and nobody hears of it. */
+async function dyingAt(call: 'claim' | 'poolUsed', when: 'before' | 'after'): Promise<TestDoor> {
+  const { store, sagas } = all();
+  let isDead = false;
+  const dead = () => Promise.reject(new Error('the process has died'));
+  const dying = new Proxy(sagas, {
+    get(target, name: keyof Sagas) {
+      const own = target[name].bind(target) as (...args: unknown[]) => Promise<unknown>;
+      return async (...args: unknown[]) => {
+        if (isDead) return dead();
+        if (name !== call) return own(...args);
+        isDead = true;
+        if (when === 'after') await own(...args);
+        return dead();
+      };
+    },
+  });
+  return TestDoor.open({ store, sagas: dying as TemporalSagas });
+}
+
+const keyed = () => ({ 'Idempotency-Key': randomBytes(8).toString('hex') });
+
+describe.concurrent('an Idempotency-Key', () => {
+  // Promise: a process of the API that dies costs nobody a second sandbox. Costs 8 s.
+  const DEATHS = [
+    ['own', 'before'],
+    ['own', 'after'],
+    ['shared', 'before'],
+    ['shared', 'after'],
+  ] as const;
+  for (const [whose, when] of DEATHS) {
+    test(`leads to one sandbox of its ${whose} pool when the process dies ${when} its claim`, async ({ mayfly }) => {
+      const memoryMib = 160 + DEATHS.findIndex((each) => each[0] === whose && each[1] === when);
+      const pool = whose === 'own' ? await TestPool.in(mayfly) : await TestPool.shared(mayfly);
+      await pool.set({ min: 1, max: 1, memoryMib });
+      const [member] = await pool.warm(1);
+      const headers = keyed();
+      const dying = await dyingAt('claim', when);
+      expect((await callsIn(dying, pool, mayfly).create({ memoryMib }, headers)).status).toBe(500);
+      dying.close();
+      const { create, call } = callsIn(door, pool, mayfly);
+      const answers = await Promise.all([1, 2, 3].map(() => create({ memoryMib }, headers)));
+      for (const { status, told } of answers) expect([status, told.id]).toEqual([201, member?.id]);
+      const listed = (await (await call('GET', '/v1/sandboxes?alive=true')).json()) as { items: unknown[] };
+      expect(listed.items).toHaveLength(1);
+      await pool.end();
+    });
+  }
+
+  test('leads to one sandbox when its member is another’s by the time it is asked again', async ({ mayfly }) => {
+    const pool = await TestPool.in(mayfly);
+    await pool.set({ min: 1, max: 1 }, { lookMs: 600_000, quietMs: 600_000, patienceMs: 0 });
+    const [member] = await pool.warm(1);
+    const headers = keyed();
+    const dying = await dyingAt('claim', 'before');
+    await callsIn(dying, pool, mayfly).create({}, headers);
+    dying.close();
+    const { create } = callsIn(door, pool, mayfly);
+    expect((await create()).told.id).toBe(member?.id);
+    const answers = await Promise.all([1, 2, 3].map(() => create({}, headers)));
+    expect(new Set(answers.map(({ told }) => told.id)).size).toBe(1);
+    expect(answers[0]?.told.id).not.toBe(member?.id);
+    await pool.end();
+  });
+
+  test('of many requests at once with one key all get the same, and one member is had', async ({ mayfly }) => {
+    const pool = await TestPool.in(mayfly);
+    await pool.set({ min: 3, max: 3 });
+    await pool.warm(3);
+    const { create, call } = callsIn(door, pool, mayfly);
+    const headers = keyed();
+    const answers = await Promise.all(Array.from({ length: 10 }, () => create({}, headers)));
+    expect(new Set(answers.map(({ told }) => told.id)).size).toBe(1);
+    const listed = (await (await call('GET', '/v1/sandboxes?alive=true')).json()) as { items: unknown[] };
+    expect(listed.items).toHaveLength(1);
+    await pool.end();
+  });
+
+  test('comes to one thing, whoever settles it first', async ({ mayfly }) => {
+    const { store } = mayfly;
+    expect(store.idempotency).toBeInstanceOf(Idempotency);
+    const claim: Claim = { apiKeyId: 'k', key: keyed()['Idempotency-Key'], bodyDigest: 'd', subjectId: 'own' };
+    await store.idempotency.claim(claim);
+    const open = { memberId: null, isFixed: false };
+    const to = (memberId: string | null, isFixed: boolean) => ({ memberId, isFixed });
+    expect(await store.idempotency.lead(claim, 'own', open, to('a', false))).toBe(true);
+    expect(await store.idempotency.lead(claim, 'own', open, to('b', false))).toBe(false);
+    expect(await store.idempotency.lead(claim, 'own', to('a', false), to('a', true))).toBe(true);
+    expect(await store.idempotency.lead(claim, 'own', to('a', false), to(null, true))).toBe(false);
+    expect(await store.idempotency.ledTo(claim)).toEqual(to('a', true));
+  });
+});

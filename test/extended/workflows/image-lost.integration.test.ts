@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto';
+import { expect, onTestFinished } from 'vitest';
+import { createImageActivities } from '../../../activities/image/image.ts';
+import { imageIdFrom, operationIdFrom, sandboxIdFrom } from '../../../model/ids.ts';
+import { isImageOver } from '../../../model/image/image.ts';
+import { stepCommandId } from '../../../model/image/image-saga.ts';
+import { commandWorkflowIdOf } from '../../../model/sandbox/command.ts';
+import { Reconciliation } from '../../../sagas/reconciliation.ts';
+import { eventually } from '../../support/eventually.ts';
+import { useImageCases } from '../../support/image-cases.ts';
+import { stepBegun } from '../../support/step-begun.ts';
+
+/** Builds that nobody goes on with: the reconciler begins them, or says that they have failed, and nothing is left. */
+const { test, mayfly: all } = useImageCases();
+
+const random = (idFrom: (bytes: Uint8Array) => string) => idFrom(randomBytes(10));
+
+async function reconcile(): Promise<void> {
+  const workflowId = `reconcile-${randomBytes(4).toString('hex')}`;
+  const options = { workflowId, taskQueue: 'mayfly-control', args: [{ graceMs: 100 }] };
+  await all().client.workflow.execute('reconcile', options);
+}
+
+test('one that the API has stored, and died before it began it, is begun', async ({ mayfly, images }) => {
+  const done = await mayfly.store.images.get((await images.build('RUN true')).id);
+  const { begin } = done ?? {};
+  if (!done || !begin) throw new Error('it was not kept');
+  const [id, name, builderId] = [random(imageIdFrom), images.name(), random(sandboxIdFrom)];
+  const builder = { ...begin.builder, id: builderId };
+  const stages = (begin.stages ?? []).map((stage) => ({ ...stage, builder }));
+  const ids = { imageId: id, name, builder, stages, bakeId: random(operationIdFrom), bakerId: random(sandboxIdFrom) };
+  const at = new Date(Date.now() - 60_000).toISOString();
+  await mayfly.store.images.create({
+    ...done,
+    id,
+    name,
+    builderId,
+    stages: (done.stages ?? []).map((stage) => ({ ...stage, builderId })),
+    state: 'queued',
+    done: 0,
+    begin: { ...begin, ...ids },
+    updatedAt: at,
+  });
+  images.own(builderId);
+  await reconcile();
+  expect(await images.until(id, ({ state }) => isImageOver(state))).toMatchObject({ state: 'ready', failure: null });
+});
+
+test('one whose saga is lost in a step has failed, and nothing of it is left', async ({ mayfly, images }) => {
+  const dockerfile = 'RUN echo done\nRUN sleep 1000';
+  const begun = await images.begin(dockerfile, { secrets: { x: 'eA==' } });
+  await images.until(begun.id, ({ done }) => done === 1);
+  const { workflow } = all().client;
+  await workflow.getHandle(`image/${begun.name}`).terminate('lost by a test');
+  for (let rounds = 0; !isImageOver((await images.get(begun.id)).state); rounds++) {
+    if (rounds > 100) throw new Error('it is never said to have failed');
+    await reconcile();
+  }
+  expect(await images.get(begun.id)).toMatchObject({ state: 'failed', done: 1, failure: { code: 'image_failed' } });
+  expect(await mayfly.record(begun.builderId)).toMatchObject({ state: 'destroyed' });
+  expect(await mayfly.store.imageContexts.get(begun.id)).toBeNull();
+  expect(await images.audit(begun)).toEqual([`image.requested ${begun.createdBy.apiKeyId}`, 'image.failed undefined']);
+  expect(await mayfly.residue()).toEqual([]);
+  const again = await images.build(dockerfile.replace('sleep 1000', 'echo two'));
+  expect(again).toMatchObject({ state: 'ready', cached: 1 });
+});
+
+// As when the control worker dies between writing a step down and its run. Costs 10 s.
+test('a step that the reconciler begins before its build does is run once, and the build goes on', async ({
+  mayfly,
+  images,
+}) => {
+  const { failpoints, client, store } = all();
+  onTestFinished(() => failpoints.arm(undefined));
+  const unanswered = 'runCommand.before=error(guest_unreachable)';
+  failpoints.arm(`awaitRunning.after=error(store_unavailable);${unanswered}`);
+  const begun = await images.begin('RUN test ! -e /once && touch /once');
+  await mayfly.until(begun.builderId, ({ state }) => state === 'running');
+  const reconciliation = new Reconciliation(client);
+  const activities = createImageActivities({ store, reconciliation });
+  const { commandId } = await activities.beginImageStep({ imageId: begun.id, index: 0 });
+  await eventually(
+    async () => {
+      await reconcile();
+      return reconciliation.isOpen(commandWorkflowIdOf(commandId));
+    },
+    (isOpen) => isOpen,
+  );
+  failpoints.arm(unanswered);
+  await stepBegun(client.workflow.getHandle(`image/${begun.name}`), 'awaitCommandEnd');
+  failpoints.arm(undefined);
+  expect(await images.over(begun)).toMatchObject({ state: 'ready', failure: null });
+  await all().keepHistory('image-joined-step', begun.name, `image/${begun.name}`);
+});
+
+test('its host is forgotten: it has failed at once, not when its time is over', async ({ mayfly, images }) => {
+  const begun = await images.begin('RUN sleep 1000');
+  await eventually(
+    () => mayfly.store.commands.get(stepCommandId({ imageId: begun.id, index: 0 })),
+    (command) => command?.state === 'running',
+  );
+  await mayfly.host?.stop();
+  const actor = { apiKeyId: 'test', agentId: null };
+  await all().sagas.forgetHost({ hostId: 'test', actor, at: new Date().toISOString() });
+  await all().sagas.hostForgotten('test', AbortSignal.timeout(60_000));
+  expect(await images.get(begun.id)).toMatchObject({ state: 'failed', failure: { code: 'host_forgotten' } });
+  await mayfly.startHost();
+  await reconcile();
+  await mayfly.until(begun.builderId, ({ proof }) => proof !== null && proof.unproved === undefined);
+});

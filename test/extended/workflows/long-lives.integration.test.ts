@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto';
+import { beforeAll, describe, expect } from 'vitest';
+import { ID_BYTES, operationIdFrom } from '../../../model/ids.ts';
+import { workflowIdOf } from '../../../model/sagas/queues.ts';
+import type { AuditEvent } from '../../../model/sandbox/audit.ts';
+import { eventually } from '../../support/eventually.ts';
+import { useLimitedTemporal } from '../../support/limited-temporal.ts';
+import type { MayflyCase } from '../../support/mayfly-case.ts';
+import { useSagaCases } from '../../support/saga-cases.ts';
+import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
+
+/** At so many updates of a run Temporal suggests to continue as new. It takes twice as many. */
+const UPDATES = 20;
+const env = useLimitedTemporal({
+  'history.maxTotalUpdates': 2 * UPDATES,
+  'history.maxTotalUpdates.suggestContinueAsNewThreshold': 0.5,
+  'limit.historyCount.suggestContinueAsNew': 300,
+});
+const { test, mayfly: all } = useSagaCases({ kind: 'in-memory', env });
+
+const actor = { apiKeyId: 'test', agentId: null };
+
+async function runsOf(mayfly: MayflyCase, id: string) {
+  const found = [];
+  for await (const run of mayfly.client.workflow.list({ query: `WorkflowId = "${workflowIdOf(id)}"` })) found.push(run);
+  return found;
+}
+
+async function eventsOf(mayfly: MayflyCase, id: string, kind: string): Promise<AuditEvent[]> {
+  const entries = await mayfly.store.audit.entries(id, { limit: 10_000 });
+  return entries.map(({ body }) => JSON.parse(body) as AuditEvent).filter((event) => event.kind === kind);
+}
+
+/** At how many looks its host still finds something of a sandbox. */
+const lookedAt = new Map<string, number>();
+
+beforeAll(() => {
+  const { hypervisor } = all().machine();
+  const look = hypervisor.look.bind(hypervisor);
+  hypervisor.look = async (id) => {
+    const seen = await look(id);
+    const looks = lookedAt.get(id) ?? 0;
+    if (looks === 0) return seen;
+    lookedAt.set(id, looks - 1);
+    return seen.map((one) => (one.layer === 'lease' ? { ...one, absent: false, found: 'a lease' } : one));
+  };
+});
+
+describe.concurrent('a sandbox that lives longer than a run', () => {
+  test('more changes than a run takes, from several at once, all count, once each', async ({ mayfly, operations }) => {
+    const { id } = await mayfly.create(mayfly.input({ agentId: 'agent-7' }));
+    await mayfly.sagas.patch(id, { ttlSeconds: 5_000, actor });
+    const { expiresAt } = await mayfly.record(id);
+    const each = UPDATES;
+    const callers = ['a', 'b', 'c', 'd'].map(async (caller) => {
+      for (let n = 0; n < each; n++) {
+        const metadata = { caller, n: String(n) };
+        await mayfly.sagas.patch(id, { metadata, actor });
+        const seen = (await mayfly.record(id)).spec.metadata; // its own, or one of somebody else that came after it
+        if (seen['caller'] === caller) expect(seen).toEqual(metadata);
+      }
+    });
+    await Promise.all(callers);
+    const told = await eventsOf(mayfly, id, 'sandbox.patched');
+    const changes = told.map(({ detail }) => JSON.stringify(detail['metadata']));
+    expect([told.length, new Set(changes).size]).toEqual([4 * each + 1, 4 * each + 1]);
+    expect(new Set(told.map(({ eventId }) => eventId)).size).toBe(told.length);
+    expect((await runsOf(mayfly, id)).length).toBeGreaterThan(3);
+    const { searchAttributes } = await mayfly.client.workflow.getHandle(workflowIdOf(id)).describe();
+    const [source, host, agent] = [['golden-debian12'], ['test'], ['agent-7']];
+    expect(searchAttributes).toMatchObject({ SandboxSource: source, SandboxHost: host, SandboxAgent: agent });
+    expect(await operations.pause(id)).toBeNull();
+    expect(await operations.resume(id)).toBeNull();
+    expect(await mayfly.record(id)).toMatchObject({ state: 'running', expiresAt, hostId: 'test' });
+    expect(await mayfly.destroy(id)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
+  });
+
+  test('operations go on being fenced, and what was done is known', async ({ mayfly, operations }) => {
+    const { id } = await mayfly.create();
+    const operationId = operationIdFrom(randomBytes(ID_BYTES));
+    await operations.begin(id, { kind: 'pause', operationId, actor });
+    expect(await operations.ended(id, operationId)).toBeNull();
+    for (let n = 0; n < UPDATES / 2; n++) {
+      expect(await operations.resume(id)).toBeNull();
+      expect(await operations.pause(id)).toBeNull();
+    }
+    expect(await runsOf(mayfly, id)).not.toHaveLength(1);
+    const paused = (await eventsOf(mayfly, id, 'sandbox.paused')).length;
+    expect(await operations.resume(id)).toBeNull();
+    await operations.begin(id, { kind: 'pause', operationId, actor }); // who asks again joins what is over
+    expect(await operations.ended(id, operationId)).toBeNull();
+    expect(await mayfly.record(id)).toMatchObject({ state: 'running' });
+    expect(await eventsOf(mayfly, id, 'sandbox.paused')).toHaveLength(paused);
+    await mayfly.keepHistory('continued', id);
+  });
+
+  test('the TTL and the idle timer hold in a later run', async ({ mayfly }) => {
+    for (const [reason, spec] of [
+      ['ttl', { ttlSeconds: 600 }],
+      ['idle', { idleSeconds: 600 }],
+    ] as const) {
+      const { id } = await mayfly.create(mayfly.input(spec));
+      for (let n = 0; n < UPDATES; n++) await mayfly.sagas.patch(id, { metadata: { n: String(n) }, actor });
+      const last = reason === 'ttl' ? { ttlSeconds: 3 } : { idleSeconds: 3 };
+      await mayfly.sagas.patch(id, { ...last, actor });
+      expect(await mayfly.end(id)).toMatchObject({ state: 'destroyed', stopReason: reason });
+      expect((await runsOf(mayfly, id)).length).toBeGreaterThan(1);
+    }
+  });
+});
+
+describe.concurrent('a cleanup that fails for long', () => {
+  const failing = async (mayfly: MayflyCase, rounds: number, withinMs = HANGS_AFTER_MS) => {
+    const input = mayfly.input({}, { cleanupPauseMs: 1 });
+    mayfly.arm('verifySsh.before=error(ssh_timeout)', input.id);
+    lookedAt.set(input.id, rounds);
+    await mayfly.sagas.create(input);
+    const settled = mayfly.sagas.settled(input.id, AbortSignal.timeout(withinMs));
+    const waiting = await mayfly.until(input.id, ({ waitingFor }) => waitingFor !== null);
+    expect(waiting).toMatchObject({ state: 'destroying', waitingFor: 'lease to be gone from host test' });
+    await settled;
+    const failure = { code: 'ssh_timeout', step: 'verifySsh' };
+    expect(await mayfly.record(input.id)).toMatchObject({ state: 'failed', failure, waitingFor: null });
+    const runs = (await runsOf(mayfly, input.id)).length;
+    expect(runs).toBeGreaterThan(rounds / 15);
+    expect((await eventsOf(mayfly, input.id, 'sandbox.cleanup')).length).toBeLessThanOrEqual(runs + 1);
+    expect(await eventsOf(mayfly, input.id, 'sandbox.proof')).toHaveLength(1);
+  };
+
+  test('of a create: who waits hears of the end, which tells why it failed', async ({ mayfly }) => {
+    await failing(mayfly, 20);
+  });
+
+  test('for 200 rounds', { timeout: 1_800_000 }, async ({ mayfly }) => {
+    await failing(mayfly, 200, 1_700_000);
+  });
+
+  test('a step that is refused again and again costs no events, and deletes besides are taken', async ({ mayfly }) => {
+    const input = mayfly.input({}, { cleanupPauseMs: 1 });
+    const { id } = await mayfly.create(input);
+    mayfly.arm('removeDomain.before=error(invalid_request)', id);
+    await mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor });
+    const saga = mayfly.client.workflow.getHandle(workflowIdOf(id));
+    const attempts = async () => (await saga.describe()).raw.pendingActivities?.[0]?.attempt ?? 0;
+    await eventually(attempts, (attempt) => attempt > 10);
+    expect((await saga.describe()).historyLength).toBeLessThan(100);
+    expect((await mayfly.record(id)).waitingFor).toMatch(/^removeDomain on host test: /);
+    const again = () => mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor });
+    for (let n = 0; n < 16; n++) await Promise.all(Array.from({ length: 20 }, again));
+    await eventually(
+      () => runsOf(mayfly, id),
+      (runs) => runs.length > 1,
+    );
+    mayfly.arm(undefined, id);
+    expect(await mayfly.end(id)).toMatchObject({ state: 'destroyed', stopReason: 'deleted', waitingFor: null });
+  });
+});

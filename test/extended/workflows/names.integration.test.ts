@@ -1,0 +1,97 @@
+import pino from 'pino';
+import { expect } from 'vitest';
+import { beginSaga, recorded } from '../../../api/sandboxes/begin-sandbox.ts';
+import type { SandboxInput } from '../../../model/sagas/messages.ts';
+import type { MayflyCase } from '../../support/mayfly-case.ts';
+import { useSagaCases } from '../../support/saga-cases.ts';
+import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
+
+const { test } = useSagaCases({ kind: 'in-memory' });
+
+const taken = { code: 'name_taken' };
+const named = (mayfly: MayflyCase, name: string): SandboxInput => ({ ...mayfly.input(), name });
+const settled = (mayfly: MayflyCase, { id }: SandboxInput) =>
+  mayfly.sagas.settled(id, AbortSignal.timeout(HANGS_AFTER_MS));
+
+/** As a POST that waits so long. */
+async function ask({ store, sagas }: MayflyCase, input: SandboxInput, seconds: number): Promise<string> {
+  const deps = { store, sagas, logger: pino({ level: 'silent' }) };
+  const begun = await beginSaga(deps, input, { seconds });
+  return (begun ?? (await recorded(deps, input.id, null))).id;
+}
+
+// Promise: two that ask for one name at once are one sandbox and one refusal, of which nothing is left. Costs 2 s.
+test('of many sagas that begin with one name at once one goes on, and the others have made nothing', async ({
+  mayfly,
+}) => {
+  const inputs = Array.from({ length: 6 }, () => named(mayfly, 'race'));
+  const asked = await Promise.allSettled(inputs.map((input, n) => ask(mayfly, input, n % 2)));
+  const winners = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  expect(winners).toHaveLength(1);
+  const holder = await mayfly.store.sandboxes.named('race', 'default');
+  expect(winners).toEqual([holder?.id]);
+  for (const [n, input] of inputs.entries()) {
+    if (input.id === holder?.id) continue;
+    expect(asked[n]).toMatchObject({ reason: taken });
+    // Also for whoever comes later, when its workflow has ended.
+    await expect(mayfly.sagas.recorded(input.id)).rejects.toMatchObject(taken);
+    await expect(mayfly.client.workflow.getHandle(`sandbox/${input.id}`).result()).rejects.toThrow();
+    await expect(mayfly.sagas.recorded(input.id)).rejects.toMatchObject(taken);
+    expect(await mayfly.store.sandboxes.get(input.id)).toBeNull();
+    expect(await mayfly.store.audit.head(input.id)).toBeNull();
+    await mayfly.keepHistory('name-refused', input.id);
+  }
+});
+
+// Promise: whoever waits for the end of a create hears of the refusal too, and not at the end of the wait. Costs 1 s.
+test('who waits for the end of a create that is refused hears it at once', async ({ mayfly }) => {
+  const [first, second] = [named(mayfly, 'waits'), named(mayfly, 'waits')];
+  await mayfly.create(first);
+  await mayfly.sagas.create(second);
+  await expect(settled(mayfly, second).then(() => recorded(mayfly, second.id, null))).rejects.toMatchObject(taken);
+});
+
+test('a name is told by the record and the audit, and is free when its sandbox is proved to be gone', async ({
+  mayfly,
+}) => {
+  const [first, second] = [named(mayfly, 'web'), named(mayfly, 'web')];
+  expect(await mayfly.create(first)).toMatchObject({ name: 'web', state: 'running' });
+  const [entry] = await mayfly.store.audit.entries(first.id, { limit: 1 });
+  expect(JSON.parse(entry?.body ?? '')).toMatchObject({ kind: 'sandbox.requested', detail: { name: 'web' } });
+  mayfly.arm('lookAgain.before=hang', first.id);
+  await mayfly.sagas.destroy({ ...first, begin: 'destroy' }, { actor: first.createdBy });
+  await mayfly.until(first.id, ({ state }) => state === 'destroying');
+  await expect(ask(mayfly, second, 0)).rejects.toMatchObject(taken);
+  mayfly.disarm();
+  expect(await mayfly.end(first.id)).toMatchObject({ name: 'web', state: 'destroyed' });
+  const third = named(mayfly, 'web');
+  expect(await mayfly.create(third)).toMatchObject({ name: 'web', state: 'running' });
+  expect((await mayfly.store.sandboxes.named('web', 'default'))?.id).toBe(third.id);
+  await mayfly.destroy(third);
+  await mayfly.keepHistory('named', third.id);
+});
+
+test('a name is free when its create has failed, and its cleanup was proved', async ({ mayfly }) => {
+  const first = named(mayfly, 'unlucky');
+  mayfly.arm('bootDomain.before=error', first.id);
+  expect(await mayfly.create(first)).toMatchObject({ name: 'unlucky', state: 'failed' });
+  expect(await mayfly.store.sandboxes.named('unlucky', 'default')).toBeNull();
+  expect(await mayfly.create(named(mayfly, 'unlucky'))).toMatchObject({ name: 'unlucky', state: 'running' });
+});
+
+test('a name is free when its sandbox was deleted while it was made', async ({ mayfly }) => {
+  const first = named(mayfly, 'cancelled');
+  mayfly.arm('awaitIp.before=hang', first.id);
+  await mayfly.sagas.create(first);
+  expect(await mayfly.destroy(first)).toMatchObject({ state: 'destroyed', runningAt: null });
+  expect(await mayfly.create(named(mayfly, 'cancelled'))).toMatchObject({ state: 'running' });
+});
+
+test('a name whose workflow is gone is kept, and is free when the sandbox has been destroyed', async ({ mayfly }) => {
+  const first = named(mayfly, 'lost');
+  await mayfly.create(first);
+  await mayfly.client.workflow.getHandle(`sandbox/${first.id}`).terminate('as a lost dev-server file would');
+  await expect(ask(mayfly, named(mayfly, 'lost'), 0)).rejects.toMatchObject(taken);
+  expect(await mayfly.destroy(first)).toMatchObject({ name: 'lost', state: 'destroyed' });
+  expect(await mayfly.create(named(mayfly, 'lost'))).toMatchObject({ state: 'running' });
+});

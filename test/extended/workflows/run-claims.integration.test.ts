@@ -1,0 +1,190 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { createAttemptActivities } from '../../../activities/function/attempt/attempt.ts';
+import { Announcer } from '../../../activities/webhook/announcer.ts';
+import { attemptIds, lastAttempt } from '../../../model/functions/run.ts';
+import { runInputOf, runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
+import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { Reconciliation } from '../../../sagas/reconciliation.ts';
+import { LeftSandboxes } from '../../../worker/upkeep/functions/left-sandboxes.ts';
+import { TestDoor } from '../../support/door.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Run, TestFunctions } from '../../support/functions.ts';
+import type { MayflyCase } from '../../support/mayfly-case.ts';
+import { callsIn, TestPool } from '../../support/pool.ts';
+import { useSagaCases } from '../../support/saga-cases.ts';
+
+/** Promise: an attempt has a warm member of a pool where there is one, whoever dies; and nothing of that is left. */
+const { test, mayfly: all } = useSagaCases();
+let door: TestDoor;
+beforeAll(async () => {
+  door = await TestDoor.open(all());
+});
+afterAll(() => door.close());
+
+/** Members are found by their size: each test has one of its own. */
+let sizes = 300;
+
+/** Looks again when it is set, and else not while a test lasts. */
+const ONCE = { lookMs: 600_000, quietMs: 600_000, patienceMs: 0 };
+
+async function pooled(mayfly: MayflyCase, { members: count = 1, isShared = false, times = {} as object } = {}) {
+  const memoryMib = sizes++;
+  const pool = isShared ? await TestPool.shared(mayfly) : await TestPool.in(mayfly);
+  await pool.set({ min: count, max: count, memoryMib }, times);
+  const members = await pool.warm(count);
+  const functions = new TestFunctions(callsIn(door, pool, mayfly));
+  const deploy = (command: string, more: object = {}) => functions.deploy(command, { memoryMib, ...more });
+  return { pool, ids: members.map(({ id }) => id), functions, deploy, memoryMib };
+}
+
+const sandboxOf = ({ attempts }: Run) => attempts.at(-1)?.sandboxId ?? '';
+const CLEAN = { state: 'ended', outcome: 'succeeded', cleanup: 'proved' } as const;
+
+describe.concurrent('a run', () => {
+  for (const isShared of [false, true]) {
+    test(`has a member of ${isShared ? 'a pool that all share' : 'its project’s pool'}, and leaves nothing of it`, async ({
+      mayfly,
+    }) => {
+      const { pool, ids, functions, deploy } = await pooled(mayfly, { isShared });
+      const run = await functions.run(await deploy('echo here'));
+      expect(run).toMatchObject(CLEAN);
+      expect(ids).toContain(sandboxOf(run));
+      expect(await functions.output(run.id)).toBe('here\n');
+      expect(await mayfly.record(sandboxOf(run))).toMatchObject({
+        state: 'destroyed',
+        builds: 'run',
+        boot: { way: 'warm' },
+        spec: { metadata: { run: run.id } },
+        proof: expect.not.objectContaining({ unproved: expect.anything() }),
+      });
+      expect(await mayfly.store.sandboxes.get(attemptIds(run.id, 1).sandboxId)).toBeNull();
+      const { events } = await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).fetchHistory();
+      expect(events?.filter(({ activityTaskFailedEventAttributes: failed }) => failed)).toEqual([]);
+      await pool.until(({ claims }) => claims.hits === 1);
+      await pool.end();
+    });
+  }
+
+  test('makes its own where another has the member, where it does not answer, and where it is not what is wanted', async ({
+    mayfly,
+  }) => {
+    const { pool, ids, functions, deploy } = await pooled(mayfly, { times: ONCE });
+    const [id = ''] = ids;
+    mayfly.arm('greet.before=1*error', id);
+    const refused = await functions.run(await deploy('true'));
+    const larger = await functions.run(await deploy('true', { memoryMib: sizes++ }));
+    const name = await deploy('sleep 2');
+    const both = await Promise.all([functions.run(name, 1), functions.run(name, 2)]);
+    for (const run of [refused, larger, ...both]) expect(run).toMatchObject(CLEAN);
+    for (const run of [refused, larger]) expect(sandboxOf(run)).toBe(attemptIds(run.id, 1).sandboxId);
+    expect(both.map(sandboxOf).filter((each) => ids.includes(each))).toHaveLength(1);
+    await pool.end();
+  });
+
+  test('that is cancelled ends its member', async ({ mayfly }) => {
+    const { pool, ids, functions, deploy } = await pooled(mayfly);
+    const { id } = await functions.trigger(await deploy('sleep 1000'));
+    await functions.until(id, ({ state }) => state === 'running');
+    await functions.cancel(id);
+    const run = await functions.over({ id });
+    expect(run).toMatchObject({ outcome: 'cancelled', cleanup: 'proved' });
+    expect(ids).toContain(sandboxOf(run));
+    expect(await mayfly.record(sandboxOf(run))).toMatchObject({ state: 'destroyed' });
+    await pool.end();
+  });
+});
+
+describe.concurrent('whoever goes on with a run that was admitted', () => {
+  /** A run that is admitted, and whose first attempt has begun; a control worker that dies after it was granted a member, or before. */
+  async function begun(mayfly: MayflyCase, when: 'before' | 'after') {
+    const { pool, ids, functions, deploy } = await pooled(mayfly);
+    const name = await deploy('echo here');
+    await functions.pause(name);
+    const { id: runId } = await functions.trigger(name);
+    const { store, client } = all();
+    const reconciliation = new Reconciliation(client);
+    const dying = new Reconciliation(client);
+    dying.claim = async (...args) => {
+      if (when === 'after') await reconciliation.claim(...args);
+      throw new Error('the process has died');
+    };
+    const activitiesOf = (of: Reconciliation) =>
+      createAttemptActivities({ store, reconciliation: of, announcer: new Announcer(store, of) });
+    const run = async () => {
+      const found = await store.runs.get(runId);
+      if (!found) throw new Error(`${runId} is gone`);
+      return found;
+    };
+    await store.runQueue.admit(await run(), { concurrency: [], throttle: null }, new Date().toISOString());
+    const attempt = await activitiesOf(reconciliation).beginAttempt({ runId });
+    if (!attempt || 'lacksSlot' in attempt) throw new Error('there is no attempt');
+    await expect(activitiesOf(dying).attemptSandbox({ runId })).rejects.toThrow('died');
+    return { pool, ids, runId, run, attempt, functions, reconciliation, activities: activitiesOf(reconciliation) };
+  }
+
+  test('has a member end that is granted when the run is over', async ({ mayfly }) => {
+    const { store, client } = all();
+    const { pool, ids, functions, deploy, memoryMib } = await pooled(mayfly, { members: 2 });
+    const run = await functions.run(await deploy('true'));
+    const [late = ''] = ids.filter((id) => id !== sandboxOf(run));
+    const { spec } = await mayfly.record(sandboxOf(run));
+    const { cpus = 1 } = (await mayfly.record(late)).size ?? {};
+    const asked = {
+      spec,
+      size: { cpus, memoryMib },
+      actor: pool.actor,
+      requestedAt: run.acceptedAt,
+    };
+    const reconciliation = new Reconciliation(client);
+    const look = new LeftSandboxes(store, reconciliation, pino({ enabled: false }));
+    await look.look(Date.now() + 3_600_000);
+    await reconciliation.claim(late, { ...asked, requestId: attemptIds(run.id, 1).sandboxId, builds: 'run' });
+    await look.look(Date.now() + 3_600_000);
+    await eventually(
+      () => mayfly.record(late),
+      ({ state }) => state === 'destroyed',
+    );
+    await pool.end();
+  });
+
+  for (const when of ['before', 'after'] as const) {
+    test(`when its worker died ${when} it had a member has that one`, async ({ mayfly }) => {
+      const { pool, ids, runId, run, functions, reconciliation } = await begun(mayfly, when);
+      expect(ids).toContain((await run()).member);
+      await reconciliation.startRun(runInputOf(await run()), false);
+      const over = await functions.over({ id: runId });
+      expect(over).toMatchObject(CLEAN);
+      expect(ids).toContain(sandboxOf(over));
+      await pool.end();
+    });
+  }
+
+  test('and leaves it has the member end that was granted to who died', async ({ mayfly }) => {
+    const { pool, ids, runId, run, attempt, activities } = await begun(mayfly, 'after');
+    const event = { eventId: `${runId}/run.cleaned`, kind: 'run.cleaned', actor: null, runId, hostId: null } as const;
+    const { n, sandboxId, commandId, begunAt } = attempt;
+    const said = { runId, n, sandboxId, commandId, begunAt, tries: 1 };
+    const left = { ...said, event: { ...event, at: begunAt, detail: {} } };
+    const end = { outcome: 'not-started', exitCode: null, signal: null, startedAt: null, failure: null } as const;
+    await activities.endAttempt({
+      ...said,
+      end,
+      fetched: {},
+      event: { ...left.event, eventId: 'x', kind: 'run.ended' },
+    });
+    await eventually(
+      () =>
+        activities.leaveAttempt(left).then(
+          () => 'left',
+          () => 'not yet',
+        ),
+      (came) => came === 'left',
+    );
+    const [id = ''] = ids;
+    const { state, pool: of } = await mayfly.record(id);
+    expect([isFinal(state), of?.claimedBy]).toEqual([true, attemptIds(runId, 1).sandboxId]);
+    expect(lastAttempt(await run())).toMatchObject({ cleanup: 'proved' });
+    await pool.end();
+  });
+});

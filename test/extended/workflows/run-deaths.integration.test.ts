@@ -1,0 +1,237 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import mongoose from 'mongoose';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { createDispatchActivities } from '../../../activities/function/queue/dispatch.ts';
+import { attemptIds } from '../../../model/functions/run.ts';
+import { Reconciliation } from '../../../sagas/reconciliation.ts';
+import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../../worker/upkeep/run-queues.ts';
+import { TestDoor } from '../../support/door.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Run, TestFunctions } from '../../support/functions.ts';
+import { useSagaCases } from '../../support/saga-cases.ts';
+
+/** Promise: whoever dies, an event that was accepted has one run, an attempt one process, and a slot is free by its proof alone. Costs a minute. */
+const { alone: test, mayfly: all } = useSagaCases();
+let door: TestDoor;
+let functions: TestFunctions;
+let database: mongoose.Connection;
+beforeAll(async () => {
+  door = await TestDoor.open(all());
+  functions = new TestFunctions(door);
+  database = await mongoose.createConnection(all().config.mongodbUri ?? '').asPromise();
+});
+afterAll(async () => {
+  door?.close();
+  await database?.close();
+});
+
+const collection = (name: string) => database.collection<Record<string, unknown> & { _id: string }>(name);
+const reconciliation = () => new Reconciliation(all().client);
+const queues = () => new RunQueues(all().store, reconciliation(), pino({ level: 'silent' }));
+const HOLDS = 'echo hello; sleep 1000';
+
+/** When its process has printed something. */
+async function prints(id: string): Promise<Run> {
+  await functions.until(id, ({ state, attempts }) => state === 'running' && attempts.length > 0);
+  await eventually(
+    () => functions.output(id),
+    (text) => text.includes('hello'),
+  );
+  return functions.get(id);
+}
+
+/** The same, but for one method. */
+function except<T extends object, K extends keyof T>(whole: T, method: K, instead: T[K]): T {
+  return new Proxy(whole, {
+    get: (target, name) => {
+      const value: unknown = name === method ? instead : Reflect.get(target, name, target);
+      return typeof value === 'function' && name !== method ? value.bind(target) : value;
+    },
+  });
+}
+
+test('1: the API is killed between insert and answer: the same key again is the same run, started once', async () => {
+  const name = await functions.deploy('echo hello');
+  const { store, sagas } = all();
+  let stored: string | null = null;
+  const accept: typeof store.runs.accept = async (run, event) => {
+    await store.runs.accept(run, event);
+    stored = run.id;
+    return new Promise(() => {}); // it is dead
+  };
+  const next = await TestDoor.open({ store, sagas });
+  const dying = await TestDoor.open(
+    { store: { ...store, runs: except(store.runs, 'accept', accept) }, sagas },
+    next.secret,
+  );
+  const key = { 'Idempotency-Key': 'once' };
+  void new TestFunctions(dying).post(name, { n: 1 }, key);
+  const id = await eventually(
+    async () => stored,
+    (one): one is string => one !== null,
+  );
+  const again = await (await new TestFunctions(next).post(name, { n: 1 }, key)).json();
+  expect(again).toMatchObject({ id });
+  expect(await functions.over({ id })).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1 }] });
+  expect(await functions.output(id)).toBe('hello\n');
+  next.close();
+  dying.close();
+});
+
+test('2: the API is killed before it has told the dispatcher: the next look at the queues begins the run', async () => {
+  const name = await functions.deploy('echo hello');
+  const { store, sagas } = all();
+  const silent = except(sagas, 'wakeDispatcher', () => new Promise(() => {}));
+  const dying = await TestDoor.open({ store, sagas: silent });
+  const { id } = await new TestFunctions(dying).trigger(name);
+  expect((await functions.get(id)).state).toBe('queued');
+  await queues().look();
+  expect(LOOK_AT_QUEUES_EVERY_MS).toBeLessThan(10_000);
+  expect(await functions.over({ id })).toMatchObject({ outcome: 'succeeded' });
+  dying.close();
+});
+
+test('7: the host worker is killed between the start and the record of it: its process is found, and not started again', async ({
+  mayfly,
+}) => {
+  const name = await functions.deploy('echo hello; sleep 3; echo 1 > $MAYFLY_RESULT');
+  await functions.pause(name);
+  const { id } = await functions.trigger(name);
+  const { commandId } = attemptIds(id, 1);
+  mayfly.arm('beginRunCommand.after=delay(1000)', id);
+  await functions.resume(name);
+  const find = (from: string) => collection(from).findOne({ _id: commandId });
+  const kept = await eventually(
+    () => Promise.all([find('commands'), find('launches')]),
+    ([command, launch]) => command !== null && launch !== null,
+  );
+  await prints(id);
+  await all().host?.stop();
+  for (const [n, from] of ['commands', 'launches'].entries()) {
+    await collection(from).replaceOne({ _id: commandId }, kept[n] ?? {}, { upsert: true });
+  }
+  await all().startHost();
+  expect(await functions.over({ id })).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1 }] });
+  expect(await functions.output(id)).toBe('hello\n');
+});
+
+test('18: a cancel in the instant of the natural end: one outcome, the one that the guest has seen', async () => {
+  const name = await functions.deploy('echo hello; sleep 0.4; echo 1 > $MAYFLY_RESULT');
+  const runs = await Promise.all([0, 1, 2, 3].map(() => functions.trigger(name)));
+  await Promise.all(
+    runs.map(async ({ id }, n) => {
+      await prints(id);
+      await sleep(n * 150);
+      await functions.cancel(id);
+    }),
+  );
+  for (const run of runs) {
+    const over = await functions.over(run);
+    const seen = await all().store.commands.get(over.attempts[0]?.commandId ?? '');
+    const expected = seen?.outcome === 'exited' ? 'succeeded' : seen?.outcome;
+    expect(over).toMatchObject({ outcome: expected, exitCode: seen?.exitCode, cleanup: 'proved' });
+    await functions.cancel(over.id);
+    expect(await functions.get(over.id)).toEqual(over);
+  }
+});
+
+/** Of a file that the process in a simulated sandbox writes, when that was last. */
+async function writtenAt(sandboxId: string, file: string): Promise<number> {
+  const folder = join(all().config.stateDir, 'sandboxes', sandboxId);
+  const names = await readdir(folder, { recursive: true });
+  const name = names.find((each) => each.endsWith(`/${file}`));
+  return name === undefined ? 0 : (await stat(join(folder, name))).mtimeMs;
+}
+
+test('20: with every worker down a process is dead in time, and its outcome is timed-out when they are back', async () => {
+  const beats = "trap '' TERM; echo hello; while :; do date > beat; sleep 0.1; done";
+  const { id } = await functions.trigger(await functions.deploy(beats, { timeoutSeconds: 5 }));
+  const { attempts } = await prints(id);
+  const sandboxId = attempts[0]?.sandboxId ?? '';
+  await all().host?.stop();
+  await all().stopControl();
+  const [first, last] = await eventually(
+    async () => {
+      const before = await writtenAt(sandboxId, 'beat');
+      await sleep(2_000); // it would have written twenty times
+      return [before, await writtenAt(sandboxId, 'beat')] as const;
+    },
+    ([before, after]) => before > 0 && before === after,
+  );
+  expect(last).toBe(first);
+  await all().startControl();
+  await all().startHost();
+  expect(await functions.over({ id })).toMatchObject({ outcome: 'timed-out', cleanup: 'proved', attempts: [{ n: 1 }] });
+});
+
+test('21: limit 1, and the host of its holder is away: the key waits for the proof, whatever is asked meanwhile', async () => {
+  const concurrency = [{ limit: 1, key: '/k' }];
+  const name = await functions.deploy(HOLDS, { concurrency });
+  const holder = await functions.trigger(name, { k: 1 });
+  await prints(holder.id);
+  await all().host?.stop();
+  const waiting = await functions.trigger(name, { k: 1 });
+  await functions.cancel(holder.id);
+  const dispatch = createDispatchActivities({ store: all().store, reconciliation: reconciliation() });
+  for (let look = 0; look < 5; look++) {
+    await dispatch.admitRuns({ project: 'default', name, after: '' });
+    await queues().look();
+  }
+  expect(await functions.get(waiting.id)).toMatchObject({ state: 'queued', waitingFor: 'concurrency' });
+  expect(await functions.get(holder.id)).toMatchObject({ state: 'running' });
+  await all().startHost();
+  expect(await functions.over(holder)).toMatchObject({ cleanup: 'proved' });
+  await prints(waiting.id);
+  const [first, second] = [await functions.get(holder.id), await functions.get(waiting.id)];
+  const proof = (await all().record(first.attempts[0]?.sandboxId ?? '')).proof;
+  expect(Date.parse(second.admittedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(proof?.provedAt ?? ''));
+  await functions.cancel(waiting.id);
+  await functions.over(waiting);
+});
+
+test('31: an event that kills its machine each time ends after maxAttempts, and its neighbours do not notice', async () => {
+  const retry = { maxAttempts: 3, backoff: { initialSeconds: 0 } };
+  const poisoned = await functions.trigger(await functions.deploy(HOLDS, { idempotent: true, retry }));
+  const neighbours = await functions.deploy('echo hello');
+  const others = await Promise.all([1, 2].map((n) => functions.trigger(neighbours, { n })));
+  for (const n of [1, 2, 3]) {
+    await functions.until(poisoned.id, ({ attempts }) => attempts.length === n);
+    const { attempts } = await prints(poisoned.id);
+    await all().destroy({ ...all().input(), id: attempts[n - 1]?.sandboxId ?? '' });
+  }
+  const over = await functions.over(poisoned);
+  expect(over).toMatchObject({ outcome: 'unknown', cleanup: 'proved' });
+  expect(over.attempts.map(({ outcome, cleanup }) => [outcome, cleanup])).toEqual(
+    [1, 2, 3].map(() => ['unknown', 'proved']),
+  );
+  for (const other of others) expect(await functions.over(other)).toMatchObject({ outcome: 'succeeded' });
+});
+
+test('60: Temporal is wiped: what waits starts, what runs is gone on with, and nothing is left', async () => {
+  const name = await functions.deploy('echo hello; sleep 5; echo 1 > $MAYFLY_RESULT', {
+    concurrency: [{ limit: 1 }],
+  });
+  const running = await functions.trigger(name, { n: 1 });
+  await prints(running.id);
+  const waiting = await functions.trigger(name, { n: 2 });
+  await all().loseTemporal();
+  const workflowId = 'reconcile-after-the-loss';
+  await all().client.workflow.execute('reconcile', {
+    workflowId,
+    taskQueue: 'mayfly-control',
+    args: [{ graceMs: 100 }],
+  });
+  const isOver = async () => {
+    await queues().look(); // as the control worker does each second
+    return Promise.all([running, waiting].map(({ id }) => functions.get(id)));
+  };
+  const over = await eventually(isOver, (runs) => runs.every(({ cleanup }) => cleanup === 'proved'));
+  for (const run of over) {
+    expect(run).toMatchObject({ outcome: 'succeeded', result: { bytes: 2 }, attempts: [{ n: 1 }] });
+    expect(await functions.output(run.id)).toBe('hello\n');
+  }
+  expect(await all().residue()).toEqual([]);
+});

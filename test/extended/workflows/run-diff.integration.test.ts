@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect } from 'vitest';
+import type { FileChangeRecord, GuestName } from '../../../model/files/file-change.ts';
+import type { Statement } from '../../../model/functions/receipt.ts';
+import { attemptIds } from '../../../model/functions/run.ts';
+import { DIFF_SIDES, diffSnapshotId } from '../../../model/functions/traces.ts';
+import { ReceiptWatch } from '../../../worker/receipts/receipt-watch.ts';
+import { TestDoor } from '../../support/door.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Run, TestFunctions } from '../../support/functions.ts';
+import { useSagaCases } from '../../support/saga-cases.ts';
+
+/** What the process of a run changed: it is told, it is in the receipt, and nothing of how it was found out is left. */
+const { test, mayfly: all } = useSagaCases();
+let door: TestDoor;
+let functions: TestFunctions;
+beforeAll(async () => {
+  door = await TestDoor.open(all());
+  functions = new TestFunctions(door);
+});
+afterAll(() => door.close());
+
+const CHANGES = 'echo 1 > ~/made; rm -f /var/lib/mayfly-run/files/old; echo 2 >> /var/lib/mayfly-run/files/kept';
+const FILES = { old: 'old', kept: 'kept' };
+
+async function linesOf({ id }: Run): Promise<{ text: string; lines: FileChangeRecord[] }> {
+  const response = await door.call('GET', `/v1/runs/${id}/diff`);
+  const text = await response.text();
+  expect({ status: response.status, text }).toMatchObject({ status: 200 });
+  expect(response.headers.get('content-type')).toBe('application/x-ndjson');
+  return {
+    text,
+    lines: text
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as FileChangeRecord),
+  };
+}
+
+const textOf = (name: GuestName) => (typeof name === 'string' ? name : name.base64);
+
+/** Of the last attempt of one that had one. */
+async function nothingIsLeft({ id }: Run): Promise<void> {
+  const ids = DIFF_SIDES.map((side) => diffSnapshotId(attemptIds(id, 1).sandboxId, side));
+  const states = await Promise.all(ids.map(async (one) => (await all().store.snapshots.get(one))?.state ?? 'none'));
+  expect(states.filter((state) => state === 'creating' || state === 'ready')).toEqual([]);
+  const onHost = (await all().machine().hypervisor.snapshots.list()).map(({ snapshotId }) => snapshotId);
+  expect(onHost.filter((one) => ids.includes(one))).toEqual([]);
+}
+
+test('it lists what was added, changed and removed since the process was started, and no more', async () => {
+  const run = await functions.run(await functions.deploy(CHANGES, { diff: true }, FILES));
+  expect(run).toMatchObject({ outcome: 'succeeded', cleanup: 'proved', diff: { failure: null } });
+  const { text, lines } = await linesOf(run);
+  const found = lines.flatMap((line) => (line.line === 'change' ? [`${line.change} ${textOf(line.path)}`] : []));
+  expect(found).toContainEqual(expect.stringMatching(/^added .*\/made$/));
+  expect(found).toContain('removed /var/lib/mayfly-run/files/old');
+  expect(found).toContain('changed /var/lib/mayfly-run/files/kept');
+  expect(found).not.toContain('added /var/lib/mayfly-run/event.json');
+  expect(lines.at(-1)).toEqual({ line: 'end', ...run.diff?.counts });
+  const digest = createHash('sha256').update(text).digest('hex');
+  expect(run.diff).toMatchObject({ bytes: Buffer.byteLength(text), digest });
+  await nothingIsLeft(run);
+  const watch = new ReceiptWatch(all().store, join(all().config.stateDir, 'receipt.key'), pino({ level: 'silent' }));
+  await watch.look();
+  const receipt = (await (await door.call('GET', `/v1/runs/${run.id}/receipt`)).json()) as { payload: string };
+  const statement = JSON.parse(Buffer.from(receipt.payload, 'base64').toString()) as Statement;
+  expect(statement.predicate.runDetails.byproducts).toContainEqual({ name: 'diff', digest: { sha256: digest } });
+});
+
+test('a function that does not ask has none, and is the same version as one that says so', async () => {
+  const name = await functions.deploy('true');
+  expect(await functions.deployAs(name, 'true', { diff: false })).toBe(1);
+  const run = await functions.run(name);
+  expect(run.diff).toBeNull();
+  expect((await door.call('GET', `/v1/runs/${run.id}/diff`)).status).toBe(404);
+});
+
+test('of one that failed, whose disks are kept, both are there', async () => {
+  const keep = { onFailure: 'disk' };
+  const run = await functions.run(await functions.deploy(`${CHANGES}; exit 3`, { diff: true, keep }, FILES));
+  expect(run).toMatchObject({ outcome: 'failed', diff: { failure: null }, kept: { failure: null } });
+  expect((await linesOf(run)).lines.length).toBeGreaterThan(2);
+  const path = `/v1/snapshots/${run.kept?.snapshotId}`;
+  expect((await door.call('DELETE', path, undefined, { Prefer: 'wait=60' })).status).toBe(200);
+  await nothingIsLeft(run);
+});
+
+test('names that a process makes of its secrets are masked', async () => {
+  const name = `diff-secret-${Date.now()}`;
+  expect((await door.call('PUT', `/v1/secrets/${name}`, { value: 'canary4712canary' })).status).toBe(201);
+  const wish = { diff: true, secrets: [{ name, env: 'TOKEN' }] };
+  const run = await functions.run(await functions.deploy('touch ~/$TOKEN', wish));
+  const { text } = await linesOf(run);
+  expect(text).not.toContain('canary4712canary');
+  expect(text).toContain('***');
+});
+
+test('a snapshot or a comparison that fails changes nothing else, and is told', async ({ mayfly }) => {
+  const name = await functions.deploy(CHANGES, { diff: true }, FILES);
+  await functions.pause(name);
+  const [first, second] = [await functions.trigger(name), await functions.trigger(name)];
+  mayfly.arm('saveSnapshot.before=1*error', attemptIds(first.id, 1).sandboxId);
+  mayfly.arm('diffRun.before=error', second.id);
+  await functions.resume(name);
+  for (const { id } of [first, second]) {
+    const run = await functions.over({ id });
+    expect(run).toMatchObject({ outcome: 'succeeded', cleanup: 'proved', diff: { bytes: null, digest: null } });
+    expect(run.diff?.failure).toMatchObject({ code: 'fault_injected' });
+    await nothingIsLeft(run);
+  }
+});
+
+test('a cancel while the first snapshot is taken ends it before its process is started', async ({ mayfly }) => {
+  const name = await functions.deploy('echo began', { diff: true });
+  await functions.pause(name);
+  const { id } = await functions.trigger(name);
+  const { sandboxId } = attemptIds(id, 1);
+  mayfly.arm('saveSnapshot.during=hang', sandboxId);
+  await functions.resume(name);
+  await eventually(
+    () => all().store.snapshots.get(diffSnapshotId(sandboxId, 'before')),
+    (record) => record?.state === 'creating',
+  );
+  await functions.cancel(id);
+  const run = await functions.over({ id });
+  expect(run).toMatchObject({ outcome: 'cancelled', startedAt: null, cleanup: 'proved', diff: null });
+  await nothingIsLeft(run);
+});

@@ -1,0 +1,104 @@
+import mongoose from 'mongoose';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { beginRun } from '../../../activities/function/begin-run.ts';
+import { attemptIds } from '../../../model/functions/run.ts';
+import { runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
+import { Reconciliation } from '../../../sagas/reconciliation.ts';
+import { lostRunsProbe } from '../../../worker/doctor/lost-runs.ts';
+import { Surroundings } from '../../../worker/doctor/surroundings.ts';
+import { TestDoor } from '../../support/door.ts';
+import { eventually } from '../../support/eventually.ts';
+import { TestFunctions } from '../../support/functions.ts';
+import { useSagaCases } from '../../support/saga-cases.ts';
+
+const { alone: test, mayfly: all } = useSagaCases();
+let door: TestDoor;
+let functions: TestFunctions;
+let database: mongoose.Connection;
+beforeAll(async () => {
+  door = await TestDoor.open(all());
+  functions = new TestFunctions(door);
+  database = await mongoose.createConnection(all().config.mongodbUri ?? '').asPromise();
+});
+afterAll(async () => {
+  door?.close();
+  await database?.close();
+});
+
+const collection = (name: string) => database.collection<Record<string, unknown> & { _id: string }>(name);
+
+/** When its process has printed something. */
+async function prints(id: string): Promise<void> {
+  await functions.until(id, ({ state, attempts }) => state === 'running' && attempts.length > 0);
+  await eventually(
+    () => functions.output(id),
+    (text) => text.includes('hello'),
+  );
+}
+
+// Promise: what Temporal knows is ended and proved, whatever the store has forgotten; nothing runs twice; what is lost is said. Costs 10 s.
+test('59: a run that the store was set back to before: its sandbox is destroyed and proved, and doctor says that it is lost', async () => {
+  const { id } = await functions.trigger(await functions.deploy('echo hello; sleep 5'));
+  await prints(id);
+  const { sandboxId, commandId } = attemptIds(id, 1);
+  for (const [name, of] of Object.entries({ runs: id, sandboxes: sandboxId, commands: commandId })) {
+    await collection(name).deleteOne({ _id: of });
+  }
+  const workflow = all().client.workflow.getHandle(runWorkflowIdOf(id));
+  await new Reconciliation(all().client).restoreRecord(sandboxId);
+  await expect(workflow.result()).rejects.toMatchObject({ cause: { type: 'run_not_found' } });
+  const sandbox = await all().store.sandboxes.get(sandboxId);
+  expect(sandbox).toMatchObject({ state: 'destroyed', proof: { sandboxId } });
+  expect(sandbox?.proof).not.toHaveProperty('unproved');
+  const surroundings = await Surroundings.of(all().config);
+  try {
+    const looked = () => lostRunsProbe(surroundings).look();
+    const [check] = await eventually(looked, ([first]) => first?.found.includes(id) === true);
+    expect(check).toMatchObject({ ok: false, found: expect.stringContaining('their events are lost') });
+  } finally {
+    await surroundings.close();
+  }
+});
+
+test('59: a run whose record is of a time when it waited: it ends as its process did, once, and nothing is left', async () => {
+  const name = await functions.deploy('echo hello; sleep 4; echo 1 > $MAYFLY_RESULT');
+  await functions.pause(name);
+  const { id } = await functions.trigger(name);
+  const backup = await collection('runs').findOne({ _id: id });
+  await functions.resume(name);
+  await prints(id);
+  await functions.pause(name);
+  await collection('runs').replaceOne({ _id: id }, backup ?? {});
+  const over = await functions.over({ id });
+  expect(over).toMatchObject({ outcome: 'succeeded', cleanup: 'proved', result: { bytes: 2 }, attempts: [{ n: 1 }] });
+  expect(await functions.output(id)).toBe('hello\n');
+});
+
+test('59: a run whose record waits, and that has long been over, is not run again', async () => {
+  const name = await functions.deploy('true');
+  await functions.pause(name);
+  const { id } = await functions.trigger(name);
+  const backup = await collection('runs').findOne({ _id: id });
+  await functions.resume(name);
+  await functions.over({ id });
+  await all().client.workflow.getHandle(runWorkflowIdOf(id)).result();
+  await collection('runs').replaceOne({ _id: id }, backup ?? {});
+  await all().store.runQueue.admit(
+    (await all().store.runs.get(id)) ?? never(id),
+    { concurrency: [], throttle: null },
+    new Date().toISOString(),
+  );
+  const reconciliation = new Reconciliation(all().client);
+  await beginRun({ store: all().store, reconciliation }, (await all().store.runs.get(id)) ?? never(id));
+  expect(await functions.get(id)).toMatchObject({
+    state: 'ended',
+    outcome: 'unknown',
+    cleanup: 'proved',
+    attempts: [],
+    failure: { code: 'run_interrupted' },
+  });
+});
+
+function never(id: string): never {
+  throw new Error(`${id} is gone`);
+}

@@ -1,0 +1,198 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { ScheduleEngine } from '../../../sagas/schedules.ts';
+import { ScheduleKeeper } from '../../../worker/schedules/schedule-keeper.ts';
+import { TestDoor } from '../../support/door.ts';
+import { eventually } from '../../support/eventually.ts';
+import { TestFunctions } from '../../support/functions.ts';
+import { useSagaCases } from '../../support/saga-cases.ts';
+
+/** Schedules of functions, with Temporal's own. */
+const { test, mayfly: all } = useSagaCases();
+let door: TestDoor;
+let functions: TestFunctions;
+let keeper: ScheduleKeeper;
+beforeAll(async () => {
+  door = await TestDoor.open(all());
+  functions = new TestFunctions(door);
+  keeper = new ScheduleKeeper(
+    all().store,
+    new ScheduleEngine(all().client),
+    pino({ level: process.env['MAYFLY_LOG_LEVEL'] ?? 'silent' }),
+  );
+});
+afterAll(() => door.close());
+
+interface Time {
+  at: string;
+  state: string;
+  reason: string | null;
+  runId: string | null;
+}
+
+async function set(name: string, wish: object): Promise<void> {
+  const response = await door.call('PUT', `/v1/schedules/${name}`, wish);
+  expect({ status: response.status, body: await response.json() }).toMatchObject({ status: 201 });
+}
+
+async function times(name: string): Promise<Time[]> {
+  const { items } = (await (await door.call('GET', `/v1/schedules/${name}/times`)).json()) as { items: Time[] };
+  return items;
+}
+
+async function until(name: string, wish: (times: Time[]) => boolean): Promise<Time[]> {
+  return eventually(async () => {
+    await keeper.look();
+    return times(name);
+  }, wish);
+}
+
+test('a time comes, an event is accepted, and the next overlaps until nothing of its run is left', async () => {
+  const name = await functions.deploy('cat; sleep 4');
+  await set('often', { function: name, every: '1s' });
+  const found = await until('often', (all) => all.some(({ reason }) => reason === 'overlap'));
+  const ran = found.findLast(({ state }) => state === 'ran');
+  const run = await functions.over({ id: ran?.runId ?? '' });
+  expect(run).toMatchObject({
+    outcome: 'succeeded',
+    schedule: { name: 'often', nominalAt: ran?.at },
+    event: { id: `often/${ran?.at}`, source: '/projects/default/schedules/often', time: ran?.at },
+  });
+  const more = await until('often', (all) => all.filter(({ state }) => state === 'ran').length >= 2);
+  const next = more.findLast(({ state, at }) => state === 'ran' && at > (ran?.at ?? ''));
+  const second = await functions.get(next?.runId ?? '');
+  expect(Date.parse(second.acceptedAt)).toBeGreaterThanOrEqual(Date.parse(run.updatedAt));
+  expect((await door.call('DELETE', '/v1/schedules/often')).status).toBe(204);
+  await keeper.look();
+  await functions.over(second);
+});
+
+interface Asked {
+  status: number;
+  body: { errors?: { field: string; problem: string }[]; code?: string };
+}
+
+async function asked(name: string, wish: object): Promise<Asked> {
+  const response = await door.call('PUT', `/v1/schedules/${name}`, wish);
+  return { status: response.status, body: (await response.json()) as Asked['body'] };
+}
+
+const post = (name: string, act: string, body: object = {}) => door.call('POST', `/v1/schedules/${name}/${act}`, body);
+const runs = (all: Time[]) => all.flatMap(({ runId }) => runId ?? []).toReversed();
+const missed = (all: Time[], reason: string) => all.filter((time) => time.reason === reason);
+
+async function remove(name: string): Promise<void> {
+  expect((await door.call('DELETE', `/v1/schedules/${name}`)).status).toBe(204);
+  await keeper.look();
+}
+
+test('refuses what is no time, by the name of its field (case 50)', async () => {
+  const name = await functions.deploy('true');
+  const cases: [object, string, RegExp][] = [
+    [{ cron: '0 0 * * *', timeZone: 'Mars/Base' }, 'timeZone', /time zone/],
+    [{ cron: '0 0 * * *', timeZone: '+01:00' }, 'timeZone', /time zone/],
+    [{ cron: '60 * * * *' }, 'cron', /minute/],
+    [{ cron: '0 0 30 2 *' }, 'cron', /never fires/],
+    [{ cron: '0 0 30 Feb *' }, 'cron', /never fires/],
+    [{ cron: '0 0 0 1 1 * 2026' }, 'cron', /7 fields/],
+    [{ cron: '@reboot' }, 'cron', /none of/],
+    [{ cron: '0 0 1 1 *', endAt: '2020-01-01T00:00:00Z' }, 'endAt', /never/],
+    [{ every: '0s' }, 'every', /number/],
+    [{}, 'cron', /must be set/],
+    [{ cron: '* * * * *', every: '1m' }, 'cron', /not both/],
+    [{ cron: '* * * * *', catchupWindowSeconds: 9 }, 'catchupWindowSeconds', /10/],
+    [{ cron: '* * * * *', overlap: 'terminate-other' }, 'overlap', /./],
+  ];
+  for (const [wish, field, problem] of cases) {
+    const { status, body } = await asked('never', { function: name, ...wish });
+    expect({ status, body }).toMatchObject({ status: 422, body: { code: 'invalid_request' } });
+    expect(body.errors, JSON.stringify(wish)).toContainEqual({ field, problem: expect.stringMatching(problem) });
+  }
+  expect((await asked('never', { function: 'no-such', cron: '* * * * *' })).body.code).toBe('function_not_found');
+});
+
+test('a time that cancels others begins when the proof is there (case 49)', async () => {
+  const name = await functions.deploy('echo started; sleep 1000');
+  await set('cancels', { function: name, every: '10s', overlap: 'cancel-other' });
+  const two = await until('cancels', (all) => runs(all).length >= 2);
+  const [first = '', second = ''] = runs(two);
+  await remove('cancels');
+  const [one, other] = [await functions.over({ id: first }), await functions.get(second)];
+  expect(one).toMatchObject({ outcome: 'cancelled', cleanup: 'proved' });
+  expect(Date.parse(other.acceptedAt)).toBeGreaterThanOrEqual(Date.parse(one.updatedAt));
+  await functions.cancel(second);
+  await functions.over({ id: second });
+});
+
+test('one waits, and others are listed; beside each other they run at once (case 49)', async () => {
+  const name = await functions.deploy('sleep 6');
+  await set('buffers', { function: name, every: '2s', overlap: 'buffer-one' });
+  const found = await until('buffers', (all) => runs(all).length >= 2 && missed(all, 'overlap').length > 0);
+  await remove('buffers');
+  const [first = '', second = ''] = runs(found);
+  const [one, other] = [await functions.over({ id: first }), await functions.over({ id: second })];
+  expect(Date.parse(other.acceptedAt)).toBeGreaterThanOrEqual(Date.parse(one.updatedAt));
+  expect(Date.parse(found.findLast(({ runId }) => runId === second)?.at ?? '')).toBeLessThan(Date.parse(one.updatedAt));
+  await set('beside', { function: name, every: '2s', overlap: 'allow-all' });
+  const beside = runs(await until('beside', (all) => runs(all).length >= 2));
+  await remove('beside');
+  const both = await Promise.all(beside.map((id) => functions.over({ id })));
+  const [a, b] = [both[0], both[1]];
+  expect(Date.parse(b?.acceptedAt ?? '')).toBeLessThan(Date.parse(a?.endedAt ?? ''));
+});
+
+test('everything was off for three hours: one run, the others are listed (case 48)', async () => {
+  const name = await functions.deploy('true');
+  await door.call('PUT', '/v1/schedules/off', { function: name, cron: '* * * * *' });
+  const since = new Date(Date.now() - 3 * 3_600_000).toISOString();
+  await all().store.schedules.change({ project: 'default', name: 'off' }, { handledUntil: since, specSince: since });
+  const listed = await eventually(
+    async () => {
+      await keeper.look();
+      return all().store.scheduleTimes.list({ project: 'default', name: 'off' }, { limit: 500 });
+    },
+    (times) => missed(times, 'catch-up').length >= 119 && runs(times).length > 0,
+  );
+  await remove('off');
+  expect(missed(listed, 'overlap').length + missed(listed, 'catch-up').length).toBeGreaterThanOrEqual(178);
+  expect(listed.filter(({ state }) => state === 'ran').length).toBeLessThanOrEqual(3);
+  for (const id of runs(listed)) await functions.over({ id });
+});
+
+test('a trigger is run once though it is told twice, also while it is paused; a backfill runs what was not', async () => {
+  const name = await functions.deploy('true');
+  await set('held', { function: name, every: '1h' });
+  await keeper.look();
+  expect(await (await post('held', 'pause')).json()).toMatchObject({ pausedAt: expect.any(String), nextAt: null });
+  await keeper.look();
+  const keyed = () => door.call('POST', '/v1/schedules/held/trigger', {}, { 'Idempotency-Key': 'held once' });
+  const [first, again] = [await keyed(), await keyed()];
+  expect([first.status, await again.json()]).toEqual([202, await first.json()]);
+  const record = await all().store.schedules.get({ project: 'default', name: 'held' });
+  const ask = Object.values(record?.asks ?? {})[0];
+  if (!record || !ask) throw new Error('nothing was asked for');
+  const engine = new ScheduleEngine(all().client);
+  await engine.ask(record, { ...ask, overlap: 'allow-all' });
+  const triggered = await until('held', (all) => runs(all).length > 0);
+  for (const id of runs(triggered)) expect(await functions.over({ id })).toMatchObject({ outcome: 'succeeded' });
+  const to = new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000).toISOString();
+  const range = { from: new Date(Date.parse(to) - 3_600_000).toISOString(), to, overlap: 'allow-all' };
+  for (const _twice of [1, 2]) expect((await post('held', 'backfill', range)).status).toBe(202);
+  const all3 = await until('held', (times) => runs(times).length >= 3);
+  expect(new Set(runs(all3)).size).toBe(3);
+  expect((await post('held', 'backfill', { ...range, from: '2001-01-01T00:00:00Z' })).status).toBe(422);
+  for (const id of runs(all3)) await functions.over({ id });
+  await remove('held');
+});
+
+test('what the function refuses is listed; a schedule goes with its function', async () => {
+  const input = { schema: { type: 'object', required: ['n'] } };
+  const name = await functions.deploy('true', { input });
+  await set('refused', { function: name, every: '2s', event: { data: {} } });
+  const found = await until('refused', (all) => missed(all, 'refused').length > 0);
+  expect(runs(found)).toEqual([]);
+  expect(await functions.delete(name)).toBe(204);
+  expect((await door.call('GET', '/v1/schedules/refused')).status).toBe(404);
+  await keeper.look();
+  expect(await all().store.schedules.get({ project: 'default', name: 'refused' })).toBeNull();
+});

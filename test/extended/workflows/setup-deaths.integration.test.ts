@@ -1,0 +1,260 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { type SetupRecord, setupTry } from '../../../model/functions/setup/setup.ts';
+import { setupWorkflowIdOf } from '../../../model/functions/setup/setup-saga.ts';
+import { Reconciliation } from '../../../sagas/reconciliation.ts';
+import { ensureSetup } from '../../../store/functions/setup/ensured-setup.ts';
+import { Setups } from '../../../worker/setups/setups.ts';
+import { TestDoor } from '../../support/door.ts';
+import { eventually } from '../../support/eventually.ts';
+import { TestFunctions } from '../../support/functions.ts';
+import { useSagaCases } from '../../support/saga-cases.ts';
+
+/** Promise: whoever dies, a setup is saved once, each try in a sandbox of its own, and nothing of one that failed or is not needed is left. Costs two minutes. */
+const { alone: test, mayfly: all } = useSagaCases();
+let door: TestDoor;
+let functions: TestFunctions;
+beforeAll(async () => {
+  door = await TestDoor.open(all());
+  functions = new TestFunctions(door);
+});
+afterAll(() => door.close());
+
+const SOURCE = 'golden-debian12';
+const project = 'default';
+let count = 0;
+
+/** One whose setup is begun, and what its first try is called. @param arm faults of that, before it begins */
+async function begun(
+  script: string,
+  more: { timeoutSeconds?: number } = {},
+  arm: (first: ReturnType<typeof setupTry>) => void = () => {},
+) {
+  const name = `setup-${++count}`;
+  const setup = { source: SOURCE, script, timeoutSeconds: 600, ...more };
+  const plain = {
+    filesDigest: null,
+    user: null,
+    env: {},
+    network: { egress: 'none' },
+    cpus: null,
+    memoryMib: null,
+  } as const;
+  const createdBy = { apiKeyId: 'test', agentId: null, project };
+  const { key, seed } = await ensureSetup(all().store, createdBy, { ...plain, ...setup }, false);
+  const first = setupTry({ seed }, 1);
+  arm(first);
+  await functions.deployAs(name, 'cat made', { source: undefined, setup });
+  return { name, key, first };
+}
+
+const recordOf = (key: string) => all().store.functionSetups.get({ project, key });
+
+function until(key: string, wish: (record: SetupRecord) => boolean): Promise<SetupRecord> {
+  return eventually(
+    () => recordOf(key),
+    (found): found is SetupRecord => found !== null && wish(found),
+  );
+}
+
+const upkeep = () => new Setups(all().store, new Reconciliation(all().client), pino({ level: 'silent' }));
+async function lookAtSetups(): Promise<void> {
+  await upkeep().release();
+  await upkeep().look();
+}
+
+/** When nothing of it is left: no record, no sandbox, nothing saved. */
+async function gone(name: string, key: string): Promise<void> {
+  expect(await functions.delete(name)).toBe(204);
+  await eventually(
+    async () => {
+      await lookAtSetups();
+      return { setup: await recordOf(key), saved: await all().onHost(), left: await all().residue() };
+    },
+    ({ setup, saved, left }) => setup === null && saved.length === 0 && left.length === 0,
+  );
+}
+
+/** When the script of a try has printed something. */
+async function prints({ sandboxId, commandId }: ReturnType<typeof setupTry>): Promise<void> {
+  await eventually(
+    async () => (await all().store.commands.get(commandId)) && door.text({ sandboxId, id: commandId }),
+    (text) => text?.includes('begun') ?? false,
+  );
+}
+
+/** Ready, of so many sandboxes, and saved once. */
+async function isSavedOnce(name: string, key: string, tries: number): Promise<void> {
+  expect(await until(key, ({ state }) => state !== 'preparing')).toMatchObject({ state: 'ready', tries });
+  expect(await all().onHost()).toHaveLength(1);
+  expect(await all().residue()).toEqual([]);
+  const run = await functions.run(name);
+  expect(run).toMatchObject({ outcome: 'succeeded', cleanup: 'proved', attempts: [{ n: 1 }] });
+  expect(await functions.output(run.id)).toBe('made\n');
+}
+
+test('twenty runs at once are twenty machines that begin with the same (case 55)', async () => {
+  const { name, key } = await begun('echo made > made; head -c 16 /dev/urandom | od -An -tx1 > nonce', {});
+  await functions.deployAs(name, 'cat nonce; cat /etc/machine-id; od -An -tx8 -N8 /dev/urandom; date +%s', {
+    source: undefined,
+    setup: { source: SOURCE, script: 'echo made > made; head -c 16 /dev/urandom | od -An -tx1 > nonce' },
+  });
+  const runs = await Promise.all(Array.from({ length: 20 }, (_, n) => functions.trigger(name, { n })));
+  const lines = await Promise.all(
+    runs.map(async ({ id }) => {
+      const { startedAt, endedAt, ...run } = await functions.over({ id });
+      expect(run).toMatchObject({ outcome: 'succeeded', cleanup: 'proved' });
+      const [nonce, machine, random, second] = (await functions.output(id)).trim().split('\n');
+      expect(Number(second) * 1_000).toBeGreaterThan(Date.parse(startedAt ?? '') - 2_000);
+      expect(Number(second) * 1_000).toBeLessThan(Date.parse(endedAt ?? '') + 2_000);
+      return { nonce, machine, random };
+    }),
+  );
+  expect(new Set(lines.map(({ nonce }) => nonce)).size).toBe(1);
+  expect(new Set(lines.map(({ machine }) => machine)).size).toBe(20);
+  expect(new Set(lines.map(({ random }) => random)).size).toBe(20);
+  expect(await recordOf(key)).toMatchObject({ tries: 1 });
+  await gone(name, key);
+});
+
+test('a host worker that is stopped during the script goes on with it', async ({ mayfly }) => {
+  const { name, key, first } = await begun('echo begun; sleep 4; echo made >> made');
+  await prints(first);
+  await all().host?.stop();
+  await mayfly.startHost();
+  await isSavedOnce(name, key, 1);
+  await gone(name, key);
+});
+
+test('both workers stopped while it is saved: it is saved once', async ({ mayfly }) => {
+  const { name, key, first } = await begun('echo made >> made', {}, ({ sandboxId }) =>
+    mayfly.arm('saveSnapshot.during=1*delay(3000)', sandboxId),
+  );
+  await eventually(
+    () => all().store.snapshots.get(first.diskSnapshotId),
+    (found) => found !== null,
+  );
+  await all().host?.stop();
+  await all().stopControl();
+  mayfly.arm(undefined, first.sandboxId);
+  await all().startControl();
+  await mayfly.startHost();
+  await isSavedOnce(name, key, 1);
+  await gone(name, key);
+});
+
+test('a workflow that is lost is begun again: its sandbox ends, and the script is run in another', async () => {
+  const { name, key, first } = await begun('echo begun; [ -e made ] || echo made > made; sleep 2');
+  await prints(first);
+  const workflow = all().client.workflow.getHandle(setupWorkflowIdOf({ project, setupKey: key }));
+  await workflow.terminate('the test loses it');
+  await lookAtSetups();
+  await isSavedOnce(name, key, 2);
+  expect(await all().store.sandboxes.get(first.sandboxId)).toMatchObject({
+    state: 'destroyed',
+    proof: expect.anything(),
+  });
+  await gone(name, key);
+});
+
+test('a machine that dies under its script is followed by another', async () => {
+  const { name, key, first } = await begun('echo begun; echo made > made; sleep 3');
+  await prints(first);
+  await all().destroy({ ...all().input(), id: first.sandboxId });
+  await isSavedOnce(name, key, 2);
+  await gone(name, key);
+});
+
+test('a script that takes too long is ended, and told so', async () => {
+  const { name, key } = await begun('echo begun; sleep 1000', { timeoutSeconds: 1 });
+  expect(await until(key, ({ state }) => state !== 'preparing')).toMatchObject({
+    state: 'failed',
+    failure: { code: 'setup_failed', message: expect.stringContaining('1 s') },
+    log: 'begun\n',
+  });
+  expect(await all().onHost()).toEqual([]);
+  expect(await all().residue()).toEqual([]);
+  await functions.deployAs(name, 'cat made', {
+    source: undefined,
+    setup: { source: SOURCE, script: 'echo begun; sleep 1000', timeoutSeconds: 2 },
+  });
+  expect(await until(key, ({ state }) => state !== 'preparing')).toMatchObject({
+    tries: 2,
+    failure: { message: expect.stringContaining('2 s') },
+  });
+  await gone(name, key);
+});
+
+test('a function that is deleted while its script runs leaves nothing', async () => {
+  const { name, key, first } = await begun('echo begun; sleep 1000');
+  await prints(first);
+  await gone(name, key);
+  expect(await all().store.sandboxes.get(first.sandboxId)).toMatchObject({ state: 'destroyed' });
+});
+
+test('what fails beside the script is tried again, and for want of room for as long as it takes', async ({
+  mayfly,
+}) => {
+  const { name, key } = await begun('echo made > made', {}, ({ sandboxId }) =>
+    mayfly.arm('reserve.after=error(capacity_exhausted)', sandboxId),
+  );
+  const run = await functions.trigger(name);
+  await functions.until(run.id, ({ waitingFor }) => waitingFor === 'setup');
+  expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded' });
+  expect(await recordOf(key)).toMatchObject({ state: 'ready', tries: 2, failures: 0 });
+  await gone(name, key);
+});
+
+test('another script is another setup; the same of another function is the same; each goes with the last that needs it', async () => {
+  const one = await begun('echo made > made');
+  await isSavedOnce(one.name, one.key, 1);
+  const other = await begun('echo made > made; true');
+  await until(other.key, ({ state }) => state === 'ready');
+  const third = await begun('echo made > made');
+  expect(third.key).toBe(one.key);
+  expect(await all().onHost()).toHaveLength(2);
+  expect(await functions.delete(one.name)).toBe(204);
+  await lookAtSetups();
+  expect(await recordOf(one.key)).toMatchObject({ state: 'ready', tries: 1 });
+  expect(await functions.delete(other.name)).toBe(204);
+  await gone(third.name, third.key);
+  await eventually(
+    async () => {
+      await lookAtSetups();
+      return recordOf(other.key);
+    },
+    (found) => found === null,
+  );
+});
+
+test('what is called ready and was lost with its host is prepared anew for the next run', async () => {
+  const { name, key } = await begun('echo made > made');
+  const { snapshotId } = await until(key, ({ state }) => state === 'ready');
+  const { hostId, installationId = null } = (await all().store.snapshots.get(snapshotId ?? '')) ?? { hostId: '' };
+  const actor = { apiKeyId: 'test', agentId: null };
+  await new Reconciliation(all().client).deleteSnapshot({
+    snapshotId: snapshotId ?? '',
+    hostId,
+    installationId,
+    actor,
+  });
+  await eventually(
+    () => all().store.snapshots.get(snapshotId ?? ''),
+    (found) => found?.state === 'deleted',
+  );
+  expect(await functions.run(name)).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1 }] });
+  expect(await recordOf(key)).toMatchObject({ state: 'ready', tries: 2 });
+  await gone(name, key);
+});
+
+test('nothing of a secret of the function comes into its setup', async () => {
+  const value = 'canary-5d41402abc4b2a76';
+  expect((await door.call('PUT', '/v1/secrets/token', { value })).status).toBeLessThan(300);
+  const script = 'env > made; ls /run/mayfly-secrets >> made 2>&1; true';
+  const wish = { source: undefined, setup: { source: SOURCE, script }, secrets: [{ name: 'token', env: 'TOKEN' }] };
+  await functions.deployAs('with-secret', 'grep -c canary made; printenv TOKEN | wc -c', wish);
+  const run = await functions.run('with-secret');
+  expect(await functions.output(run.id)).toBe(`0\n${value.length + 1}\n`);
+  const [found] = await all().store.functionSetups.all();
+  await gone('with-secret', found?.key ?? '');
+});

@@ -1,0 +1,212 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import type { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
+import { sourceIdOf } from '../../../model/ids.ts';
+import type { Timeouts } from '../../../model/sandbox/timeouts.ts';
+import type { SourceTask } from '../../../model/snapshots/source-access.ts';
+import {
+  type SourcePowerEnd,
+  type SourcePowerTask,
+  sourcePowerWorkflowIdOf,
+} from '../../../model/snapshots/source-power.ts';
+import { eventually } from '../../support/eventually.ts';
+import type { MayflyCase } from '../../support/mayfly-case.ts';
+import { useSagaCases } from '../../support/saga-cases.ts';
+import { sweepOn } from '../../support/sweep.ts';
+import { TEST_TIMEOUTS } from '../../support/test-timeouts.ts';
+
+const FAULTS = (['start', 'stop'] as const).flatMap((task) =>
+  (['before', 'during', 'after'] as const).map((where) => [task, where] as const),
+);
+const actor = { apiKeyId: 'test', agentId: null };
+
+/** A source of a simulated host that is shut off, which one test has to itself. */
+class StoppedSource {
+  readonly name = `server-${randomBytes(4).toString('hex')}`;
+  readonly id = sourceIdOf('test', this.name);
+
+  constructor(private readonly mayfly: MayflyCase) {}
+
+  get hypervisor(): SimulatedHypervisor {
+    return this.mayfly.host?.machine.hypervisor as SimulatedHypervisor;
+  }
+  get root(): string {
+    return join(this.mayfly.config.stateDir, 'images', this.name, 'root');
+  }
+
+  arm(text: string | undefined): void {
+    this.mayfly.arm(text, this.id);
+  }
+
+  async begin(task: SourcePowerTask, { force = false, ...changed }: Partial<Timeouts> & { force?: boolean } = {}) {
+    const { id: sourceId, name } = this;
+    const timeouts = { ...TEST_TIMEOUTS, ...changed };
+    await this.mayfly.sagas.sourcePower({ task, sourceId, ...this.mayfly.hostRef, name, force, actor, timeouts });
+  }
+
+  end(): Promise<SourcePowerEnd | undefined> {
+    return this.mayfly.sagas.sourcePowerEnded({ hostId: 'test', name: this.name }, AbortSignal.timeout(60_000));
+  }
+
+  async done(...asked: Parameters<StoppedSource['begin']>): Promise<SourcePowerEnd | undefined> {
+    await this.begin(...asked);
+    return this.end();
+  }
+
+  async access(task: SourceTask): Promise<void> {
+    const { id: sourceId, name } = this;
+    await this.mayfly.sagas.sourceTask({
+      task,
+      sourceId,
+      ...this.mayfly.hostRef,
+      name,
+      actor,
+      timeouts: TEST_TIMEOUTS,
+    });
+  }
+
+  isRunning(): Promise<boolean> {
+    return this.hypervisor.runningSources.isRunning(this.name);
+  }
+
+  /** The first process is the lowest number. */
+  async processes(): Promise<number[]> {
+    return [...(await this.hypervisor.runningSources.processesOf(this.name))].sort((a, b) => a - b);
+  }
+
+  async said(): Promise<string[]> {
+    const entries = await this.mayfly.store.audit.entries(this.id, { limit: 100 });
+    return entries.map(({ body }) => (JSON.parse(body) as { kind: string }).kind.replace('source.', ''));
+  }
+
+  keepHistory(name: string): Promise<void> {
+    return this.mayfly.keepHistory(name, this.id, sourcePowerWorkflowIdOf({ hostId: 'test', name: this.name }));
+  }
+}
+
+const test = useSagaCases().alone.extend<{ source: StoppedSource }>({
+  source: async ({ mayfly }, use) => {
+    const source = new StoppedSource(mayfly);
+    await source.hypervisor.runningSources.make(source.name);
+    await eventually(
+      async () => (await mayfly.store.hosts.list()).flatMap(({ sources }) => sources.map(({ name }) => name)),
+      (names) => names.includes(source.name),
+    );
+    await use(source);
+    source.arm(undefined);
+    await source.hypervisor.runningSources.stop(source.name);
+  },
+});
+const sweep = sweepOn(test);
+
+describe.concurrent('a source that is shut off', () => {
+  test('is started, which is no second start, cannot be cloned then, and is shut down', async ({ mayfly, source }) => {
+    const running = { failure: null, guestAnswers: true };
+    expect(await source.done('start')).toEqual(running);
+    await source.keepHistory('source-started');
+    const processes = await source.processes();
+    expect(await source.done('start')).toEqual(running);
+    expect(await source.processes()).toEqual(processes);
+    expect(await mayfly.create(mayfly.input({ source: source.name }))).toMatchObject({
+      state: 'failed',
+      failure: { code: 'source_running' },
+    });
+    for (let twice = 0; twice < 2; twice++) {
+      expect(await source.done('stop')).toEqual({ failure: null, guestAnswers: null });
+    }
+    // its host has said so by now, so that this is not refused by what it said before
+    expect(await mayfly.create(mayfly.input({ source: source.name }))).toMatchObject({ state: 'running' });
+    const tasks = ['starting', 'started', 'starting', 'started', 'stopping', 'stopped', 'stopping', 'stopped'];
+    expect(await source.said()).toEqual(tasks);
+    expect((await mayfly.store.audit.verify(source.id)).problems).toEqual([]);
+  });
+
+  test('of which nobody remembers that it was started is ended first', async ({ source }) => {
+    await source.done('start');
+    const forgotten = await source.processes();
+    await rm(join(source.root, '..', 'running.json'));
+    expect(await source.done('start')).toMatchObject({ failure: null });
+    const now = await source.processes();
+    expect(now.filter((pid) => forgotten.includes(pid))).toEqual([]);
+    await rm(join(source.root, '..', 'running.json'));
+    expect(await source.done('stop')).toMatchObject({ failure: null });
+    expect(await source.processes()).toEqual([]);
+  });
+
+  test('is not started where it is an image of Mayfly’s, or is not there', async ({ mayfly }) => {
+    const wishes = [
+      ['golden-debian12', 'source_read_only'],
+      ['../images', 'source_not_found'],
+    ] as const;
+    for (const [name, code] of wishes) {
+      const sourceId = sourceIdOf('test', name);
+      const input = { sourceId, ...mayfly.hostRef, name, force: false, actor, timeouts: TEST_TIMEOUTS };
+      await mayfly.sagas.sourcePower({ ...input, task: 'start' });
+      const end = await mayfly.sagas.sourcePowerEnded(input, AbortSignal.timeout(60_000));
+      expect(end).toMatchObject({ failure: { code, message: expect.stringContaining('startSource: ') } });
+    }
+  });
+
+  test('leads nobody out of its tree when it boots for the first time', async ({ mayfly, source }) => {
+    const outside = await mkdtemp(join(mayfly.config.stateDir, 'outside-'));
+    await rm(join(source.root, 'etc/ssh'), { recursive: true });
+    await symlink(outside, join(source.root, 'etc/ssh'));
+    expect(await source.done('start')).toMatchObject({ failure: { code: 'source_start_failed' } });
+    expect(await readdir(outside)).toEqual([]);
+    await rm(join(source.root, 'etc/ssh'));
+    await mkdir(join(source.root, 'etc/ssh'));
+    expect(await source.done('start')).toMatchObject({ failure: null });
+  });
+
+  sweep(FAULTS)('%s fails %s its effect: that is told, and to ask again does it', async ([task, where], { source }) => {
+    if (task === 'stop') await source.done('start');
+    source.arm(`${task}Source.${where}=error`);
+    expect(await source.done(task)).toMatchObject({ failure: { code: 'fault_injected' } });
+    expect((await source.said()).at(-1)).toBe(`${task}-failed`);
+    source.arm(`${task}Source.${where}=2*error(host_unavailable)`); // as by a worker that died before it could say so
+    expect(await source.done(task)).toMatchObject({ failure: null });
+    expect(await source.isRunning()).toBe(task === 'start');
+  });
+
+  test('that does not hear a stop says so; a stop that is under way can be forced', async ({ source }) => {
+    await source.done('start');
+    const [init = 0] = await source.processes();
+    process.kill(init, 'SIGSTOP');
+    const deaf = await source.done('stop', { sourceStopMs: 300 });
+    await source.keepHistory('source-stop-failed');
+    expect(deaf).toMatchObject({ failure: { code: 'source_stop_failed', message: expect.stringContaining('0.3 s') } });
+    await source.begin('stop', { sourceStopMs: 600_000 });
+    await eventually(
+      () => source.said(),
+      (said) => said.at(-1) === 'stopping',
+    );
+    await expect(source.begin('start')).rejects.toMatchObject({ code: 'too_many_requests' });
+    expect(await source.done('stop', { force: true })).toEqual({ failure: null, guestAnswers: null });
+    await source.keepHistory('source-stop-forced');
+    expect((await source.said()).slice(-3)).toEqual(['stopping', 'stopping', 'stopped']);
+  });
+
+  test('can be started while an unprepare waits for it; while it is prepared it is not stopped', async ({
+    mayfly,
+    source,
+  }) => {
+    const ended = () =>
+      mayfly.sagas.sourceTaskEnded({ hostId: 'test', name: source.name }, AbortSignal.timeout(60_000));
+    await source.done('start');
+    source.arm('createReader.before=1*delay(1000)');
+    await source.access('prepare');
+    await expect(source.begin('stop')).rejects.toMatchObject({ code: 'source_busy' });
+    await ended();
+    expect(await source.done('stop')).toMatchObject({ failure: null });
+    await source.access('unprepare');
+    await eventually(
+      () => mayfly.store.sources.get(source.id),
+      (record) => record?.waitingFor?.includes('stopped') ?? false,
+    );
+    expect(await source.done('start')).toMatchObject({ failure: null });
+    await ended();
+    expect(await mayfly.store.sources.get(source.id)).toMatchObject({ state: 'unprepared', waitingFor: null });
+  });
+});

@@ -1,0 +1,122 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { scheduleIdOf } from '../../../model/schedules/schedule-saga.ts';
+import { ScheduleEngine } from '../../../sagas/schedules.ts';
+import { ScheduleKeeper } from '../../../worker/schedules/schedule-keeper.ts';
+import { TestDoor } from '../../support/door.ts';
+import { eventually } from '../../support/eventually.ts';
+import { TestFunctions } from '../../support/functions.ts';
+import { TestMayfly } from '../../support/mayfly.ts';
+
+/**
+ * Promise: many schedules at one time are all accepted, none twice; jitter is the same again. Costs some minutes. It prints how soon:
+ * a minute is for a machine that does nothing else, and MAYFLY_TEST_SCHEDULES=1000.
+ */
+let all: TestMayfly;
+let door: TestDoor;
+let functions: TestFunctions;
+let keeper: ScheduleKeeper;
+beforeAll(async () => {
+  all = await TestMayfly.start({}, 'simulated');
+  door = await TestDoor.open(all);
+  functions = new TestFunctions(door);
+  keeper = new ScheduleKeeper(all.store, new ScheduleEngine(all.client), pino({ level: 'silent' }));
+});
+afterAll(async () => {
+  door?.close();
+  await all?.stop();
+});
+
+const COUNT = Number(process.env['MAYFLY_TEST_SCHEDULES'] ?? 200);
+/** So many are set by a look of the keeper. */
+const FIRST = 50;
+const [BESIDE, LONG_MS] = [10, 1_200_000];
+const project = 'default';
+
+async function each(names: string[], act: (name: string) => Promise<unknown>): Promise<void> {
+  const left = [...names];
+  await Promise.all(
+    Array.from({ length: BESIDE }, async () => {
+      for (let name = left.shift(); name !== undefined; name = left.shift()) await act(name);
+    }),
+  );
+}
+
+async function set(name: string, wish: object): Promise<void> {
+  const answer = await door.call('PUT', `/v1/schedules/${name}`, wish);
+  expect({ status: answer.status, body: await answer.json() }).toMatchObject({ status: expect.toBeOneOf([200, 201]) });
+}
+
+/** Has Temporal know all that is set. */
+async function known(names: string[]): Promise<void> {
+  for (const name of names) {
+    const record = await all.store.schedules.get({ project, name });
+    while ((await new ScheduleEngine(all.client).describe({ project, name }))?.revision !== record?.revision) {
+      await keeper.look();
+    }
+  }
+}
+
+function cronAt(at: number): string {
+  const time = new Date(at);
+  return `${time.getUTCMinutes()} ${time.getUTCHours()} * * *`;
+}
+
+it(`${COUNT} schedules at one time are all accepted, none doubled (case 51)`, {
+  timeout: LONG_MS,
+}, async () => {
+  const names = Array.from({ length: COUNT }, (_, n) => `morning-${n}`);
+  await each(names, async (name) => {
+    await functions.deployAs(name, 'true');
+    await functions.pause(name); // it takes the event, and starts nothing
+  });
+  const began = Date.now();
+  const trial = names.slice(0, FIRST).map((name) => `trial-${name}`);
+  await each(trial, (name) => set(name, { function: name.replace('trial-', ''), cron: cronAt(began - 3_600_000) }));
+  await known(trial);
+  let takesMs = (Date.now() - began) * (COUNT / FIRST);
+  await each(trial, (name) => door.call('DELETE', `/v1/schedules/${name}`));
+  while ((await all.store.schedules.list(project)).length > 0) await keeper.look(); // a project has a thousand at most
+  let at = 0;
+  while (at < Date.now()) {
+    const begun = Date.now(); // again for a later time, where the machine has slowed down
+    at = Math.ceil((begun + takesMs * 2 + 30_000) / 60_000) * 60_000;
+    await each(names, (name) => set(name, { function: name, cron: cronAt(at) }));
+    await known(names);
+    takesMs = Date.now() - begun;
+  }
+  const runOf = async (name: string) =>
+    (await all.store.runs.list({ project, function: name, limit: 10 })).items.map(({ acceptedAt, event }) => ({
+      acceptedAt,
+      id: event.id,
+    }));
+  await new Promise((resolve) => setTimeout(resolve, Math.max(0, at - Date.now())));
+  const late: number[] = [];
+  for (const name of names) {
+    const runs = await eventually(
+      () => runOf(name),
+      (found) => found.length > 0,
+    );
+    expect(runs.map(({ id }) => id)).toEqual([`${name}/${new Date(at).toISOString().slice(0, 16)}`]);
+    late.push(Date.parse(runs[0]?.acceptedAt ?? '') - at);
+  }
+  process.stderr.write(`accepted ${Math.min(...late)} to ${Math.max(...late)} ms after the time\n`);
+  for (const name of names) expect(await runOf(name)).toHaveLength(1);
+});
+
+it('jitter of a time is the same again, also when the schedule is set anew (case 51)', async () => {
+  const name = 'morning-0';
+  await functions.deployAs(name, 'true');
+  const wish = { function: name, cron: '0 9 * * *', jitterSeconds: 3_600 };
+  const nextTimes = async () => {
+    await known(['morning-0']);
+    const { info } = await all.client.schedule.getHandle(scheduleIdOf({ project, name: 'morning-0' })).describe();
+    return info.nextActionTimes.map((time) => time.toISOString());
+  };
+  await set('morning-0', wish);
+  const first = await nextTimes();
+  expect(new Set(first.map((time) => time.slice(13))).size).toBeGreaterThan(1); // each day is late by a time of its own
+  expect(first.every((time) => time.slice(11, 13) === '09')).toBe(true);
+  await set('morning-0', { ...wish, event: { type: 'other' } });
+  expect(await nextTimes()).toEqual(first);
+});

@@ -1,0 +1,141 @@
+import mongoose from 'mongoose';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
+import { TestDoor } from '../../support/door.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Run, TestFunctions } from '../../support/functions.ts';
+import { valuesInHistory } from '../../support/history-values.ts';
+import { useSagaCases } from '../../support/saga-cases.ts';
+import { TestWaitpoints } from '../../support/waitpoints.ts';
+
+/** Promise: a run that waits is never lost silently, whoever dies meanwhile, and its token is nowhere. Costs two minutes. */
+const { alone: test, mayfly: all } = useSagaCases();
+let door: TestDoor;
+let functions: TestFunctions;
+let waitpoints: TestWaitpoints;
+beforeAll(async () => {
+  door = await TestDoor.open(all());
+  functions = new TestFunctions(door);
+  waitpoints = new TestWaitpoints(door);
+});
+afterAll(() => door.close());
+
+const isWaiting = ({ waitingFor }: Run) => waitingFor === 'waitpoint';
+const WAITS = 'echo before; "$MAYFLY_WAIT" it; echo after';
+
+async function waiting(command = WAITS, more: object = {}): Promise<Run> {
+  const run = await functions.trigger(await functions.deploy(command, more));
+  return functions.until(run.id, isWaiting);
+}
+
+test('every worker is dead while it is completed: the process goes on when they are back, and was started once', async () => {
+  const run = await waiting();
+  const waitpoint = await waitpoints.token(run.id, { name: 'it' });
+  await all().host?.stop();
+  await all().stopControl();
+  expect(await waitpoints.complete(waitpoint, 'data')).toEqual({ status: 200 });
+  await all().startControl();
+  await all().startHost();
+  expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', cleanup: 'proved', attempts: [{ n: 1 }] });
+  expect(await functions.output(run.id)).toBe('before\n"data"\nafter\n');
+});
+
+test('its time is over while every worker is dead: it is told when they are back', async () => {
+  const run = await waiting('"$MAYFLY_WAIT" it --timeout 5; echo "exit code $?"');
+  const waitpoint = await waitpoints.token(run.id, { name: 'it' });
+  await all().host?.stop();
+  await eventually(
+    () => waitpoints.list(run.id),
+    ([it]) => it?.state === 'expired',
+  );
+  expect(await waitpoints.complete(waitpoint, 1)).toMatchObject({ status: 410 });
+  await all().startHost();
+  await functions.over(run);
+  expect(await functions.output(run.id)).toBe('exit code 75\n');
+});
+
+test('an attempt after it has the data of the first, and does not wait for it again', async () => {
+  const command = 'echo "attempt $MAYFLY_ATTEMPT"; "$MAYFLY_WAIT" it; [ $MAYFLY_ATTEMPT = 2 ] || exit 75';
+  const retry = { maxAttempts: 2, backoff: { initialSeconds: 0 } };
+  const run = await waiting(command, { idempotent: true, retry });
+  await waitpoints.complete(await waitpoints.token(run.id, { name: 'it' }), { n: 1 });
+  const over = await functions.over(run);
+  expect(over).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1 }, { n: 2 }] });
+  expect(await functions.output(run.id)).toBe('attempt 2\n{"n":1}\n');
+  expect(await waitpoints.list(run.id)).toHaveLength(1);
+});
+
+test('its machine is lost while it waits: it ends as unknown, with a reason (case 56)', async () => {
+  const run = await waiting('"$MAYFLY_WAIT" it --timeout 259200', { timeoutSeconds: 600_000 });
+  const waitpoint = await waitpoints.token(run.id, { name: 'it' });
+  await all().destroy({ ...all().input(), id: run.attempts[0]?.sandboxId ?? '' });
+  const over = await functions.over(run);
+  expect(over).toMatchObject({ outcome: 'unknown', cleanup: 'proved', waitingFor: null });
+  expect(over.failure).toMatchObject({ code: 'run_interrupted', message: expect.stringMatching(/\S/) });
+  expect(await waitpoints.complete(waitpoint, 1)).toEqual({ status: 410, code: 'waitpoint_expired' });
+});
+
+test('a guest that asks for more than it may, and for what is no name, is given what it may have', async () => {
+  const command = [
+    'cd "$MAYFLY_WAITPOINTS"; for i in $(seq 1 150); do : > "a$i.ask-600"; done',
+    ': > "../b.ask-1"; : > "B.ask-1"; mkdir c.ask-1; ln -s /etc/passwd d.ask-1; mkfifo e.ask-1; : > "f.ask-9999999"; : > ok.data',
+    'rm -rf "$MAYFLY_WAITPOINTS.old"; sleep 1000',
+  ].join('\n');
+  const run = await functions.trigger(await functions.deploy(command));
+  const list = await eventually(
+    () => waitpoints.list(run.id),
+    (found) => found.length >= 100,
+  );
+  expect(list).toHaveLength(100);
+  expect(list.every(({ name }) => /^a\d+$/.test(name))).toBe(true);
+  const full = await waitpoints.ask(run.id, { name: 'one-more' });
+  expect([full.status, full.headers.get('X-Mayfly-Code')]).toEqual([409, 'waitpoints_full']);
+  await functions.cancel(run.id);
+  await functions.over(run);
+});
+
+test('a link in the place of its folder has nothing written elsewhere', async () => {
+  const command =
+    'd=$(mktemp -d); rm -r "$MAYFLY_WAITPOINTS"; ln -s $d "$MAYFLY_WAITPOINTS"; echo linked; sleep 12; ls $d; rm -r $d';
+  const run = await functions.trigger(await functions.deploy(command));
+  await eventually(
+    () => functions.output(run.id).catch(() => ''),
+    (text) => text.includes('linked'),
+  );
+  await waitpoints.complete(await waitpoints.token(run.id, { name: 'it' }), 1);
+  expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded' });
+  expect(await functions.output(run.id)).toBe('linked\n');
+});
+
+test('neither token nor data is in a history of Temporal or in the store, and a run that is removed has neither', async () => {
+  const canary = 'canary-0123456789';
+  const run = await waiting();
+  const waitpoint = await waitpoints.token(run.id, { name: 'it' });
+  const secret = waitpoint.token.slice(-43);
+  expect(await waitpoints.complete(waitpoint, canary)).toEqual({ status: 200 });
+  await functions.over(run);
+  const shown = [await door.call('GET', `/v1/runs/${run.id}`), await door.call('GET', `/v1/runs/${run.id}/audit`)];
+  for (const each of shown) expect(await each.text()).not.toContain(secret);
+  const values = await valuesInHistory(all().client, runWorkflowIdOf(run.id));
+  expect(JSON.stringify(values)).toContain('"it"'); // the name is
+  const database = await mongoose.createConnection(all().config.mongodbUri ?? '').asPromise();
+  const stored: string[] = [];
+  for (const { name } of (await database.db?.listCollections().toArray()) ?? []) {
+    stored.push(JSON.stringify(await database.collection(name).find().toArray()));
+  }
+  await database.close();
+  const texts = [JSON.stringify(values), ...stored];
+  expect(stored.some((text) => text.includes(waitpoint.id))).toBe(true);
+  for (const text of texts) expect([text.includes(secret), text.includes(canary)]).toEqual([false, false]);
+});
+
+test('Temporal is wiped while it waits: it is gone on with', async () => {
+  const run = await waiting();
+  const waitpoint = await waitpoints.token(run.id, { name: 'it' });
+  await all().loseTemporal();
+  const args = [{ graceMs: 100 }];
+  await all().client.workflow.execute('reconcile', { workflowId: 'reconcile-it', taskQueue: 'mayfly-control', args });
+  expect(await waitpoints.complete(waitpoint, 1)).toEqual({ status: 200 });
+  expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1 }] });
+  expect(await functions.output(run.id)).toBe('before\n1\nafter\n');
+});

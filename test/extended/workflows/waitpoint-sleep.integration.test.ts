@@ -1,0 +1,215 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { Reconciliation } from '../../../sagas/reconciliation.ts';
+import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../../worker/upkeep/run-queues.ts';
+import { TestDoor } from '../../support/door.ts';
+import { type Run, TestFunctions } from '../../support/functions.ts';
+import { useSagaCases } from '../../support/saga-cases.ts';
+import { letSleep } from '../../support/sleeping-host.ts';
+import { TestWaitpoints } from '../../support/waitpoints.ts';
+
+/** Promise: the machine of a run that waits is hibernated, and goes on where it was; its time and its slots are as its function says. */
+const { test, mayfly: all } = useSagaCases();
+let door: TestDoor;
+let functions: TestFunctions;
+let waitpoints: TestWaitpoints;
+let upkeep: Promise<void>;
+const stop = new AbortController();
+beforeAll(async () => {
+  letSleep(all().machine().hypervisor, all().failpoints);
+  door = await TestDoor.open(all());
+  functions = new TestFunctions(door);
+  waitpoints = new TestWaitpoints(door);
+  upkeep = looking();
+});
+afterAll(async () => {
+  stop.abort();
+  await upkeep;
+  door.close();
+});
+
+/** As the control worker does. */
+async function looking(): Promise<void> {
+  const queues = new RunQueues(all().store, new Reconciliation(all().client), pino({ level: 'silent' }));
+  while (!stop.signal.aborted) {
+    await queues.look();
+    await sleep(LOOK_AT_QUEUES_EVERY_MS, undefined, { signal: stop.signal }).catch(() => {});
+  }
+}
+
+const SOON = { hibernateAfterSeconds: 1 };
+const WAITS = 'echo before $$; "$MAYFLY_WAIT" it; echo after $$';
+const sandboxOf = async ({ attempts }: Run) => all().store.sandboxes.get(attempts.at(-1)?.sandboxId ?? '');
+/** How often its machine was hibernated, and woken. */
+async function sleeps({ attempts }: Run): Promise<[number, number]> {
+  const entries = await all().store.audit.entries(attempts.at(-1)?.sandboxId ?? '', { limit: 200 });
+  const kinds = entries.map(({ body }) => (JSON.parse(body) as { kind: string }).kind);
+  const count = (wanted: string) => kinds.filter((kind) => kind === wanted).length;
+  return [count('sandbox.hibernated'), count('sandbox.resumed')];
+}
+async function asleep({ id }: Pick<Run, 'id'>): Promise<Run> {
+  for (;;) {
+    const run = await functions.until(id, ({ state, waiting }) => state === 'ended' || waiting?.hibernatedAt != null);
+    expect(run).toMatchObject({ state: 'running' });
+    if ((await sandboxOf(run))?.state === 'hibernated') return run;
+    await sleep(50);
+  }
+}
+async function hibernated(command = WAITS, wait: object = SOON, more: object = {}): Promise<Run> {
+  return asleep(await functions.trigger(await functions.deploy(command, { wait: { ...SOON, ...wait }, ...more })));
+}
+async function complete(run: Pick<Run, 'id'>, data: unknown, name = 'it'): Promise<void> {
+  expect(await waitpoints.complete(await waitpoints.token(run.id, { name }), data)).toEqual({ status: 200 });
+}
+
+describe.concurrent('a run that waits', () => {
+  test('has its machine hibernated, and goes on where it was, with the data', async () => {
+    const run = await hibernated();
+    expect(run).toMatchObject({ state: 'running', waitingFor: 'waitpoint', waiting: { slot: 'held', failure: null } });
+    await complete(run, { ok: true });
+    const over = await functions.over(run);
+    expect(over).toMatchObject({ outcome: 'succeeded', cleanup: 'proved', waitingFor: null, attempts: [{ n: 1 }] });
+    const said = /^before (\d+)\n\{"ok":true\}\nafter (\d+)\n$/.exec(await functions.output(run.id));
+    expect(said?.[1]).toBe(said?.[2]);
+    expect(await sleeps(over)).toEqual([1, 1]);
+    expect(over.waiting).toMatchObject({ since: null, hibernatedAt: null });
+  });
+
+  test('is not hibernated when the answer is quick, and a waitpoint that nobody waits at does not do it', async () => {
+    const name = await functions.deploy(`sleep 5; ${WAITS}`, { wait: { hibernateAfterSeconds: 3 } });
+    const run = await functions.trigger(name);
+    await waitpoints.token(run.id, { name: 'it' });
+    await functions.until(run.id, ({ waitingFor }) => waitingFor === 'waitpoint');
+    await complete(run, 1);
+    expect(await sleeps(await functions.over(run))).toEqual([0, 0]);
+  });
+
+  test('is cancelled while its machine sleeps: it is not woken, and nothing of it is left', async () => {
+    const run = await hibernated();
+    const waitpoint = await waitpoints.token(run.id, { name: 'it' });
+    await functions.cancel(run.id);
+    const over = await functions.over(run);
+    expect(over).toMatchObject({ outcome: 'cancelled', cleanup: 'proved', failure: null, waitingFor: null });
+    expect(await functions.output(run.id)).toMatch(/^before \d+\n$/);
+    expect(await sleeps(over)).toEqual([1, 0]);
+    expect(await sandboxOf(over)).toMatchObject({ state: 'destroyed', failure: null });
+    expect(await waitpoints.complete(waitpoint, 1)).toEqual({ status: 410, code: 'waitpoint_expired' });
+  });
+
+  test('whose time goes on ends as timed-out while its machine sleeps, and is not woken', async () => {
+    const run = await hibernated(WAITS, {}, { timeoutSeconds: 20 });
+    const over = await functions.over(run);
+    expect(over).toMatchObject({ outcome: 'timed-out', cleanup: 'proved', failure: { code: 'run_timed_out' } });
+    expect(await sleeps(over)).toEqual([1, 0]);
+  });
+
+  test('whose time stops has as much of it left as it had, and no more', async () => {
+    const command = '"$MAYFLY_WAIT" it --timeout 12; echo $?; sleep 1000';
+    const run = await hibernated(command, { time: 'stops' }, { timeoutSeconds: 10, graceSeconds: 1 });
+    const over = await functions.over(run);
+    expect(over).toMatchObject({ outcome: 'timed-out', cleanup: 'proved', failure: { code: 'run_timed_out' } });
+    expect(await functions.output(run.id)).toBe('75\n');
+    const took = Date.parse(over.endedAt ?? '') - Date.parse(over.attempts[0]?.startedAt ?? '');
+    expect(took).toBeGreaterThan(18_000); // 10 s of its own, and more than 8 in which it waited
+    expect(await sleeps(over)).toEqual([1, 1]);
+  });
+
+  test('waits once more, and for two things at once: with one of them it goes on, and is not hibernated again', async () => {
+    const command = [
+      '"$MAYFLY_WAIT" one; "$MAYFLY_WAIT" two',
+      '"$MAYFLY_WAIT" a & "$MAYFLY_WAIT" b & wait -n 2>/dev/null || until [ -f "$MAYFLY_WAITPOINTS/a.data" ]; do sleep 0.1; done',
+      'for i in 1 2 3 4 5 6; do sleep 1; echo at work; done; wait',
+    ].join('\n');
+    const run = await hibernated(command);
+    await complete(run, 1, 'one');
+    await functions.until(run.id, ({ waiting }) => waiting?.hibernatedAt == null);
+    await asleep(run);
+    await complete(run, 2, 'two');
+    await functions.until(run.id, ({ waiting }) => waiting?.hibernatedAt == null);
+    await asleep(run);
+    await complete(run, 'a', 'a');
+    for (let text = ''; text.split('at work').length < 7; text = await functions.output(run.id)) await sleep(100);
+    await complete(run, 'b', 'b');
+    const over = await functions.over(run);
+    expect(over).toMatchObject({ outcome: 'succeeded' });
+    expect(await sleeps(over)).toEqual([3, 3]);
+  });
+
+  test('is told that its time is over, also asleep', async () => {
+    const run = await hibernated('"$MAYFLY_WAIT" it --timeout 15; echo "exit code $?"');
+    expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded' });
+    expect(await functions.output(run.id)).toBe('exit code 75\n');
+  });
+
+  test('whose machine can not be hibernated goes on waiting, and its token works', async ({ mayfly }) => {
+    const name = await functions.deploy(WAITS, { wait: { hibernateAfterSeconds: 3 } });
+    const run = await functions.trigger(name);
+    const { attempts } = await functions.until(run.id, ({ waitingFor }) => waitingFor === 'waitpoint');
+    mayfly.arm('hibernate.before=error(host_disk_full)', attempts[0]?.sandboxId ?? '');
+    const awake = await functions.until(run.id, ({ waiting }) => waiting?.failure != null);
+    expect(awake).toMatchObject({
+      waitingFor: 'waitpoint',
+      waiting: { hibernatedAt: null, slot: 'held', failure: { code: 'host_disk_full' } },
+    });
+    await complete(run, 1);
+    expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded' });
+    mayfly.arm(undefined, attempts[0]?.sandboxId ?? '');
+  });
+
+  test('goes on with what comes while it is being hibernated', async ({ mayfly }) => {
+    const name = await functions.deploy(WAITS, { wait: { hibernateAfterSeconds: 3 } });
+    const run = await functions.trigger(name);
+    const { attempts } = await functions.until(run.id, ({ waitingFor }) => waitingFor === 'waitpoint');
+    mayfly.arm('hibernate.after=delay(1500)', attempts[0]?.sandboxId ?? '');
+    await functions.until(run.id, ({ waiting }) => waiting?.hibernatedAt != null);
+    await complete(run, 1);
+    const over = await functions.over(run);
+    expect(over).toMatchObject({ outcome: 'succeeded' });
+    expect(await sleeps(over)).toEqual([1, 1]);
+    mayfly.arm(undefined, attempts[0]?.sandboxId ?? '');
+  });
+
+  test('has nobody in its machine any more when its sandbox is ended while it sleeps: it ends as unknown', async () => {
+    const run = await hibernated();
+    await all().destroy({ ...all().input(), id: run.attempts[0]?.sandboxId ?? '' });
+    expect(await functions.over(run)).toMatchObject({
+      outcome: 'unknown',
+      cleanup: 'proved',
+      failure: { code: 'run_interrupted', message: expect.stringMatching(/\S/) },
+    });
+  });
+});
+
+describe.concurrent('slots of what sleeps', () => {
+  const command = 'case "$(cat)" in *waits*) "$MAYFLY_WAIT" it ;; *) "$MAYFLY_WAIT" go ;; esac; echo done';
+  const rules = { concurrency: [{ limit: 1 }] };
+
+  test("are others', and it goes on when it has them again, ahead of those that came after it", async () => {
+    const name = await functions.deploy(command, { wait: { ...SOON, releaseSlot: true }, ...rules });
+    const waits = await asleep(await functions.trigger(name, 'waits'));
+    await functions.until(waits.id, ({ waiting }) => waiting?.slot === 'released');
+    await functions.deployAs(name, command, { wait: { hibernateAfterSeconds: null }, ...rules });
+    const second = await functions.trigger(name, 'second');
+    await functions.until(second.id, ({ waitingFor }) => waitingFor === 'waitpoint');
+    const third = await functions.trigger(name, 'third');
+    await complete(waits, 1);
+    await functions.until(waits.id, ({ waiting }) => waiting?.slot === 'queued');
+    expect(await functions.get(waits.id)).toMatchObject({ state: 'running', waitingFor: 'concurrency' });
+    expect(await sleeps(waits)).toEqual([1, 0]);
+    await complete(second, 1, 'go');
+    const [first, next] = [await functions.over(waits), await functions.over(second)];
+    expect([first.outcome, next.outcome]).toEqual(['succeeded', 'succeeded']);
+    await functions.until(third.id, ({ waitingFor }) => waitingFor === 'waitpoint');
+    expect(Date.parse((await functions.get(third.id)).admittedAt ?? '')).toBeGreaterThan(
+      Date.parse(first.endedAt ?? ''),
+    );
+    await complete(third, 1, 'go');
+    expect(await functions.over(third)).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  test('are not given back where its machine is not hibernated, and that they are not is said at the door', async () => {
+    const wish = { source: 'golden-debian12', command, wait: { hibernateAfterSeconds: null, releaseSlot: true } };
+    expect((await door.call('PUT', '/v1/functions/none', wish)).status).toBe(422);
+  });
+});
