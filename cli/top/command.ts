@@ -1,5 +1,4 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { checkArguments } from '../terminal/arguments.ts';
 import { connect, findConnection } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -19,7 +18,10 @@ export function topCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const client = connect(io);
-      if (!args.once && !args.json && isScreen(io)) return watch(io, client);
+      if (!args.once && !args.json && isScreen(io)) {
+        const { runTop } = await import('./screen/run-top.ts');
+        return runTop(io, client, findConnection(io.env).apiUrl);
+      }
       await printOnce(io, client, args.json);
       return EXIT.ok;
     },
@@ -29,15 +31,4 @@ export function topCommand(io: Io) {
 /** Whether somebody sees it, and has keys. */
 function isScreen(io: Io): boolean {
   return io.isTerminal && process.stdout.isTTY && process.stdin.isTTY && io.env['TERM'] !== 'dumb';
-}
-
-/** ink and React are loaded here and nowhere else: every other command does without. */
-async function watch(io: Io, client: MayflyClient): Promise<number> {
-  const { CI } = process.env;
-  process.env['NODE_ENV'] = 'production'; // React's other half costs several times as much
-  process.env['CI'] = 'false'; // else ink draws nothing until the end
-  const { runTop } = await import('./screen/run-top.ts');
-  if (CI === undefined) delete process.env['CI'];
-  else process.env['CI'] = CI;
-  return runTop(io, client, findConnection(io.env).apiUrl);
 }

@@ -1,4 +1,3 @@
-import stringWidth from 'string-width';
 import type { Column } from '../rows/section.ts';
 
 const ASCII = /^[\x20-\x7e]*$/;
@@ -6,9 +5,14 @@ const GAP = 2;
 /** No column takes more of a line, however long its texts. */
 const WIDEST = 44;
 
-/** Columns of the terminal that a text takes. */
+/** Characters that terminals show two columns wide: emoji, and the scripts and forms of East Asia (UAX #11). */
+const WIDE =
+  /\p{Emoji_Presentation}|\ufe0f|[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;
+
+/** Returns the columns that a text takes. A wrong count misaligns a table, and no more: lines do not wrap. */
 export function widthOf(text: string): number {
-  return ASCII.test(text) ? text.length : stringWidth(text);
+  if (ASCII.test(text)) return text.length;
+  return [...new Intl.Segmenter().segment(text)].reduce((sum, { segment }) => sum + (WIDE.test(segment) ? 2 : 1), 0);
 }
 
 /** The beginning of a text that fits, and whether there was more. */

@@ -40,7 +40,6 @@ class Top {
     this.#screen = new Screen(io, state, {
       act: (action) => void this.#act(action).catch((error: unknown) => this.#say(error)),
       moved: () => this.#nudgeAtEdge(),
-      failed: (error) => this.#fail(error),
     });
     this.#reader = new Reader(client, {
       rows: (nth, rows, isAll) => this.#screen.change((now) => withRows(now, nth, rows, isAll, Date.now())),

@@ -1,10 +1,9 @@
 import type { Io } from '../../terminal/io.ts';
 import type { Action } from './action.ts';
-import { frame, type Line } from './frame.ts';
+import { frame } from './frame.ts';
 import { press } from './keys.ts';
 import { type State, withSize } from './state.ts';
 import { HeldTerminal } from './terminal.ts';
-import { openView, type View } from './view.ts';
 
 /** What was typed for ssh, or is a terminal's answer to what a guest asked it, is no key of ours. Milliseconds. */
 const DEAF_MS = 250;
@@ -17,7 +16,6 @@ interface ScreenEvents {
   act: (action: Action) => void;
   /** Keys have moved something. */
   moved: () => void;
-  failed: (error: unknown) => void;
 }
 
 /** The state, and the terminal that shows it while it is open. */
@@ -27,8 +25,6 @@ export class Screen {
   readonly #terminal: HeldTerminal;
   readonly #resize = () => this.#resized();
   #state: State;
-  #view: View | null = null;
-  #drawn = '';
   #isLent = false;
   #resizing: NodeJS.Timeout | null = null;
   #deafUntil = 0;
@@ -36,9 +32,9 @@ export class Screen {
   constructor(io: Io, state: State, events: ScreenEvents) {
     [this.#io, this.#state, this.#events] = [io, state, events];
     this.#terminal = new HeldTerminal(process.stdout, process.stdin, {
+      key: (key) => this.#key(key),
       suspended: () => this.suspend(),
       continued: () => this.redraw(),
-      released: () => this.#released(),
     });
     process.stdout.on('resize', this.#resize);
   }
@@ -53,9 +49,10 @@ export class Screen {
   }
 
   open(): void {
-    if (this.#view || this.#isLent) return;
+    if (this.#isLent) return;
     this.#terminal.hold();
-    this.#show();
+    this.#state = withSize(this.#state, sizeOf(this.#state));
+    this.#draw();
   }
 
   /** Gives the terminal to another program. */
@@ -88,13 +85,6 @@ export class Screen {
     this.#terminal.end();
   }
 
-  #show(): void {
-    this.#state = withSize(this.#state, sizeOf(this.#state));
-    const lines = frame(this.#state, Date.now());
-    this.#drawn = keyOf(lines);
-    this.#view = openView(this.#io, lines, { onKey: (key) => this.#key(key), onError: this.#events.failed });
-  }
-
   #key(key: string): void {
     if (Date.now() < this.#deafUntil && key !== 'ctrl-c') return;
     const { state, action } = press(this.#state, key);
@@ -105,29 +95,17 @@ export class Screen {
   }
 
   #draw(): void {
-    if (!this.#view) return;
     const lines = frame(this.#state, Date.now());
-    const key = keyOf(lines);
-    if (key === this.#drawn) return;
-    this.#drawn = key;
-    this.#view.draw(lines);
+    this.#terminal.draw(lines.map(({ text, style }) => (style ? this.#io.paint(style, text) : text)));
   }
 
   /** Whatever a terminal does with what it showed, all of it is drawn anew. */
   #resized(): void {
     this.#resizing ??= setTimeout(() => {
       this.#resizing = null;
-      if (!this.#view) return;
-      this.#released();
       this.#terminal.clear();
-      this.#show();
+      this.open();
     }, RESIZED_MS);
-  }
-
-  #released(): void {
-    const view = this.#view;
-    this.#view = null;
-    view?.end();
   }
 }
 
@@ -135,8 +113,4 @@ export class Screen {
 function sizeOf({ size }: State) {
   const { columns, rows } = process.stdout;
   return { columns: columns > 0 ? columns : size.columns, rows: rows > 0 ? rows : size.rows };
-}
-
-function keyOf(lines: readonly Line[]): string {
-  return lines.map(({ text, style }) => `${style ?? ''}\u0000${text}`).join('\n');
 }

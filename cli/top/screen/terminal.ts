@@ -1,18 +1,24 @@
+import { emitKeypressEvents, type Key } from 'node:readline';
 import type { ReadStream, WriteStream } from 'node:tty';
 
-/** The other screen, no wrapping of lines that a terminal finds longer than we do, everything empty. */
-const ENTER = '\u001b[?1049h\u001b[?7l\u001b[2J\u001b[H';
+const CLEAR = '\u001b[2J\u001b[H';
+/** The alternate screen without a cursor, and no wrapping of lines that a terminal finds longer than we do. */
+const ENTER = `\u001b[?1049h\u001b[?25l\u001b[?7l${CLEAR}`;
 /** As a shell wants it: also where a guest that somebody was logged in to has left mouse, paste or cursor keys in a mode. */
 const LEAVE =
   '\u001b[0m\u001b[?1000l\u001b[?1002l\u001b[?1003l\u001b[?1006l\u001b[?2004l\u001b[?1l\u001b>\u001b[?7h\u001b[?25h\u001b[?1049l';
+/** Time in which the rest of an escape sequence follows; after it an escape is a key of its own, ms. */
+const ESCAPE_MS = 50;
+/** Keys that only move, which a slow line brings several of at once. */
+const MOVES = new Set(['j', 'k', 'g', 'G', ' ', 'up', 'down', 'pageup', 'pagedown']);
 
 export interface TerminalEvents {
+  /** A character, or the name of a key. */
+  key: (key: string) => void;
   /** Somebody wants us stopped. */
   suspended: () => void;
   /** We go on. */
   continued: () => void;
-  /** Just before it is given back. */
-  released: () => void;
 }
 
 /** A terminal that is ours for a while. However the process ends, but by SIGKILL, it is given back. */
@@ -21,39 +27,49 @@ export class HeldTerminal {
   readonly #in: ReadStream;
   readonly #quit = () => this.#endBy('SIGQUIT');
   readonly #exit = () => this.release();
+  readonly #press = (text: string | undefined, key: Key) => this.#collectKey(nameKey(text, key));
   readonly #events: TerminalEvents;
   #isHeld = false;
+  #drawn: readonly string[] = [];
+  #keys: string[] = [];
 
   constructor(out: WriteStream, input: ReadStream, events: TerminalEvents) {
     this.#out = out;
     this.#in = input;
     this.#events = events;
+    emitKeypressEvents(input, { escapeCodeTimeout: ESCAPE_MS } as never);
     process.on('exit', this.#exit);
     process.on('SIGQUIT', this.#quit);
     process.on('SIGTSTP', events.suspended);
     process.on('SIGCONT', events.continued);
   }
 
-  get isHeld(): boolean {
-    return this.#isHeld;
-  }
-
   hold(): void {
     if (this.#isHeld) return;
     this.#isHeld = true;
+    this.#drawn = [];
     this.#out.write(ENTER);
+    this.#in.on('keypress', this.#press).setRawMode(true).resume();
+  }
+
+  /** Writes the lines that differ from those of the last call; each fits the terminal, and there are as many of them. */
+  draw(lines: readonly string[]): void {
+    if (!this.#isHeld) return;
+    const changed = lines.map((line, nth) => (line === this.#drawn[nth] ? '' : `\u001b[2K${line}`));
+    if (changed.some((line) => line !== '')) this.#out.write(`\u001b[H${changed.join('\r\n')}`);
+    this.#drawn = lines;
   }
 
   clear(): void {
-    if (this.#isHeld) this.#out.write('\u001b[2J\u001b[H');
+    if (this.#isHeld) this.#out.write(CLEAR);
+    this.#drawn = [];
   }
 
+  /** Input from now on belongs to another program: a shell, or ssh. */
   release(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
-    this.#events.released();
-    this.#in.setRawMode(false);
-    this.#stopReading();
+    this.#in.off('keypress', this.#press).setRawMode(false).pause();
     this.#out.write(LEAVE);
   }
 
@@ -77,16 +93,30 @@ export class HeldTerminal {
     process.off('SIGCONT', this.#events.continued);
   }
 
-  /** What is typed from now on is somebody else's: of a shell, or of ssh. */
-  #stopReading(): void {
-    // Not at once: as long as the stream knows of a listener that has just gone, pausing it does nothing.
-    setImmediate(() => {
-      if (!this.#isHeld) this.#in.pause();
-    });
-  }
-
   #endBy(signal: NodeJS.Signals): void {
     this.end();
     process.kill(process.pid, signal);
   }
+
+  /** Gathers the keys that arrive together, since only their number tells a pasted text from typing. */
+  #collectKey(key: string): void {
+    if (this.#keys.push(key) === 1) queueMicrotask(() => this.#emitKeys());
+  }
+
+  /** Ignores a pasted text, but for keys that move: otherwise it could ask a question and answer it with yes. */
+  #emitKeys(): void {
+    const keys = this.#keys;
+    this.#keys = [];
+    if (keys.includes('ctrl-c')) this.#events.key('ctrl-c');
+    else if (keys.length === 1 || keys.every((key) => MOVES.has(key))) keys.forEach(this.#events.key);
+  }
+}
+
+/** Returns the character, or the name that `press` knows; with Ctrl or Alt it is another key. */
+function nameKey(text: string | undefined, { name = '', ctrl, meta, shift }: Key): string {
+  if (name === 'escape') return name;
+  if (ctrl || meta) return `${ctrl ? 'ctrl' : 'alt'}-${name}`;
+  if (name === 'return') return 'enter';
+  if (name === 'tab') return shift ? 'shift-tab' : 'tab';
+  return text ?? name;
 }
