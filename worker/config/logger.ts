@@ -44,7 +44,8 @@ function redactFields(fields: Record<string, unknown>): Record<string, unknown> 
 /** Temporal's own messages through the same logger. Once a process, before anything else of Temporal's. */
 export function installTemporalRuntime(logger: Logger): TemporalLogger {
   const bridge = temporalLogger(logger);
-  Runtime.install({ logger: bridge, shutdownSignals: [] });
+  // Otherwise the SDK's native half prints lines of its own, with colours, past the logger and its redaction.
+  Runtime.install({ logger: bridge, shutdownSignals: [], telemetryOptions: { logging: { forward: {} } } });
   return bridge;
 }
 
