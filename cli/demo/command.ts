@@ -1,34 +1,44 @@
 import { fileURLToPath } from 'node:url';
 import { type ArgsDef, defineCommand } from 'citty';
+import { readConfig } from '../../worker/config/config.ts';
 import { isInPlace, runInPlace } from '../place/run-in-place.ts';
 import { checkArguments } from '../terminal/arguments.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
-import { tellStory } from './story.ts';
+import { runDemo } from './run-demo.ts';
 
 const ARGS = {
   source: { type: 'string', description: 'Golden VM to clone', default: 'golden-debian12' },
+  ways: { type: 'boolean', description: 'Then wake one from a template and claim one from a pool', default: false },
 } as const satisfies ArgsDef;
 
 const PROGRAM = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
+const NEXT = `
+next: \`bin/mayfly demo --ways\` also wakes a VM from a template and claims one from a pool;
+      \`bin/mayfly up\`, and in another terminal \`bin/mayfly sandbox create golden-debian12\``;
 
-/** `mayfly demo`: a whole life of one sandbox, and the quicker ways to others, in a place of its own that is gone afterwards. */
+/** `mayfly demo`: the life of a sandbox in an installation of its own, of which nothing is left afterwards. */
 export function demoCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'demo', description: 'Make sandboxes in each way, destroy and prove them; leaves nothing behind' },
+    meta: { name: 'demo', description: 'Create, use, destroy and prove a sandbox; leaves nothing behind' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      if (isInPlace(io.env)) return tellStory(io, args.source);
+      if (isInPlace(io.env)) return runDemo(io, args.source, args.ways);
+      io.print(introduction(readConfig(io.env).hostKind === 'simulated', args.ways));
       const code = await runInPlace(io, 'demo', [PROGRAM, 'demo', ...rawArgs]);
-      if (code === EXIT.ok) for (const line of NEXT) io.print(line);
+      if (code === EXIT.ok) io.print(NEXT);
       return code;
     },
   });
 }
 
-const NEXT = [
-  '',
-  'next: `bin/mayfly up`, and in another terminal `bin/mayfly sandbox create golden-debian12`,',
-  '      or the curl line that `mayfly up` prints. Where the story is told: workflows/sandbox/create-sandbox.ts',
-];
+function introduction(isSimulated: boolean, ways: boolean): string {
+  const what = isSimulated ? 'a simulated VM (it isolates NOTHING)' : 'a VM';
+  const then = ways ? 'Then it wakes one from a template and claims one from a pool. ' : '';
+  const time = isSimulated ? 'ten seconds' : ways ? 'two minutes' : 'a minute';
+  return (
+    `Mayfly demo: boots ${what}, runs a command in it, destroys it and proves that nothing is left.\n${then}` +
+    `It takes about ${time}, longer on a busy machine. Ctrl-C ends it at any time and leaves nothing either.`
+  );
+}

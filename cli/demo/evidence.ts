@@ -1,6 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exec } from '../../host/os/exec.ts';
+import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Installation } from '../../worker/installation.ts';
 
 /** One look with a plain tool, independent of what the sagas report. */
@@ -8,6 +10,11 @@ export interface Evidence {
   /** The command or path. */
   lookedAt: string;
   found: boolean;
+}
+
+/** Whether its proof names every layer, and nothing was there. */
+export function isProvedGone({ proof }: SandboxRecord): boolean {
+  return proof !== null && unprovenLayers(proof.observations).length === 0;
 }
 
 /**
@@ -35,32 +42,27 @@ async function domains(uri: string, sandboxId: string): Promise<Evidence> {
 async function processes(sandboxId: string): Promise<Evidence> {
   let found = false;
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-    const command = await readFile(join('/proc', pid, 'cmdline'), 'utf8').catch((error: unknown) => {
-      if (isGone(error)) return '';
-      throw error;
-    });
-    found ||= command.includes(sandboxId);
+    found ||= (await unlessGone(readFile(join('/proc', pid, 'cmdline'), 'utf8'), '')).includes(sandboxId);
   }
   return { lookedAt: 'the command lines in /proc', found };
 }
 
 async function file(path: string, sandboxId: string): Promise<Evidence> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    if (isGone(error)) return '';
-    throw error;
-  });
+  const text = await unlessGone(readFile(path, 'utf8'), '');
   return { lookedAt: path, found: text.includes(sandboxId) };
 }
 
 async function folder(path: string, sandboxId: string): Promise<Evidence> {
-  const names = await readdir(path).catch((error: unknown) => {
-    if (isGone(error)) return [];
-    throw error;
-  });
+  const names = await unlessGone(readdir(path), []);
   return { lookedAt: `ls ${join(path, sandboxId)}`, found: names.some((name) => name.includes(sandboxId)) };
 }
 
-/** ENOENT, and ESRCH of a process that ended while it was looked at. */
-function isGone(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH');
+/** Returns `absent` for ENOENT, and for ESRCH of a process that ends while it is read. */
+async function unlessGone<T>(read: Promise<T>, absent: T): Promise<T> {
+  try {
+    return await read;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH')) return absent;
+    throw error;
+  }
 }

@@ -1,90 +1,119 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { CreateSandbox } from '../../client/create-sandbox.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
-import { unprovenLayers } from '../../model/sandbox/proof.ts';
-import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { BootWay } from '../../model/sandbox/boot.ts';
+import { isFinal, type SandboxRecord, type SandboxState } from '../../model/sandbox/sandbox.ts';
 import type { Installation } from '../../worker/installation.ts';
-import { proofLines, sandboxLines } from '../sandbox/sandbox-text.ts';
+import { proofLines } from '../sandbox/sandbox-text.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import { between, duration } from '../terminal/duration.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
-import { printAudit } from './audit-trail.ts';
-import { gatherEvidence } from './evidence.ts';
-import { timeLine } from './time-line.ts';
-import { useSandbox } from './use.ts';
-import { firstUse, type Way } from './ways.ts';
+import { gatherEvidence, isProvedGone } from './evidence.ts';
+import { poll } from './poll.ts';
 
-/** How often the record is read while a saga runs. Milliseconds. */
-const LOOK_MS = 100;
+const COMMAND = 'echo "$(id -un) on $(uname -sr)"; echo "and this is stderr" >&2';
 
-/** A sandbox that boots, from request to proof. @returns how it came to its machine, and whether nothing of it was found afterwards */
-export async function liveAndDie(
+/** A sandbox that runs, and the times that its caller waited, ms. */
+export interface Way {
+  record: SandboxRecord;
+  way: BootWay;
+  /** From the request to the answer that it runs. */
+  createMs: number;
+  /** From then to the end of its first command. */
+  commandMs: number;
+}
+
+/** Shows a sandbox that boots, from request to proof. @returns whether the proof and plain tools agree that it is gone */
+export async function showLife(
   io: Io,
   installation: Installation,
   client: MayflyClient,
   source: string,
-): Promise<{ way: Way; agrees: boolean }> {
-  const began = performance.now();
-  const asked = await client.createSandbox({ source }, { waitSeconds: 0, signal: io.signal });
-  const running = await watch(io, client, asked, (r) => r.state === 'running' || isFinal(r.state));
-  const createMs = performance.now() - began;
-  if (running.state !== 'running') throw notRunning(running);
-  io.print(`  running after ${duration(createMs)}`);
-  for (const line of sandboxLines(io, running)) io.print(`  ${line}`);
+): Promise<Way & { isProved: boolean }> {
+  io.print(`\n2. create a sandbox of ${printable(source)}: it boots`);
+  const created = await createSandbox(io, client, { source });
+  const { id, steps } = created.record;
 
-  const { id } = running;
-  io.print('\n3. use it');
-  const way = await firstUse(io, client, running, createMs);
-  await useSandbox(io, client, id);
+  io.print('\n3. run a command in it');
+  const commandMs = await runCommand(io, client, id);
 
   const before = await gatherEvidence(installation, id);
   io.print('\n4. destroy it');
+  const asOf = performance.now();
   const ending = await client.destroySandbox(id, { waitSeconds: 0, signal: io.signal });
-  const asOf = Date.now();
-  const gone = await watch(io, client, ending, (r) => isFinal(r.state), running.steps.length);
-  io.print(`  ${gone.state} after ${duration(Date.now() - asOf)}`);
+  const gone = await pollSteps(io, client, ending, steps.length, isFinal);
+  io.print(`  ${gone.state} after ${duration(performance.now() - asOf)}`);
 
-  io.print('\n5. the proof');
+  io.print('\n5. the proof, and what plain tools see');
   if (gone.proof) for (const line of proofLines(io, gone.proof)) io.print(`  ${line}`);
-  const proved = gone.proof !== null && unprovenLayers(gone.proof.observations).length === 0;
-
-  io.print('\n6. the same, looked at with plain tools');
   const after = await gatherEvidence(installation, id);
-  for (const [i, { lookedAt, found }] of after.entries()) {
-    const was = before[i]?.found ? 'was there while it ran' : 'was not there while it ran either';
-    io.print(`  ${found ? io.paint('red', 'FOUND ') : io.paint('green', 'absent')}  ${printable(lookedAt)} (${was})`);
+  for (const [nth, { lookedAt, found }] of after.entries()) {
+    if (found) io.print(`    ${io.paint('red', 'FOUND')}   ${printable(lookedAt)}`);
+    else if (before[nth]?.found)
+      io.print(`    ${io.paint('green', 'absent')}  ${printable(lookedAt)} (there while it ran)`);
   }
-  const agrees = proved && after.every(({ found }) => !found);
-  io.print(agrees ? '  both agree: nothing is left' : io.paint('red', '  they do not agree that nothing is left'));
-
-  io.print('\n7. the audit trail');
-  await printAudit(io, client, id);
-
-  io.print('\n8. the steps of the saga: from the request to a login, and to the proof');
-  const ends = gone.steps.slice(running.steps.length);
-  for (const line of [...timeLine(running.steps), '', ...timeLine(ends)]) io.print(`  ${line}`);
-  return { way, agrees };
+  const isProved = isProvedGone(gone) && after.every(({ found }) => !found);
+  io.print(isProved ? '  both agree: nothing is left' : io.paint('red', '  they do not agree that nothing is left'));
+  return { ...created, commandMs, isProved };
 }
 
-/** Prints each step when it has ended, with its duration, until `reached`. */
-async function watch(
+/** Creates a sandbox and waits until it runs. @throws CliError when it does not */
+export async function createSandbox(
+  io: Io,
+  client: MayflyClient,
+  request: CreateSandbox,
+): Promise<Omit<Way, 'commandMs'>> {
+  const began = performance.now();
+  const requested = await client.createSandbox(request, { waitSeconds: 0, signal: io.signal });
+  const isReached = (state: SandboxState) => state === 'running' || isFinal(state);
+  const record = await pollSteps(io, client, requested, requested.steps.length, isReached);
+  const createMs = performance.now() - began;
+  if (record.state !== 'running') throw notRunning(record);
+  const way = record.boot?.way ?? 'cold';
+  io.print(`  ${record.id} runs after ${duration(createMs)} (${way})`);
+  return { record, way, createMs };
+}
+
+/** Prints the steps from `printed` on, each when it has ended, until a state is reached. */
+async function pollSteps(
   io: Io,
   client: MayflyClient,
   first: SandboxRecord,
-  reached: (record: SandboxRecord) => boolean,
-  printedBefore = 0,
+  printed: number,
+  isReached: (state: SandboxState) => boolean,
 ): Promise<SandboxRecord> {
-  let printed = printedBefore;
-  for (let record = first; ; record = await client.getSandbox(first.id, { signal: io.signal })) {
-    for (const { step, startedAt, endedAt } of record.steps.slice(printed)) {
+  let [next, count]: [SandboxRecord | null, number] = [first, printed];
+  return poll(io, async () => {
+    const record = next ?? (await client.getSandbox(first.id, { signal: io.signal }));
+    next = null;
+    for (const { step, startedAt, endedAt } of record.steps.slice(count))
       io.print(`  ${printable(step).padEnd(22)}${duration(between(startedAt, endedAt)).padStart(9)}`);
+    count = Math.max(count, record.steps.length);
+    if (isReached(record.state)) return record;
+    if (record.waitingFor === null) io.noteForNow(`  ${record.phase ?? record.state} …`);
+    return record.waitingFor ?? '';
+  });
+}
+
+/** Runs a command and prints its output as it comes. @returns how long it took, ms */
+export async function runCommand(io: Io, client: MayflyClient, sandboxId: string): Promise<number> {
+  const { signal } = io;
+  io.print(io.paint('dim', `  $ mayfly run ${sandboxId} --command '${COMMAND}'`));
+  const began = performance.now();
+  const { id } = await client.commands.run(sandboxId, { command: COMMAND }, { waitSeconds: 0, signal });
+  for await (const piece of client.commands.follow(sandboxId, id, { signal })) {
+    if ('ended' in piece) {
+      const { outcome, exitCode } = piece.ended;
+      const took = performance.now() - began;
+      io.print(`  ${outcome} with ${exitCode} after ${duration(took)}`);
+      if (exitCode === 0) return took;
+    } else {
+      for (const line of Buffer.from(piece.bytes).toString().trimEnd().split('\n'))
+        io.print(`    ${piece.stream}  ${printable(line)}`);
     }
-    printed = Math.max(printed, record.steps.length);
-    if (reached(record)) return record;
-    io.noteForNow(`  ${record.waitingFor ?? record.phase ?? record.state} …`);
-    await sleep(LOOK_MS, undefined, { signal: io.signal });
   }
+  throw new CliError(EXIT.failed, 'The command failed', `${id} in ${sandboxId}`, 'Run `bin/mayfly doctor`.');
 }
 
 function notRunning({ id, failure }: SandboxRecord): CliError {

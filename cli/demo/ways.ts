@@ -1,100 +1,96 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { CreateSandbox } from '../../client/create-sandbox.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
-import type { Pool } from '../../client/pools.ts';
 import type { Template } from '../../client/templates.ts';
-import type { BootWay } from '../../model/sandbox/boot.ts';
-import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { bootText } from '../sandbox/sandbox-text.ts';
+import type { Installation } from '../../worker/installation.ts';
 import { CliError } from '../terminal/cli-error.ts';
-import { between, duration } from '../terminal/duration.ts';
+import { duration } from '../terminal/duration.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
+import { gatherEvidence, isProvedGone } from './evidence.ts';
+import { createSandbox, runCommand, type Way } from './life.ts';
+import { poll } from './poll.ts';
 
-/** Of a template and a pool. Milliseconds. */
-const LOOK_MS = 100;
 const POOL = 'demo';
+/** Claims without a member after which something is wrong. */
+const MISSES = 5;
 
-/** How a sandbox came to its machine, as its caller saw it. Milliseconds. */
-export interface Way {
-  record: SandboxRecord;
-  /** From the request to the answer that it runs. */
-  createMs: number;
-  /** From then to the end of its first command. */
-  commandMs: number;
-}
+/** Shows the quicker ways to a sandbox beside the cold one. @returns whether nothing is left of any sandbox */
+export async function showWays(
+  io: Io,
+  installation: Installation,
+  client: MayflyClient,
+  source: string,
+  cold: Way,
+): Promise<boolean> {
+  const { signal } = io;
+  io.print('\n6. create another: it wakes from the memory of a template');
+  const template = cold.record.boot?.why === 'no_template' ? await pollTemplate(io, client) : null;
+  if (template === null) io.print('  this host makes no templates');
+  const woken = template ? [await createAndRun(io, client, { source, boot: 'template' })] : [];
 
-/** A first command in it. @throws CliError when it is not answered by that sandbox */
-export async function firstUse(io: Io, client: MayflyClient, record: SandboxRecord, createMs: number): Promise<Way> {
-  const began = performance.now();
-  const { exitCode } = await client.commands.run(record.id, { argv: ['true'] }, { signal: io.signal });
-  if (exitCode !== 0) throw new CliError(EXIT.failed, `${record.id} did not run \`true\``, `exit ${exitCode}`, '');
-  return { record, createMs, commandMs: performance.now() - began };
-}
+  io.print('\n7. and another: a pool has it ready');
+  await client.pools.set(POOL, { source, min: 1, max: 1 }, { signal });
+  const ways = [cold, ...woken, await claim(io, client, source)];
 
-/** That which a sandbox that booted has had made. @returns null where there is none: its boot, or this, says why */
-export async function templateAfter(io: Io, client: MayflyClient, cold: SandboxRecord): Promise<Template | null> {
-  if (cold.boot?.why !== 'no_template') {
-    io.print(`  none is made here: ${cold.boot?.why ?? 'this host makes none'}`);
-    return null;
-  }
-  for (;;) {
-    const { items } = await client.templates.list({ signal: io.signal });
-    const template = items.find(({ state }) => state === 'ready' || state === 'failed');
-    if (template) {
-      const { state, reason, createdAt, readyAt } = template;
-      const took = readyAt === null ? printable(reason ?? '') : `after ${duration(between(createdAt, readyAt))}`;
-      io.print(`  the template that the first has had made is ${state} ${took}`);
-      return state === 'ready' ? template : null;
-    }
-    io.noteForNow(`  the template is ${items[0]?.state ?? 'begun'} …`);
-    await sleep(LOOK_MS, undefined, { signal: io.signal });
-  }
-}
+  io.print('\n8. the ways beside each other');
+  io.print(`  ${'way'.padEnd(10)}${'created in'.padStart(10)}${'first command'.padStart(15)}`);
+  for (const { way, createMs, commandMs } of ways)
+    io.print(`  ${way.padEnd(10)}${duration(createMs).padStart(10)}${duration(commandMs).padStart(15)}`);
 
-/** Returns when a pool makes its only member. */
-export async function beginPool(io: Io, client: MayflyClient, source: string): Promise<void> {
-  await client.pools.set(POOL, { source, min: 1, max: 1 }, { signal: io.signal });
-  await untilPool(io, client, ({ members }) => members.length > 0);
-}
-
-/** Returns when that is ready. */
-export async function poolFilled(io: Io, client: MayflyClient): Promise<void> {
-  await untilPool(io, client, ({ members }) => members.some(({ state }) => state === 'warm'));
-}
-
-/** @throws CliError with why it can't be filled */
-async function untilPool(io: Io, client: MayflyClient, reached: (pool: Pool) => boolean): Promise<void> {
-  for (;;) {
-    const pool = await client.pools.get(POOL, { signal: io.signal });
-    if (reached(pool)) return;
-    if (pool.state === 'degraded') {
-      throw new CliError(EXIT.failed, 'The pool has none ready', printable(pool.reason ?? ''), 'Run `mayfly doctor`.');
-    }
-    io.noteForNow('  the pool makes its member …');
-    await sleep(LOOK_MS, undefined, { signal: io.signal });
-  }
-}
-
-/** @param wanted how it must come to its machine @throws CliError when it came otherwise */
-export async function createAndUse(io: Io, client: MayflyClient, source: string, wanted: BootWay): Promise<Way> {
-  const began = performance.now();
-  const wish = { source, ...(wanted === 'template' && { boot: wanted }) };
-  const record = await client.createSandbox(wish, { waitSeconds: 240, signal: io.signal });
-  const createMs = performance.now() - began;
-  const said = bootText(record.boot ?? null) ?? record.state;
-  if (record.boot?.way !== wanted) {
-    throw new CliError(EXIT.failed, `${record.id} did not come to its machine as it should`, said, 'Report this.');
-  }
-  io.print(`  ${record.id} runs after ${duration(createMs)}: ${printable(said)}`);
-  return firstUse(io, client, record, createMs);
-}
-
-/** Returns when pool and template are gone. */
-export async function endMakers(io: Io, client: MayflyClient, template: Template | null): Promise<void> {
-  const options = { waitSeconds: 120, signal: io.signal };
+  io.print('\n9. destroy what is left, with the pool and the template');
+  const options = { waitSeconds: 120, signal };
   await Promise.all([
+    ...ways.slice(1).map(({ record }) => client.destroySandbox(record.id, options)),
     client.pools.delete(POOL, options),
-    ...(template === null ? [] : [client.templates.delete(template.id, options)]),
+    template && client.templates.delete(template.id, options),
   ]);
+  return isNothingLeft(io, installation, client);
+}
+
+/** Waits for the template that a cold create has had built. */
+function pollTemplate(io: Io, client: MayflyClient): Promise<Template> {
+  return poll(io, async () => {
+    const [template] = (await client.templates.list({ signal: io.signal })).items;
+    if (template?.state === 'failed') throw notReady('template', template.reason);
+    return template?.state === 'ready' ? template : `the template, which is ${template?.state ?? 'requested'}`;
+  });
+}
+
+/** Claims a member of the pool; on a busy machine one may not answer in time, and then the sandbox boots. */
+async function claim(io: Io, client: MayflyClient, source: string): Promise<Way> {
+  for (let misses = 0; misses < MISSES; misses++) {
+    await poll(io, async () => {
+      const pool = await client.pools.get(POOL, { signal: io.signal });
+      if (pool.state === 'degraded') throw notReady('pool', pool.reason);
+      return pool.members.some(({ state }) => state === 'warm') ? pool : `the pool, which is ${pool.state}`;
+    });
+    const claimed = await createAndRun(io, client, { source });
+    if (claimed.way === 'warm') return claimed;
+    io.print('  no member answered in time: it is destroyed, and the claim repeated');
+    await client.destroySandbox(claimed.record.id, { waitSeconds: 120, signal: io.signal });
+  }
+  throw notReady('pool', `${MISSES} claims of a member failed`);
+}
+
+async function createAndRun(io: Io, client: MayflyClient, request: CreateSandbox): Promise<Way> {
+  const created = await createSandbox(io, client, request);
+  return { ...created, commandMs: await runCommand(io, client, created.record.id) };
+}
+
+/** Looks for every sandbox that there was, also for those that the template and the pool needed. */
+async function isNothingLeft(io: Io, installation: Installation, client: MayflyClient): Promise<boolean> {
+  const { items } = await client.listSandboxes({ limit: 200, signal: io.signal });
+  const left: string[] = [];
+  for (const record of items) {
+    const evidence = await gatherEvidence(installation, record.id);
+    if (!isProvedGone(record) || evidence.some(({ found }) => found)) left.push(record.id);
+  }
+  const none = `  there were ${items.length} sandboxes: each is proved gone, and plain tools see none of them`;
+  io.print(left.length === 0 ? none : io.paint('red', `  left: ${left.join(', ')}`));
+  return left.length === 0;
+}
+
+function notReady(what: string, reason: string | null): CliError {
+  return new CliError(EXIT.failed, `The ${what} is not ready`, printable(reason ?? ''), 'Run `bin/mayfly doctor`.');
 }
