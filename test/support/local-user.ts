@@ -1,8 +1,14 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { exec } from '../../host/os/exec.ts';
 
+/** `nobody`, by its number. */
+const NOBODY = 65_534;
+
+/** Arguments of setpriv(1) for a user without supplementary groups. */
+const asUser = (uid: number, gid: number) => ['--reuid', `${uid}`, '--regid', `${gid}`, '--clear-groups', '--'];
+
 /** A user of this machine without any right: `nobody`, in no group but their own. */
-const AS_NOBODY = ['--reuid', '65534', '--regid', '65534', '--clear-groups', '--'];
+const AS_NOBODY = asUser(NOBODY, NOBODY);
 
 const CONNECT = `
 import net from 'node:net';
@@ -17,9 +23,14 @@ console.log(JSON.stringify(await Promise.all(targets.map(outcome))));
 export type Target = { host: string; port: number } | { path: string };
 
 /** Whether a local user without rights gets a connection: `connected`, or the error's code of each. */
-export async function connectAsNobody(targets: readonly Target[]): Promise<string[]> {
+export async function connectAsNobody(targets: readonly Target[], gid = NOBODY): Promise<string[]> {
+  return connectAs(NOBODY, gid, targets);
+}
+
+/** Connects as {@link connectAsNobody} does, as another user. */
+export async function connectAs(uid: number, gid: number, targets: readonly Target[]): Promise<string[]> {
   const node = [process.execPath, '--input-type=module', '-e', CONNECT, JSON.stringify(targets)];
-  const { stdout } = await exec('setpriv', [...AS_NOBODY, ...node]);
+  const { stdout } = await exec('setpriv', [...asUser(uid, gid), ...node]);
   return JSON.parse(stdout) as string[];
 }
 

@@ -3,7 +3,7 @@
  * Where the things that set-up makes are found: the one place that knows the cache's layout.
  *
  * ```
- * <cache>/temporal/1.5.1/temporal
+ * <cache>/temporal/<digest of worker/servers/dev-server>/temporal
  * <cache>/store/<digest of store/embedded>/mayfly-store
  * <cache>/guest/<digest of guest>/{mayfly-agent,mayfly-gate,mayfly-root}
  * <cache>/diff/<digest of diff>/mayfly-diff
@@ -81,7 +81,7 @@ export function cacheDir() {
   return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'mayfly');
 }
 
-/** @returns {string} where the Temporal CLI is, or will be, built */
+/** @returns {string} where the Temporal CLI is, or will be, installed */
 export function temporalCachePath() {
   return join(
     cacheDir(),
@@ -161,7 +161,7 @@ export function workflowBundlePath(interceptorModules = []) {
 }
 
 /**
- * The Temporal CLI to run a development server with. One that is on PATH won't do: worker/servers/dev-server/patches.json.
+ * The Temporal CLI to run a development server with: the pinned version, not one that is on PATH.
  * @returns {string | null} null when set-up has not run
  */
 export function temporalBinary() {

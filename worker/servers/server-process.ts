@@ -20,15 +20,21 @@ const STOP_MS = 10_000;
  * Starts a server that lives no longer than this process (`setpriv --pdeathsig`): when we are killed it is told to
  * end, so the next start finds its files unlocked. Its own process group keeps a Ctrl-C at the terminal from it until
  * its users are gone. Standard error goes to the log file.
+ * @param group `@default` ours
  */
-export function startServer(program: string, args: string[], logFile: string): ChildProcess {
+export function startServer(program: string, args: string[], logFile: string, group?: number): ChildProcess {
   const log = openSync(logFile, 'a', 0o600);
   try {
-    const argv = ['--pdeathsig', 'TERM', '--', program, ...args];
+    const argv = [...(group === undefined ? [] : joinGroup(group)), '--pdeathsig', 'TERM', '--', program, ...args];
     return spawn('setpriv', argv, { stdio: ['ignore', 'pipe', log], detached: true });
   } finally {
     closeSync(log);
   }
+}
+
+/** Arguments of setpriv(1) for a primary group that need not be in /etc/group. The other groups stay. */
+export function joinGroup(group: number): string[] {
+  return ['--regid', String(group), '--keep-groups'];
 }
 
 export function serverProcess(child: ChildProcess, address: string, name: string): ServerProcess {

@@ -4,6 +4,7 @@ import { Connection } from '@temporalio/client';
 import { MayflyError } from '../../model/errors.ts';
 import { SEARCH_ATTRIBUTES } from '../../model/sagas/messages.ts';
 import { temporalBinary } from '../config/artifacts.mjs';
+import { getServerGroup, OPEN_ADDRESS } from './loopback-guard.ts';
 import { freePort, lastLineOf, type ServerProcess, serverProcess, sizeOf, startServer } from './server-process.ts';
 
 /** How long a dev server may take on a busy machine until it answers. Milliseconds. */
@@ -27,7 +28,7 @@ const SETTINGS = [
 export interface TemporalServerOptions {
   /** Folder for its database and log. */
   dir: string;
-  /** The loopback address that all of its ports are on. `@default` 127.0.0.1 */
+  /** The loopback address of all its ports; any but 127.0.0.1 needs the rules of `guardAddress`. `@default` 127.0.0.1 */
   ip?: string;
   /** `@default` a free one */
   port?: number;
@@ -64,7 +65,7 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
 /** @returns the error of one that ended before it answered */
 async function start(
   program: string,
-  { dir, ip = '127.0.0.1', port, ui, limits = {} }: TemporalServerOptions,
+  { dir, ip = OPEN_ADDRESS, port, ui, limits = {} }: TemporalServerOptions,
 ): Promise<TemporalServer | MayflyError> {
   const chosen = port ?? (await freePort(ip));
   const uiPort = ui ? await freePort(ip) : null;
@@ -79,6 +80,7 @@ async function start(
     program,
     [...args, ...shown, '--db-filename', join(dir, 'temporal.db'), ...SETTINGS, ...limited, ...attributes],
     logFile,
+    ip === OPEN_ADDRESS ? undefined : getServerGroup(ip),
   );
   child.stdout?.resume();
   const server = serverProcess(child, address, 'the Temporal server');
