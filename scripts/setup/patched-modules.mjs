@@ -1,6 +1,7 @@
 // @ts-check
 /** @module Go modules with lines changed and files added, for a build; a project's patches.json says which and why. */
-import { chmod, copyFile, cp, readFile, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, copyFile, cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { SetupProblem } from './problem.mjs';
 import { run } from './run.mjs';
@@ -66,8 +67,18 @@ async function moduleFolder(module, project, signal) {
  */
 async function addFile(folder, project, { file, from }) {
   const path = join(folder, file);
-  await chmod(dirname(path), 0o755);
+  if (existsSync(dirname(path))) await chmod(dirname(path), 0o755);
+  else await makeFolder(dirname(path));
   await copyFile(join(project, from), path);
+}
+
+/**
+ * Makes a folder in a folder that the module cache has as read-only.
+ * @param {string} path
+ */
+async function makeFolder(path) {
+  await chmod(dirname(path), 0o755);
+  await mkdir(path);
 }
 
 /**

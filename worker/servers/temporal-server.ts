@@ -21,6 +21,8 @@ const SETTINGS = [
   ['--dynamic-config-value', 'matching.numTaskqueueWritePartitions=1'],
   ['--dynamic-config-value', 'system.forceSearchAttributesCacheRefreshOnRead=true'],
   ['--dynamic-config-value', 'frontend.enableServerVersionCheck=false'],
+  // The server does not migrate the database of an earlier one, which lacks CHASM's tables: it could make no schedules.
+  ['--dynamic-config-value', 'history.enableChasm=false'],
   ['--sqlite-pragma', 'journal_mode=WAL'],
   ['--sqlite-pragma', 'synchronous=NORMAL'],
 ].flat();
