@@ -2,16 +2,15 @@ import { chmod, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { MayflyClient } from '../../client/mayfly-client.ts';
-import { startPrivateLibvirtd } from '../../host/libvirt/network/private-libvirtd.ts';
-import { exec } from '../../host/os/exec.ts';
-import { unprovenLayers } from '../../model/sandbox/proof.ts';
-import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { readConfig } from '../../worker/config/config.ts';
-import { type Installation, startInstallation } from '../../worker/installation.ts';
-import { temporaryState } from '../host/temporary-state.ts';
-import { readableByNobody } from '../support/local-user.ts';
-import { FULL } from '../support/sweep.ts';
+import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { startPrivateLibvirtd } from '../../../host/libvirt/network/private-libvirtd.ts';
+import { exec } from '../../../host/os/exec.ts';
+import { unprovenLayers } from '../../../model/sandbox/proof.ts';
+import { isFinal, type SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import { readConfig } from '../../../worker/config/config.ts';
+import { type Installation, startInstallation } from '../../../worker/installation.ts';
+import { temporaryState } from '../../host/temporary-state.ts';
+import { readableByNobody } from '../../support/local-user.ts';
 
 const SOURCE = 'golden-debian12';
 const WAIT = { waitSeconds: 240 };
@@ -91,7 +90,7 @@ test('one sandbox: made, seen by plain tools, destroyed and proved', async () =>
   expectProved(destroyed);
 });
 
-test('four at once have four addresses and four host keys', FULL, async () => {
+test('four at once have four addresses and four host keys', async () => {
   const made = await Promise.all(Array.from({ length: 4 }, () => mayfly.createSandbox({ source: SOURCE }, WAIT)));
   expect(new Set(made.map(({ ssh }) => ssh?.address)).size).toBe(4);
   expect(new Set(made.map(({ ssh }) => ssh?.hostKey)).size).toBe(4);
@@ -99,7 +98,7 @@ test('four at once have four addresses and four host keys', FULL, async () => {
   for (const record of ended) expectProved(record);
 });
 
-test('a delete while the guest boots cancels the create', FULL, async () => {
+test('a delete while the guest boots cancels the create', async () => {
   const asked = await mayfly.createSandbox({ source: SOURCE }, { waitSeconds: 0 });
   await phaseOf(asked.id, 'awaiting-ip');
   const destroyed = await mayfly.destroySandbox(asked.id, WAIT);
@@ -107,14 +106,14 @@ test('a delete while the guest boots cancels the create', FULL, async () => {
   expectProved(destroyed);
 });
 
-test('a TTL that ends while the guest boots leaves nothing either', FULL, async () => {
+test('a TTL that ends while the guest boots leaves nothing either', async () => {
   const asked = await mayfly.createSandbox({ source: SOURCE, ttlSeconds: 4 }, { waitSeconds: 0 });
   const ended = await lastOf(asked.id);
   expect(ended).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
   expectProved(ended);
 });
 
-test('a destroy while libvirtd is away goes on when the host worker has started it again', FULL, async () => {
+test('a destroy while libvirtd is away goes on when the host worker has started it again', async () => {
   const asked = await mayfly.createSandbox({ source: SOURCE }, { waitSeconds: 0 });
   await phaseOf(asked.id, 'awaiting-ip');
   const daemon = await startPrivateLibvirtd(join(installation.stateDir, 'libvirt'));
