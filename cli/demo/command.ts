@@ -35,7 +35,7 @@ export function demoCommand(io: Io) {
 
 function introduction(isSimulated: boolean, ways: boolean): string {
   const what = isSimulated ? 'a simulated VM (it isolates NOTHING)' : 'a VM';
-  const then = ways ? 'Then it wakes one from a template and claims one from a pool. ' : '';
+  const then = ways ? 'Then it wakes one from a template and claims one from a pool.\n' : '';
   const time = isSimulated ? 'ten seconds' : ways ? 'two minutes' : 'a minute';
   return (
     `Mayfly demo: boots ${what}, runs a command in it, destroys it and proves that nothing is left.\n${then}` +

@@ -12,7 +12,7 @@ export interface Evidence {
   found: boolean;
 }
 
-/** Whether its proof names every layer, and nothing was there. */
+/** Returns whether its proof names every layer as absent. */
 export function isProvedGone({ proof }: SandboxRecord): boolean {
   return proof !== null && unprovenLayers(proof.observations).length === 0;
 }

@@ -7,7 +7,7 @@ import { printable } from '../terminal/printable.ts';
 import { showLife } from './life.ts';
 import { showWays } from './ways.ts';
 
-/** Runs the demo inside its namespace. Without `ways` no template is built beside it. @returns an exit code */
+/** Runs the demo inside its namespace; without `ways` no template is built beside it. @returns an exit code */
 export async function runDemo(io: Io, source: string, ways: boolean): Promise<number> {
   const config = readConfig({ ...io.env, ...(!ways && { MAYFLY_TEMPLATES: 'off' }) });
   const started = Date.now();

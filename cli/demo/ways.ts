@@ -12,7 +12,7 @@ import { createSandbox, runCommand, type Way } from './life.ts';
 import { poll } from './poll.ts';
 
 const POOL = 'demo';
-/** Claims without a member after which something is wrong. */
+/** Claims without a member after which the demo fails. */
 const MISSES = 5;
 
 /** Shows the quicker ways to a sandbox beside the cold one. @returns whether nothing is left of any sandbox */
@@ -67,7 +67,7 @@ async function claim(io: Io, client: MayflyClient, source: string): Promise<Way>
     });
     const claimed = await createAndRun(io, client, { source });
     if (claimed.way === 'warm') return claimed;
-    io.print('  no member answered in time: it is destroyed, and the claim repeated');
+    io.print('  no member answered in time: the demo destroys this sandbox and repeats the claim');
     await client.destroySandbox(claimed.record.id, { waitSeconds: 120, signal: io.signal });
   }
   throw notReady('pool', `${MISSES} claims of a member failed`);
