@@ -2,7 +2,7 @@
 /**
  * `npm run setup`: makes this machine ready to run Mayfly, and does nothing where it is ready.
  *
- *     node scripts/setup.mjs [--check] [--only node,debian,guest,diff,image,temporal,store,ansible,ansible-tools,attestation-tools,desktop,python-client]
+ *     node scripts/setup.mjs [--check] [--only debian,guest,diff,image,temporal,store,node,node-runtime,ansible,ansible-tools,attestation-tools,desktop,python-client]
  *       [--also …] [--json]
  *
  * `--also` names parts that are made beside the others, and that set-up is ready without: their tests say so.
@@ -19,7 +19,7 @@ import { debianPackages } from './setup/debian-packages.mjs';
 import { diff } from './setup/diff.mjs';
 import { guest } from './setup/guest.mjs';
 import { desktop, image } from './setup/image.mjs';
-import { nodePackages } from './setup/node-packages.mjs';
+import { nodePackages, nodeRuntime } from './setup/node-packages.mjs';
 import { SetupProblem } from './setup/problem.mjs';
 import { Progress } from './setup/progress.mjs';
 import { ansibleTools } from './setup/python/ansible-tools.mjs';
@@ -32,19 +32,28 @@ import { temporal } from './setup/temporal.mjs';
 /** @typedef {{ name: string, state: 'ready' | 'missing' | 'failed', detail: string, cached: boolean, seconds: number }} Outcome */
 
 /**
- * Parts of a lane come one after the other, lanes run side by side. Two lanes compute; npm mostly waits for the network.
- * @type {Part[][]}
+ * All of them, those that others wait for first. They are made side by side, as their `needs` and `after` allow: what the
+ * image waits for comes first, while npm and the compilers of what nothing waits for are nice.
+ * @type {Part[]}
  */
-const lanes = [
-  [nodePackages],
-  [debianPackages, guest, diff, image, ansible, desktop],
-  [ansibleTools],
-  [pythonClient, attestationTools],
-  [temporal, store],
+const parts = [
+  debianPackages,
+  guest,
+  image,
+  temporal,
+  nodeRuntime,
+  nodePackages,
+  diff,
+  store,
+  ansible,
+  desktop,
+  ansibleTools,
+  pythonClient,
+  attestationTools,
 ];
-const names = lanes.flat().map((part) => part.name);
-/** What Mayfly does without, until somebody asks for it. */
-const extras = [ansible.name, ansibleTools.name, attestationTools.name, pythonClient.name, desktop.name];
+const names = parts.map((part) => part.name);
+/** Parts that set-up makes only when they are named. `node` has all that `node-runtime` has. */
+const extras = [nodeRuntime, ansible, ansibleTools, attestationTools, pythonClient, desktop].map(({ name }) => name);
 
 /** Interrupting it is no failure: shells expect this code. */
 const interruptedCode = 130;
@@ -84,6 +93,7 @@ function checkNode() {
 }
 
 /**
+ * Makes one part, unless it is ready.
  * @param {Part} part
  * @param {Progress} progress
  * @param {AbortSignal} signal
@@ -91,58 +101,80 @@ function checkNode() {
  */
 async function makeReady(part, progress, signal) {
   const started = Date.now();
+  const { name } = part;
   const before = part.look();
   if (before.ready) {
-    progress.line(part.name, `ready: ${before.detail}`);
-    return { name: part.name, state: 'ready', detail: before.detail, cached: true, seconds: 0 };
+    progress.unfinished.delete(name);
+    return { name, state: 'ready', detail: before.detail, cached: true, seconds: 0 };
   }
-  const following = progress.follow(part.name);
+  const following = progress.follow(name);
   try {
     await part.make({ signal, note: following.note });
     const { ready, detail } = part.look();
     if (!ready) throw new SetupProblem(`made, but still not there: ${detail}`);
-    following.done(detail);
-    return { name: part.name, state: 'ready', detail, cached: false, seconds: (Date.now() - started) / 1_000 };
+    following.done();
+    return { name, state: 'ready', detail, cached: false, seconds: (Date.now() - started) / 1_000 };
   } catch (error) {
     if (signal.aborted || !(error instanceof SetupProblem)) throw error;
-    progress.line(part.name, `FAILED: ${error.message}`);
-    return {
-      name: part.name,
-      state: 'failed',
-      detail: error.message,
-      cached: false,
-      seconds: (Date.now() - started) / 1_000,
-    };
+    progress.unfinished.delete(name);
+    const advice = `If a download failed, ${part.remedy}; then run set-up again: parts that are ready stay.`;
+    progress.line(name, `FAILED: ${error.message}\n${advice}`);
+    const seconds = (Date.now() - started) / 1_000;
+    return { name, state: 'failed', detail: error.message, cached: false, seconds };
   } finally {
     following.stop();
   }
 }
 
 /**
- * @param {Part[]} lane
+ * Makes all parts, each as soon as those that it names are made.
+ * @param {Part[]} wanted
  * @param {Progress} progress
  * @param {AbortSignal} signal
  * @returns {Promise<Outcome[]>}
+ * @throws when a part fails otherwise than with a SetupProblem, after all of them have ended
  */
-async function runLane(lane, progress, signal) {
-  /** @type {Outcome[]} */
-  const outcomes = [];
-  for (const part of lane) {
-    const outcome = await makeReady(part, progress, signal);
-    outcomes.push(outcome);
-    // What follows in a lane builds on what went before.
-    if (outcome.state === 'failed') break;
-  }
-  return outcomes;
+async function makeAll(wanted, progress, signal) {
+  /** @type {Map<string, Promise<Outcome>>} */
+  const started = new Map();
+  /**
+   * @param {Part} part
+   * @returns {Promise<Outcome>}
+   */
+  const make = async (part) => {
+    const names = [...(part.needs ?? []), ...(part.after ?? [])];
+    const first = await Promise.all(wanted.filter(({ name }) => names.includes(name)).map(outcomeOf));
+    const failed = first.find(({ name, state }) => state === 'failed' && part.needs?.includes(name));
+    if (failed === undefined) return makeReady(part, progress, signal);
+    progress.unfinished.delete(part.name);
+    const detail = `needs ${failed.name}, which failed`;
+    progress.line(part.name, `FAILED: ${detail}`);
+    return { name: part.name, state: 'failed', detail, cached: false, seconds: 0 };
+  };
+  /**
+   * @param {Part} part
+   * @returns {Promise<Outcome>}
+   */
+  const outcomeOf = (part) => {
+    const outcome = started.get(part.name) ?? make(part);
+    started.set(part.name, outcome);
+    return outcome;
+  };
+  const settled = await Promise.allSettled(wanted.map(outcomeOf));
+  return settled.map((one) => {
+    if (one.status === 'rejected') throw one.reason;
+    return one.value;
+  });
 }
 
 /**
- * @param {Part[]} parts
+ * Prints what is there.
+ * @param {Part[]} wanted
  * @param {Progress} progress
  * @returns {Outcome[]}
  */
-function report(parts, progress) {
-  return parts.map((part) => {
+function report(wanted, progress) {
+  return wanted.map((part) => {
     const { ready, detail } = part.look();
     progress.line(part.name, `${ready ? 'ready' : 'MISSING'}: ${detail}`);
     return { name: part.name, state: ready ? 'ready' : 'missing', detail, cached: ready, seconds: 0 };
@@ -154,31 +186,30 @@ async function main() {
   const { check, json, only, also } = options();
   checkNode();
   const progress = new Progress(json ? process.stderr : process.stdout);
-  const wanted = lanes.map((lane) => lane.filter(({ name }) => only.has(name) || also.has(name)));
+  const wanted = parts.filter(({ name }) => only.has(name) || also.has(name));
 
   /** @type {Outcome[]} */
   let outcomes;
   if (check) {
-    outcomes = report(wanted.flat(), progress);
+    outcomes = report(wanted, progress);
   } else {
-    const blockers = new Set(
-      wanted.flat().flatMap((part) => (part.look().ready || also.has(part.name) ? [] : part.blockers())),
-    );
+    const missing = wanted.filter((part) => !part.look().ready);
+    const blockers = new Set(missing.flatMap((part) => (also.has(part.name) ? [] : part.blockers())));
     if (blockers.size > 0) throw new SetupProblem([...blockers].join('\n'));
+    for (const { name } of missing) progress.unfinished.add(name);
+    if (missing.length > 0) progress.line('setup', `to make: ${[...progress.unfinished].join(', ')}`);
 
     const interruption = new AbortController();
     for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
       process.once(name, () => interruption.abort());
-    const settled = await Promise.allSettled(wanted.map((lane) => runLane(lane, progress, interruption.signal)));
-    if (interruption.signal.aborted) {
+    try {
+      outcomes = await makeAll(wanted, progress, interruption.signal);
+    } catch (error) {
+      if (!interruption.signal.aborted) throw error;
       progress.line('setup', 'interrupted; what was finished stays, run it again to go on');
       process.exitCode = interruptedCode;
       return;
     }
-    outcomes = settled.flatMap((lane) => {
-      if (lane.status === 'rejected') throw lane.reason;
-      return lane.value;
-    });
   }
 
   const ok = outcomes.every(({ name, state }) => state === 'ready' || also.has(name));

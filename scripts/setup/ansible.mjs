@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { ansibleArchive, ansibleCachePath, onPath, repository } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
-import { rootBlocker, spaceBlocker } from './part.mjs';
+import { aptRemedy, rootBlocker, spaceBlocker } from './part.mjs';
 import { run } from './run.mjs';
 
 /** @type {import('./part.mjs').Part} */
@@ -22,6 +22,9 @@ export const ansible = {
       : []),
     ...spaceBlocker(),
   ],
+  remedy: aptRemedy,
+  needs: ['debian'],
+  after: ['image'],
   make: ({ signal, note }) =>
     buildOnce({
       target: ansibleCachePath(),

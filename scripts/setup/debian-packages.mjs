@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onPath } from '../../worker/config/artifacts.mjs';
-import { rootBlocker } from './part.mjs';
+import { aptRemedy, rootBlocker } from './part.mjs';
 import { SetupProblem } from './problem.mjs';
 import { run } from './run.mjs';
 
@@ -114,5 +114,6 @@ export const debianPackages = {
       : { ready: false, detail: `not installed: ${list.join(' ')}` };
   },
   blockers,
+  remedy: aptRemedy,
   make: (job) => installPackages(missing(), job),
 };

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { diffBinary, diffCachePath, diffVersion, repository } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
-import { goBlocker, spaceBlocker } from './part.mjs';
+import { goBlocker, goRemedy, spaceBlocker } from './part.mjs';
 import { run } from './run.mjs';
 
 /** @type {import('./part.mjs').Part} */
@@ -19,6 +19,9 @@ export const diff = {
     ...goBlocker(25, 'what compares file systems', 'copy the folder diff/ of the cache of a machine that has it'),
     ...spaceBlocker(),
   ],
+  remedy: goRemedy,
+  // The guest's programs leave most of the standard library compiled.
+  after: ['guest'],
   make: ({ signal, note }) =>
     buildOnce({
       target: diffCachePath(),
@@ -34,6 +37,7 @@ export const diff = {
           signal,
           cwd: join(repository, 'diff'),
           env,
+          nice: true,
         });
       },
     }),

@@ -3,7 +3,7 @@
 import { dirname, join } from 'node:path';
 import { guestBinaries, guestCachePath, guestVersion, repository } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
-import { goBlocker, spaceBlocker } from './part.mjs';
+import { goBlocker, goRemedy, spaceBlocker } from './part.mjs';
 import { run } from './run.mjs';
 
 /** @type {import('./part.mjs').Part} */
@@ -19,6 +19,7 @@ export const guest = {
     ...goBlocker(25, 'what runs inside guests', 'copy the folder guest/ of the cache of a machine that has it'),
     ...spaceBlocker(),
   ],
+  remedy: goRemedy,
   make: ({ signal, note }) =>
     buildOnce({
       target: guestCachePath(),

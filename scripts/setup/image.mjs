@@ -3,20 +3,21 @@
 import { join } from 'node:path';
 import { goldenImage, guestBinaries, imageCachePath, repository } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
-import { rootBlocker, spaceBlocker } from './part.mjs';
+import { aptRemedy, rootBlocker, spaceBlocker } from './part.mjs';
 import { SetupProblem } from './problem.mjs';
 import { run } from './run.mjs';
 
 export const image = imagePart('image', 'golden-debian12');
 /** For tests alone: others have it of `mayfly image pull desktop`, which makes it a source of their host, too. */
-export const desktop = imagePart('desktop', 'desktop-debian12');
+export const desktop = imagePart('desktop', 'desktop-debian12', ['image', 'ansible']);
 
 /**
  * @param {string} name
  * @param {import('../../worker/config/artifacts.mjs').ImageName} imageName
+ * @param {readonly string[]} [after]
  * @returns {import('./part.mjs').Part}
  */
-function imagePart(name, imageName) {
+function imagePart(name, imageName, after = []) {
   return {
     name,
     look() {
@@ -28,6 +29,9 @@ function imagePart(name, imageName) {
         : { ready: true, detail: `${golden.name} ${golden.digest.slice(0, 19)}, kernel ${golden.kernelVersion}` };
     },
     blockers: () => [...rootBlocker(imageName, 'built'), ...spaceBlocker()],
+    remedy: aptRemedy,
+    needs: ['debian', 'guest'],
+    after,
     make: (job) => buildImage(imageName, job),
   };
 }

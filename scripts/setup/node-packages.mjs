@@ -1,5 +1,5 @@
 // @ts-check
-/** @module The packages of package-lock.json, in node_modules. */
+/** @module The packages of package-lock.json, in node_modules: those that Mayfly runs with, and all of them. */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
@@ -17,11 +17,15 @@ const digestOf = (text) => createHash('sha256').update(text).digest('hex');
 const lockFile = join(repository, 'package-lock.json');
 const wanted = () => digestOf(readFileSync(lockFile, 'utf8'));
 
-/** @returns {import('./part.mjs').State} */
-function look() {
-  const present = existsSync(stamp) ? readFileSync(stamp, 'utf8').trim() : null;
-  if (present === wanted()) return { ready: true, detail: 'as package-lock.json says' };
-  return { ready: false, detail: present === null ? 'not installed by set-up yet' : 'older than package-lock.json' };
+/** The stamp names the lock file's digest, and ends so where development packages were left out. */
+const runtimeOnly = ' runtime';
+
+/** @returns {'all' | 'runtime' | 'older' | 'none'} which packages of the present lock file are installed */
+function installed() {
+  if (!existsSync(stamp)) return 'none';
+  const present = readFileSync(stamp, 'utf8').trim();
+  if (present === wanted()) return 'all';
+  return present === wanted() + runtimeOnly ? 'runtime' : 'older';
 }
 
 /**
@@ -30,23 +34,35 @@ function look() {
  */
 const quietly = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
 
-/** @param {import('./part.mjs').Job} job */
-async function install({ signal, note }) {
-  const options = { signal, cwd: repository };
-  note('npm ci');
+/**
+ * @param {'all' | 'runtime'} which
+ * @param {import('./part.mjs').Job} job
+ */
+async function install(which, { signal, note }) {
+  const options = { signal, cwd: repository, nice: true };
+  const flags = [...quietly, ...(which === 'runtime' ? ['--omit=dev'] : [])];
+  // Adds what is missing and keeps what is there, which `npm ci` would remove first.
+  const add = () => run(['npm', 'install', '--no-save', ...flags], options);
+  if (installed() === 'runtime') {
+    note('npm install of development packages');
+    await rm(stamp);
+    return add();
+  }
+  note(which === 'runtime' ? 'npm ci without development packages' : 'npm ci');
+  await rm(stamp, { force: true });
   try {
-    await run(['npm', 'ci', ...quietly], options);
+    await run(['npm', 'ci', ...flags], options);
   } catch (error) {
     if (!(error instanceof SetupProblem) || !missesOnlyOtherPlatforms(error.output)) throw error;
     // Registries differ in which platforms' packages they carry, and `npm ci` insists on finding the same ones that the
     // lock file was made with. `npm install` takes the locked versions too, and leaves both files as they are.
     note('npm install, because the registry carries other platforms than package-lock.json was made with');
-    await run(['npm', 'install', '--no-save', ...quietly], options);
+    await add();
   }
 }
 
 /**
- * Whether all that npm found wrong with the lock file is that optional packages are not in it.
+ * Tells whether all that npm found wrong with the lock file is that optional packages are not in it.
  * @param {readonly string[]} output Of `npm ci`.
  */
 function missesOnlyOtherPlatforms(output) {
@@ -60,17 +76,37 @@ function missesOnlyOtherPlatforms(output) {
   return wrong.every((line) => optional.has(/^npm error Missing: (@?[^@]+)@/.exec(line)?.[1] ?? ''));
 }
 
-/** @type {import('./part.mjs').Part} */
-export const nodePackages = {
-  name: 'node',
-  look,
-  blockers: () =>
-    onPath('npm') === null ? ['npm is missing: install it with Node (Debian: `apt-get install npm`).'] : [],
-  make: (job) =>
-    withLock(join(cacheDir(), 'locks', `node-${digestOf(repository).slice(0, 16)}`), job, async () => {
-      if (look().ready) return;
-      await rm(stamp, { force: true });
-      await install(job);
-      await writeFile(stamp, `${wanted()}\n`);
-    }),
-};
+/**
+ * @param {string} name
+ * @param {'all' | 'runtime'} which
+ * @returns {import('./part.mjs').Part}
+ */
+function packagesPart(name, which) {
+  const isEnough = () => installed() === 'all' || installed() === which;
+  return {
+    name,
+    look() {
+      if (isEnough()) return { ready: true, detail: 'as package-lock.json says' };
+      const detail = {
+        none: 'not installed by set-up yet',
+        runtime: 'without development packages',
+        older: 'older than package-lock.json',
+        all: '',
+      }[installed()];
+      return { ready: false, detail };
+    },
+    blockers: () =>
+      onPath('npm') === null ? ['npm is missing: install it with Node (Debian: `apt-get install npm`).'] : [],
+    remedy: 'check that npm reaches its registry (`npm config get registry`)',
+    make: (job) =>
+      withLock(join(cacheDir(), 'locks', `node-${digestOf(repository).slice(0, 16)}`), job, async () => {
+        if (isEnough()) return;
+        await install(which, job);
+        await writeFile(stamp, `${wanted()}${which === 'runtime' ? runtimeOnly : ''}\n`);
+      }),
+  };
+}
+
+export const nodePackages = packagesPart('node', 'all');
+/** `npm run demo` needs no more; `npm test` adds the others. */
+export const nodeRuntime = packagesPart('node-runtime', 'runtime');

@@ -25,8 +25,17 @@ import { cacheDir, onPath } from '../../worker/config/artifacts.mjs';
  * @property {string} name
  * @property {() => State} look Says what is there; changes nothing, and is quick.
  * @property {() => string[]} blockers Why `make` could not succeed on this machine, each a sentence with its remedy.
+ * @property {string} remedy What to check when `make` fails in a download; goes on from "If a download failed,".
+ * @property {readonly string[]} [needs] Parts without which it cannot be made, where they are wanted too.
+ * @property {readonly string[]} [after] Parts that come first because both compute, or share what the first leaves.
  * @property {(job: Job) => Promise<void>} make Makes what `look` found missing. Safe to repeat, safe to interrupt.
  */
+
+/** The remedy of what Go builds. */
+export const goRemedy = 'check that Go reaches its module proxy (`go env GOPROXY`)';
+
+/** The remedy of what is made of Debian packages. */
+export const aptRemedy = 'check that `apt-get update` succeeds';
 
 const gibibyte = 1024 ** 3;
 

@@ -14,6 +14,11 @@ export class Progress {
   /** @param {{ write(line: string): unknown }} out Gets whole lines. */
   constructor(out) {
     this.out = out;
+    /**
+     * Parts that are still to be made, by name.
+     * @type {Set<string>}
+     */
+    this.unfinished = new Set();
   }
 
   /**
@@ -27,7 +32,7 @@ export class Progress {
   /**
    * Follows one part's work, and speaks up when the part itself does not.
    * @param {string} part
-   * @returns {{ note: (text: string) => void, done: (text: string) => void, stop: () => void }}
+   * @returns {{ note: (text: string) => void, done: (text?: string) => void, stop: () => void }}
    */
   follow(part) {
     const started = Date.now();
@@ -44,9 +49,12 @@ export class Progress {
         this.line(part, text);
         silence = setInterval(say, silenceMs);
       },
-      done: (text) => {
+      done: (text = '') => {
         stop();
-        this.line(part, `ready after ${elapsed()}: ${text}`);
+        this.unfinished.delete(part);
+        const left = this.unfinished.size === 0 ? '' : `left: ${[...this.unfinished].join(', ')}`;
+        const said = [text, left].filter((one) => one !== '').join('; ');
+        this.line(part, `ready after ${elapsed()}${said === '' ? '' : `: ${said}`}`);
       },
     };
   }

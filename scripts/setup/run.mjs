@@ -21,6 +21,7 @@ const shownLines = 12;
  * @property {(line: string) => void} [onLine] Gets each line of standard output as it comes.
  * @property {boolean} [gentle] For programs that must not stop half-way: ask, never kill, and let them outlive a set-up
  * that is killed. (Default: false, they are killed together with us)
+ * @property {boolean} [nice] Lets other programs have the processor first. (Default: false)
  */
 
 /**
@@ -30,10 +31,11 @@ const shownLines = 12;
  * @returns {Promise<void>}
  * @throws {SetupProblem} with the end of its output, when it fails
  */
-export async function run(argv, { signal, env, cwd, onLine, gentle = false }) {
+export async function run(argv, { signal, env, cwd, onLine, gentle = false, nice = false }) {
   signal.throwIfAborted();
   const setpriv = gentle ? null : onPath('setpriv');
-  const [program, ...args] = setpriv === null ? argv : [setpriv, '--pdeathsig', 'KILL', '--', ...argv];
+  const command = nice ? ['nice', '-n', '10', ...argv] : argv;
+  const [program, ...args] = setpriv === null ? command : [setpriv, '--pdeathsig', 'KILL', '--', ...command];
   if (program === undefined) throw new Error('run() needs a program');
 
   // Its own process group, so that stopping it stops what it started.

@@ -3,7 +3,7 @@
 import { dirname, join } from 'node:path';
 import { repository, storeBinary, storeCachePath } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
-import { goBlocker, spaceBlocker } from './part.mjs';
+import { goBlocker, goRemedy, spaceBlocker } from './part.mjs';
 import { patchedModfile } from './patched-modules.mjs';
 import { run } from './run.mjs';
 
@@ -21,6 +21,9 @@ export const store = {
     ...goBlocker(23, 'the embedded store', 'set MONGODB_URI to a MongoDB that is running'),
     ...spaceBlocker(),
   ],
+  remedy: goRemedy,
+  // They leave most of the standard library compiled.
+  after: ['guest', 'diff'],
   make: ({ signal, note }) =>
     buildOnce({
       target: dirname(storeCachePath()),
@@ -49,7 +52,7 @@ export const store = {
             output,
             '.',
           ],
-          { signal, cwd: project, env: { GOTMPDIR: scratch, GOFLAGS: '', CGO_ENABLED: '0' } },
+          { signal, cwd: project, env: { GOTMPDIR: scratch, GOFLAGS: '', CGO_ENABLED: '0' }, nice: true },
         );
       },
     }),

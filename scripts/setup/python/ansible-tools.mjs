@@ -2,7 +2,7 @@
 /** @module A later ansible-core, and ansible-lint: what tests hold playbooks to; made when it is asked for by name. */
 import { join } from 'node:path';
 import { repository } from '../../../worker/config/artifacts.mjs';
-import { makeVenv, readyVenv } from './python-venv.mjs';
+import { makeVenv, pipRemedy, readyVenv } from './python-venv.mjs';
 
 const wanted = join(repository, 'scripts', 'setup', 'python', 'ansible-tools.txt');
 
@@ -19,5 +19,6 @@ export const ansibleTools = {
       ? { ready: false, detail: 'playbooks are not held to a later ansible-core and to ansible-lint' }
       : { ready: true, detail: 'ansible-core 2.19, ansible-lint 26.10' },
   blockers: () => [],
+  remedy: pipRemedy,
   make: async (job) => void (await makeVenv(wanted, job)),
 };

@@ -2,7 +2,7 @@
 /** @module What tests verify receipts with: libraries of in-toto and of DSSE, which Mayfly itself does not need. */
 import { join } from 'node:path';
 import { repository } from '../../../worker/config/artifacts.mjs';
-import { makeVenv, readyVenv } from './python-venv.mjs';
+import { makeVenv, pipRemedy, readyVenv } from './python-venv.mjs';
 
 const wanted = join(repository, 'scripts', 'setup', 'python', 'attestation-tools.txt');
 
@@ -19,5 +19,7 @@ export const attestationTools = {
       ? { ready: false, detail: 'receipts are not verified by libraries of others' }
       : { ready: true, detail: 'securesystemslib 1.6, in-toto-attestation 0.9' },
   blockers: () => [],
+  remedy: pipRemedy,
+  after: ['python-client'],
   make: async (job) => void (await makeVenv(wanted, job)),
 };

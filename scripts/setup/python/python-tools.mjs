@@ -2,7 +2,7 @@
 /** @module What the Python client is built and checked with: `npm run client:python` and its tests need it, Mayfly does not. */
 import { join } from 'node:path';
 import { repository } from '../../../worker/config/artifacts.mjs';
-import { makeVenv, readyVenv } from './python-venv.mjs';
+import { makeVenv, pipRemedy, readyVenv } from './python-venv.mjs';
 
 const wanted = join(repository, 'clients', 'python', 'requirements.txt');
 
@@ -28,5 +28,6 @@ export const pythonClient = {
       ? { ready: false, detail: 'the Python client is neither built nor tested' }
       : { ready: true, detail: 'what the Python client is built and tested with' },
   blockers: () => [],
+  remedy: pipRemedy,
   make: async (job) => void (await makeVenv(wanted, job)),
 };
