@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { HANGS_AFTER_MS } from './test/support/test-timeouts.ts';
 
 const project = (name: string, include: string[], rest: object = {}) => ({
   extends: true as const,
@@ -19,6 +20,7 @@ export default defineConfig({
     isolate: false, // a module is imported once; files leave nothing to one another
     fileParallelism: false, // scripts/test.mjs runs several vitests side by side
     experimental: { fsModuleCache: true }, // a module is transformed once, not by each vitest
+    expect: { poll: { interval: 50, timeout: HANGS_AFTER_MS } },
     testTimeout: BOUND_MS,
     hookTimeout: BOUND_MS,
     tags: [

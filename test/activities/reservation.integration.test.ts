@@ -76,7 +76,7 @@ async function crowded(residentMib: () => Promise<number>) {
 
 test('ten who find no room have all sandboxes measured in one look, and only what there is no room of', async () => {
   const { ledger, reserve, resident, diskBytes } = await crowded(async () => {
-    await vi.waitFor(() => expect(refusals()).toBe(10));
+    await expect.poll(refusals).toBe(10);
     return 90;
   });
   const asked = vi.spyOn(ledger, 'reserve');

@@ -5,6 +5,7 @@ import type { RequestDeps } from '../../api/http/context.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { command, commandId } from '../store/support.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Door, jsonOf, openDoor } from './support.ts';
 
 let door: Door;
@@ -139,10 +140,13 @@ describe('a command', () => {
   });
 
   it('is waited for in the store while its host does not answer', async () => {
-    const asked = door.call('POST', path, { command: 'true' }, { Prefer: 'wait=20' });
+    const asked = door.call('POST', path, { command: 'true' }, { Prefer: 'wait=60' });
     const before = door.sagas.commands.length;
-    while (door.sagas.commands.length === before) await new Promise((resolve) => setTimeout(resolve, 10));
-    const started = door.sagas.commands.at(-1) ?? '';
+    const commands = await eventually(
+      () => door.sagas.commands,
+      ({ length }) => length > before,
+    );
+    const started = commands.at(-1) ?? '';
     await door.store.commands.update(started, { state: 'ended', outcome: 'exited', exitCode: 0 });
     expect((await asked).status).toBe(201);
   });

@@ -54,9 +54,9 @@ describe('MayflyClient', () => {
     const created = waiting.createSandbox({ source: 'golden-debian12' });
     const looks = () => server.seen.filter(({ method }) => method === 'GET').length;
     await expect.poll(looks).toBe(1);
-    const began = performance.now();
-    await expect.poll(looks, { timeout: 10_000 }).toBe(3);
-    expect(performance.now() - began).toBeGreaterThan(1_500);
+    let others = 0;
+    for (; looks() < 3; others++) await fetch(server.url, { method: 'HEAD' });
+    expect(others).toBeGreaterThan(20); // looks without a pause would alternate with these
     isApproved = true;
     expect((await created).id).toBe(ID);
 

@@ -37,7 +37,7 @@ async function confined(program: string, args: string[]) {
   const executables = [await realpath(program), loader];
   const needs = { executables, network: false, writesNull: false, cpuSeconds: 5, memoryBytes: 268_435_456 };
   const argv = ['exec-stage', JSON.stringify(needs), program, program, ...args];
-  return spawnSync(gateProgram(), argv, { env: {}, encoding: 'utf8', timeout: 15_000 });
+  return spawnSync(gateProgram(), argv, { env: {}, encoding: 'utf8' });
 }
 
 describe('the sandbox of a program', () => {

@@ -4,6 +4,7 @@ import { isCommandPattern, matchCommand, matchElevation, runsOf } from '../../mo
 import { type PolicyRule, verdictOf } from '../../model/approvals/policy.ts';
 import { shellCommands } from '../../model/approvals/shell-commands.ts';
 import type { Scope } from '../../model/scopes.ts';
+import { ownProcessorMs } from '../support/processor-time.ts';
 
 describe('the commands of a line', () => {
   it.each([
@@ -51,11 +52,11 @@ describe('the commands of a line', () => {
   ])('%j is not told', (line) => expect(shellCommands(line)).toBeNull());
 
   it('takes no longer for a long line than its length', () => {
-    const began = performance.now();
+    const began = ownProcessorMs();
     for (const part of ['1;', '""', '$a ', "''", '# ', '>a ']) shellCommands(part.repeat(65_000));
-    const short = performance.now() - began;
+    const short = ownProcessorMs() - began;
     for (const part of ['1;', '""', '$a ', "''", '# ', '>a ']) shellCommands(part.repeat(260_000));
-    expect((performance.now() - began - short) / short).toBeLessThan(12);
+    expect((ownProcessorMs() - began - short) / short).toBeLessThan(12);
   });
 });
 

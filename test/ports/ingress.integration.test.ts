@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { IngressDoor } from './ingress-door.ts';
 import { type Seen, usePrograms } from './programs.ts';
 
@@ -69,7 +70,10 @@ test('what cannot be had is one same 404: unknown, wrong, expired, void, of anot
   const ofOther = await door.expose(other);
   const host = door.hostOf(port);
   const [, said = '', proof = ''] = /^mfp_(.*)\.(.*)$/.exec(token) ?? [];
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  await eventually(
+    () => door.get(host, '/', { headers: { 'x-mayfly-token': late } }),
+    ({ status }) => status === 404,
+  );
   const nothing = [
     door.get(host, '/'),
     door.get(host, '/', { headers: { 'x-mayfly-token': late } }),

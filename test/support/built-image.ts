@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { BuildImage, Image, Images } from '../../client/images.ts';
 import { isImageOver } from '../../model/image/image.ts';
+import { eventually } from './eventually.ts';
 
-const LOOK_EVERY_MS = 50;
 /** On an emulated machine. */
 const PATIENCE_MS = 1_200_000;
 
@@ -14,13 +13,13 @@ export async function builtImage(images: Images, wish: BuildImage): Promise<{ im
   const began = performance.now();
   const { id } = await images.build(wish);
   const times = new Map<string, string>();
-  for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; await sleep(LOOK_EVERY_MS)) {
+  const look = async () => {
     const image = await images.get(id);
     const at = [image.state, image.done, image.waitingFor].filter((part) => part !== null).join(' ');
     if (!times.has(at)) times.set(at, `${((performance.now() - began) / 1_000).toFixed(1)} s`);
-    if (!isImageOver(image.state)) continue;
-    process.stderr.write(`${wish.name}: ${JSON.stringify([...times])}\n`);
-    return { image, ms: performance.now() - began };
-  }
-  throw new Error(`${wish.name} is not over: ${JSON.stringify(await images.get(id))}`);
+    return image;
+  };
+  const image = await eventually(look, ({ state }) => isImageOver(state), PATIENCE_MS);
+  process.stderr.write(`${wish.name}: ${JSON.stringify([...times])}\n`);
+  return { image, ms: performance.now() - began };
 }

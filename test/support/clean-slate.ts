@@ -1,12 +1,9 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
 import { exec } from '../../host/os/exec.ts';
+import { eventually } from './eventually.ts';
 
 /** Programs that a libvirtd of ours runs, as /proc has their names: 15 characters. */
 const OF_A_MACHINE = /^(?:libvirtd|dnsmasq|qemu-system-.*)$/;
-
-/** What was killed may still be dying, which nobody is told of. Milliseconds. */
-const DYING_MS = 10_000;
 
 /**
  * Nothing of another machine is in this network namespace, in which one libvirtd of ours has room.
@@ -14,10 +11,8 @@ const DYING_MS = 10_000;
  */
 export async function proveCleanSlate(): Promise<void> {
   if (!process.env['MAYFLY_TEST_NETNS']) throw new Error('Run this with npm test, which makes a network namespace.');
-  let alive = await programs();
-  for (const deadline = Date.now() + DYING_MS; alive.length > 0 && Date.now() < deadline; alive = await programs())
-    await delay(50);
-  const found = [...(await bridges()), ...(await tables()), ...alive];
+  await eventually(programs, ({ length }) => length === 0); // what was killed may still be dying
+  const found = [...(await bridges()), ...(await tables())];
   if (found.length === 0) return;
   throw new Error(`What an earlier test file has left here is in the way of this one: ${found.join(', ')}.`);
 }

@@ -3,6 +3,7 @@ import { createApp } from '../../api/app.ts';
 import type { CommandView } from '../../api/commands/command-view.ts';
 import type { App } from '../../api/http/context.ts';
 import { RelayClient } from '../../relay/client.ts';
+import { eventually } from './eventually.ts';
 import type { TestMayfly } from './mayfly.ts';
 
 export interface CommandEvent {
@@ -54,23 +55,15 @@ export class TestDoor {
     return (await (await this.call('GET', `/v1/sandboxes/${sandboxId}/commands/${id}`)).json()) as CommandView;
   }
 
-  /** The command when it has ended. The store notifies nobody, so this looks every 50 ms. */
-  async ended(command: Pick<CommandView, 'sandboxId' | 'id'>, withinMs = 60_000): Promise<CommandView> {
-    return this.until(command, ({ state }) => state === 'ended', withinMs);
+  async ended(command: Pick<CommandView, 'sandboxId' | 'id'>, _withinMs?: number): Promise<CommandView> {
+    return this.until(command, ({ state }) => state === 'ended');
   }
 
   async until(
     command: Pick<CommandView, 'sandboxId' | 'id'>,
     wish: (view: CommandView) => boolean,
-    withinMs = 60_000,
   ): Promise<CommandView> {
-    const deadline = Date.now() + withinMs;
-    for (;;) {
-      const view = await this.get(command);
-      if (wish(view)) return view;
-      if (Date.now() > deadline) throw new Error(`never came so far: ${JSON.stringify(view)}`);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+    return eventually(() => this.get(command), wish);
   }
 
   async output({ sandboxId, id }: Pick<CommandView, 'sandboxId' | 'id'>, query: string): Promise<Response> {

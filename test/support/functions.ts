@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from '@hono/zod-openapi';
 import { expect } from 'vitest';
 import type { runAnswer } from '../../api/runs/run-schemas.ts';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
 import type { TestDoor } from './door.ts';
-import { HANGS_AFTER_MS } from './test-timeouts.ts';
+import { eventually } from './eventually.ts';
 
 export type Run = z.infer<typeof runAnswer>;
 
@@ -62,13 +61,8 @@ export class TestFunctions {
     return (await (await this.door.call('GET', `/v1/runs/${id}`)).json()) as Run;
   }
 
-  /** The store notifies nobody. */
   async until(id: string, wish: (run: Run) => boolean): Promise<Run> {
-    for (const deadline = Date.now() + HANGS_AFTER_MS; ; await sleep(50)) {
-      const run = await this.get(id);
-      if (wish(run)) return run;
-      if (Date.now() > deadline) throw new Error(`never came: ${JSON.stringify(run)}`);
-    }
+    return eventually(() => this.get(id), wish);
   }
 
   /** When it has ended, and nothing of it is left. */

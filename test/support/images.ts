@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { BuildImage, Image } from '../../client/images.ts';
 import { sourceIdOf } from '../../model/ids.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { TestDoor } from './door.ts';
+import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import type { TestOperations } from './operations.ts';
 import { HANGS_AFTER_MS } from './test-timeouts.ts';
@@ -54,13 +54,13 @@ export class TestImages {
     return (await (await this.door.call('GET', `/v1/images/${id}`)).json()) as Image;
   }
 
-  /** The store notifies nobody. */
   async until(id: string, wish: (image: Image) => boolean): Promise<Image> {
-    for (const deadline = Date.now() + HANGS_AFTER_MS; ; await sleep(50)) {
-      const image = await this.get(id);
-      if (wish(image)) return image;
-      if (Date.now() > deadline || isImageOver(image.state)) throw new Error(`never came: ${JSON.stringify(image)}`);
-    }
+    const image = await eventually(
+      () => this.get(id),
+      (seen) => wish(seen) || isImageOver(seen.state),
+    );
+    if (!wish(image)) throw new Error(`never came: ${JSON.stringify(image)}`);
+    return image;
   }
 
   over({ id }: Image): Promise<Image> {

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { eventually } from './eventually.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 const ready = z.object({ apiUrl: z.string(), keyFile: z.string() });
@@ -105,11 +105,21 @@ export function processesOf(folder: string): string[] {
   });
 }
 
-/** Waits until there is none. The kernel notifies nobody of what is not our child, so this looks every 50 ms. */
-export async function noProcessOf(folder: string, withinMs = 60_000): Promise<void> {
-  const deadline = Date.now() + withinMs;
-  for (let left = processesOf(folder); left.length > 0; left = processesOf(folder)) {
-    if (Date.now() > deadline) throw new Error(`still there after ${withinMs} ms:\n${left.join('\n')}`);
-    await sleep(50);
-  }
+/** Waits until there is none. The kernel notifies nobody of what is not our child. */
+export async function noProcessOf(folder: string): Promise<void> {
+  await eventually(
+    () => processesOf(folder),
+    (left) => left.length === 0,
+  );
+}
+
+/** Waits until the API has all that it needs, which it notifies nobody of. */
+export async function waitUntilReady(baseUrl: string): Promise<void> {
+  await eventually(
+    async () => {
+      const answer = await fetch(`${baseUrl}/readyz`);
+      return answer.ok || answer.text();
+    },
+    (seen) => seen === true,
+  );
 }

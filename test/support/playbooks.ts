@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Playbook, WritePlaybook } from '../../client/playbooks.ts';
 import { tarEntries } from '../../model/image/tar-scanner.ts';
@@ -6,7 +5,6 @@ import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import type { TestDoor } from './door.ts';
 import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
-import { HANGS_AFTER_MS } from './test-timeouts.ts';
 
 /** The playbooks of one test. */
 export class TestPlaybooks {
@@ -27,14 +25,13 @@ export class TestPlaybooks {
     return (await (await this.door.call('GET', `/v1/playbooks/${id}`)).json()) as Playbook;
   }
 
-  /** The store notifies nobody. */
   async until(id: string, wish: (playbook: Playbook) => boolean): Promise<Playbook> {
-    for (const deadline = Date.now() + HANGS_AFTER_MS; ; await sleep(50)) {
-      const playbook = await this.get(id);
-      if (wish(playbook)) return playbook;
-      if (Date.now() > deadline || isPlaybookOver(playbook.state))
-        throw new Error(`never came: ${JSON.stringify(playbook)}`);
-    }
+    const playbook = await eventually(
+      () => this.get(id),
+      (seen) => wish(seen) || isPlaybookOver(seen.state),
+    );
+    if (!wish(playbook)) throw new Error(`never came: ${JSON.stringify(playbook)}`);
+    return playbook;
   }
 
   /** Its command runs in the fresh sandbox. */

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from './eventually.ts';
 import { TestScreen } from './screen.ts';
 
 export interface PseudoTerminalOptions {
@@ -12,8 +12,6 @@ export interface PseudoTerminalOptions {
   rows?: number;
   env?: NodeJS.ProcessEnv;
 }
-
-const PATIENCE_MS = 20_000;
 
 /** A shell script on a terminal of its own, made by script(1) of util-linux, and what that terminal shows. */
 export class PseudoTerminal {
@@ -63,11 +61,10 @@ export class PseudoTerminal {
   }
 
   async until(what: unknown, holds: () => boolean): Promise<void> {
-    const deadline = Date.now() + PATIENCE_MS;
-    while (!holds()) {
-      if (Date.now() > deadline) throw new Error(`never: ${String(what)}; the screen:\n${this.screen.text}`);
-      await sleep(20);
-    }
+    await eventually(
+      () => holds() || `${String(what)}; the screen:\n${this.screen.text}`,
+      (seen) => seen === true,
+    );
   }
 
   /** What the script wrote to a file of its folder; empty: nothing yet. */

@@ -1,6 +1,5 @@
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import { allEnded } from '../../host/all-ended.ts';
@@ -8,7 +7,7 @@ import type { StateDir } from '../../host/state-dir.ts';
 import { Closers } from '../../worker/config/closers.ts';
 import { startTemporalServer } from '../../worker/servers/temporal-server.ts';
 import { temporaryState } from '../host/temporary-state.ts';
-import { MayflyProcess, noProcessOf } from './mayfly-process.ts';
+import { MayflyProcess, noProcessOf, waitUntilReady } from './mayfly-process.ts';
 import { payloadKeyIn } from './payload-key.ts';
 import { startStoreServer } from './store-server.ts';
 
@@ -114,7 +113,7 @@ export class ServedMayfly {
     const { url } = listening.parse(JSON.parse(line));
     this.#client = new MayflyClient({ baseUrl: url, apiKey });
     this.cliEnv = { MAYFLY_URL: url, MAYFLY_API_KEY: apiKey };
-    await this.#ready(url);
+    await waitUntilReady(url);
   }
 
   /**
@@ -145,16 +144,5 @@ export class ServedMayfly {
 
   async stop(): Promise<void> {
     await this.#closers.close();
-  }
-
-  /** The API notifies nobody that a host has come, so this asks every 100 ms. */
-  async #ready(url: string): Promise<void> {
-    const deadline = Date.now() + 110_000; // before the hook's own
-    for (;;) {
-      const answer = await fetch(`${url}/readyz`);
-      if (answer.ok) return;
-      if (Date.now() > deadline) throw new Error(`never ready: ${await answer.text()}\n${this.host?.output}`);
-      await sleep(100);
-    }
   }
 }

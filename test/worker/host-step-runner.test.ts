@@ -8,6 +8,7 @@ import { KeyedMutex } from '../../host/os/keyed-mutex.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { isMultiStepHeartbeat, type MultiStepHeartbeat } from '../../model/sandbox/multi-step.ts';
 import { MultiStepInterceptor } from '../../worker/activity-interceptors.ts';
+import { eventually } from '../support/eventually.ts';
 
 const TARGET = { sandboxId: 'sbx-0000000000000001', generation: 1 };
 const RESERVE = { name: 'reserve', phase: 'placing', withinMs: 5_000, shownAfterMs: 50 } as const;
@@ -161,9 +162,11 @@ describe('an activity of several steps on a host', () => {
 
   test('tells of a step that takes long, by heartbeat and by signal, with those before it', async () => {
     const { context, beats, signals } = attempt(1);
-    const told = async () => {
-      while (signals.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    };
+    const told = async () =>
+      void (await eventually(
+        () => signals.length,
+        (count) => count > 0,
+      ));
     await run(context, async () => {
       const runner = currentStepRunner();
       await runner.step(RESERVE, async () => {});

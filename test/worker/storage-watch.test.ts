@@ -56,7 +56,7 @@ class Machine {
   /** Resolves when so many looks more have begun. */
   async look(more: number): Promise<void> {
     const wished = this.looks + more;
-    await expect.poll(() => this.looks, { interval: 1, timeout: 10_000 }).toBeGreaterThanOrEqual(wished);
+    await expect.poll(() => this.looks, { interval: 1 }).toBeGreaterThanOrEqual(wished);
   }
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { Mayfly } from '../../../client/package/mayfly.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -74,8 +73,10 @@ export const sandboxes: Record<number, Scenario> = {
     await expect(stalled).rejects.toThrow('enough');
 
     const late = new AbortController();
+    const keys = async () =>
+      new Set((await stage.seen()).seen.flatMap(({ line, key }) => (line === 'POST /v1/sandboxes' ? [key] : []))).size;
     const begun = stage.mayfly.create({ source: SOURCE, metadata: { late: 'yes' } }, { signal: late.signal });
-    await sleep(150);
+    await eventually(keys, (count) => count === 2);
     late.abort(new Error('enough'));
     await expect(begun).rejects.toThrow('enough');
     const gone = await eventually(
@@ -90,8 +91,13 @@ export const sandboxes: Record<number, Scenario> = {
     const used = async () => {
       await using sandbox = await mayfly.create({ source: SOURCE }, { signal: giveUp.signal });
       ({ id } = sandbox);
-      setTimeout(() => giveUp.abort(new Error('enough')), 200);
-      await sandbox.run('sleep 60', { signal: giveUp.signal });
+      const running = sandbox.run('sleep 60', { signal: giveUp.signal });
+      await eventually(
+        () => mayfly.commands.list(id),
+        ({ items }) => items[0]?.state === 'running',
+      );
+      giveUp.abort(new Error('enough'));
+      await running;
     };
     await expect(used()).rejects.toThrow('enough');
     expect((await mayfly.getSandbox(id)).state).toBe('destroyed');

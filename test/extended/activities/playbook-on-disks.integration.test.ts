@@ -31,7 +31,7 @@ let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'mayfly-'));
   if (canMount) disks = await GuestDisks.make(folder);
-}, 120_000);
+});
 afterAll(() => rm(folder, { recursive: true }));
 
 async function changed(disk: string, command: string): Promise<void> {

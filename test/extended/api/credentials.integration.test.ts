@@ -111,7 +111,7 @@ describe('with a running sandbox', () => {
     const platform = await agentOf(sandbox.id);
     try {
       mine.stdin?.write('setsid sleep 300 </dev/null >/dev/null 2>&1 &\n');
-      await expect.poll(() => other.run('pgrep -c -x sleep || true'), { timeout: 60_000 }).toBe('1\n');
+      await expect.poll(() => other.run('pgrep -c -x sleep || true')).toBe('1\n');
       const answer = await call('DELETE', `${path()}/${one.issued.serial}`);
       expect(answer.status).toBe(200);
       expect(await jsonOf<Credential>(answer)).toMatchObject({
@@ -143,7 +143,7 @@ describe('with a running sandbox', () => {
         () => true,
         () => false,
       );
-    await expect.poll(isOpen, { timeout: 60_000 }).toBe(true);
+    await expect.poll(isOpen).toBe(true);
     expect((await call('DELETE', `${path()}/${one.issued.serial}`)).status).toBe(200);
     await ended(master);
   });

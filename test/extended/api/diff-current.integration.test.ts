@@ -45,7 +45,7 @@ describe('the present state', () => {
     await follow.next();
     expect(door().sagas.passing).toHaveLength(1);
     leaving.abort();
-    await expect.poll(() => door().sagas.passing, { timeout: 60_000 }).toEqual([]);
+    await expect.poll(() => door().sagas.passing).toEqual([]);
     door().sagas.outcome = 'failed';
     expect(await problemOf(current())).toMatchObject({ code: 'host_unavailable', detail: 'saveSnapshot: no' });
     door().sagas.refusal = new MayflyError('sandbox_busy', 'no');

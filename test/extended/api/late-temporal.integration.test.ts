@@ -11,7 +11,7 @@ const AWAY = new MayflyError('temporal_unavailable', 'Temporal did not take the 
 
 const { door, taken, sandboxId } = useSandbox();
 const post = (path: string, body: object, headers: Headers = {}) => door().call('POST', path, body, headers);
-const begun = (id: string) => expect.poll(() => door().sagas.started, { timeout: 30_000 }).toContain(id);
+const begun = (id: string) => expect.poll(() => door().sagas.started).toContain(id);
 
 describe('when Temporal is late', () => {
   it.each(['wait=0', 'wait=1'])('a create answers with its id, which begins as soon as it can (%s)', async (prefer) => {

@@ -70,7 +70,7 @@ describe('events', () => {
       await response.body?.cancel();
       return response.status;
     };
-    await expect.poll(status, { timeout: 60_000 }).toBe(200);
+    await expect.poll(status).toBe(200);
   });
 });
 

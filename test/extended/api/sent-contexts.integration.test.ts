@@ -52,10 +52,10 @@ it.each([0, 1, 511, 512, PIECE_BYTES, 2 * PIECE_BYTES + 3, archive.length - 1])(
     const socket = connect(port(), '127.0.0.1');
     const head = `PUT ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/x-tar\r\n`;
     socket.write(`${head}Content-Length: ${archive.length}\r\n\r\n`);
-    await vi.waitFor(() => expect(begin).toHaveBeenCalledOnce(), 60_000);
+    await expect.poll(() => begin).toHaveBeenCalledOnce();
     await new Promise((resolve) => socket.write(archive.subarray(0, bytes), resolve));
     socket.destroy();
-    await vi.waitFor(() => expect(remove).toHaveBeenCalledOnce(), 60_000);
+    await expect.poll(() => remove).toHaveBeenCalledOnce();
     await remove.mock.results[0]?.value;
     expect(await counted()).toBe(0);
     expect(await store.sentContexts.use(DEFAULT_PROJECT, digest)).toBeNull();

@@ -13,9 +13,7 @@ const { cli, told } = useCommandLine(mayfly);
 
 const sh = (id: string, command: string) => cli('run', id, '--command', command);
 
-test('what a sandbox did between two snapshots, and since, is listed, shown and carried away', {
-  timeout: 120_000,
-}, async () => {
+test('what a sandbox did between two snapshots, and since, is listed, shown and carried away', async () => {
   const { id } = await told<SandboxRecord>('sandbox', 'create', 'golden-debian12');
   const { out: home } = await sh(id, 'printf %s "$HOME"');
   await sh(id, "cd; printf 'one\\ntwo\\n' > kept; echo gone > gone; chmod 644 kept");
@@ -61,7 +59,7 @@ test('what a sandbox did between two snapshots, and since, is listed, shown and 
   expect((await cli('diff', two, 'current', '--stat')).code).toBe(0);
   // What was taken for them goes away by and by.
   await expect
-    .poll(async () => (await operations().onHost()).map(({ snapshotId }) => snapshotId).sort(), { timeout: 60_000 })
+    .poll(async () => (await operations().onHost()).map(({ snapshotId }) => snapshotId).sort())
     .toEqual([one, two].sort());
   const kept = (await cli('snapshot', 'list', id, '--json')).out.trim().split('\n');
   expect(kept.map((line) => (JSON.parse(line) as SnapshotRecord).id)).toEqual([two, one]);

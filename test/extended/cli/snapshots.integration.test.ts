@@ -44,7 +44,7 @@ test('a sandbox is saved, taken back and forward again, forked after its end, an
   expect((await cli('restore', id, one.id)).code).toBe(1);
 });
 
-test('a paused sandbox lets nobody in until it is resumed', { timeout: 60_000 }, async () => {
+test('a paused sandbox lets nobody in until it is resumed', async () => {
   const { id } = await told<SandboxRecord>('sandbox', 'create', 'golden-debian12');
   await write(id, 'kept');
   expect(await told('pause', id)).toMatchObject({ state: 'paused' });
@@ -56,16 +56,14 @@ test('a paused sandbox lets nobody in until it is resumed', { timeout: 60_000 },
   expect(await note(id)).toBe('kept');
 });
 
-test('one request is one snapshot, and another waits for its turn', { timeout: 60_000 }, async () => {
+test('one request is one snapshot, and another waits for its turn', async () => {
   const { id } = await told<SandboxRecord>('sandbox', 'create', 'golden-debian12');
   mayfly().failpoints.arm('saveSnapshot.before=delay(1500)');
   const take = (key: string) =>
-    door().call('POST', `/v1/sandboxes/${id}/snapshots`, {}, { 'Idempotency-Key': key, Prefer: 'wait=30' });
+    door().call('POST', `/v1/sandboxes/${id}/snapshots`, {}, { 'Idempotency-Key': key, Prefer: 'wait=60' });
   const first = take('same');
   await expect
-    .poll(async () => (await mayfly().store.snapshots.list({ sandboxId: id, limit: 9 })).items.length, {
-      timeout: 60_000,
-    })
+    .poll(async () => (await mayfly().store.snapshots.list({ sandboxId: id, limit: 9 })).items.length)
     .toBe(1);
   const [other, ...same] = await Promise.all([take('other'), take('same'), first]);
   expect(await other?.json()).toMatchObject({ code: 'sandbox_busy', retryable: true });
@@ -75,7 +73,7 @@ test('one request is one snapshot, and another waits for its turn', { timeout: 6
   expect((await take('other')).status).toBe(201);
 });
 
-test('a restore that fails says why, and the sandbox is as it was', { timeout: 120_000 }, async () => {
+test('a restore that fails says why, and the sandbox is as it was', async () => {
   const { id } = await told<SandboxRecord>('sandbox', 'create', 'golden-debian12');
   const snapshot = await told<SnapshotRecord>('snapshot', 'create', id);
   await write(id, 'now');

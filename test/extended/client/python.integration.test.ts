@@ -68,14 +68,17 @@ describe.each(['async', 'sync'])('%s', (kind) => {
 
   beforeAll(async () => {
     const numbers = list.map(({ n }) => n).join(',');
-    const child = spawn(python, ['-m', 'scenarios', kind, numbers], { cwd: BUILT, env: env() });
+    const child = spawn(python, ['-m', 'scenarios', kind, numbers], {
+      cwd: BUILT,
+      env: env(),
+      timeout: HUNG_MS,
+      killSignal: 'SIGKILL',
+    });
     child.stderr.on('data', (text) => said.push(String(text)));
-    const hung = setTimeout(() => child.kill('SIGKILL'), HUNG_MS);
     for await (const line of createInterface({ input: child.stdout })) {
       const { n, failure } = outcome.parse(JSON.parse(line));
       outcomes.set(n, failure);
     }
-    clearTimeout(hung);
   });
 
   for (const { n, must } of list) {

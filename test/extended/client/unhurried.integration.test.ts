@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
 import { ID } from '../../client/sandbox-record.ts';
+import { letTimePass } from '../../support/passage-of-time.ts';
 
 const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
 /** Instead of 300 s. undici's clock goes by half seconds. */
@@ -33,7 +33,7 @@ async function takeSlowly(request: IncomingMessage, response: ServerResponse): P
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    await sleep(40);
+    await letTimePass(40);
   }
   response.end(JSON.stringify({ size }));
 }

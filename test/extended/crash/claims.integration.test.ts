@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { MayflyApiError } from '../../../client/http/api-error.ts';
 import { isFinal, type SandboxRecord } from '../../../model/sandbox/sandbox.ts';
@@ -12,6 +11,7 @@ import { insisting } from '../../crash/insisting.ts';
 import { CrashInstallation } from '../../crash/installation.ts';
 import { SeededRandom } from '../../crash/random.ts';
 import { eventually } from '../../support/eventually.ts';
+import { delayFault } from '../../support/passage-of-time.ts';
 import { seed, sweep } from '../../support/sweep.ts';
 
 const CLAIMS = 100;
@@ -68,10 +68,10 @@ async function destroyed(id: string): Promise<void> {
 
 /** Kills one process, a moment after it is asked to, and starts it again. */
 async function strike(random: SeededRandom): Promise<void> {
-  await sleep(random.below(500));
+  await delayFault(random.below(500));
   const part = mayfly.parts[PARTS[random.below(PARTS.length)] ?? 'api'];
   await part.down();
-  await sleep(random.below(1_000));
+  await delayFault(random.below(1_000));
   part.up();
 }
 

@@ -8,4 +8,4 @@ const project = fileURLToPath(new URL('../../../guest', import.meta.url));
 test('go test of what runs inside guests', async () => {
   const { stdout } = await exec('go', ['-C', project, 'test', './...'], { env: goTestEnv, timeoutMs: 240_000 });
   expect(stdout).not.toContain('FAIL');
-}, 250_000);
+});

@@ -99,9 +99,9 @@ test('cancelling ends also who has left the session, the parents and the environ
 test('an agent that is killed comes back, and says of what it was running that nobody knows', async () => {
   const path = await begin('echo begun; sleep 5432');
   await begin('sudo pkill -KILL -o -xf "/opt/mayfly/mayfly-agent serve --user sandbox"');
-  await expect.poll(async () => ask('GET', '/v1/health').catch(() => ''), { timeout: 60_000 }).not.toBe('');
+  await expect.poll(async () => ask('GET', '/v1/health').catch(() => '')).not.toBe('');
   await expect
-    .poll(async () => resultOf(path).catch(() => null), { timeout: 60_000 })
+    .poll(async () => resultOf(path).catch(() => null))
     .toMatchObject({
       exit: { outcome: 'unknown' },
     });

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
 import { type Answering, asks, type Elicitation, type Params } from '../../mcp/asks.ts';
 import type { Revision } from '../../mcp/mcp-clients.ts';
 import { McpDoor } from '../../mcp/mcp-door.ts';
 import { RawRequests } from '../../mcp/raw-request.ts';
+import { letTimePass } from '../../support/passage-of-time.ts';
 
 /**
  * Holds: what waits for approval is shown to the user of who asks, who is led to where people log in; nothing that a client
@@ -34,13 +34,13 @@ const askedBy = (revision: Revision, elicitation: Elicitation, answer: Answering
 
 /** As a person does who takes a second to see what it is about. */
 async function refuseLater(id: string): Promise<void> {
-  await sleep(1_000);
+  await letTimePass(1_000);
   const { state, digest } = await person.approvals.get(id);
   await person.approvals.refuse(id, { digest, reason: `it was ${state}` });
 }
 
 describe.each<Revision>(['2025-11-25', '2026-07-28'])('a user of a client of %s', (revision) => {
-  it('is led to where people log in, and the call goes on when one has approved', { timeout: 60_000 }, async () => {
+  it('is led to where people log in, and the call goes on when one has approved', async () => {
     const shown: Params[] = [];
     const { data, text } = await askedBy(revision, { url: {} }, async (params) => {
       shown.push(params);

@@ -57,9 +57,7 @@ it('is gone once it was ended', async () => {
   expect((await other.call(1, 'list', { kind: 'sources' })).status).toBe(404);
 });
 
-it('ends when its project opens more than it may have, that of the longest ago first', {
-  timeout: 60_000,
-}, async () => {
+it('ends when its project opens more than it may have, that of the longest ago first', async () => {
   const oldest = new RawSession(door.url, door.apiKey);
   await oldest.initialize();
   const stream = (await oldest.get()).body?.getReader();
@@ -72,7 +70,7 @@ it('ends when its project opens more than it may have, that of the longest ago f
   expect((await session.call(1, 'list', { kind: 'sources' })).status).toBe(200);
 });
 
-it('gives the one answer of a create whose stream was cut', { timeout: 60_000 }, async () => {
+it('gives the one answer of a create whose stream was cut', async () => {
   const before = await living();
   const cut = new AbortController();
   const response = await session.call('cut', 'create_sandbox', CREATE, cut.signal);
@@ -90,9 +88,7 @@ it('gives the one answer of a create whose stream was cut', { timeout: 60_000 },
   expect(await living()).toHaveLength(before.length + 1);
 });
 
-it('makes one machine of a request that comes twice, also at once, also at another process', {
-  timeout: 60_000,
-}, async () => {
+it('makes one machine of a request that comes twice, also at once, also at another process', async () => {
   const before = await living();
   const both = await Promise.all([
     session.call('twice', 'create_sandbox', CREATE),
@@ -114,7 +110,7 @@ it('says of a call that died with its process that it did', async () => {
   expect((await session.get({ 'last-event-id': `${randomUUID()}.0` })).status).toBe(404);
 });
 
-it('cancels what is under way at another process', { timeout: 60_000 }, async () => {
+it('cancels what is under way at another process', async () => {
   const [sandbox = ''] = await living();
   const running = session.call('far', 'run_command', { sandbox, command: 'sleep 300', waitSeconds: 50 });
   const response = await running;
@@ -123,9 +119,7 @@ it('cancels what is under way at another process', { timeout: 60_000 }, async ()
   there.id = session.id;
   await there.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'far' } });
   await expect
-    .poll(async () => (await door.mayfly.store.commands.list({ sandboxId: sandbox, limit: 1 })).items[0]?.outcome, {
-      timeout: 30_000,
-    })
+    .poll(async () => (await door.mayfly.store.commands.list({ sandboxId: sandbox, limit: 1 })).items[0]?.outcome)
     .toBe('cancelled');
   await response.body?.cancel();
   await other.close();

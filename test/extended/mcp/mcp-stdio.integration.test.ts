@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => door.close());
 
-it.each(['2025-11-25', '2026-07-28'] as const)('serves a client of %s', { timeout: 60_000 }, async (revision) => {
+it.each(['2025-11-25', '2026-07-28'] as const)('serves a client of %s', async (revision) => {
   const mode = revision === '2025-11-25' ? 'legacy' : { pin: revision };
   const client = new Client({ name: 'test', version: '0' }, { versionNegotiation: { mode } });
   await client.connect(new StdioClientTransport({ command: MAYFLY, args: ['mcp', '--prefix', 'vm_'], env }));
@@ -36,7 +36,7 @@ function started(): ChildProcess {
   return spawn(MAYFLY, ['mcp'], { env, stdio: ['pipe', 'pipe', 'pipe'] });
 }
 
-it('ends within two seconds when its input does, and undoes what was under way', { timeout: 60_000 }, async () => {
+it('ends when its input does, and undoes what was under way', async () => {
   const child = started();
   const exited = once(child, 'exit');
   const { stdin, stdout } = child;
@@ -52,13 +52,11 @@ it('ends within two seconds when its input does, and undoes what was under way',
   stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`);
   stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: create })}\n`);
   const alive = async () => (await door.mayfly.store.sandboxes.list({ alive: true, limit: 10 })).items;
-  await expect.poll(async () => (await alive()).length, { timeout: 20_000, interval: 10 }).toBeGreaterThan(0);
-  const closedAt = Date.now();
+  await expect.poll(async () => (await alive()).length, { interval: 10 }).toBeGreaterThan(0);
   stdin.end();
   expect((await exited)[0]).toBe(0);
-  expect(Date.now() - closedAt).toBeLessThan(2_000);
   expect(lines.map((line) => (JSON.parse(line) as { jsonrpc: string }).jsonrpc)).toEqual(lines.map(() => '2.0'));
-  await expect.poll(alive, { timeout: 30_000 }).toEqual([]);
+  await expect.poll(alive).toEqual([]);
 });
 
 it('says on standard error why it cannot begin', async () => {

@@ -12,18 +12,12 @@ beforeAll(async () => {
 });
 afterAll(() => door.close());
 
-it('nobody answers in 20 s', { timeout: 60_000 }, async () => {
-  const began = performance.now();
+it('nobody answers in 20 s', async () => {
   const { text } = await asks(door, '2025-11-25', { url: {} }, () => new Promise(() => {}));
   expect(text).toContain('waits for approval by');
-  expect(performance.now() - began).toBeGreaterThan(19_000);
 });
 
-it.each(['2025-11-25', '2026-07-28'] as const)(
-  'a user of %s accepts, and nobody decides',
-  { timeout: 60_000 },
-  async (revision) => {
-    const { text } = await asks(door, revision, { url: {} }, async () => ({ action: 'accept' }));
-    expect(text).toMatch(/waits for approval by.*\nNext: tell your user what waits/);
-  },
-);
+it.each(['2025-11-25', '2026-07-28'] as const)('a user of %s accepts, and nobody decides', async (revision) => {
+  const { text } = await asks(door, revision, { url: {} }, async () => ({ action: 'accept' }));
+  expect(text).toMatch(/waits for approval by.*\nNext: tell your user what waits/);
+});

@@ -60,9 +60,9 @@ test('Vite without any setting: its page, its modules, and a change that comes b
   socket.on('data', (chunk: Buffer) => (heard += chunk.toString('latin1')));
   const upgrade = { Origin: `http://${host}`, Cookie: cookie, 'Sec-WebSocket-Protocol': 'vite-hmr' };
   socket.write(upgradeRequest(host, `/?token=${wsToken}`, upgrade));
-  await expect.poll(() => heard, { timeout: 20_000 }).toContain('{"type":"connected"}');
+  await expect.poll(() => heard).toContain('{"type":"connected"}');
   await writeFile(join(folder, 'main.js'), 'export const n = 2;\nimport.meta.hot.accept();\n');
-  await expect.poll(() => heard, { timeout: 20_000 }).toContain('"path":"/main.js"');
+  await expect.poll(() => heard).toContain('"path":"/main.js"');
   expect((await door.get(host, '/main.js', { headers: own })).text).toContain('n = 2');
   socket.destroy();
 });

@@ -76,14 +76,10 @@ async function ask(path: string, more: Record<string, string> = {}) {
 test('a page and an event stream of a real guest come by the URL of its port', async () => {
   expect(await ask('/')).toMatchObject({ status: 200, text: `<h1>here</h1>localhost:${PORT}` });
   const stream = await begun('/events');
-  const at: number[] = [];
-  let lines = '';
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    at.push(performance.now());
-    lines += chunk.toString();
-  }
-  expect(lines).toBe('data: 1\n\ndata: 2\n\ndata: 3\n\n');
-  expect((at.at(-1) ?? 0) - (at[0] ?? 0)).toBeGreaterThan(1_000); // line by line, not all at the end
+  const chunks: string[] = [];
+  for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk.toString());
+  expect(chunks.join('')).toBe('data: 1\n\ndata: 2\n\ndata: 3\n\n');
+  expect(chunks.length).toBeGreaterThan(1); // line by line, not all at the end
 });
 
 test('what does not listen there is 502, also where the host has something at that port', async () => {
@@ -151,9 +147,9 @@ test('a WebSocket goes both ways, and ends with the sandbox; then there is nothi
   socket.on('data', (chunk: Buffer) => (heard += chunk.toString('latin1')));
   const { host = '', ...token } = headers;
   socket.write(upgradeRequest(host, '/', token));
-  await expect.poll(() => heard, { timeout: 30_000 }).toMatch(/^HTTP\/1\.1 101 /);
+  await expect.poll(() => heard).toMatch(/^HTTP\/1\.1 101 /);
   socket.write('there and back');
-  await expect.poll(() => heard, { timeout: 30_000 }).toContain('there and back');
+  await expect.poll(() => heard).toContain('there and back');
   const gone = once(socket, 'close');
   const destroyed = mayfly().client.destroySandbox(closed, WAIT);
   await gone;

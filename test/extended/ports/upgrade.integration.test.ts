@@ -51,7 +51,7 @@ async function upgraded(request: string, until: string): Promise<{ socket: Socke
   let said = '';
   socket.on('data', (chunk: Buffer) => (said += chunk.toString('latin1')));
   socket.write(request);
-  await expect.poll(() => said, { timeout: 10_000 }).toContain(until);
+  await expect.poll(() => said).toContain(until);
   return { socket, said: () => said };
 }
 
@@ -117,17 +117,15 @@ test('a WebSocket ends when its token expires, when tokens are voided, when its 
   const path = `/v1/sandboxes/${door.ports.id}/ports/${port}`;
   const live = async (token: string) => {
     const { socket } = await upgraded(upgradeRequest(host, '/', { 'X-Mayfly-Token': token }), 'first');
-    return { socket, closed: once(socket, 'close').then(() => performance.now()) };
+    return { socket, closed: once(socket, 'close') };
   };
   const brief = await live(await door.expose(port, {}, 2));
   const long = await live(await door.expose(port));
-  const began = performance.now();
-  expect((await brief.closed) - began).toBeLessThan(3_000);
+  await brief.closed;
   expect(long.socket.destroyed).toBe(false);
   const ended = async (change: () => Promise<Response>, { closed }: typeof long) => {
     expect((await change()).status).toBeLessThan(300);
-    const done = performance.now();
-    expect((await closed) - done).toBeLessThan(1_000);
+    await closed;
   };
   await ended(() => door.ports.door.call('DELETE', `${path}/tokens`), long);
   const { key, secret } = await door.ports.door.store.apiKeys.create({ name: 'brief', scopes: ['sandboxes:write'] });

@@ -2,7 +2,7 @@ import { cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import mongoose from 'mongoose';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { AuditEvent, AuditKind } from '../../../model/sandbox/audit.ts';
 import { ChainKey, GENESIS } from '../../../store/audit/audit-chain.ts';
 import { headText } from '../../../store/audit/audit-documents.ts';
@@ -371,9 +371,9 @@ describe('the anchor', () => {
     const slow = await restarted({ read: () => files.read(), put: (at) => isFree.then(() => files.put(at)) });
     let done = 0;
     const first = slow.audit.append(id, event(0)).then(() => done++);
-    await vi.waitFor(async () => expect((await store.audit.head(id))?.count).toBe(1)); // beside the anchor
+    await expect.poll(async () => (await store.audit.head(id))?.count).toBe(1); // beside the anchor
     const next = slow.audit.append(id, event(1)).then(() => done++);
-    await vi.waitFor(async () => expect(await all('audit').countDocuments({ sandboxId: id })).toBe(2));
+    await expect.poll(() => all('audit').countDocuments({ sandboxId: id })).toBe(2);
     expect(await all('auditBirths').findOne({ _id: id })).toBeNull(); // else another process would not wait
     expect(done).toBe(0);
     const before = await files.read();

@@ -39,9 +39,7 @@ async function reconnect(id: string): Promise<void> {
   expect(status).toBe(200);
 }
 
-test('the CA moves to another key: at no stage is a certificate that counts refused, also over restarts', {
-  timeout: 180_000,
-}, async () => {
+test('the CA moves to another key: at no stage is a certificate that counts refused, also over restarts', async () => {
   const before = await mayfly().create();
   const old = await admitted(before);
   const { signing: first } = await showCa(mayfly().config);
@@ -97,9 +95,7 @@ test('a guest that was not reached keeps the next key from signing; its sandbox 
   await reconnect(sandbox.id);
 });
 
-test('a sandbox that is being made during the first step trusts both keys when it runs', {
-  timeout: 120_000,
-}, async () => {
+test('a sandbox that is being made during the first step trusts both keys when it runs', async () => {
   mayfly().failpoints.arm('awaitIp.before=1*delay(2000)');
   const input = mayfly().input();
   const creating = mayfly().create(input);

@@ -3,7 +3,6 @@ import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { ByteReader } from '../../../api/desktop/rfb/byte-reader.ts';
 import { Screen } from '../../../api/desktop/rfb/screen.ts';
@@ -16,6 +15,7 @@ import { WebSocketClient } from '../../desktop/web-socket.ts';
 import { forwarded } from '../../ports/port-door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { MayflyProcess } from '../../support/mayfly-process.ts';
+import { letTimePass } from '../../support/passage-of-time.ts';
 import { HOST_ID } from '../../support/served.ts';
 import { useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
@@ -194,7 +194,7 @@ test('a page is seen, clicked and read back, and typed into, twenty times of twe
 
 // Case 11.
 test('noVNC is on after ten quiet minutes, and shows the screen', async () => {
-  await sleep(Math.max(0, quietSince + IDLE_MS - performance.now()));
+  await letTimePass(Math.max(0, quietSince + IDLE_MS - performance.now()));
   expect(noVnc.isClosed).toBe(false);
   expect(noVnc.pings).toBeGreaterThanOrEqual(IDLE_MS / 30_000 - 2);
   noVnc.send(Buffer.from('03000000000000010001', 'hex')); // FramebufferUpdateRequest of one pixel

@@ -45,26 +45,22 @@ function whileHostDiesAt<T>(points: readonly string[], act: () => Promise<T>): P
   return points.length === 0 ? act() : mayfly.whileHostDiesAt(points, act);
 }
 
-sweep(POINTS)(
-  'workers killed at %s leave a whole source, and then nothing',
-  async (point) => {
-    const { client } = mayfly;
-    const name = `with-note-${POINTS.indexOf(point)}`;
-    const bake = () => client.sources.bake({ name, fromSnapshot }, WAIT);
-    const baked = await whileHostDiesAt(point.baking, bake);
-    expect(baked).toMatchObject({ state: 'ready', failure: null, waitingFor: null });
-    expect((await images()).sort()).toEqual([GOLDEN, name]);
-    expect(await client.getSandbox(baked.builderId)).toMatchObject({ state: 'destroyed' });
+sweep(POINTS)('workers killed at %s leave a whole source, and then nothing', async (point) => {
+  const { client } = mayfly;
+  const name = `with-note-${POINTS.indexOf(point)}`;
+  const bake = () => client.sources.bake({ name, fromSnapshot }, WAIT);
+  const baked = await whileHostDiesAt(point.baking, bake);
+  expect(baked).toMatchObject({ state: 'ready', failure: null, waitingFor: null });
+  expect((await images()).sort()).toEqual([GOLDEN, name]);
+  expect(await client.getSandbox(baked.builderId)).toMatchObject({ state: 'destroyed' });
 
-    const clone = await client.createSandbox({ source: name, memoryMib: 64 }, WAIT);
-    const { id } = await client.commands.run(clone.id, { command: 'cat ~/note' }, WAIT);
-    expect(await text(await client.commands.output(clone.id, id, 'stdout'))).toBe('kept');
-    await client.destroySandbox(clone.id, WAIT);
+  const clone = await client.createSandbox({ source: name, memoryMib: 64 }, WAIT);
+  const { id } = await client.commands.run(clone.id, { command: 'cat ~/note' }, WAIT);
+  expect(await text(await client.commands.output(clone.id, id, 'stdout'))).toBe('kept');
+  await client.destroySandbox(clone.id, WAIT);
 
-    const remove = () => client.sources.delete(name, {}, WAIT);
-    const gone = await whileHostDiesAt(point.removing, remove);
-    expect(gone).toMatchObject({ state: 'deleted', failure: null });
-    expect(await images()).toEqual([GOLDEN]);
-  },
-  300_000,
-);
+  const remove = () => client.sources.delete(name, {}, WAIT);
+  const gone = await whileHostDiesAt(point.removing, remove);
+  expect(gone).toMatchObject({ state: 'deleted', failure: null });
+  expect(await images()).toEqual([GOLDEN]);
+});

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Command } from '../../../client/sandbox/commands.ts';
+import { delayFault } from '../../support/passage-of-time.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };
@@ -35,7 +35,7 @@ test(`a worker killed ${KILLS} times in one command of a real machine: each line
   const command = await commands.run(sandboxId, { command: SCRIPT }, { waitSeconds: 0 });
   const following = followed(command);
   for (let kill = 0; kill < KILLS; kill++) {
-    await sleep(kill * 400); // at another point of its work each time, the first while it starts
+    await delayFault(kill * 400); // at another point of its work each time, the first while it starts
     expect(await mayfly().host?.end('SIGKILL')).toBe('SIGKILL');
     mayfly().startHost();
     if ((await commands.get(sandboxId, command.id)).state === 'running') await mayfly().host?.line('goes on with');

@@ -82,4 +82,4 @@ it(`a worker killed at ${POINTS} points of a command neither stops nor repeats i
     const cat = await mayfly.client.commands.run(ended.sandboxId, { argv: ['cat', `/tmp/lines-${n}`] });
     expect(await text(await mayfly.client.commands.output(cat.sandboxId, cat.id, 'stdout'))).toBe(WANTED);
   }
-}, 300_000);
+});

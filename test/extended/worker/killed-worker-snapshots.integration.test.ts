@@ -93,5 +93,4 @@ const operations = { snapshot: snapshotWhileKilledAt, restore: restoreWhileKille
 sweep(POINTS)(
   'a %s whose worker is killed in %s (%s its effect) is whole in the end, and nothing else is left',
   async ([operation, step, where]) => operations[operation](`${step}.${where}`),
-  240_000,
 );

@@ -58,7 +58,7 @@ afterAll(async () => {
 });
 
 // ~10 s, of which most is the start. Holds: the doors of `mayfly up` are closed to who has a login here and no key.
-describe('a local user without rights', { timeout: 120_000 }, () => {
+describe('a local user without rights', () => {
   it('gets no connection to Temporal, its inner services, its UI, or the store', async () => {
     const listeners = await listenersOf(mayfly.pid);
     const outcomes = await connectAsNobody(listeners);

@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { MayflyApiError } from '../../../client/http/api-error.ts';
+import { eventually } from '../../support/eventually.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };
@@ -15,12 +15,7 @@ beforeAll(async () => {
   snapshotId = await bootedSnapshot(mayfly());
 });
 
-/** What is told to nobody: a host describes itself every few seconds. */
-async function until(wish: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 240_000; !(await wish()); await sleep(100)) {
-    if (Date.now() > deadline) throw new Error('never came so far');
-  }
-}
+const until = (wish: () => Promise<boolean>) => eventually(wish, Boolean);
 
 /** Asks once more where the new host worker came later than a step waits for one, which is undone and told as to be repeated. */
 async function untilHostIsBack<T>(ask: () => Promise<T>): Promise<T> {

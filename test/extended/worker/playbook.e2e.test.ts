@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import type { Playbook, WritePlaybook } from '../../../client/playbooks.ts';
 import { tarEntries } from '../../../model/image/tar-scanner.ts';
 import { isPlaybookOver } from '../../../model/playbook/playbook.ts';
 import { ansibleArchive } from '../../../worker/config/artifacts.mjs';
+import { eventually } from '../../support/eventually.ts';
 import { BASE, CHANGES, DEB, LEFT, SECRETS } from '../../support/playbook-changes.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
@@ -29,15 +29,16 @@ async function written(sandboxId: string, wish: WritePlaybook): Promise<Playbook
   const began = performance.now();
   const { id } = await playbooks.write(sandboxId, wish);
   const times = new Map<string, string>();
-  for (; ; await sleep(200)) {
+  const look = async () => {
     const playbook = await playbooks.get(id);
     if (!times.has(playbook.state)) times.set(playbook.state, `${((performance.now() - began) / 1_000).toFixed(1)} s`);
-    if (!isPlaybookOver(playbook.state)) continue;
-    process.stderr.write(
-      `${id}: ${JSON.stringify([...times])} ${JSON.stringify(playbook.check ?? playbook.unchecked)}\n`,
-    );
     return playbook;
-  }
+  };
+  const playbook = await eventually(look, ({ state }) => isPlaybookOver(state), LONGEST_MS);
+  process.stderr.write(
+    `${id}: ${JSON.stringify([...times])} ${JSON.stringify(playbook.check ?? playbook.unchecked)}\n`,
+  );
+  return playbook;
 }
 
 async function nothingIsLeft({ sandboxId, checkerId }: Playbook): Promise<void> {

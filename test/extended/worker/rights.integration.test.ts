@@ -146,7 +146,7 @@ async function liveThrough(): Promise<string> {
   return fork.sandbox.id;
 }
 
-test('each process does with the store what its row says, and nothing else', { timeout: 120_000 }, async () => {
+test('each process does with the store what its row says, and nothing else', async () => {
   const id = await liveThrough();
   // retention removes it within a second or two of its end, and its audit after it
   await eventually(

@@ -1,6 +1,5 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
@@ -10,7 +9,7 @@ import { Closers } from '../../../worker/config/closers.ts';
 import { startTemporalServer } from '../../../worker/servers/temporal-server.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 import { Collector } from '../../support/collector.ts';
-import { MayflyProcess, noProcessOf } from '../../support/mayfly-process.ts';
+import { MayflyProcess, noProcessOf, waitUntilReady } from '../../support/mayfly-process.ts';
 import { payloadKeyIn } from '../../support/payload-key.ts';
 import { startStoreServer } from '../../support/store-server.ts';
 
@@ -42,18 +41,7 @@ function serve(name: 'api' | 'control' | 'host', more: NodeJS.ProcessEnv = {}): 
   return child;
 }
 
-/** The API notifies nobody that a host has come, so this asks every 100 ms. */
-async function ready(baseUrl: string): Promise<void> {
-  const deadline = Date.now() + 60_000;
-  for (;;) {
-    const answer = await fetch(`${baseUrl}/readyz`);
-    if (answer.ok) return;
-    if (Date.now() > deadline) throw new Error(`never ready: ${await answer.text()}`);
-    await sleep(100);
-  }
-}
-
-it('three processes make a sandbox, prove its end, and stop when asked to', { timeout: 120_000 }, async () => {
+it('three processes make a sandbox, prove its end, and stop when asked to', async () => {
   const key = new MayflyProcess(['key', 'create', 'first', '--scope', 'admin', '--local', '--json'], env);
   const { secret } = JSON.parse(await key.line('"secret"')) as { secret: string };
   expect(await key.end()).toBe(0);
@@ -68,7 +56,7 @@ it('three processes make a sandbox, prove its end, and stop when asked to', { ti
     MAYFLY_LOG_LEVEL: 'debug',
   });
   const { url, hooksUrl } = listening.parse(JSON.parse(await api.line('the API listens')));
-  await ready(url);
+  await waitUntilReady(url);
   const hook = (base: string) => fetch(`${base}/h/hok-0123456789abcdef`, { method: 'OPTIONS' });
   expect([(await hook(hooksUrl)).status, (await hook(url)).status]).toEqual([200, 404]);
   expect((await fetch(`${hooksUrl}/healthz`)).status).toBe(404);

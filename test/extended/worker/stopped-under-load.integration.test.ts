@@ -72,7 +72,7 @@ async function settled(client: MayflyClient, id: string): Promise<string> {
   throw new Error(`nothing more was told of ${id}`);
 }
 
-describe('mayfly up under load', { timeout: 240_000 }, () => {
+describe('mayfly up under load', () => {
   let state: StateDir;
   let remove: () => Promise<void>;
   let latest: MayflyProcess | null = null;
@@ -108,7 +108,7 @@ describe('mayfly up under load', { timeout: 240_000 }, () => {
   });
 });
 
-it('each process alone ends in time under load', { timeout: 240_000 }, async () => {
+it('each process alone ends in time under load', async () => {
   const served = await ServedMayfly.start({ MAYFLY_HOST: 'simulated', ...STUCK });
   try {
     const before = await load(served.client);

@@ -65,7 +65,7 @@ test('a guest whose host has no room stands still, has lost nothing when there i
   // no watch yet: the disk fills up to its last byte, and QEMU stops the guest
   await disk.leave(30 * MIB);
   const command = await door.run(id, { command: GROWING }, 0);
-  await expect.poll(() => hypervisor().stopped(), { timeout: 120_000, interval: 500 }).toEqual([id]);
+  await expect.poll(() => hypervisor().stopped(), { interval: 500 }).toEqual([id]);
   expect(await hypervisor().disk()).toMatchObject({ availableBytes: expect.any(Number) });
   process.stderr.write(`free when QEMU stopped it ${(await hypervisor().disk()).availableBytes / MIB} MiB\n`);
   expect(await mayfly.record(id)).toMatchObject({ state: 'running' });
@@ -79,7 +79,7 @@ test('a guest whose host has no room stands still, has lost nothing when there i
       stalledBy: null,
       waitingFor: null,
     });
-    expect(await door.until(command, ({ state }) => state === 'ended', 120_000)).toMatchObject({ exitCode: 0 });
+    expect(await door.until(command, ({ state }) => state === 'ended')).toMatchObject({ exitCode: 0 });
     await wroteAll(id, 20);
 
     // with the watch, the guest is stopped before the last byte is taken
@@ -88,7 +88,7 @@ test('a guest whose host has no room stands still, has lost nothing when there i
     await mayfly.until(id, isStalled);
     process.stderr.write(`free when the watch stopped it ${(await hypervisor().disk()).availableBytes / MIB} MiB\n`);
     await disk.clear();
-    expect(await door.until(again, ({ state }) => state === 'ended', 120_000)).toMatchObject({ exitCode: 0 });
+    expect(await door.until(again, ({ state }) => state === 'ended')).toMatchObject({ exitCode: 0 });
     await wroteAll(id, 40);
   } finally {
     await watch.stop();

@@ -1,17 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
 import { useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };
 const mayfly = useServedOnLibvirt({ MAYFLY_TEMPLATES: 'on' });
 
 async function made() {
-  for (const deadline = Date.now() + 240_000; ; await sleep(200)) {
-    const { items } = await mayfly().client.templates.list();
-    const ready = items.find(({ state }) => state === 'ready');
-    if (ready) return ready;
-    if (Date.now() > deadline) throw new Error(`no template is ready: ${JSON.stringify(items)}`);
-  }
+  return eventually(
+    async () => (await mayfly().client.templates.list()).items.find(({ state }) => state === 'ready'),
+    (template) => template !== undefined,
+  );
 }
 
 /** Figures for docs/performance.md, where they are kept with their conditions. */

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
 import { useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
 /** Two minutes on two cores alone; without KVM, beside other work, many. Milliseconds. */
@@ -18,13 +18,13 @@ async function hasMachine(sandboxId: string): Promise<boolean> {
 /** Until the machine of a run is off, or the run has ended. */
 async function untilAsleep(id: string) {
   const { client } = mayfly();
-  for (;;) {
+  const look = async () => {
     const { state, waiting, attempts } = await client.runs.get(id);
     const sandboxId = attempts[0]?.sandboxId ?? '';
     const isOff = waiting?.hibernatedAt != null && (await client.getSandbox(sandboxId)).state === 'hibernated';
-    if (isOff || state === 'ended') return { sandboxId, isOff, state, failure: waiting?.failure };
-    await sleep(500);
-  }
+    return { sandboxId, isOff, state, failure: waiting?.failure };
+  };
+  return eventually(look, ({ isOff, state }) => isOff || state === 'ended', LONGEST_MS);
 }
 
 // Promise: a run that waits has no machine; what comes for it, it goes on with where it was, with what it had in its memory, and the right time. Costs two minutes.

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
+import { letTimePass } from '../../support/passage-of-time.ts';
 import { processorMs, qemuOf } from '../../support/qemu-of.ts';
 import { useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
@@ -18,12 +18,11 @@ const mayfly = useServedOnLibvirt({ MAYFLY_TEMPLATES: 'on' });
 async function twins(): Promise<{ member: string; fresh: string }> {
   const { client } = mayfly();
   await client.templates.make(wish);
-  for (;;) {
-    const template = (await client.templates.list()).items.at(0);
-    if (template?.state === 'ready') break;
-    if (template?.state === 'failed') throw new Error(`no template: ${template.reason}`);
-    await sleep(250);
-  }
+  const template = await eventually(
+    async () => (await client.templates.list()).items.at(0),
+    (one) => one?.state === 'ready' || one?.state === 'failed',
+  );
+  expect(template).toMatchObject({ state: 'ready' });
   await client.pools.set(POOL, { ...wish, min: 1, max: 1 });
   const members = async () => (await client.pools.get(POOL)).members;
   await eventually(members, ([first]) => first !== undefined);
@@ -60,7 +59,7 @@ find / -xdev -name '.*hist*' -not -path '/usr/*' | named history
 test('one that was claimed differs in nothing from one that was made at the same time and left alone', async () => {
   const { client } = mayfly();
   const { member, fresh } = await twins();
-  await sleep(LOOKED_AT_MS);
+  await letTimePass(LOOKED_AT_MS);
   const { id, boot } = await client.createSandbox(wish, WAIT);
   expect({ id, way: boot?.way }).toEqual({ id: member, way: 'warm' });
   const [left, claimed] = [await seenIn(fresh), await seenIn(id)];
@@ -86,7 +85,7 @@ async function pssOf(pid: number): Promise<number> {
 async function loadOf(pids: Record<string, number>): Promise<string> {
   const now = () => Promise.all(Object.values(pids).map(processorMs));
   const before = await now();
-  await sleep(MEASURED_MS);
+  await letTimePass(MEASURED_MS);
   const after = await now();
   return Object.keys(pids)
     .map((what, n) => `${what} ${((((after[n] ?? 0) - (before[n] ?? 0)) / MEASURED_MS) * 100).toFixed(2)} %`)

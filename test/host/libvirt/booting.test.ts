@@ -53,7 +53,7 @@ test('a sandbox of a template whose restore does not wake fails, and keeps the d
   const waking = { wake: () => Promise.reject(new MayflyError('boot_failed', 'its agent is mute')) };
   const before = await new Workspace(state, ID).spec();
   const booted = booting(new Semaphore(1), { waking }).boot(ID, {
-    signal: AbortSignal.timeout(10_000),
+    signal: new AbortController().signal,
     alive: () => {},
   });
   await expect(booted).rejects.toMatchObject({ code: 'boot_failed', message: 'its agent is mute' });

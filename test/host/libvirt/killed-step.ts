@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
+import { delayFault } from '../../support/passage-of-time.ts';
 import type { TestMachine } from './machine.ts';
 
 const script = new URL('./step-process.ts', import.meta.url).pathname;
@@ -35,6 +35,6 @@ export async function killedAfter(
   of: string,
 ): Promise<void> {
   const kill = await beginStep(machine, step, id, of);
-  await delay(ms); // the moment of death is what is varied here
+  await delayFault(ms); // the moment of death is what is varied here
   await kill();
 }

@@ -3,6 +3,7 @@ import { originKey, stepKey } from '../../../model/dockerfile/cache-key.ts';
 import { BuildContext, type ContextEntry } from '../../../model/dockerfile/context.ts';
 import { matchesName } from '../../../model/dockerfile/patterns/glob.ts';
 import { readDockerfile } from '../../../model/dockerfile/read-dockerfile.ts';
+import { ownProcessorMs } from '../../support/processor-time.ts';
 
 // What a COPY takes of a context, and what of it is in the key of its step. Milliseconds.
 
@@ -95,9 +96,9 @@ describe('.dockerignore', () => {
   });
 
   it('holds a hostile pattern against a long name in no time', () => {
-    const began = Date.now();
+    const began = ownProcessorMs();
     expect(matchesName('*a'.repeat(500).concat('b'), 'a'.repeat(4_000))).toBe(false);
-    expect(Date.now() - began).toBeLessThan(2_000);
+    expect(ownProcessorMs() - began).toBeLessThan(2_000);
   });
 });
 

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CopyStep, RunStep } from '../../../model/dockerfile/plan.ts';
 import { readDockerfile } from '../../../model/dockerfile/read-dockerfile.ts';
+import { ownProcessorMs } from '../../support/processor-time.ts';
 
 // A Dockerfile means what Docker means by it, or is refused by line before anything runs. Milliseconds.
 
@@ -212,7 +213,7 @@ it.each([
 });
 
 it('a hostile one is read in no time', () => {
-  const began = Date.now();
+  const began = ownProcessorMs();
   for (const text of [
     '$'.repeat(500_000),
     `${'${a:-'.repeat(1_000)}`,
@@ -226,5 +227,5 @@ it('a hostile one is read in no time', () => {
       expect(error).toMatchObject({ code: 'dockerfile_unsupported' });
     }
   }
-  expect(Date.now() - began).toBeLessThan(5_000);
+  expect(ownProcessorMs() - began).toBeLessThan(5_000);
 });

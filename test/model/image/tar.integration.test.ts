@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describedContext, filesOf } from '../../../model/image/sent-context.ts';
 import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
 import { tarEntries } from '../../../model/image/tar-scanner.ts';
+import { ownProcessorMs } from '../../support/processor-time.ts';
 
 // Archives are a stranger's: what GNU tar writes is read, what we write GNU tar reads, and what is hostile is refused. Milliseconds.
 
@@ -85,11 +86,11 @@ describe('what is refused', () => {
   });
 
   it('more entries than are taken, at once', () => {
-    const began = Date.now();
+    const began = ownProcessorMs();
     expect(() =>
       describedContext(tarOf(Array.from({ length: 5_001 }, (_, n) => file(`f${n}`, ''))).slice(0, 4_194_305)),
     ).toThrow();
-    expect(Date.now() - began).toBeLessThan(3_000);
+    expect(ownProcessorMs() - began).toBeLessThan(3_000);
   });
 });
 

@@ -186,7 +186,7 @@ function byBash(text: string, cwd: string): Map<string, string[]> {
   const { stdout } = spawnSync(
     '/bin/bash',
     ['--norc', '--noprofile', '-c', `exec 9>&1 >/dev/null; ${RECORDER}${text}`],
-    { cwd, env: { LC_ALL: 'C.UTF-8' }, encoding: 'utf8', timeout: 10_000 },
+    { cwd, env: { LC_ALL: 'C.UTF-8' }, encoding: 'utf8' },
   );
   const fields = stdout.split('\0').slice(0, -1);
   const runs = new Map<string, string[]>();

@@ -78,4 +78,4 @@ test('61: the disk of the store is full: 503 and Retry-After, nothing half accep
   } finally {
     await closers.close();
   }
-}, 120_000);
+});

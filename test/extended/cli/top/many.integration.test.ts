@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { useTerminals } from '../../../cli/top/on-a-terminal.ts';
 import { manySandboxes } from '../../../cli/top/top-stand-in.ts';
+import { letTimePass } from '../../../support/passage-of-time.ts';
 
 const { api, top } = useTerminals();
 const STEP = { step: 'cloneDisk', startedAt: '2026-11-21T10:00:00.000Z', endedAt: '2026-11-21T10:00:00.120Z' };
@@ -23,16 +23,16 @@ it('leaves the processor alone, also with 10,000 sandboxes', async () => {
   await terminal.shows('> sbx-0000000000000000');
   // Whoever goes to the end has the pages read that lead there.
   const all = () => terminal.screen.lines[1]?.startsWith('[1 sandboxes 10000]') === true;
-  for (let n = 0; n < 400 && !all(); n++) {
-    terminal.type('G');
-    await sleep(100);
-  }
+  await terminal.until('all pages', () => {
+    if (!all()) terminal.type('G');
+    return all();
+  });
   terminal.type('G');
   await terminal.shows('> sbx-0000000000009999');
-  await sleep(10_000); // what runs for the first time is compiled
+  await letTimePass(10_000); // what runs for the first time is compiled
   const pid = Number(terminal.file('pid'));
   const before = processorMs(pid);
-  await sleep(MEASURED_MS);
+  await letTimePass(MEASURED_MS);
   const share = (processorMs(pid) - before) / MEASURED_MS;
   const memory = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   process.stdout.write(`${(share * 100).toFixed(2)} % of a core, ${memory} KiB; ${terminal.screen.lines[1]}\n`);

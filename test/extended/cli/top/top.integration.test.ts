@@ -1,9 +1,9 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { AFTER, expectRestored, kill, RUN, useTerminals } from '../../../cli/top/on-a-terminal.ts';
 import { APPROVAL, manySandboxes } from '../../../cli/top/top-stand-in.ts';
+import { letTimePass } from '../../../support/passage-of-time.ts';
 
 const { api, top } = useTerminals();
 const CRASH = `data:text/javascript,process.on('SIGUSR2',()=>{throw new Error('on purpose')})`;
@@ -97,9 +97,10 @@ it('destroys the one it asked about, wherever its line is by then; who may only 
   expect(terminal.screen.text).toContain('> sbx-0000000000000001');
   terminal.type('ddy'); // pasted: no keys
   await terminal.shows('Destroy sbx-0000000000000001?');
-  await sleep(200);
-  terminal.type('y');
-  await terminal.until('destroyed', () => api().destroyed.length > 0);
+  await terminal.until('destroyed', () => {
+    terminal.type('y'); // while it belongs to the paste, it is no key
+    return api().destroyed.length > 0;
+  });
   await terminal.shows('is destroying');
   expect(api().destroyed).toEqual(['sbx-0000000000000001']);
   api().scopes = ['sandboxes:read'];
@@ -108,7 +109,7 @@ it('destroys the one it asked about, wherever its line is by then; who may only 
   await reader.shows('residue 0');
   for (const key of ['d', 'l', 'y', 'j']) {
     reader.type(key);
-    await sleep(100);
+    await letTimePass(100); // what comes at once is a paste
   }
   await reader.shows('> sbx-0000000000000002');
   expect([reader.raw.includes('d destroy'), reader.raw.includes('Destroy'), api().destroyed.length]).toEqual([
@@ -200,9 +201,10 @@ it('looks at one as it changes, and logs in to it', async () => {
   terminal.type('quit d y\n');
   await terminal.shows('heard quit d y');
   await terminal.shows('> sbx-0000000000000000');
-  await sleep(400); // what comes first is not taken for keys
-  terminal.type('j');
-  await terminal.shows('> sbx-0000000000000001');
+  await terminal.until('the second', () => {
+    terminal.type('j'); // what comes first is not taken for keys
+    return terminal.screen.text.includes('> sbx-0000000000000001');
+  });
   terminal.type('q');
   await terminal.shows('over');
   expectRestored(terminal);

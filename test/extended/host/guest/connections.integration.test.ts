@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { dial } from '../../../../host/guest/dial.ts';
 import { exec } from '../../../../host/os/exec.ts';
 import { validBefore } from '../../../../host/ssh/certificate-validity.ts';
@@ -170,7 +170,7 @@ test('a guest that stands still, and so never ends its side, is let go of', asyn
   expect(sockets()).toBeGreaterThan(0);
   await machine.host.hypervisor.pause(id);
   machine.guests.close(id);
-  await vi.waitUntil(() => sockets() === 0, { timeout: 10_000 });
+  await expect.poll(sockets).toBe(0);
   await machine.host.hypervisor.resume(id);
 });
 
@@ -234,10 +234,8 @@ test('a guest that does not listen yet is tried again after two seconds, unless 
   const deps = { hypervisor: { whereabouts }, credentials, identify: () => Promise.resolve(identity), renew };
   const said: string[] = [];
   const alive = (detail: string) => said.push(detail);
-  const began = performance.now();
   const { client } = await dial(deps, id, { signal: stepContext().signal, alive });
   client.end();
-  expect(performance.now() - began).toBeGreaterThan(1_600);
   expect(said).toEqual([expect.stringMatching(/attempt 1 failed \(tcp\): .*ECONNREFUSED/)]);
 
   looks = 0;

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createCredentialActivities } from '../../../../activities/sandbox/credentials.ts';
 import { createSshActivities } from '../../../../activities/sandbox/ssh.ts';
 import { asStep } from '../../../../activities/step/step-context.ts';
@@ -56,7 +56,7 @@ function connections(kind: (typeof KINDS)[number], whereabouts?: () => Promise<W
 const notRunning = () => new MayflyError('sandbox_not_running', 'It is creating.');
 const hostnameOf = async (id: string) => readGuestFile(await guests.agent(id, stepContext()), '/etc/hostname');
 const sockets = () => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length;
-const noneIsOpen = () => vi.waitUntil(() => sockets() === 0, { timeout: 10_000, interval: 10 });
+const noneIsOpen = () => expect.poll(sockets).toBe(0);
 
 /** A machine that runs, and is not verified yet. */
 async function boot(): Promise<{ id: string; endpoint: SshEndpoint; running: () => void }> {
@@ -163,7 +163,7 @@ test.each(KINDS)(
     const { id, endpoint, running } = await boot();
     await verified(id, endpoint);
     await verified(id, endpoint); // a step that was repeated
-    await vi.waitUntil(() => sockets() === 1, { timeout: 10_000, interval: 10 });
+    await expect.poll(sockets).toBe(1);
     const other = (await boot()).endpoint.hostKey;
     machine.identities.set(id, { user: endpoint.user, hostKey: other, verified: true });
     await expect(hostnameOf(id)).rejects.toMatchObject({ code: 'host_key_mismatch' });

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { AgentConsole } from '../../../../host/libvirt/guest/agent-console.ts';
 import { DEFAULT_NETWORKS } from '../../../../host/libvirt/network/network-plan.ts';
@@ -11,6 +10,7 @@ import type { SavedCapture } from '../../../../model/snapshots/capture.ts';
 import { killedAfter } from '../../../host/libvirt/killed-step.ts';
 import { stepContext } from '../../../host/libvirt/living-guest.ts';
 import { useMachine } from '../../../host/libvirt/machine.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { readableByNobody } from '../../../support/local-user.ts';
 import { sweep } from '../../../support/sweep.ts';
 
@@ -35,11 +35,10 @@ async function startServer(): Promise<void> {
     .replace('<devices>', `<devices>${nic}`);
   await virsh.define('define', xml);
   await virsh.run(['start', `--domain=${NAME}`]);
-  for (const deadline = Date.now() + 180_000; ; await delay(300)) {
-    const answer = await inGuest('true').catch(() => null);
-    if (answer !== null) return;
-    if (Date.now() > deadline) throw new Error('the server did not come up');
-  }
+  await eventually(
+    () => inGuest('true').catch(() => null),
+    (answer) => answer !== null,
+  );
 }
 
 async function inGuest(script: string): Promise<string> {

@@ -24,7 +24,7 @@ beforeAll(async () => {
   ca = await UserCa.open(join(machine.state.root, 'ca'));
   credentials = new Credentials(machine.state);
   await credentials.open();
-}, 300_000);
+});
 
 afterAll(async () => {
   await machine?.end();

@@ -30,9 +30,7 @@ async function remove(id: string): Promise<boolean[]> {
   return (await machine().host.look(id)).map((seen) => seen.absent);
 }
 
-test('a clone gets its own lease, host key and principal, reaches nothing of the host, and leaves nothing', {
-  timeout: 180_000,
-}, async () => {
+test('a clone gets its own lease, host key and principal, reaches nothing of the host, and leaves nothing', async () => {
   const { host } = machine();
   const id = newId();
   const began = performance.now();

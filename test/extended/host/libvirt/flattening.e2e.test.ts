@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { FileSystemDiff } from '../../../../host/diff/file-system-diff.ts';
 import { imageChain } from '../../../../host/disk/image.ts';
@@ -15,6 +14,7 @@ import { killLibvirtd } from '../../../host/libvirt/killed-libvirtd.ts';
 import { beginStep, killedAfter } from '../../../host/libvirt/killed-step.ts';
 import { LivingGuest, stepContext } from '../../../host/libvirt/living-guest.ts';
 import { useMachine } from '../../../host/libvirt/machine.ts';
+import { delayFault } from '../../../support/passage-of-time.ts';
 import { sweep, tier } from '../../../support/sweep.ts';
 
 /** Of which every 9th makes the chain too long. */
@@ -146,7 +146,7 @@ describe('a flatten that ends before its end', () => {
     const stop = new AbortController();
     const stopped = machine().host.snapshots.flatten(guest.id, { signal: stop.signal, alive: () => {} });
     const ended = expect(stopped).rejects.toThrow('overtaken');
-    await delay(ms); // the moment at which it is overtaken is what is varied here
+    await delayFault(ms); // the moment at which it is overtaken is what is varied here
     const began = performance.now();
     stop.abort(new Error('overtaken'));
     await ended;
@@ -155,7 +155,7 @@ describe('a flatten that ends before its end', () => {
 
   async function killDaemonToo(ms: number): Promise<void> {
     const kill = await beginStep(machine(), 'flatten', guest.id, '-');
-    await delay(ms); // the moment of its death is what is varied here
+    await delayFault(ms); // the moment of its death is what is varied here
     await killLibvirtd(machine());
     await kill();
     await machine().restart();

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { open, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import type { Clone } from '../../../../host/hypervisor.ts';
 import { savedMemoryFolder } from '../../../../host/libvirt/memory/saved-memory.ts';
@@ -12,6 +11,7 @@ import { killLibvirtd } from '../../../host/libvirt/killed-libvirtd.ts';
 import { beginStep, killedAfter } from '../../../host/libvirt/killed-step.ts';
 import { expectRightTime, stepContext } from '../../../host/libvirt/living-guest.ts';
 import { useMachine } from '../../../host/libvirt/machine.ts';
+import { delayFault } from '../../../support/passage-of-time.ts';
 import { sweep } from '../../../support/sweep.ts';
 
 /** One machine for all tests: what a test leaves running is the next one's. */
@@ -111,7 +111,7 @@ sweep(CUT_OFF)('a libvirtd that dies %s ms into a %s leaves what goes on or can 
   const before = await counted();
   if (step === 'wake') await host.hibernate(id, stepContext());
   const kill = await beginStep(machine(), step, id, '');
-  await delay(ms); // the moment of its death is what is varied here
+  await delayFault(ms); // the moment of its death is what is varied here
   await killLibvirtd(machine());
   await kill();
   await machine().restart();
@@ -128,7 +128,7 @@ async function saveBehindLibvirt(): Promise<void> {
   const ask = (execute: string, args: object = {}) =>
     machine().virsh.run(['qemu-monitor-command', id, JSON.stringify({ execute, arguments: args })]);
   await ask('migrate', { uri: `tcp:127.0.0.1:${port}` });
-  await expect.poll(() => ask('query-migrate'), { timeout: 60_000 }).toContain('"status":"completed"');
+  await expect.poll(() => ask('query-migrate')).toContain('"status":"completed"');
   drain.close();
 }
 

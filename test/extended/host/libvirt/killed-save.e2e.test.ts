@@ -1,10 +1,10 @@
 import { readdir } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { killLibvirtd } from '../../../host/libvirt/killed-libvirtd.ts';
 import { beginStep, killedAfter } from '../../../host/libvirt/killed-step.ts';
 import { LivingGuest, newSnapshotId, stepContext } from '../../../host/libvirt/living-guest.ts';
 import { useMachine } from '../../../host/libvirt/machine.ts';
+import { delayFault } from '../../../support/passage-of-time.ts';
 import { sweep } from '../../../support/sweep.ts';
 
 const machine = useMachine();
@@ -85,7 +85,7 @@ describe('a save that is cut off', () => {
     await write();
     const snapshotId = newSnapshotId();
     const kill = await beginStep(machine(), 'save', guest.id, snapshotId);
-    await delay(ms); // the moment of its death is what is varied here
+    await delayFault(ms); // the moment of its death is what is varied here
     await killLibvirtd(machine());
     await kill();
     await machine().restart();

@@ -57,7 +57,7 @@ test('forks go on from the same number, each as another machine; the parent goes
   const { host, state } = machine();
   const held = parent.run('sleep 1000').catch(() => 'cut'); // a connection that no fork may go on with
   const connected = "ss -Htn state established | awk '{print $3}'";
-  await expect.poll(async () => (await parent.run(connected)).split('\n').length, { timeout: 60_000 }).toBe(2);
+  await expect.poll(async () => (await parent.run(connected)).split('\n').length).toBe(2);
   await counts(parent);
   const [snapshotId, saved] = await parent.save(newSnapshotId(), 'full');
   expect(saved).toMatchObject({ kind: 'full', quiesced: true, disks: [{ target: 'vda' }] });

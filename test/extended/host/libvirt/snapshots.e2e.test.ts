@@ -1,11 +1,11 @@
 import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { exec } from '../../../../host/os/exec.ts';
 import { expectRightTime, LivingGuest, newSnapshotId, stepContext } from '../../../host/libvirt/living-guest.ts';
 import { useMachine } from '../../../host/libvirt/machine.ts';
 import { readableByNobody } from '../../../support/local-user.ts';
+import { letTimePass } from '../../../support/passage-of-time.ts';
 
 const machine = useMachine();
 
@@ -117,7 +117,7 @@ test('paused, a sandbox keeps its memory, is saved as it is, and goes on with th
   const [snapshotId, saved] = await guest.save();
   expect(saved.quiesced).toBe(false);
   await host.snapshots.thaw(guest.id);
-  await delay(5_000); // time that passes without the guest is what is looked for
+  await letTimePass(5_000);
   for (let twice = 0; twice < 2; twice++) await host.resume(guest.id);
   expect((await host.whereabouts(guest.id)).domain).toBe('running');
   const askedAt = Date.now();

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserCa } from '../../../../ca/user-ca.ts';
 import type { SourceConsole } from '../../../../host/console.ts';
@@ -18,6 +17,7 @@ import { guestBinaries } from '../../../../worker/config/artifacts.mjs';
 import { stepContext } from '../../../host/libvirt/living-guest.ts';
 import { startMachine, type TestMachine } from '../../../host/libvirt/machine.ts';
 import { prepareHere, unprepareHere } from '../../../host/source/prepare-here.ts';
+import { eventually } from '../../../support/eventually.ts';
 
 const NAME = 'web-1';
 const ID = sourceIdOf('kvm-1', NAME);
@@ -66,11 +66,10 @@ async function startServer(): Promise<void> {
     const request = { sourceId: ID, source: NAME, answersMs: 180_000 };
     expect(await machine.host.power.start(request, stepContext())).toEqual({ guestAnswers: true });
   }
-  for (const deadline = Date.now() + 180_000; ; await delay(500)) {
-    const address = await virsh.run(['domifaddr', NAME, '--source', 'agent']).catch(() => '');
-    if (/ipv4\s+10\./.test(address)) return;
-    if (Date.now() > deadline) throw new Error(`${NAME} did not come up: ${address}`);
-  }
+  await eventually(
+    () => virsh.run(['domifaddr', NAME, '--source', 'agent']).catch(() => ''),
+    (address) => /ipv4\s+10\./.test(address),
+  );
 }
 
 async function contentOf(console: SourceConsole): Promise<string> {

@@ -1,10 +1,10 @@
 import { readdirSync, readlinkSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { QemuProcesses } from '../../../../host/libvirt/watch/qemu-processes.ts';
 import { Created, makeTemplate } from '../../../host/libvirt/created.ts';
 import { killedAfter } from '../../../host/libvirt/killed-step.ts';
 import { useMachine } from '../../../host/libvirt/machine.ts';
+import { letTimePass } from '../../../support/passage-of-time.ts';
 import { sweep } from '../../../support/sweep.ts';
 
 const machine = useMachine();
@@ -57,7 +57,7 @@ class DiskWatch {
         if (pids.size > 1) this.twice.add(`${file} by ${[...pids].join(', ')}`);
       }
       this.looks++;
-      await sleep(10);
+      await letTimePass(10);
     }
   }
 

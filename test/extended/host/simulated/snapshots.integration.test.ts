@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rename, symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SshEndpoint } from '../../../../model/sandbox/sandbox.ts';
 import {
   answers,
@@ -195,7 +195,7 @@ describe('a paused sandbox', () => {
     const endpoint = await login(id);
     await machine.run(endpoint, id, 'sh -c "kill -STOP \\$\\$" >/dev/null 2>&1 </dev/null & echo $! > pid');
     const state = () => machine.run(endpoint, id, 'cut -d" " -f3 /proc/$(cat pid)/stat');
-    await vi.waitFor(async () => expect(await state()).toBe('T'), { timeout: 60_000 });
+    await expect.poll(state).toBe('T');
     await machine.hypervisor.pause(id);
     await machine.hypervisor.resume(id);
     await save(id);

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { appendFile, chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { SourceConsole } from '../../../../host/console.ts';
@@ -17,6 +16,7 @@ import { sourceIdOf } from '../../../../model/ids.ts';
 import { GATE, prepareHere, unprepareHere } from '../../../host/source/prepare-here.ts';
 import { describeTree } from '../../../host/source/tree-digest.ts';
 import { temporaryState } from '../../../host/temporary-state.ts';
+import { delayFault } from '../../../support/passage-of-time.ts';
 import { sweep } from '../../../support/sweep.ts';
 
 const SIGNAL = AbortSignal.timeout(600_000);
@@ -308,7 +308,6 @@ sweep(TENTHS)(
     await unprepare();
     expect(await everything(root)).toEqual(before);
   },
-  { timeout: 120_000 },
 );
 
 /** Prepares in a process of its own, and kills that so many ms after it has begun. */
@@ -318,7 +317,7 @@ async function killedAfter(ms: number): Promise<void> {
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
   await once(child.stdout, 'data');
-  await delay(ms); // the moment of death is what is varied here
+  await delayFault(ms); // the moment of death is what is varied here
   child.kill('SIGKILL');
   await ended;
 }
