@@ -41,8 +41,7 @@ async function left(name: string): Promise<string[]> {
 describe('mayfly demo', () => {
   it('says what it does, shows a life from request to proof, and leaves nothing', async () => {
     const { code, output, name } = await demo([]);
-    expect(output).toMatch(/^Mayfly demo: boots a simulated VM .*
-It takes about /);
+    expect(output).toMatch(/^Mayfly demo: boots a simulated VM .*\nIt takes about /);
     expect(output).toContain('both agree: nothing is left');
     for (const layer of ['credentials', 'domain', 'lease', 'workspace', 'record']) {
       expect(output).toMatch(new RegExp(`${layer} +absent`));
