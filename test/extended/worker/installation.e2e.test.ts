@@ -1,6 +1,5 @@
 import { chmod, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
 import { startPrivateLibvirtd } from '../../../host/libvirt/network/private-libvirtd.ts';
@@ -10,6 +9,7 @@ import { isFinal, type SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import { readConfig } from '../../../worker/config/config.ts';
 import { type Installation, startInstallation } from '../../../worker/installation.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
+import { eventually } from '../../support/eventually.ts';
 import { readableByNobody } from '../../support/local-user.ts';
 
 const SOURCE = 'golden-debian12';
@@ -66,13 +66,9 @@ function expectProved(record: SandboxRecord): void {
   expect(unprovenLayers(record.proof?.observations ?? [])).toEqual([]);
 }
 
-async function phaseOf(id: string, phase: SandboxRecord['phase']): Promise<void> {
-  for (;;) {
-    const record = await mayfly.getSandbox(id);
-    if (record.phase === phase) return;
-    if (isFinal(record.state)) throw new Error(`${id} never came so far: ${JSON.stringify(record.failure)}`);
-    await sleep(100);
-  }
+async function untilPhase(id: string, phase: SandboxRecord['phase']): Promise<void> {
+  const isThere = (record: SandboxRecord) => record.phase === phase || isFinal(record.state);
+  expect(await eventually(() => mayfly.getSandbox(id), isThere)).toMatchObject({ phase });
 }
 
 test('one sandbox: made, seen by plain tools, destroyed and proved', async () => {
@@ -100,7 +96,7 @@ test('four at once have four addresses and four host keys', async () => {
 
 test('a delete while the guest boots cancels the create', async () => {
   const asked = await mayfly.createSandbox({ source: SOURCE }, { waitSeconds: 0 });
-  await phaseOf(asked.id, 'awaiting-ip');
+  await untilPhase(asked.id, 'awaiting-ip');
   const destroyed = await mayfly.destroySandbox(asked.id, WAIT);
   expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', runningAt: null });
   expectProved(destroyed);
@@ -115,7 +111,7 @@ test('a TTL that ends while the guest boots leaves nothing either', async () => 
 
 test('a destroy while libvirtd is away goes on when the host worker has started it again', async () => {
   const asked = await mayfly.createSandbox({ source: SOURCE }, { waitSeconds: 0 });
-  await phaseOf(asked.id, 'awaiting-ip');
+  await untilPhase(asked.id, 'awaiting-ip');
   const daemon = await startPrivateLibvirtd(join(installation.stateDir, 'libvirt'));
   await daemon.stop({ machines: false });
   const destroyed = await mayfly.destroySandbox(asked.id, WAIT);
