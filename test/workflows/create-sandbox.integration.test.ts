@@ -1,40 +1,15 @@
 import { describe, expect } from 'vitest';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
-import { unprovenLayers } from '../../model/sandbox/proof.ts';
-import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import type { Timeouts } from '../../model/sandbox/timeouts.ts';
+import { expectProof } from '../support/expect-proof.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { SAGA_POINTS } from '../support/saga-points.ts';
-import { pairsOf, sweepOn } from '../support/sweep.ts';
+import { pairsOf } from '../support/sweep.ts';
 
 const STEPS = SAGA_POINTS.create.steps;
 
-/** A hang must be noticed by the step's own time-out, which therefore is short here, and only where it hangs. */
-const HANGS: Record<(typeof STEPS)[number], Partial<Timeouts>> = {
-  reserve: { reserveMs: 300 },
-  cloneDisk: { cloneDiskMs: 300 },
-  bootDomain: { bootDomainMs: 300 },
-  awaitIp: { awaitIpMs: 300 },
-  verifySsh: { verifySshMs: 300 },
-};
-
-const PHASES = {
-  reserve: 'placing',
-  cloneDisk: 'cloning',
-  bootDomain: 'booting',
-  awaitIp: 'awaiting-ip',
-  verifySsh: 'verifying-ssh',
-};
-
 const CLEANUP = SAGA_POINTS.destroy.steps;
 
-const { test, alone } = useSagaCases({ kind: 'in-memory' });
-const sweep = sweepOn(alone);
-
-function expectProved(record: SandboxRecord): void {
-  expect(record.proof).not.toBeNull();
-  expect(unprovenLayers(record.proof?.observations ?? [])).toEqual([]);
-}
+const { test } = useSagaCases({ kind: 'in-memory' });
 
 describe.concurrent('a create', () => {
   test('comes to run, is used, and its end is proved', async ({ mayfly }) => {
@@ -59,7 +34,7 @@ describe.concurrent('a create', () => {
 
     const destroyed = await mayfly.destroy(input);
     expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', waitingFor: null });
-    expectProved(destroyed);
+    expectProof(destroyed);
     expect(await mayfly.store.audit.verify(input.id)).toMatchObject({ ok: true });
     await mayfly.keepHistory('multi-step-deleted', input.id);
   });
@@ -70,7 +45,7 @@ describe.concurrent('a create', () => {
     await mayfly.create(input);
     const failed = await mayfly.end(input.id);
     expect(failed).toMatchObject({ state: 'failed', failure: { step: 'verifySsh', code: 'fault_injected' } });
-    expectProved(failed);
+    expectProof(failed);
     const workflow = await mayfly.client.workflow.getHandle(workflowIdOf(failed.id)).describe();
     expect(workflow).toMatchObject({ status: { name: 'FAILED' } });
     await mayfly.keepHistory('multi-step-create-failed', failed.id);
@@ -97,7 +72,7 @@ describe.concurrent('a create', () => {
 });
 
 describe.concurrent('a step', () => {
-  sweep(pairsOf(STEPS, ['before', 'after']))(
+  test.for(pairsOf(STEPS, ['before', 'after']))(
     '%s that fails %s its effect leaves nothing, and the answer says which step and why',
     async ([step, where], { mayfly }) => {
       const input = mayfly.input();
@@ -109,108 +84,21 @@ describe.concurrent('a step', () => {
         stopReason: 'create-failed',
         failure: { step, code: 'fault_injected' },
       });
-      expectProved(failed);
+      expectProof(failed);
     },
   );
-
-  sweep(STEPS)('%s that hangs leaves nothing, and the answer says which step and why', async (step, { mayfly }) => {
-    const input = mayfly.input({}, HANGS[step]);
-    mayfly.arm(`${step}.before=hang`, input.id);
-    await mayfly.create(input);
-    const failed = await mayfly.end(input.id);
-    expect(failed).toMatchObject({ state: 'failed', failure: { step } });
-    expect(failed.failure?.code).toBe(
-      { awaitIp: 'ip_timeout', verifySsh: 'ssh_timeout' }[step as string] ?? 'step_timeout',
-    );
-    expectProved(failed);
-  });
-
-  sweep(STEPS)('%s that is under way is cancelled by a delete, which cleans up', async (step, { mayfly }) => {
-    const input = mayfly.input();
-    mayfly.arm(`${step}.after=hang`, input.id);
-    await mayfly.sagas.create(input);
-    await mayfly.until(input.id, (record) => record.phase === PHASES[step]);
-    const destroyed = await mayfly.destroy(input);
-    expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
-    expectProved(destroyed);
-    if (step === 'awaitIp') await mayfly.keepHistory('multi-step-deleted-while-creating', input.id);
-  });
-
-  sweep(STEPS)('%s that fails once in a way that a retry cures is repeated', async (step, { mayfly }) => {
-    const input = mayfly.input();
-    mayfly.arm(`${step}.after=1*error(host_unavailable)`, input.id);
-    expect(await mayfly.create(input)).toMatchObject({ state: 'running' });
-  });
 });
 
 describe.concurrent('a step of the cleanup', () => {
-  sweep(pairsOf(CLEANUP, ['before', 'after']))(
-    '%s that fails %s its effect a few times is repeated until it holds',
-    async ([step, where], { mayfly }) => {
-      const input = mayfly.input();
-      await mayfly.create(input);
-      mayfly.arm(`${step}.${where}=3*error`, input.id);
-      const destroyed = await mayfly.destroy(input);
-      expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
-      expectProved(destroyed);
-    },
-  );
-
-  sweep(CLEANUP)(
-    '%s that does not hold is waited for, and the sandbox is not called destroyed',
+  test.for(CLEANUP)(
+    '%s that fails before and after its effect is repeated until it holds',
     async (step, { mayfly }) => {
       const input = mayfly.input();
       await mayfly.create(input);
-      mayfly.arm(`${step}.before=error`, input.id);
-      await mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
-      const waiting = await mayfly.until(input.id, (record) => record.waitingFor !== null);
-      expect(waiting).toMatchObject({ state: 'destroying', proof: null });
-      expect(waiting.waitingFor).toContain(step);
-      mayfly.arm(undefined, input.id);
-      expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', waitingFor: null });
-      if (step === 'removeDomain') await mayfly.keepHistory('cleanup-that-waits', input.id);
+      mayfly.arm(`${step}.before=2*error;${step}.after=1*error`, input.id);
+      const destroyed = await mayfly.destroy(input);
+      expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
+      expectProof(destroyed);
     },
   );
-});
-
-describe.concurrent('a host that was proposed with the request', () => {
-  test('is in the first record, and placement is not asked', async ({ mayfly }) => {
-    const input = { ...mayfly.input(), ...mayfly.proposals() };
-    const running = await mayfly.create(input);
-    expect(running).toMatchObject({ state: 'running', hostId: 'test' });
-    expect(running.steps.map(({ step }) => step)).toEqual([
-      'reserve',
-      'cloneDisk',
-      'signCertificate',
-      'bootDomain',
-      'awaitIp',
-      'verifySsh',
-    ]);
-    const [requested] = await mayfly.store.audit.entries(input.id, { limit: 1 });
-    expect(JSON.parse(requested?.body ?? '')).toMatchObject({ kind: 'sandbox.requested', hostId: 'test' });
-    expectProved(await mayfly.destroy(input));
-    await mayfly.keepHistory('multi-step-proposed', input.id);
-  });
-
-  test('and has no room is asked once, and nothing of it is left', async ({ mayfly }) => {
-    const input = { ...mayfly.input({ memoryMib: 200_000 }), ...mayfly.proposals() };
-    const failed = await mayfly.end((await mayfly.create(input)).id);
-    expect(failed).toMatchObject({
-      state: 'failed',
-      hostId: null,
-      failure: { code: 'capacity_exhausted', step: 'reserve' },
-    });
-  });
-});
-
-test('a slow step is shown with those before it, and where the sandbox will be reached', async ({ mayfly }) => {
-  const input = mayfly.input();
-  mayfly.arm('verifySsh.after=hang', input.id);
-  await mayfly.sagas.create(input);
-  const shown = await mayfly.until(input.id, ({ phase }) => phase === 'verifying-ssh');
-  expect(shown).toMatchObject({ state: 'creating', macAddress: expect.any(String), ssh: { user: 'sandbox' } });
-  expect(shown.steps.map(({ step }) => step).slice(-2)).toEqual(['bootDomain', 'awaitIp']);
-  const { raw } = await mayfly.client.workflow.getHandle(`sandbox/${input.id}`).describe();
-  expect(raw.pendingActivities?.map(({ activityType }) => activityType?.name)).toEqual(['start']);
-  expectProved(await mayfly.destroy(input));
 });

@@ -1,0 +1,9 @@
+import { expect } from 'vitest';
+import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+
+/** Asserts that the sandbox has a proof, and that the proof covers all layers. */
+export function expectProof({ proof }: SandboxRecord): void {
+  expect(proof).not.toBeNull();
+  expect(unprovenLayers(proof?.observations ?? [])).toEqual([]);
+}
