@@ -3,16 +3,24 @@ import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { changedSandbox } from '../support/changed-sandbox.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { SAGA_POINTS } from '../support/saga-points.ts';
-import { FULL, pairsOf, sweepOn } from '../support/sweep.ts';
+import { pairsOf } from '../support/sweep.ts';
 
-const { test, alone } = useSagaCases({ kind: 'in-memory' });
-const sweep = sweepOn(alone);
+const { test } = useSagaCases({ kind: 'in-memory' });
 
 /** Steps of a restore from when the machine goes off. */
 const STEPS = SAGA_POINTS.restore.steps.slice(1); // once the machine goes off
 
+test('a restore brings back what was saved, and keeps what was there', async ({ mayfly, operations }) => {
+  const { id, snapshot } = await changedSandbox(mayfly, operations);
+  const { failure, kept } = await operations.restore(id, snapshot.id);
+  expect(failure).toBeNull();
+  expect(kept).toMatchObject({ state: 'ready' });
+  expect(await operations.read(id)).toBe('old');
+  expect(await mayfly.record(id)).toMatchObject({ state: 'running', parentSnapshotId: snapshot.id, waitingFor: null });
+});
+
 describe.concurrent('a step of a restore', () => {
-  sweep(pairsOf(STEPS, ['before', 'after']))(
+  test.for(pairsOf(STEPS, ['before', 'after']))(
     '%s that fails %s its effect leaves the sandbox what it was',
     async ([step, where], { mayfly, operations }) => {
       const { id, snapshot } = await changedSandbox(mayfly, operations);
@@ -29,17 +37,7 @@ describe.concurrent('a step of a restore', () => {
     },
   );
 
-  sweep(STEPS)('%s that fails where nothing was kept is tried until it holds', async (step, { mayfly, operations }) => {
-    const { id, snapshot } = await changedSandbox(mayfly, operations);
-    mayfly.arm(`${step}.after=2*error`, id);
-    const { failure } = await operations.restore(id, snapshot.id, { keep: false });
-    // Before the disks are touched it is brought back with them; later there is only the way ahead.
-    expect(failure).toEqual(step === 'removeDomain' ? expect.objectContaining({ step }) : null);
-    expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null });
-    expect(await operations.read(id)).toBe(step === 'removeDomain' ? 'new' : 'old');
-  });
-
-  sweep(STEPS)(
+  test.for(STEPS)(
     '%s that fails, as does what brings it back, is waited for, and a delete ends that',
     async (step, { mayfly, operations }) => {
       const { id, snapshot } = await changedSandbox(mayfly, operations);
@@ -55,49 +53,4 @@ describe.concurrent('a step of a restore', () => {
       await ended;
     },
   );
-
-  sweep(STEPS)(
-    '%s that is under way is cut short by a delete, which cleans up',
-    async (step, { mayfly, operations }) => {
-      const { id, snapshot } = await changedSandbox(mayfly, operations);
-      mayfly.arm(`${step}.after=1*hang`, id);
-      const { operationId } = await operations.beginRestore(id, snapshot.id, true);
-      await operations.beganStep(id, step);
-      const ended = operations.ended(id, operationId);
-      const destroyed = await mayfly.destroy(id);
-      expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
-      expect(unprovenLayers(destroyed.proof?.observations ?? [])).toEqual([]);
-      expect(await ended).toMatchObject({ code: 'sandbox_ended' });
-      if (step === 'revertDisk') await mayfly.keepHistory('deleted-while-restoring', id);
-    },
-  );
-});
-
-test('a step that hangs is given up, and the sandbox is what it was', FULL, async ({ mayfly, operations }) => {
-  const { id, snapshot } = await changedSandbox(mayfly, operations, { revertDiskMs: 300, hostDownMs: 2_000 });
-  mayfly.arm('revertDisk.during=4*hang', id); // as often as it is tried in that time, and a little more
-  const { failure } = await operations.restore(id, snapshot.id);
-  expect(failure).toMatchObject({ step: 'revertDisk', code: 'step_timeout' });
-  expect(await operations.read(id)).toBe('new');
-});
-
-test('only a whole snapshot of its own will do', async ({ mayfly, operations }) => {
-  const { id, snapshot } = await changedSandbox(mayfly, operations);
-  const other = await mayfly.create();
-  await expect(operations.beginRestore(other.id, snapshot.id, true)).rejects.toMatchObject({
-    code: 'snapshot_not_found',
-  });
-  await operations.delete(snapshot);
-  await expect(operations.beginRestore(id, snapshot.id, true)).rejects.toMatchObject({ code: 'snapshot_not_ready' });
-  expect(await mayfly.record(id)).toMatchObject({ state: 'running' });
-});
-
-test('a snapshot that its host has lost leaves the sandbox as it was', FULL, async ({ mayfly, operations }) => {
-  const { id, snapshot } = await changedSandbox(mayfly, operations);
-  await mayfly.host?.machine.hypervisor.snapshots.remove(snapshot.id);
-  expect(await operations.restore(id, snapshot.id, { keep: false })).toMatchObject({
-    failure: { step: 'revertDisk', code: 'snapshot_not_found' },
-  });
-  expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null });
-  expect(await operations.read(id)).toBe('new');
 });
