@@ -1,118 +1,53 @@
 import { describe, expect } from 'vitest';
-import { eventually } from '../support/eventually.ts';
-import type { MayflyCase } from '../support/mayfly-case.ts';
-import type { TestOperations } from '../support/operations.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
-import { FULL, sweepOn } from '../support/sweep.ts';
 
-const { test, alone } = useSagaCases();
-const sweep = sweepOn(alone);
+const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
-/** Where the sandbox's counter is, read on the host: the guest may stand still. */
-async function counted(operations: TestOperations, id: string): Promise<number> {
-  return Number(await operations.onDisk(id, 'count'));
-}
+const readMachine = async (id: string) => (await all().machine().hypervisor.whereabouts(id)).domain;
 
-const countsBeyond = (operations: TestOperations, id: string, at: number) =>
-  eventually(
-    () => counted(operations, id),
-    (now) => now > at,
-  );
-
-async function countingSandbox(mayfly: MayflyCase, operations: TestOperations): Promise<string> {
+test('a sandbox is paused, saved meanwhile, and resumed', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
-  const counting = 'i=0; while true; do i=$((i+1)); echo $i > ~/count.new; mv ~/count.new ~/count; sleep 0.02; done';
-  const command = await operations.door.run(id, { command: counting }, 0);
-  await operations.door.until(command, ({ state }) => state === 'running');
-  await eventually(
-    () => counted(operations, id).catch(() => 0), // it is not there before the first count
-    (now) => now > 0,
-  );
-  return id;
-}
-
-test('a paused sandbox stands still, and goes on where it was', async ({ mayfly, operations }) => {
-  const id = await countingSandbox(mayfly, operations);
-  expect(await operations.pause(id)).toBeNull();
-  expect(await mayfly.record(id)).toMatchObject({ state: 'paused' });
-  const at = await counted(operations, id);
-  expect(await operations.pause(id)).toBeNull();
-  await new Promise((resolve) => setTimeout(resolve, 300));
-  expect(await counted(operations, id)).toBe(at);
-
-  const snapshot = await operations.snapshot(id);
-  expect(snapshot).toMatchObject({ state: 'ready', saved: { quiesced: expect.any(Boolean) } });
-  expect(await mayfly.record(id)).toMatchObject({ state: 'paused' });
-  expect(await counted(operations, id)).toBe(at);
-
-  expect(await operations.resume(id)).toBeNull();
-  expect(await mayfly.record(id)).toMatchObject({ state: 'running' });
-  await countsBeyond(operations, id, at);
-  expect(await operations.resume(id)).toBeNull();
-  await mayfly.keepHistory('paused', id);
-});
-
-test('a paused sandbox is restored, and runs then', async ({ mayfly, operations }) => {
-  const { id } = await mayfly.create();
-  await operations.write(id, 'old');
-  const snapshot = await operations.snapshot(id);
-  await operations.pause(id);
-  const { failure, kept } = await operations.restore(id, snapshot.id);
-  expect(failure).toBeNull();
-  expect(kept).toMatchObject({ state: 'ready' });
-  expect(await operations.read(id)).toBe('old');
-});
-
-test('a simulated host cannot hibernate, and says so; the sandbox goes on', async ({ mayfly, operations }) => {
-  const { id } = await mayfly.create();
-  expect(await operations.hibernate(id)).toMatchObject({ code: 'hibernation_unsupported', step: 'hibernate' });
-  expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null });
-  expect(await operations.sh(id, 'echo here')).toBe('here\n');
-});
-
-test('a paused sandbox ends by its TTL, not by being idle', FULL, async ({ mayfly, operations }) => {
-  const input = mayfly.input({ ttlSeconds: 10, idleSeconds: 4 });
-  await mayfly.create(input);
-  await operations.pause(input.id);
-  expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
+  for (let twice = 0; twice < 2; twice++) expect(await operations.pause(id)).toBeNull();
+  expect([(await mayfly.record(id)).state, await readMachine(id)]).toEqual(['paused', 'paused']);
+  expect(await operations.snapshot(id)).toMatchObject({ state: 'ready' });
+  expect([(await mayfly.record(id)).state, await readMachine(id)]).toEqual(['paused', 'paused']);
+  for (let twice = 0; twice < 2; twice++) expect(await operations.resume(id)).toBeNull();
+  expect([(await mayfly.record(id)).state, await readMachine(id)]).toEqual(['running', 'running']);
 });
 
 const FAULTS = ['before', 'during', 'after'] as const;
 
 describe.concurrent('a failure', () => {
-  sweep(FAULTS)('%s the effect of a pause leaves it running', async (where, { mayfly, operations }) => {
-    const id = await countingSandbox(mayfly, operations);
+  test.for(FAULTS)('%s the effect of a pause leaves it running', async (where, { mayfly, operations }) => {
+    const { id } = await mayfly.create();
     mayfly.arm(`pause.${where}=error`, id);
     expect(await operations.pause(id)).toMatchObject({ step: 'pause', code: 'fault_injected' });
     expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null });
-    const at = await counted(operations, id);
-    await countsBeyond(operations, id, at);
+    expect(await readMachine(id)).toBe('running');
   });
 
-  sweep(FAULTS)('%s the effect of a resume leaves it paused', async (where, { mayfly, operations }) => {
-    const id = await countingSandbox(mayfly, operations);
+  test.for(FAULTS)('%s the effect of a resume leaves it paused', async (where, { mayfly, operations }) => {
+    const { id } = await mayfly.create();
     await operations.pause(id);
-    const at = await counted(operations, id);
     mayfly.arm(`resume.${where}=1*error`, id);
     expect(await operations.resume(id)).toMatchObject({ step: 'resume', code: 'fault_injected' });
     expect(await mayfly.record(id)).toMatchObject({ state: 'paused', waitingFor: null });
-    const now = await counted(operations, id);
-    expect(now).toBeGreaterThanOrEqual(at);
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    expect(await counted(operations, id)).toBe(now);
+    expect(await readMachine(id)).toBe('paused');
   });
-});
 
-test('a delete ends a paused sandbox, and one that is being paused', FULL, async ({ mayfly, operations }) => {
-  const paused = mayfly.input();
-  await mayfly.create(paused);
-  await operations.pause(paused.id);
-  expect(await mayfly.destroy(paused)).toMatchObject({ state: 'destroyed' });
-  const pausing = mayfly.input();
-  await mayfly.create(pausing);
-  mayfly.arm('pause.after=hang', pausing.id);
-  const operationId = await operations.beginPause(pausing.id, 'pause');
-  const ended = operations.ended(pausing.id, operationId);
-  expect(await mayfly.destroy(pausing)).toMatchObject({ state: 'destroyed' });
-  expect(await ended).toMatchObject({ code: 'sandbox_ended' });
+  test.for([
+    ['pause', 'resume'],
+    ['resume', 'pause'],
+  ] as const)(
+    'of a %s whose %s back fails too is repeated until it holds',
+    async ([kind, undo], { mayfly, operations }) => {
+      const { id } = await mayfly.create();
+      if (kind === 'resume') await operations.pause(id);
+      mayfly.arm(`${kind}.after=1*error;${undo}.before=1*error;${undo}.after=1*error`, id);
+      expect(await operations[kind](id)).toMatchObject({ step: kind, code: 'fault_injected' });
+      const state = kind === 'pause' ? 'running' : 'paused';
+      expect(await mayfly.record(id)).toMatchObject({ state, waitingFor: null });
+      expect(await readMachine(id)).toBe(state);
+    },
+  );
 });
