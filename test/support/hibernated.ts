@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { expect } from 'vitest';
+import type { HostMachine } from '../../worker/machine/host-machine.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import type { TestOperations } from './operations.ts';
 
@@ -8,6 +10,12 @@ export async function hibernated(mayfly: MayflyCase, operations: TestOperations,
   expect(await operations.hibernate(id)).toBeNull();
   expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
   return id;
+}
+
+/** Memory that the host's ledger reserves for the sandbox, MiB. */
+export async function readReservedMib({ state }: Pick<HostMachine, 'state'>, id: string): Promise<number> {
+  const { memoryMib } = JSON.parse(await readFile(state.reservationOf(id), 'utf8')) as { memoryMib: number };
+  return memoryMib;
 }
 
 /** The kinds of what the audit trail says of it, in order. */

@@ -1,187 +1,75 @@
-import { readFile } from 'node:fs/promises';
-import { beforeAll, describe, expect, vi } from 'vitest';
-import { UNMEASURED_BYTES } from '../../model/snapshots/storage.ts';
-import { hibernated, kindsOf, refusalOf } from '../support/hibernated.ts';
+import { describe, expect } from 'vitest';
+import { hibernated, kindsOf, readReservedMib } from '../support/hibernated.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
-import { letSleep } from '../support/sleeping-host.ts';
-import { FULL, sweepOn } from '../support/sweep.ts';
+import { SAGA_POINTS } from '../support/saga-points.ts';
+import { pairsOf } from '../support/sweep.ts';
 
-const { test, alone, mayfly: all } = useSagaCases();
-const sweep = sweepOn(alone);
-beforeAll(() => letSleep(machine().hypervisor, all().failpoints));
+const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
+/** Memory of a sandbox of these tests, MiB. */
 const MIB = 64;
 
-const machine = () => all().machine();
+const readReserved = (id: string) => readReservedMib(all().machine(), id);
+const readMachine = async (id: string) => (await all().machine().hypervisor.whereabouts(id)).domain;
 
-/** The memory that the host's ledger promises to it, MiB. */
-async function promised(id: string): Promise<number> {
-  const { memoryMib } = JSON.parse(await readFile(machine().state.reservationOf(id), 'utf8')) as { memoryMib: number };
-  return memoryMib;
-}
-
-test('its memory is given back and taken again, and what runs in it goes on with its output as it was', async ({
-  mayfly,
-  operations,
-}) => {
+test('its memory is given back, and taken again when it is resumed', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
-  const script =
-    'i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.02; done; until [ -e ~/go ]; do sleep 0.02; done';
-  const command = await operations.door.run(id, { command: script }, 0);
-  await operations.door.until(command, ({ stdout, state }) => state === 'running' || stdout.bytes > 0);
-  expect(await promised(id)).toBe(MIB);
+  expect(await readReserved(id)).toBe(MIB);
   for (let twice = 0; twice < 2; twice++) expect(await operations.hibernate(id)).toBeNull();
   expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated' });
-  expect(await promised(id)).toBe(0);
-  expect((await operations.door.get(command)).state).toBe('running');
-
+  expect([await readMachine(id), await readReserved(id)]).toEqual(['hibernated', 0]);
   for (let twice = 0; twice < 2; twice++) expect(await operations.resume(id)).toBeNull();
   expect(await mayfly.record(id)).toMatchObject({ state: 'running' });
-  expect(await promised(id)).toBe(MIB);
-  await operations.sh(id, 'touch ~/go');
-  expect(await operations.door.ended(command)).toMatchObject({ outcome: 'exited', exitCode: 0 });
-  const wanted = Array.from({ length: 60 }, (_, n) => `line ${n + 1}\n`).join('');
-  expect(await operations.door.text(command)).toBe(wanted);
+  expect([await readMachine(id), await readReserved(id)]).toEqual(['running', MIB]);
   expect((await kindsOf(operations, id)).filter((kind) => /hibernated|resumed/.test(kind))).toEqual([
     'sandbox.hibernated',
     'sandbox.resumed',
   ]);
-  await mayfly.keepHistory('hibernated', id);
 });
 
-test(
-  'paused, it is hibernated too; hibernated, it is neither saved, restored nor paused',
-  FULL,
-  async ({ mayfly, operations }) => {
-    const { id } = await mayfly.create();
-    const snapshot = await operations.snapshot(id);
-    await operations.pause(id);
-    expect(await operations.hibernate(id)).toBeNull();
-    for (const attempt of [
-      () => operations.beginSnapshot(id),
-      () => operations.beginRestore(id, snapshot.id, true),
-      () => operations.beginPause(id, 'pause'),
-    ]) {
-      await expect(attempt()).rejects.toMatchObject({
-        code: 'sandbox_not_running',
-        message: expect.stringMatching(/resume it first/),
-      });
-    }
-    expect(await operations.resume(id)).toBeNull();
-    expect(await operations.sh(id, 'echo here')).toBe('here\n');
-  },
-);
-
-test(
-  'it ends by its TTL, not by being idle; and by a delete, also in the middle of either step',
-  FULL,
-  async ({ mayfly, operations }) => {
-    const input = mayfly.input({ ttlSeconds: 15, idleSeconds: 4 });
-    await mayfly.create(input);
-    await operations.hibernate(input.id);
-    for (const step of ['hibernate', 'wake'] as const) {
-      const other = mayfly.input();
-      await mayfly.create(other);
-      if (step === 'wake') await operations.hibernate(other.id);
-      mayfly.arm(`${step}.after=hang`, other.id);
-      const ended = operations.ended(
-        other.id,
-        await operations.beginPause(other.id, step === 'wake' ? 'resume' : 'hibernate'),
-      );
-      await operations.beganStep(other.id, step);
-      expect(await mayfly.destroy(other)).toMatchObject({ state: 'destroyed' });
-      expect(await ended).toMatchObject({ code: 'sandbox_ended' });
-      await mayfly.keepHistory(`deleted-while-${step === 'wake' ? 'waking' : 'hibernating'}`, other.id);
-      mayfly.arm(undefined, other.id);
-    }
-    expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
-    const asleep = await hibernated(mayfly, operations, true);
-    expect(await mayfly.destroy(asleep)).toMatchObject({ state: 'destroyed' });
-  },
-);
-
-const FAULTS = ['before', 'during', 'after'] as const;
+const WHERE = ['before', 'after'] as const;
 
 describe.concurrent('a failure', () => {
-  sweep(FAULTS)(
-    '%s the effect of a hibernation leaves it running, or paused',
+  test.for(WHERE)('of hibernate, %s its effect, leaves it running', async (where, { mayfly, operations }) => {
+    const { id } = await mayfly.create();
+    mayfly.arm(`hibernate.${where}=1*error`, id);
+    expect(await operations.hibernate(id)).toMatchObject({ step: 'hibernate', code: 'fault_injected' });
+    expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null });
+    expect([await readMachine(id), await readReserved(id)]).toEqual(['running', MIB]);
+  });
+
+  test.for(WHERE)(
+    'of yieldMemory, %s its effect, is repeated until it holds',
     async (where, { mayfly, operations }) => {
       const { id } = await mayfly.create();
-      mayfly.arm(`hibernate.${where}=error`, id);
-      expect(await operations.hibernate(id)).toMatchObject({ step: 'hibernate', code: 'fault_injected' });
-      expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null });
-      expect(await promised(id)).toBe(MIB);
-      expect(await operations.sh(id, 'echo here')).toBe('here\n');
-      await operations.pause(id);
-      expect(await operations.hibernate(id)).toMatchObject({ step: 'hibernate' });
-      expect(await mayfly.record(id)).toMatchObject({ state: 'paused' });
-      expect((await machine().hypervisor.whereabouts(id)).domain).toBe('paused');
-      if (where === 'after') await mayfly.keepHistory('hibernate-failed', id);
+      mayfly.arm(`yieldMemory.${where}=1*error`, id);
+      expect(await operations.hibernate(id)).toBeNull();
+      expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
+      expect([await readMachine(id), await readReserved(id)]).toEqual(['hibernated', 0]);
     },
   );
 
-  sweep(FAULTS)('%s the effect of a wake leaves it hibernated', async (where, { mayfly, operations }) => {
-    const id = await hibernated(mayfly, operations, false);
-    mayfly.arm(`wake.${where}=1*error`, id);
-    expect(await operations.resume(id)).toMatchObject({ step: 'wake', code: 'fault_injected' });
-    expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
-    expect((await machine().hypervisor.whereabouts(id)).domain).toBe('hibernated');
-    expect(await promised(id)).toBe(0);
-    if (where === 'after') await mayfly.keepHistory('wake-failed', id);
-    expect(await operations.resume(id)).toBeNull();
-  });
+  test.for(pairsOf(SAGA_POINTS.wake.steps, WHERE))(
+    'of %s, %s its effect, leaves it hibernated',
+    async ([step, where], { mayfly, operations }) => {
+      const id = await hibernated(mayfly, operations, false);
+      mayfly.arm(`${step}.${where}=1*error`, id);
+      expect(await operations.resume(id)).toMatchObject({ step, code: 'fault_injected' });
+      expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
+      expect([await readMachine(id), await readReserved(id)]).toEqual(['hibernated', 0]);
+    },
+  );
 });
 
-test(
-  'a login that does not work leaves it hibernated; what keeps that from holding is said, and tried again',
-  FULL,
-  async ({ mayfly, operations }) => {
-    const id = await hibernated(mayfly, operations, false);
-    mayfly.arm('verifySsh.before=error;hibernate.before=2*error(hibernate_failed)', id);
-    const operationId = await operations.beginPause(id, 'resume');
-    await mayfly.until(id, ({ waitingFor }) => waitingFor?.startsWith('hibernate on host test') ?? false);
-    expect(await operations.ended(id, operationId)).toMatchObject({ step: 'verifySsh' });
-    expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
-    expect(await promised(id)).toBe(0);
-  },
-);
-
-alone(
-  'where there is no room for its memory any more, it stays hibernated and says so',
-  FULL,
-  async ({ mayfly, operations }) => {
-    const id = await hibernated(mayfly, operations, true);
-    const { ledger, hypervisor } = machine();
-    const other = mayfly.input().id;
-    const capacity = await hypervisor.capacity();
-    const memoryMib = capacity.memoryTotalMib;
-    const roomy = { ...capacity, memoryAvailableMib: memoryMib * 2 };
-    await ledger.reserve({ sandboxId: other, memoryMib, diskBytes: 0 }, roomy);
-    const full = vi.spyOn(hypervisor, 'disk').mockResolvedValue({ totalBytes: 2 ** 30, availableBytes: 0 });
-    expect(await operations.resume(id)).toMatchObject({ code: 'capacity_exhausted', step: 'retakeMemory' });
-    full.mockRestore();
-    expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
-    const refused = await operations.door.call('POST', `/v1/sandboxes/${id}/commands`, { command: 'true' });
-    expect(await refusalOf(refused)).toEqual([503, 'capacity_exhausted']);
-    await ledger.release(other);
-    expect(await operations.sh(id, 'echo here')).toBe('here\n');
-  },
-);
-
-alone(
-  'past a quota it stays hibernated and says so, but what its memory takes of the disk is not held against it',
-  FULL,
-  async ({ mayfly, operations }) => {
-    const sandboxDiskBytes = 100 * 1_048_576;
-    const { store } = mayfly;
-    const { key } = await store.apiKeys.create({ name: 'limited', scopes: ['sandboxes:write'], sandboxDiskBytes });
-    const { id } = await mayfly.create({ ...mayfly.input(), createdBy: { apiKeyId: key.id, agentId: null } });
-    await operations.hibernate(id);
-    await store.apiKeys.limit(key.id, { sandboxDiskBytes: UNMEASURED_BYTES - 1 });
-    expect(await operations.resume(id)).toMatchObject({ code: 'quota_exceeded', step: 'retakeMemory' });
-    expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
-    expect(await promised(id)).toBe(0);
-    vi.spyOn(machine().hypervisor, 'savedMemoryBytes').mockResolvedValueOnce(1);
-    expect(await operations.resume(id)).toBeNull();
-  },
-);
+test('a login that does not work leaves it hibernated; what keeps that from holding is said, and tried again', async ({
+  mayfly,
+  operations,
+}) => {
+  const id = await hibernated(mayfly, operations, false);
+  mayfly.arm('verifySsh.before=error;hibernate.before=2*error(hibernate_failed)', id);
+  const operationId = await operations.beginPause(id, 'resume');
+  await mayfly.until(id, ({ waitingFor }) => waitingFor?.startsWith('hibernate on host test') ?? false);
+  expect(await operations.ended(id, operationId)).toMatchObject({ step: 'verifySsh' });
+  expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
+  expect(await readReserved(id)).toBe(0);
+});
