@@ -1,0 +1,63 @@
+import { describe, expect } from 'vitest';
+import { SAGA_POINTS } from '../../support/saga-points.ts';
+import { useSourceCases } from '../../support/source-cases.ts';
+import { sweepOn } from '../../support/sweep.ts';
+
+const STEPS = SAGA_POINTS.prepare.steps;
+
+const test = useSourceCases();
+const sweep = sweepOn(test);
+
+describe.concurrent('a source', () => {
+  sweep(STEPS)(
+    'pra-006: a worker that dies in %s is followed by one that goes on, without anything twice',
+    async (step, { source }) => {
+      await source.done('prepare');
+      const prepared = await source.tree();
+      await source.done('unprepare');
+      // Retryable: done, and then done again, as by the worker after the one that died before it could say so.
+      source.arm(`${step}.after=2*error(host_unavailable)`);
+      expect(await source.done('prepare')).toMatchObject({ state: 'prepared', failure: null });
+      expect(await source.tree()).toEqual(prepared);
+    },
+  );
+
+  sweep(STEPS)('is prepared by a second attempt after %s failed', async (step, { source }) => {
+    source.arm(`${step}.after=error`);
+    expect(await source.done('prepare')).toMatchObject({ state: 'unprepared', failure: { step } });
+    source.arm(undefined);
+    expect(await source.done('prepare')).toMatchObject({ state: 'prepared', failure: null });
+  });
+
+  test('has one task at a time: the other is refused, and the same is joined', async ({ source }) => {
+    source.arm('createReader.before=1*delay(2000)');
+    await source.begin('prepare');
+    await expect(source.begin('unprepare')).rejects.toMatchObject({ code: 'too_many_requests' });
+    await source.begin('prepare');
+    expect(await source.end()).toMatchObject({ state: 'prepared' });
+  });
+
+  test('that does not run is told so, and nothing is changed', async ({ source }) => {
+    await source.stop();
+    expect(await source.done('prepare')).toMatchObject({
+      state: 'unprepared',
+      failure: { code: 'source_not_running', step: 'inspectSource' },
+    });
+  });
+
+  test('of which preparing was refused has nothing to take back, and is not waited for', async ({ source }) => {
+    await source.stop();
+    await source.done('prepare');
+    expect(await source.done('unprepare')).toMatchObject({ state: 'unprepared', failure: null, waitingFor: null });
+    expect(await source.audit()).toEqual(['source.prepare-failed', 'source.unprepared']);
+  });
+
+  test('that is prepared without our record knowing of it is unprepared all the same', async ({ mayfly, source }) => {
+    const before = await source.tree();
+    await source.done('prepare');
+    const { id, hostId, name } = source;
+    await mayfly.store.sources.change({ id, hostId, name }, { state: 'unprepared', changes: [], preparedAt: null });
+    expect(await source.done('unprepare')).toMatchObject({ state: 'unprepared' });
+    expect(await source.tree()).toEqual(before);
+  });
+});

@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { SimulatedHypervisor } from '../../host/simulated/driver.ts';
+import { sourceIdOf } from '../../model/ids.ts';
+import type { SourceAccess, SourceTask } from '../../model/snapshots/source-access.ts';
+import { describeTree } from '../host/source/tree-digest.ts';
+import type { MayflyCase } from './mayfly-case.ts';
+import { useSagaCases } from './saga-cases.ts';
+import { TEST_TIMEOUTS } from './test-timeouts.ts';
+
+/** A running source of a simulated host, which one test has to itself. */
+export class TestSource {
+  readonly name = `server-${randomBytes(4).toString('hex')}`;
+  readonly id = sourceIdOf('test', this.name);
+  readonly hostId = 'test';
+
+  constructor(private readonly mayfly: MayflyCase) {}
+
+  get hypervisor(): SimulatedHypervisor {
+    return this.mayfly.host?.machine.hypervisor as SimulatedHypervisor;
+  }
+
+  async boot(): Promise<void> {
+    await this.hypervisor.runningSources.make(this.name);
+    await this.hypervisor.runningSources.start(this.name);
+  }
+
+  async stop(): Promise<void> {
+    await this.hypervisor.runningSources.stop(this.name);
+  }
+
+  arm(text: string | undefined): void {
+    this.mayfly.arm(text, this.id);
+  }
+
+  async begin(task: SourceTask): Promise<void> {
+    const actor = { apiKeyId: 'test', agentId: null };
+    const { id: sourceId, name } = this;
+    await this.mayfly.sagas.sourceTask({
+      task,
+      sourceId,
+      ...this.mayfly.hostRef,
+      name,
+      actor,
+      timeouts: TEST_TIMEOUTS,
+    });
+  }
+
+  async end(): Promise<SourceAccess> {
+    const { name } = this;
+    await this.mayfly.sagas.sourceTaskEnded({ hostId: 'test', name }, AbortSignal.timeout(60_000));
+    const record = await this.record();
+    if (!record) throw new Error(`nothing is known of ${name}`);
+    return record;
+  }
+
+  record(): Promise<SourceAccess | null> {
+    return this.mayfly.store.sources.get(this.id);
+  }
+
+  async done(task: SourceTask): Promise<SourceAccess> {
+    await this.begin(task);
+    return this.end();
+  }
+
+  async tree(): Promise<string[]> {
+    const folder = join(this.mayfly.config.stateDir, 'images', this.name);
+    const parts = ['root/etc', 'root/var', 'local-lib'].map((part) => describeTree(join(folder, part)));
+    return (await Promise.all(parts)).flat();
+  }
+
+  async audit(): Promise<string[]> {
+    const entries = await this.mayfly.store.audit.entries(this.id, { limit: 100 });
+    return entries.map(({ body }) => (JSON.parse(body) as { kind: string }).kind);
+  }
+}
+
+/** {@link useSagaCases} with a running source for each test. */
+export function useSourceCases() {
+  return useSagaCases().alone.extend<{ source: TestSource }>({
+    source: async ({ mayfly }, use) => {
+      const source = new TestSource(mayfly);
+      await source.boot();
+      await use(source);
+      await source.stop();
+    },
+  });
+}
