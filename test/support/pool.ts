@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto';
 import type { Problem } from '../../api/http/problem.ts';
 import type { SandboxView } from '../../api/resources/sandbox-view.ts';
 import { MayflyError } from '../../model/errors.ts';
+import { ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
 import type { PoolRecord, PoolTimes, PoolWish } from '../../model/pools/pool.ts';
 import { NO_PROJECT } from '../../model/project.ts';
+import type { ClaimRequest } from '../../model/sagas/messages.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import type { TestDoor } from './door.ts';
@@ -103,6 +105,37 @@ export function callsIn(door: TestDoor, pool: Pick<TestPool, 'secret'>, mayfly: 
   };
   return { call, create };
 }
+
+/** A claim as a caller of the pool's project sends it. */
+export function buildClaimRequest(
+  mayfly: MayflyCase,
+  pool: TestPool,
+  changes: Partial<ClaimRequest> = {},
+): ClaimRequest {
+  const { spec } = mayfly.input();
+  return {
+    requestId: sandboxIdFrom(randomBytes(ID_BYTES)),
+    spec,
+    size: { cpus: 1, memoryMib: spec.memoryMib ?? 0 },
+    actor: pool.actor,
+    requestedAt: new Date().toISOString(),
+    ...changes,
+  };
+}
+
+/** The first warm member, as soon as the pool has one. */
+export async function getFirstMember(pool: TestPool): Promise<StoredMember> {
+  const [member] = await pool.warm(1);
+  if (!member) throw new Error('there is no member');
+  return member;
+}
+
+/** `claimed`, or the error code of a claim that was refused. */
+export const getClaimOutcome = (claim: Promise<unknown>): Promise<string> =>
+  claim.then(
+    () => 'claimed',
+    (error: unknown) => (error instanceof MayflyError ? error.code : String(error)),
+  );
 
 function codeOf(error: unknown): string {
   if (error instanceof MayflyError && error.code === 'temporal_unavailable') return error.code;

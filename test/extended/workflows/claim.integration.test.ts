@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import type { Problem } from '../../../api/http/problem.ts';
+import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
+import type { KnownHost } from '../../../model/host.ts';
+import { retireMember } from '../../../sagas/pools.ts';
+import type { Store } from '../../../store/connect.ts';
+import { TestDoor } from '../../support/door.ts';
+import { eventually } from '../../support/eventually.ts';
+import type { MayflyCase } from '../../support/mayfly-case.ts';
+import { buildClaimRequest, callsIn, getClaimOutcome, getFirstMember, TestPool } from '../../support/pool.ts';
+import { useSagaCases } from '../../support/saga-cases.ts';
+
+const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
+
+let door: TestDoor;
+beforeAll(async () => {
+  door = await TestDoor.open(all());
+});
+afterAll(() => door.close());
+
+/** As if all hosts had been drained; the tests beside this one need theirs. */
+async function drainedHosts(): Promise<KnownHost[]> {
+  const hosts = await all().store.hosts.list();
+  return hosts.map((host) => ({ ...host, drainedAt: new Date().toISOString() }));
+}
+
+const actor = { apiKeyId: 'test', agentId: null };
+
+describe.concurrent('a pool', () => {
+  test('a member is nobody’s before: not listed, not run in, not saved, not extended, not opened', async ({
+    mayfly,
+  }) => {
+    const pool = await TestPool.in(mayfly);
+    await pool.set({ min: 1, max: 1 });
+    const { call } = callsIn(door, pool, mayfly);
+    const { id } = await getFirstMember(pool);
+    const listed = async (query: string) =>
+      ((await (await call('GET', `/v1/sandboxes${query}`)).json()) as { items: SandboxView[] }).items;
+    expect(await listed('')).toEqual([]);
+    expect(await listed('?alive=true')).toEqual([]);
+    expect(await listed('?state=warm')).toMatchObject([{ id, state: 'warm' }]);
+    const refused: [string, string, object?][] = [
+      ['POST', '/commands', { argv: ['true'] }],
+      ['POST', '/snapshots', {}],
+      ['PATCH', '', { ttlSeconds: 9_000 }],
+      ['POST', '/pause'],
+      [
+        'POST',
+        '/credentials',
+        { publicKey: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ' },
+      ],
+    ];
+    for (const [method, path, body] of refused) {
+      const response = await call(method, `/v1/sandboxes/${id}${path}`, body);
+      expect([path, response.status, ((await response.json()) as Problem).code]).toEqual([
+        path,
+        409,
+        'sandbox_not_running',
+      ]);
+    }
+    await pool.end();
+    expect(await mayfly.record(id)).toMatchObject({ state: 'destroyed', stopReason: 'retired' });
+  });
+
+  test('a member that is being made is not claimed', async ({ mayfly }) => {
+    const pool = await TestPool.in(mayfly);
+    const request = buildClaimRequest(mayfly, pool);
+    const input = { ...mayfly.input(), createdBy: pool.actor, size: request.size };
+    mayfly.arm('awaitIp.before=hang', input.id);
+    const membership = { name: pool.name, revision: 1, content: null, warmAt: null, claimedBy: null };
+    await mayfly.sagas.create({ ...input, pool: membership });
+    await mayfly.until(input.id, ({ hostId }) => hostId !== null);
+    expect(await getClaimOutcome(mayfly.sagas.claim(input.id, request))).toBe('sandbox_not_running');
+    mayfly.disarm();
+  });
+
+  test('what is not as it was made is another’s: size, egress, snapshot, and the wish for a cold one', async ({
+    mayfly,
+  }) => {
+    const pool = await TestPool.in(mayfly);
+    await pool.set({ min: 1, max: 1 });
+    const { create } = callsIn(door, pool, mayfly);
+    const { id } = await getFirstMember(pool);
+    for (const body of [{ memoryMib: 65 }, { cpus: 2 }, { network: { egress: 'internet' } }, { boot: 'cold' }]) {
+      const { status, told } = await create(body);
+      expect(status).toBe(201);
+      expect(told.id).not.toBe(id);
+    }
+    const request = buildClaimRequest(mayfly, pool, { size: { cpus: 2, memoryMib: 64 } });
+    expect(await getClaimOutcome(mayfly.sagas.claim(id, request))).toBe('sandbox_not_running');
+    expect((await mayfly.record(id)).state).toBe('warm');
+    await pool.end();
+  });
+
+  test('a member whose guest does not answer in its time is passed over, and stays for others', async ({ mayfly }) => {
+    const pool = await TestPool.in(mayfly);
+    await pool.set({ min: 1, max: 1 }, { lookMs: 60_000 }, { greetMs: 300 });
+    const { create } = callsIn(door, pool, mayfly);
+    const { id } = await getFirstMember(pool);
+    mayfly.arm('greet.before=hang', id);
+    const { status, told } = await create();
+    expect(status).toBe(201);
+    expect(told.id).not.toBe(id);
+    mayfly.disarm();
+    expect(await getClaimOutcome(mayfly.sagas.claim(id, buildClaimRequest(mayfly, pool)))).toBe('claimed');
+    await pool.end();
+  });
+
+  const ends: [string, (mayfly: MayflyCase, id: string) => Promise<unknown>][] = [
+    ['is retired', (mayfly, id) => retireMember(mayfly.client, id)],
+    ['is deleted', (mayfly, id) => mayfly.sagas.destroy({ ...mayfly.input(), id, begin: 'destroy' }, { actor })],
+    ['dies', async (mayfly, id) => mayfly.memory?.die(id, 'crashed')],
+  ];
+  // Promise: of a claim and an end that come at once one wins, and whoever asked is served. Costs 8 s each.
+  for (const [what, end] of ends) {
+    test(`a member that ${what} while it is claimed is one caller’s or gone, and the caller is served`, async ({
+      mayfly,
+    }) => {
+      const pool = await TestPool.in(mayfly);
+      await pool.set({ min: 3, max: 3 });
+      const { create } = callsIn(door, pool, mayfly);
+      const members = await pool.warm(3);
+      const answers = await Promise.all(
+        members.map(async ({ id }) => {
+          const [answer] = await Promise.all([create(), end(mayfly, id)]);
+          return answer;
+        }),
+      );
+      expect(answers.map(({ status }) => status)).toEqual([201, 201, 201]);
+      expect(new Set(answers.map(({ told }) => told.id)).size).toBe(3);
+      await pool.end();
+      for (const { id } of members) {
+        const { state, pool: membership } = await mayfly.record(id);
+        const isSomebodys = membership?.claimedBy !== null;
+        expect([id, isSomebodys || state === 'destroyed' || state === 'failed']).toEqual([id, true]);
+        if (what === 'is retired' && isSomebodys) expect([id, state]).toEqual([id, 'running']);
+      }
+    });
+  }
+
+  // Promise: who may not use a source any more has nothing of it, however soon it was to be had. Costs 3 s.
+  test('a member of a source that its project may not use any more is not claimed', async ({ mayfly }) => {
+    const pool = await TestPool.in(mayfly);
+    await pool.set({ min: 1, max: 1 }, { lookMs: 60_000 });
+    const { call, create } = callsIn(door, pool, mayfly);
+    const { id } = await getFirstMember(pool);
+    await mayfly.store.projects.change(pool.project, { sources: [] });
+    await eventually(
+      async () => ((await (await call('GET', '/v1/sources')).json()) as { items: unknown[] }).items,
+      (items) => items.length === 0,
+    );
+    const { status, told } = await create();
+    expect([status, told.code]).toEqual([404, 'source_not_found']);
+    expect((await mayfly.record(id)).state).toBe('warm');
+    await pool.end();
+  });
+
+  test('a member on a host that is drained is not claimed', async ({ mayfly }) => {
+    const pool = await TestPool.in(mayfly);
+    await pool.set({ min: 1, max: 1 }, { lookMs: 60_000 });
+    const { create } = callsIn(door, pool, mayfly);
+    const { id, hostId } = await getFirstMember(pool);
+    expect(hostId).not.toBeNull();
+    const drained = { ...all().store, hosts: { list: drainedHosts } } as unknown as Store;
+    const other = await TestDoor.open({ store: drained, sagas: all().sagas });
+    const { status, told } = await callsIn(other, pool, mayfly).create();
+    expect([status, told.code]).toEqual([503, 'no_host']);
+    other.close();
+    expect((await create()).told.id).toBe(id);
+    await pool.end();
+  });
+
+  test('a name that is taken refuses the claim, and the member stays', async ({ mayfly }) => {
+    const pool = await TestPool.in(mayfly);
+    await pool.set({ min: 1, max: 1 });
+    const { id } = await getFirstMember(pool);
+    const taken = await mayfly.create({ ...mayfly.input(), name: 'taken', createdBy: pool.actor });
+    expect(taken.state).toBe('running');
+    const request = buildClaimRequest(mayfly, pool, { name: 'taken' });
+    expect(await getClaimOutcome(mayfly.sagas.claim(id, request))).toBe('name_taken');
+    expect(await mayfly.record(id)).toMatchObject({ state: 'warm', name: null });
+    expect(await getClaimOutcome(mayfly.sagas.claim(id, buildClaimRequest(mayfly, pool)))).toBe('claimed');
+    await pool.end();
+  });
+});
