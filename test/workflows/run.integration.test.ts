@@ -1,61 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { attemptIds } from '../../model/functions/run.ts';
-import { dispatcherWorkflowIdOf, runInputOf, runWorkflowIdOf } from '../../model/functions/run-saga.ts';
-import { RECONCILER } from '../../model/sagas/reconcile.ts';
-import { requestedCommand } from '../../model/sandbox/command.ts';
+import { dispatcherWorkflowIdOf, runWorkflowIdOf } from '../../model/functions/run-saga.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
-import { kindOf } from '../../store/audit/audit-documents.ts';
-import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Run, TestFunctions } from '../support/functions.ts';
-import { useSagaCases } from '../support/saga-cases.ts';
-import { FULL, sweepOn } from '../support/sweep.ts';
+import { SLEEPS, useFunctionCases } from '../support/function-cases.ts';
+import { pairsOf } from '../support/sweep.ts';
 
 /** Runs of functions, from their event to the proof. */
-const { test, alone, mayfly: all } = useSagaCases();
-const sweep = sweepOn(alone);
-let door: TestDoor;
-let functions: TestFunctions;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-  functions = new TestFunctions(door);
-});
-afterAll(() => door.close());
-
-/** A run that is known before it begins. @param arm faults at its steps, or at those of its first sandbox */
-async function held(
-  command: string,
-  more: object,
-  arm: (ids: { runId: string; sandboxId: string }) => void | Promise<void>,
-): Promise<Run> {
-  const name = await functions.deploy(command, more);
-  await functions.pause(name);
-  const { id } = await functions.trigger(name);
-  await arm({ runId: id, sandboxId: attemptIds(id, 1).sandboxId });
-  await functions.resume(name);
-  return functions.get(id);
-}
-
-/** Of a run whose slots are free, however many attempts it had. */
-const AUDITED = ['run.admitted', 'run.ended', 'run.cleaned'];
-
-async function auditOf(id: string) {
-  return (await all().store.audit.entries(id, { limit: 100 })).map(({ body }) => kindOf(body));
-}
-
-const isRunning = ({ state, attempts }: Run) => state === 'running' && attempts.length > 0;
-const SLEEPS = 'echo started; sleep 1000';
-
-/** When its process has printed something. */
-async function started(id: string): Promise<Run> {
-  const run = await functions.until(id, isRunning);
-  await eventually(
-    () => functions.output(id),
-    (text) => text.includes('started'),
-  );
-  return run;
-}
+const { test, mayfly: all, functions, triggerArmed, awaitStart } = useFunctionCases();
 
 test('an event comes in, a result goes out, and nothing is left', async () => {
   const script = [
@@ -64,9 +16,9 @@ test('an event comes in, a result goes out, and nothing is left', async () => {
     'printf \'{"bytes":%s}\' "$(wc -c < in | tr -d " ")" > $MAYFLY_RESULT',
     'echo one > $MAYFLY_ARTIFACTS/a.txt; mkdir $MAYFLY_ARTIFACTS/b; echo two > $MAYFLY_ARTIFACTS/b/c; ln -s /etc/passwd $MAYFLY_ARTIFACTS/link',
   ].join('\n');
-  const name = await functions.deploy('./greet', {}, { greet: script });
-  const run = await functions.run(name, { n: 1 });
-  const output = await functions.output(run.id);
+  const name = await functions().deploy('./greet', {}, { greet: script });
+  const run = await functions().run(name, { n: 1 });
+  const output = await functions().output(run.id);
   expect(run).toMatchObject({
     state: 'ended',
     outcome: 'succeeded',
@@ -77,13 +29,16 @@ test('an event comes in, a result goes out, and nothing is left', async () => {
   expect(run.artifacts.map(({ path }) => path).toSorted()).toEqual(['a.txt', 'b/c']);
   expect(output).toContain(`MAYFLY_RUN_ID=${run.id}`);
   expect(output).toContain('MAYFLY_ATTEMPT=1');
-  expect(await (await functions.result(run.id)).json()).toEqual({ bytes: run.eventBytes });
-  expect(await (await functions.artifact(run.id, 'b/c')).text()).toBe('two\n');
+  expect(await (await functions().result(run.id)).json()).toEqual({ bytes: run.eventBytes });
+  expect(await (await functions().artifact(run.id, 'b/c')).text()).toBe('two\n');
   const sandbox = await all().store.sandboxes.get(run.attempts[0]?.sandboxId ?? '');
   expect(sandbox).toMatchObject({ state: 'destroyed', builds: 'run', proof: expect.anything() });
   expect(sandbox?.proof).not.toHaveProperty('unproved');
   expect(await all().store.runs.admitted()).not.toContainEqual(expect.objectContaining({ id: run.id }));
-  const shown = (await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).describe()).searchAttributes;
+  const shown = await eventually(
+    async () => (await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).describe()).searchAttributes,
+    ({ RunOutcome }) => RunOutcome !== undefined,
+  );
   expect(shown).toMatchObject({ RunFunction: [`default/${name}`], RunOutcome: ['succeeded'] });
   await all().keepHistory('run', '', runWorkflowIdOf(run.id));
   await eventually(
@@ -93,103 +48,12 @@ test('an event comes in, a result goes out, and nothing is left', async () => {
   await all().keepHistory('dispatcher', '', dispatcherWorkflowIdOf({ project: 'default', name }));
 });
 
-test('of what failed the disks are kept, and a fork has what its process wrote', FULL, async ({ operations }) => {
-  const keep = { onFailure: 'disk', days: 2 };
-  const run = await functions.run(await functions.deploy('echo evidence > ~/evidence; exit 3', { keep }));
-  const { snapshotId, until } = run.kept ?? {};
-  expect(run).toMatchObject({ outcome: 'failed', cleanup: 'proved', kept: { goneAt: null, failure: null } });
-  expect(Date.parse(until ?? '') - Date.parse(run.endedAt ?? '')).toBeCloseTo(2 * 86_400_000, -5);
-  const wait = { Prefer: 'wait=60' };
-  const { id } = (await (await door.call('POST', '/v1/sandboxes', { snapshotId }, wait)).json()) as Run;
-  expect(await operations.sh(id, 'cat ~/evidence')).toBe('evidence\n');
-  for (const path of [`/v1/sandboxes/${id}`, `/v1/snapshots/${snapshotId}`]) {
-    expect((await door.call('DELETE', path, undefined, wait)).status).toBe(200);
-  }
-});
-
-describe.concurrent('what a process leaves', () => {
-  const cases: [title: string, command: string, more: object, expected: object][] = [
-    ['no result (case 12)', 'true', {}, { outcome: 'succeeded', result: null }],
-    [
-      'a result, and then exit code 1 (case 11)',
-      'echo \'{"half":1}\' > $MAYFLY_RESULT; exit 1',
-      {},
-      { outcome: 'failed', exitCode: 1, failure: { code: 'run_failed' }, result: { partial: true, bytes: 11 } },
-    ],
-    [
-      'what is not JSON (case 13)',
-      'echo nonsense > $MAYFLY_RESULT',
-      {},
-      { outcome: 'failed', exitCode: 0, failure: { code: 'result_invalid' }, result: { partial: true } },
-    ],
-    [
-      'text, which it says',
-      'echo hello > $MAYFLY_RESULT; echo text/plain > $MAYFLY_RESULT.type',
-      {},
-      { outcome: 'succeeded', result: { contentType: 'text/plain', bytes: 6 } },
-    ],
-    [
-      'more than it may (case 13)',
-      'head -c 5000 /dev/zero | tr "\\0" 1 > $MAYFLY_RESULT',
-      { result: { maxBytes: 1_000 } },
-      { outcome: 'failed', failure: { code: 'result_too_large' }, result: { partial: true, bytes: 1_000 } },
-    ],
-    [
-      'a link in the place of the result (case 14)',
-      'ln -s /etc/passwd $MAYFLY_RESULT',
-      {},
-      { outcome: 'failed', failure: { code: 'result_invalid' }, result: null },
-    ],
-    [
-      'a pipe in the place of the result (case 14)',
-      'mkfifo $MAYFLY_RESULT',
-      {},
-      { outcome: 'failed', failure: { code: 'result_invalid' }, result: null },
-    ],
-    [
-      'artifacts with a name that has a newline (case 14)',
-      'touch "$MAYFLY_ARTIFACTS/a\nb"',
-      {},
-      { outcome: 'failed', failure: { code: 'result_invalid' }, artifacts: [] },
-    ],
-    [
-      'more artifacts than it may, of which the first are kept (case 14)',
-      'cd $MAYFLY_ARTIFACTS; for i in 1 2 3 4; do head -c 400 /dev/zero > $i; done',
-      { artifacts: { maxBytes: 1_000 } },
-      { outcome: 'failed', failure: { code: 'result_too_large' }, artifacts: [{ bytes: 400 }, { bytes: 400 }] },
-    ],
-    [
-      'a child that outlives it (case 15)',
-      '(sleep 1000 & echo $!); echo 1 > $MAYFLY_RESULT',
-      {},
-      { outcome: 'succeeded', result: { bytes: 2 } },
-    ],
-    ['its own end by a signal', 'kill -KILL $$', {}, { outcome: 'failed', signal: 'SIGKILL' }],
-    [
-      'too late, whatever it ignores (case 19)',
-      'trap "" TERM; echo started; while :; do sleep 1; done',
-      { timeoutSeconds: 1 },
-      { outcome: 'timed-out', failure: { code: 'run_timed_out' } },
-    ],
-    [
-      'a program that is not there',
-      'exec ./missing',
-      { command: undefined, argv: ['./missing'] },
-      { outcome: 'not-started' },
-    ],
-  ];
-  sweep(cases)('%s', async ([, command, more, expected]) => {
-    const run = await functions.run(await functions.deploy(command, more));
-    expect(run).toMatchObject({ state: 'ended', cleanup: 'proved', ...expected });
-  });
-});
-
 describe('a cancel (case 17)', () => {
   test('of one that waits ends it at once', async () => {
-    const name = await functions.deploy('true');
-    await functions.pause(name);
-    const waiting = await functions.trigger(name);
-    const response = await functions.cancel(waiting.id);
+    const name = await functions().deploy('true');
+    await functions().pause(name);
+    const waiting = await functions().trigger(name);
+    const response = await functions().cancel(waiting.id);
     expect(response.status).toBe(200);
     expect(await response.json()).toMatchObject({
       state: 'ended',
@@ -199,244 +63,58 @@ describe('a cancel (case 17)', () => {
     });
   });
 
-  test('of one that is being prepared undoes it', FULL, async ({ mayfly }) => {
-    const run = await held('true', {}, ({ runId }) => mayfly.arm('placeRunFiles.before=delay(3000)', runId));
-    await functions.until(run.id, ({ attempts }) => attempts.length === 1);
-    expect((await functions.cancel(run.id)).status).toBe(202);
-    expect(await functions.over(run)).toMatchObject({
-      outcome: 'cancelled',
-      cleanup: 'proved',
-      startedAt: null,
-      cancelledBy: { project: 'default' },
-    });
-  });
-
   test('of one that runs ends its process, and the guest says how; of one that has ended it changes nothing', async () => {
-    const run = await functions.trigger(await functions.deploy(SLEEPS));
-    await started(run.id);
-    await functions.cancel(run.id);
-    expect(await functions.over(run)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved', exitCode: null });
-    const response = await functions.cancel(run.id);
+    const run = await functions().trigger(await functions().deploy(SLEEPS));
+    await awaitStart(run.id);
+    await functions().cancel(run.id);
+    expect(await functions().over(run)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved', exitCode: null });
+    const response = await functions().cancel(run.id);
     expect(response.status).toBe(200);
-    expect((await functions.get(run.id)).outcome).toBe('cancelled');
+    expect((await functions().get(run.id)).outcome).toBe('cancelled');
     await all().keepHistory('run-cancelled', '', runWorkflowIdOf(run.id));
   });
-
-  test('of one whose result is being fetched comes too late', FULL, async ({ mayfly }) => {
-    const run = await held('echo 1 > $MAYFLY_RESULT', {}, ({ runId }) =>
-      mayfly.arm('collectRun.before=delay(2000)', runId),
-    );
-    await functions.until(run.id, ({ state }) => state === 'collecting');
-    await functions.cancel(run.id);
-    expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', result: { bytes: 2 }, cleanup: 'proved' });
-  });
 });
 
-describe('a machine that dies after the start', () => {
-  const dead = async (run: Run) => {
-    const { attempts } = await started(run.id);
-    await all().destroy({ ...all().input(), id: attempts[0]?.sandboxId ?? '' });
-  };
+/** Steps of a start in the order of the saga, and of which id: the first sandbox's or the run's. */
+const START = ['reserve', 'bootDomain', 'verifySsh', 'placeRunFiles'] as const;
 
-  test('leaves an unknown outcome, and no second process (case 8)', async () => {
-    const run = await functions.trigger(await functions.deploy(SLEEPS));
-    await dead(run);
-    expect(await functions.over(run)).toMatchObject({
-      outcome: 'unknown',
-      failure: { code: 'run_interrupted' },
-      cleanup: 'proved',
-      attempts: [{ n: 1 }],
-    });
-  });
+describe.concurrent('a step', () => {
+  test.for(pairsOf(START, ['before', 'after']))(
+    '%s of a start that fails %s its effect is followed by another sandbox, and the process runs once',
+    async ([step, where], { mayfly }) => {
+      const run = await triggerArmed('echo began', {}, ({ runId, sandboxId }) =>
+        mayfly.arm(`${step}.${where}=1*error`, step === 'placeRunFiles' ? runId : sandboxId),
+      );
+      const over = await functions().over(run);
+      expect(over).toMatchObject({
+        outcome: 'succeeded',
+        cleanup: 'proved',
+        attempts: [{ n: 1, outcome: 'succeeded' }],
+      });
+      expect(over.attempts[0]?.sandboxId).toBe(attemptIds(run.id, 2).sandboxId);
+      expect(await functions().output(run.id)).toBe('began\n');
+    },
+  );
 
-  test('of an idempotent function is followed by another, when the first is proved gone (case 9)', FULL, async () => {
-    const retry = { maxAttempts: 3, backoff: { initialSeconds: 0 } };
-    const command = 'echo started $MAYFLY_ATTEMPT; [ $MAYFLY_ATTEMPT = 2 ] || sleep 1000';
-    const run = await functions.trigger(await functions.deploy(command, { idempotent: true, retry }));
-    await dead(run);
-    const over = await functions.over(run);
-    expect(over).toMatchObject({
+  test.for(['before', 'after'])('collectRun that fails %s its effect is repeated', async (where, { mayfly }) => {
+    const run = await triggerArmed('echo 1 > $MAYFLY_RESULT', {}, ({ runId }) =>
+      mayfly.arm(`collectRun.${where}=1*error(host_unavailable)`, runId),
+    );
+    expect(await functions().over(run)).toMatchObject({
       outcome: 'succeeded',
       cleanup: 'proved',
-      attempts: [
-        { n: 1, outcome: 'unknown', cleanup: 'proved' },
-        { n: 2, outcome: 'succeeded', cleanup: 'proved' },
-      ],
+      result: { bytes: 2 },
     });
-    const [first, second] = over.attempts;
-    const gone = await all().store.sandboxes.get(first?.sandboxId ?? '');
-    expect(Date.parse(second?.startedAt ?? '')).toBeGreaterThan(Date.parse(gone?.proof?.provedAt ?? ''));
-    expect(await functions.output(run.id)).toBe('started 2\n');
-    await all().keepHistory('run-retried', '', runWorkflowIdOf(run.id));
   });
 });
 
-test('a large event comes whole, on standard input and as a file, to a command and to argv', FULL, async () => {
-  const data = { text: 'x'.repeat(5_000_000) };
-  const more = { input: { maxBytes: 8_000_000 } };
-  const same = 'cmp - "$MAYFLY_EVENT" && wc -c < "$MAYFLY_EVENT"';
-  for (const [command, argv] of [
-    [same, undefined],
-    [undefined, ['/bin/sh', '-c', same]],
-  ] as const) {
-    const run = await functions.run(await functions.deploy('', { ...more, command, argv }), data);
-    expect(run).toMatchObject({ outcome: 'succeeded' });
-    expect(Number(await functions.output(run.id))).toBe(run.eventBytes);
-  }
-});
-
-test('a cancel between two attempts is the end', FULL, async () => {
-  const retry = { maxAttempts: 2, backoff: { initialSeconds: 3_600, jitter: false } };
-  const run = await functions.trigger(await functions.deploy('exit 1', { idempotent: true, retry }));
-  await functions.until(run.id, ({ waitingFor }) => waitingFor === 'retry');
-  await functions.cancel(run.id);
-  expect(await functions.over(run)).toMatchObject({ outcome: 'cancelled', attempts: [{ n: 1, outcome: 'failed' }] });
-});
-
-test('an exit code asks for another attempt, and no other code does', FULL, async ({ mayfly }) => {
-  const retry = { maxAttempts: 3, on: [], backoff: { initialSeconds: 0 } };
-  const again = await held('[ $MAYFLY_ATTEMPT = 3 ] || exit 75', { idempotent: true, retry }, ({ runId }) =>
-    mayfly.arm('beginAttempt.after=1*error(store_unavailable)', runId),
-  );
-  expect(await functions.over(again)).toMatchObject({ outcome: 'succeeded', attempts: [{}, {}, { n: 3 }] });
-  expect(await auditOf(again.id)).toEqual(AUDITED);
-  const not = await functions.deploy('exit 74', { idempotent: true, retry });
-  expect(await functions.run(not)).toMatchObject({ outcome: 'failed', attempts: [{ n: 1 }] });
-});
-
-test('what never began is begun again, by another sandbox, and its process once', FULL, async ({ mayfly }) => {
-  const run = await held('echo began', {}, ({ runId }) => mayfly.arm('placeRunFiles.after=2*error', runId));
-  const over = await functions.over(run);
-  expect(over).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1, outcome: 'succeeded' }] });
-  expect(over.attempts[0]?.sandboxId).toBe(attemptIds(run.id, 3).sandboxId);
-  expect(await functions.output(run.id)).toBe('began\n');
-});
-
-test('what never begins is given up, and says why', FULL, async ({ mayfly }) => {
-  const run = await held('true', {}, ({ runId }) => mayfly.arm('placeRunFiles.before=error', runId));
-  expect(await functions.over(run)).toMatchObject({
-    outcome: 'not-started',
-    failure: { code: 'fault_injected' },
+test('a process that fails is the end of its run', async () => {
+  const run = await functions().run(await functions().deploy('echo \'{"half":1}\' > $MAYFLY_RESULT; exit 1'));
+  expect(run).toMatchObject({
+    outcome: 'failed',
+    exitCode: 1,
+    failure: { code: 'run_failed' },
     cleanup: 'proved',
-    startedAt: null,
+    result: { partial: true },
   });
-});
-
-test(
-  'a run that finds no room waits in its place, and starts when there is some (case 30)',
-  FULL,
-  async ({ mayfly }) => {
-    const run = await held('true', {}, ({ sandboxId }) =>
-      mayfly.arm('reserve.after=error(capacity_exhausted)', sandboxId),
-    );
-    await functions.until(run.id, ({ waitingFor }) => waitingFor === 'capacity');
-    expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1 }] });
-  },
-);
-
-test('a run whose workflow is lost is gone on with: its process is started once (case 60)', async () => {
-  const name = await functions.deploy('echo started; sleep 3; echo 1 > $MAYFLY_RESULT');
-  const run = await functions.trigger(name);
-  await started(run.id);
-  await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).terminate('the test loses it');
-  const record = await all().store.runs.get(run.id);
-  if (!record) throw new Error('it is gone');
-  await new Reconciliation(all().client).startRun(runInputOf(record), false);
-  expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', result: { bytes: 2 }, attempts: [{ n: 1 }] });
-  expect(await functions.output(run.id)).toBe('started\n');
-  expect(await auditOf(run.id)).toEqual(AUDITED);
-});
-
-test('a cancel holds though the workflow was lost that should hear it', FULL, async () => {
-  const run = await functions.trigger(await functions.deploy(SLEEPS));
-  await started(run.id);
-  await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).terminate('the test loses it');
-  expect((await functions.cancel(run.id)).status).toBe(202);
-  const record = await all().store.runs.get(run.id);
-  if (!record) throw new Error('it is gone');
-  await new Reconciliation(all().client).startRun(runInputOf(record), false);
-  expect(await functions.over(run)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved', attempts: [{ n: 1 }] });
-  expect(await functions.output(run.id)).toBe('started\n');
-});
-
-test('a result waits for a host that is away, for as long as its sandbox lives (case 10)', FULL, async ({ mayfly }) => {
-  const run = await held('echo 1 > $MAYFLY_RESULT', {}, ({ runId }) =>
-    mayfly.arm('collectRun.before=7*error(host_unavailable)', runId),
-  );
-  expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', result: { bytes: 2 } });
-});
-
-test(
-  'a process that somebody else has begun is not begun again, whoever says that it was not',
-  FULL,
-  async ({ mayfly }) => {
-    const spec = { command: 'true', argv: null, cwd: null, user: null, envNames: [], stdinOpen: false };
-    const whole = { ...spec, timeoutSeconds: 1, maxOutputBytes: 1 };
-    const run = await held('true', {}, async ({ runId, sandboxId }) => {
-      const place = { id: sandboxId, ...mayfly.hostRef };
-      const command = requestedCommand(attemptIds(runId, 1).commandId, place, whole, RECONCILER);
-      await mayfly.store.commands.create({ ...command, state: 'running' });
-      mayfly.arm('placeRunFiles.before=error', runId);
-    });
-    const { sandboxId } = attemptIds(run.id, 1);
-    expect(await functions.over(run)).toMatchObject({ outcome: 'unknown', attempts: [{ n: 1, sandboxId }] });
-  },
-);
-
-test('of a key one runs at a time, in the order in which they came', async () => {
-  const concurrency = [{ limit: 1, key: '/k' }];
-  const name = await functions.deploy('date +%s%N', { concurrency });
-  const runs = await Promise.all(['a', 'b', 'a', 'a'].map((k) => functions.trigger(name, { k })));
-  const over = await Promise.all(runs.map((run) => functions.over(run)));
-  const ofA = over
-    .filter((_, n) => n !== 1)
-    .toSorted(
-      (a, b) => a.acceptedAt.localeCompare(b.acceptedAt) || (a.startedAt ?? '').localeCompare(b.startedAt ?? ''),
-    );
-  for (const [n, run] of ofA.entries()) {
-    const before = ofA[n - 1];
-    if (!before) continue;
-    const proof = (await all().store.sandboxes.get(before.attempts[0]?.sandboxId ?? ''))?.proof;
-    expect(Date.parse(run.attempts[0]?.begunAt ?? '')).toBeGreaterThanOrEqual(Date.parse(proof?.provedAt ?? ''));
-  }
-});
-
-test('what comes while a rule is full is skipped, where that is asked for', async () => {
-  const concurrency = [{ limit: 1, onFull: 'skip' }];
-  const name = await functions.deploy(SLEEPS, { concurrency });
-  const first = await functions.trigger(name);
-  await functions.until(first.id, isRunning);
-  const second = await functions.trigger(name);
-  expect(await functions.over(second)).toMatchObject({ outcome: 'skipped', cleanup: 'none', attempts: [] });
-  await functions.cancel(first.id);
-  await functions.over(first);
-});
-
-test(
-  'a dead letter is redriven on what was deployed since, and its process is told whose event it has',
-  FULL,
-  async () => {
-    const name = await functions.deploy('exit 1');
-    const dead = await functions.run(name, { n: 1 });
-    await functions.deployAs(name, 'cat > "$MAYFLY_RESULT"; echo "of $MAYFLY_REPLAY_OF"');
-    await sleep(1_000); // so long the version before may be accepted for
-    const { id } = (await (await door.call('POST', `/v1/runs/${dead.id}/redrive`)).json()) as Run;
-    const run = await functions.over({ id });
-    expect(run).toMatchObject({ outcome: 'succeeded', version: 2, replayOf: dead.id, cleanup: 'proved' });
-    expect(await functions.output(id)).toBe(`of ${dead.id}\n`);
-    expect(await (await functions.result(id)).json()).toMatchObject({ data: { n: 1 } });
-    const events = await (await door.call('GET', `/v1/runs/${id}/events`)).text();
-    expect(events).toContain('"cleanup":"proved"');
-  },
-);
-
-test('a function that is deleted lets its runs end first, or is not deleted (case 28)', async () => {
-  const name = await functions.deploy(SLEEPS);
-  const run = await functions.trigger(name);
-  await functions.until(run.id, isRunning);
-  expect(await functions.delete(name)).toBe(409);
-  expect(await functions.delete(name, '?drain=true')).toBe(202);
-  expect((await functions.post(name, {})).status).toBeOneOf([202, 409]); // as it was a second ago
-  await functions.cancel(run.id);
-  await functions.over(run);
 });

@@ -1,41 +1,24 @@
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { expect } from 'vitest';
 import { deliveryIdOf } from '../../model/ids.ts';
 import { deliveryWorkflowIdOf } from '../../model/webhooks/delivery-saga.ts';
-import { verifySignature } from '../../webhooks/verify.ts';
-import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
-import { TestFunctions } from '../support/functions.ts';
-import { useSagaCases } from '../support/saga-cases.ts';
-import { answers, WebhookReceiver } from '../support/webhook-receiver.ts';
-import { lookAtWebhooks, TestWebhooks } from '../support/webhooks.ts';
+import { useWebhookCases } from '../support/webhook-cases.ts';
+import { lookAtWebhooks } from '../support/webhooks.ts';
 
 /** From the end of a run to who is told of it. */
-const { test, alone, mayfly: all } = useSagaCases({ env: () => ({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' }) });
-let door: TestDoor;
-let functions: TestFunctions;
-let webhooks: TestWebhooks;
-let receiver: WebhookReceiver;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-  functions = new TestFunctions(door);
-  webhooks = new TestWebhooks(door);
-  receiver = await WebhookReceiver.open();
-});
-afterAll(() => {
-  receiver.close();
-  door.close();
-});
-
-const json = (text: string) => JSON.parse(text) as Record<string, unknown>;
+const { test, alone, mayfly: all, functions, webhooks, receiver } = useWebhookCases();
 
 test('the end of a run is told, signed, without what came in, and its cleanup after it', async () => {
   const path = '/ended';
   const types = ['run.ended', 'run.cleaned', 'run.dead-lettered'];
-  const endpoint = await webhooks.create(receiver.at(path), { types });
-  const name = await functions.deploy('echo \'"out"\' > $MAYFLY_RESULT');
-  const run = await functions.run(name, { planted: 'canary-7431' });
-  const ofRun = () => receiver.to(path).filter(({ body }) => body.includes(run.id));
+  const endpoint = await webhooks().create(receiver().at(path), { types });
+  const name = await functions().deploy('echo \'"out"\' > $MAYFLY_RESULT');
+  const run = await functions().run(name, { planted: 'canary-7431' });
+  const ofRun = () =>
+    receiver()
+      .to(path)
+      .filter(({ body }) => body.includes(run.id));
   await eventually(
     async () => ofRun(),
     (found) => found.length === 2,
@@ -55,79 +38,19 @@ test('the end of a run is told, signed, without what came in, and its cleanup af
   expect(ended.headers['content-type']).toBe('application/json');
   expect(ended.headers['webhook-id']).toBe(deliveryIdOf(`${run.id}/run.ended`, endpoint.id));
   expect(ended.headers['webhook-id']).not.toBe(cleaned.headers['webhook-id']);
-  expect(JSON.stringify(receiver.received)).not.toContain('canary-7431');
+  expect(JSON.stringify(receiver().received)).not.toContain('canary-7431');
   expect(ended.body.length).toBeLessThan(20_000);
-  const delivery = await webhooks.delivery(endpoint, ({ state }) => state === 'delivered');
+  const delivery = await webhooks().delivery(endpoint, ({ state }) => state === 'delivered');
   expect(delivery).toMatchObject({ attempts: [{ n: 1, outcome: 'delivered', status: 204 }], dueAt: null });
   const id = deliveryIdOf(`${run.id}/run.ended`, endpoint.id);
   await all().keepHistory('delivery', '', deliveryWorkflowIdOf(id));
-});
-
-describe('a run that fails is a dead letter', () => {
-  test('told as a CloudEvent, signed with a key pair, and to where its function says', async () => {
-    const dead = await webhooks.create(receiver.at('/dead'), {
-      types: ['run.dead-lettered'],
-      format: 'cloudevents',
-      signature: 'v1a',
-    });
-    const only = { types: ['endpoint.disabled'] };
-    const onFailure = await webhooks.create(receiver.at('/on-failure'), only);
-    const onSuccess = await webhooks.create(receiver.at('/on-success'), only);
-    const destinations = { onSuccess: onSuccess.id, onFailure: onFailure.id };
-    const name = await functions.deploy('exit 3', { destinations });
-    const run = await functions.run(name);
-    const ofRun = (path: string) =>
-      eventually(
-        async () => receiver.to(path).filter(({ body }) => body.includes(run.id)),
-        (found) => found.length > 0,
-      );
-    const [letter] = await ofRun('/dead');
-    if (!letter) throw new Error('there is one');
-    expect(dead.secret).toBeNull();
-    const request = {
-      headers: Object.entries(letter.headers),
-      body: Buffer.from(letter.body),
-      now: Date.now(),
-    };
-    const scheme = { scheme: 'standard-webhooks' } as const;
-    expect(verifySignature(scheme, dead.publicKeys, request)).toMatchObject({ verified: true });
-    expect(letter.headers['content-type']).toBe('application/cloudevents+json; charset=utf-8');
-    expect(json(letter.body)).toMatchObject({
-      specversion: '1.0',
-      id: `${run.id}/run.dead-lettered`,
-      source: `/functions/${name}`,
-      subject: run.id,
-      type: 'run.dead-lettered',
-      data: { outcome: 'failed', exitCode: 3, failure: { code: 'run_failed' } },
-    });
-    const [told] = await ofRun('/on-failure');
-    expect(json(told?.body ?? '')).toMatchObject({ type: 'run.ended', data: { runId: run.id } });
-    expect(receiver.to('/on-success')).toEqual([]);
-  });
-
-  test('also one that was never started (case 29), whom nobody told', async () => {
-    const onFailure = await webhooks.create(receiver.at('/expired'), { types: ['schedule.missed'] });
-    const name = await functions.deploy('true', { destinations: { onFailure: onFailure.id } });
-    await functions.pause(name);
-    const { id } = await functions.trigger(name);
-    const at = new Date().toISOString();
-    await all().store.runs.end(id, ['queued'], { outcome: 'expired', endedAt: at }, 30);
-    await eventually(
-      async () => {
-        await lookAtWebhooks(all());
-        return receiver.to('/expired');
-      },
-      (found) => found.length > 0,
-    );
-    expect(json(receiver.to('/expired')[0]?.body ?? '')).toMatchObject({ data: { runId: id, outcome: 'expired' } });
-  });
 });
 
 alone(
   'killed between what was answered and the record of it, it is sent again under the same id (case 45)',
   async () => {
     const { store, client } = all();
-    const endpoint = await webhooks.create(receiver.at('/killed'));
+    const endpoint = await webhooks().create(receiver().at('/killed'));
     const record = await store.webhookEndpoints.get(endpoint.id);
     if (!record) throw new Error('there is one');
     const { newDelivery } = await import('../../model/webhooks/delivery.ts');
@@ -136,102 +59,12 @@ alone(
     const begun = new Date(Date.now() - 5_000).toISOString();
     await store.webhookDeliveries.create({ ...delivery, sendingSince: begun }, begun);
     await lookAtWebhooks({ store, client });
-    const [sent] = await receiver.until('/killed', 1);
+    const [sent] = await receiver().until('/killed', 1);
     expect(sent?.headers['webhook-id']).toBe(delivery.id);
-    const known = await webhooks.delivery(endpoint, ({ state }) => state === 'delivered');
+    const known = await webhooks().delivery(endpoint, ({ state }) => state === 'delivered');
     expect(known.attempts).toMatchObject([
       { n: 1, at: begun, outcome: 'unknown', reason: expect.stringContaining('sent again under the same id') },
       { n: 2, outcome: 'delivered', status: 204 },
     ]);
   },
 );
-
-test('what state a sandbox has come to is told, but of none that a run is made in', async () => {
-  const types = ['sandbox.running', 'sandbox.destroyed'];
-  await webhooks.create(receiver.at('/sandboxes'), { types });
-  await functions.run(await functions.deploy('true'));
-  const wait = { Prefer: 'wait=60' };
-  const created = await door.call('POST', '/v1/sandboxes', { source: 'golden-debian12' }, wait);
-  const { id } = (await created.json()) as { id: string };
-  await door.call('DELETE', `/v1/sandboxes/${id}`, undefined, wait);
-  await receiver.until('/sandboxes', 2);
-  const bodies = receiver.to('/sandboxes').map(({ body }) => json(body));
-  expect(bodies).toMatchObject([
-    { type: 'sandbox.running', data: { sandboxId: id, state: 'running', cleanup: null, url: `/v1/sandboxes/${id}` } },
-    { type: 'sandbox.destroyed', data: { sandboxId: id, stopReason: 'deleted', cleanup: 'proved' } },
-  ]);
-});
-
-test('a time of a schedule that was not run is told, once', async () => {
-  const { store } = all();
-  await webhooks.create(receiver.at('/missed'), { types: ['schedule.missed'] });
-  const at = '2026-03-01T09:00:00.000Z';
-  const time = { project: 'default', schedule: 'nightly', at, localTime: '2026-03-01T10:00:00' } as const;
-  const became = {
-    state: 'missed',
-    reason: 'overlap',
-    detail: null,
-    runId: null,
-    recordedAt: new Date().toISOString(),
-  } as const;
-  const missed = { ...time, ...became };
-  await store.scheduleTimes.putMissed([missed], '2999-01-01T00:00:00.000Z');
-  await lookAtWebhooks(all());
-  await receiver.until('/missed', 1);
-  expect(await store.scheduleTimes.untold(5)).toEqual([]);
-  await store.scheduleTimes.put(missed, '2999-01-01T00:00:00.000Z'); // by whoever knows of it as well
-  await lookAtWebhooks(all());
-  expect(await store.scheduleTimes.untold(5)).toEqual([]);
-  expect(receiver.to('/missed').map(({ body }) => json(body))).toEqual([
-    {
-      type: 'schedule.missed',
-      timestamp: missed.recordedAt,
-      data: {
-        schedule: 'nightly',
-        at,
-        localTime: time.localTime,
-        reason: 'overlap',
-        url: '/v1/schedules/nightly/times?state=missed',
-      },
-    },
-  ]);
-});
-
-test('410 ends it at once, and what comes later is there to be recovered', async () => {
-  const endpoint = await webhooks.create(receiver.at('/gone', answers(410)));
-  const others = await webhooks.create(receiver.at('/others'), { types: ['endpoint.disabled'] });
-  const name = await functions.deploy('true');
-  const first = await functions.run(name);
-  const gone = await eventually(
-    () => webhooks.get(endpoint),
-    ({ disabledAt }) => disabledAt !== null,
-  );
-  expect(gone).toMatchObject({ disabledFor: 'gone' });
-  const told = await eventually(
-    async () => receiver.to('/others').filter(({ body }) => body.includes(endpoint.id)),
-    (found) => found.length > 0,
-  );
-  expect(json(told[0]?.body ?? '')).toMatchObject({ type: 'endpoint.disabled', data: { disabledFor: 'gone' } });
-  expect((await webhooks.get(others)).disabledAt).toBeNull();
-  const since = new Date().toISOString();
-  const second = await functions.run(name);
-  await eventually(
-    () => webhooks.deliveries(endpoint),
-    (found) => found.some(({ eventId }) => eventId.startsWith(second.id)),
-  );
-  expect(receiver.to('/gone').filter(({ body }) => body.includes(second.id))).toEqual([]);
-  expect((await webhooks.recover(endpoint, since)).status).toBe(409);
-  receiver.at('/gone');
-  await webhooks.change(endpoint, { disabled: false });
-  const recovered = await webhooks.recover(endpoint, first.acceptedAt);
-  expect([recovered.status, ((await recovered.json()) as { count: number }).count]).toEqual([202, expect.any(Number)]);
-  await lookAtWebhooks(all());
-  await eventually(
-    async () =>
-      receiver
-        .to('/gone')
-        .map(({ body }) => body)
-        .join(),
-    (bodies) => bodies.includes(second.id),
-  );
-});

@@ -1,0 +1,177 @@
+import { describe, expect } from 'vitest';
+import { verifySignature } from '../../../webhooks/verify.ts';
+import { eventually } from '../../support/eventually.ts';
+import { useWebhookCases } from '../../support/webhook-cases.ts';
+import { answers } from '../../support/webhook-receiver.ts';
+import { lookAtWebhooks } from '../../support/webhooks.ts';
+
+/** From the end of a run to who is told of it. */
+const { test, mayfly: all, door, functions, webhooks, receiver } = useWebhookCases();
+
+const json = (text: string) => JSON.parse(text) as Record<string, unknown>;
+
+describe('a run that fails is a dead letter', () => {
+  test('told as a CloudEvent, signed with a key pair, and to where its function says', async () => {
+    const dead = await webhooks().create(receiver().at('/dead'), {
+      types: ['run.dead-lettered'],
+      format: 'cloudevents',
+      signature: 'v1a',
+    });
+    const only = { types: ['endpoint.disabled'] };
+    const onFailure = await webhooks().create(receiver().at('/on-failure'), only);
+    const onSuccess = await webhooks().create(receiver().at('/on-success'), only);
+    const destinations = { onSuccess: onSuccess.id, onFailure: onFailure.id };
+    const name = await functions().deploy('exit 3', { destinations });
+    const run = await functions().run(name);
+    const ofRun = (path: string) =>
+      eventually(
+        async () =>
+          receiver()
+            .to(path)
+            .filter(({ body }) => body.includes(run.id)),
+        (found) => found.length > 0,
+      );
+    const [letter] = await ofRun('/dead');
+    if (!letter) throw new Error('there is one');
+    expect(dead.secret).toBeNull();
+    const request = {
+      headers: Object.entries(letter.headers),
+      body: Buffer.from(letter.body),
+      now: Date.now(),
+    };
+    const scheme = { scheme: 'standard-webhooks' } as const;
+    expect(verifySignature(scheme, dead.publicKeys, request)).toMatchObject({ verified: true });
+    expect(letter.headers['content-type']).toBe('application/cloudevents+json; charset=utf-8');
+    expect(json(letter.body)).toMatchObject({
+      specversion: '1.0',
+      id: `${run.id}/run.dead-lettered`,
+      source: `/functions/${name}`,
+      subject: run.id,
+      type: 'run.dead-lettered',
+      data: { outcome: 'failed', exitCode: 3, failure: { code: 'run_failed' } },
+    });
+    const [told] = await ofRun('/on-failure');
+    expect(json(told?.body ?? '')).toMatchObject({ type: 'run.ended', data: { runId: run.id } });
+    expect(receiver().to('/on-success')).toEqual([]);
+  });
+
+  test('also one that was never started (case 29), whom nobody told', async () => {
+    const onFailure = await webhooks().create(receiver().at('/expired'), { types: ['schedule.missed'] });
+    const name = await functions().deploy('true', { destinations: { onFailure: onFailure.id } });
+    await functions().pause(name);
+    const { id } = await functions().trigger(name);
+    const at = new Date().toISOString();
+    await all().store.runs.end(id, ['queued'], { outcome: 'expired', endedAt: at }, 30);
+    await eventually(
+      async () => {
+        await lookAtWebhooks(all());
+        return receiver().to('/expired');
+      },
+      (found) => found.length > 0,
+    );
+    expect(json(receiver().to('/expired')[0]?.body ?? '')).toMatchObject({ data: { runId: id, outcome: 'expired' } });
+  });
+});
+
+test('what state a sandbox has come to is told, but of none that a run is made in', async () => {
+  const types = ['sandbox.running', 'sandbox.destroyed'];
+  await webhooks().create(receiver().at('/sandboxes'), { types });
+  await functions().run(await functions().deploy('true'));
+  const wait = { Prefer: 'wait=60' };
+  const created = await door().call('POST', '/v1/sandboxes', { source: 'golden-debian12' }, wait);
+  const { id } = (await created.json()) as { id: string };
+  await door().call('DELETE', `/v1/sandboxes/${id}`, undefined, wait);
+  await receiver().until('/sandboxes', 2);
+  const bodies = receiver()
+    .to('/sandboxes')
+    .map(({ body }) => json(body));
+  expect(bodies).toMatchObject([
+    { type: 'sandbox.running', data: { sandboxId: id, state: 'running', cleanup: null, url: `/v1/sandboxes/${id}` } },
+    { type: 'sandbox.destroyed', data: { sandboxId: id, stopReason: 'deleted', cleanup: 'proved' } },
+  ]);
+});
+
+test('a time of a schedule that was not run is told, once', async () => {
+  const { store } = all();
+  await webhooks().create(receiver().at('/missed'), { types: ['schedule.missed'] });
+  const at = '2026-03-01T09:00:00.000Z';
+  const time = { project: 'default', schedule: 'nightly', at, localTime: '2026-03-01T10:00:00' } as const;
+  const became = {
+    state: 'missed',
+    reason: 'overlap',
+    detail: null,
+    runId: null,
+    recordedAt: new Date().toISOString(),
+  } as const;
+  const missed = { ...time, ...became };
+  await store.scheduleTimes.putMissed([missed], '2999-01-01T00:00:00.000Z');
+  await lookAtWebhooks(all());
+  await receiver().until('/missed', 1);
+  expect(await store.scheduleTimes.untold(5)).toEqual([]);
+  await store.scheduleTimes.put(missed, '2999-01-01T00:00:00.000Z'); // by whoever knows of it as well
+  await lookAtWebhooks(all());
+  expect(await store.scheduleTimes.untold(5)).toEqual([]);
+  expect(
+    receiver()
+      .to('/missed')
+      .map(({ body }) => json(body)),
+  ).toEqual([
+    {
+      type: 'schedule.missed',
+      timestamp: missed.recordedAt,
+      data: {
+        schedule: 'nightly',
+        at,
+        localTime: time.localTime,
+        reason: 'overlap',
+        url: '/v1/schedules/nightly/times?state=missed',
+      },
+    },
+  ]);
+});
+
+test('410 ends it at once, and what comes later is there to be recovered', async () => {
+  const endpoint = await webhooks().create(receiver().at('/gone', answers(410)));
+  const others = await webhooks().create(receiver().at('/others'), { types: ['endpoint.disabled'] });
+  const name = await functions().deploy('true');
+  const first = await functions().run(name);
+  const gone = await eventually(
+    () => webhooks().get(endpoint),
+    ({ disabledAt }) => disabledAt !== null,
+  );
+  expect(gone).toMatchObject({ disabledFor: 'gone' });
+  const told = await eventually(
+    async () =>
+      receiver()
+        .to('/others')
+        .filter(({ body }) => body.includes(endpoint.id)),
+    (found) => found.length > 0,
+  );
+  expect(json(told[0]?.body ?? '')).toMatchObject({ type: 'endpoint.disabled', data: { disabledFor: 'gone' } });
+  expect((await webhooks().get(others)).disabledAt).toBeNull();
+  const since = new Date().toISOString();
+  const second = await functions().run(name);
+  await eventually(
+    () => webhooks().deliveries(endpoint),
+    (found) => found.some(({ eventId }) => eventId.startsWith(second.id)),
+  );
+  expect(
+    receiver()
+      .to('/gone')
+      .filter(({ body }) => body.includes(second.id)),
+  ).toEqual([]);
+  expect((await webhooks().recover(endpoint, since)).status).toBe(409);
+  receiver().at('/gone');
+  await webhooks().change(endpoint, { disabled: false });
+  const recovered = await webhooks().recover(endpoint, first.acceptedAt);
+  expect([recovered.status, ((await recovered.json()) as { count: number }).count]).toEqual([202, expect.any(Number)]);
+  await lookAtWebhooks(all());
+  await eventually(
+    async () =>
+      receiver()
+        .to('/gone')
+        .map(({ body }) => body)
+        .join(),
+    (bodies) => bodies.includes(second.id),
+  );
+});

@@ -1,0 +1,45 @@
+import { pino } from 'pino';
+import { expect } from 'vitest';
+import { Reconciliation } from '../../sagas/reconciliation.ts';
+import { Setups } from '../../worker/setups/setups.ts';
+import { eventually } from './eventually.ts';
+import { useFunctionCases } from './function-cases.ts';
+
+const SOURCE = 'golden-debian12';
+
+/** {@link useFunctionCases} with functions that have a setup. */
+export function useSetupCases() {
+  const cases = useFunctionCases();
+  const { mayfly, door, functions } = cases;
+
+  /** Deploys a function, and returns the answer when its setup is over. */
+  async function deploy(name: string, script: string, more: object = {}) {
+    const wish = {
+      setup: { source: SOURCE, script, ...more },
+      command: 'cat nonce; cat /etc/machine-id; head -c 8 /dev/urandom | od -An -tx8',
+    };
+    const response = await door().call('PUT', `/v1/functions/${name}`, wish, { Prefer: 'wait=120' });
+    const body = (await response.json()) as { version: number; setup: { state: string; log: string | null } };
+    return { status: response.status, ...body };
+  }
+
+  async function releaseSetups(): Promise<void> {
+    const setups = () => new Setups(mayfly().store, new Reconciliation(mayfly().client), pino({ level: 'silent' }));
+    await setups().release();
+    await setups().look();
+  }
+
+  /** Deletes the function, and waits until all that was saved for it is gone. */
+  async function remove(name: string): Promise<void> {
+    expect(await functions().delete(name)).toBe(204);
+    await eventually(
+      async () => {
+        await releaseSetups();
+        return { setups: await mayfly().store.functionSetups.all(), saved: await mayfly().onHost() };
+      },
+      ({ setups, saved }) => setups.length === 0 && saved.length === 0,
+    );
+  }
+
+  return { ...cases, deploy, remove };
+}
