@@ -1,0 +1,166 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { workflowIdOf } from '../../../model/sagas/queues.ts';
+import type { MachineEndReport } from '../../../model/sandbox/machine-end.ts';
+import { unprovenLayers } from '../../../model/sandbox/proof.ts';
+import { reportMachineEnd } from '../../../sagas/machine-end.ts';
+import { eventually } from '../../support/eventually.ts';
+import { expectMachineEnded, getMemory } from '../../support/machine-end.ts';
+import type { MayflyCase } from '../../support/mayfly-case.ts';
+import { useSagaCases } from '../../support/saga-cases.ts';
+import { sweepOn } from '../../support/sweep.ts';
+
+/** The host worker of these tests watches its machines, as in every test of a saga: what Mayfly does itself is no death. */
+const { test, alone } = useSagaCases({ kind: 'in-memory' });
+const sweep = sweepOn(alone);
+
+/** How many times its host was asked whether the machine is dead. */
+async function looks(mayfly: MayflyCase, id: string): Promise<number> {
+  const { events } = await mayfly.client.workflow.getHandle(workflowIdOf(id)).fetchHistory();
+  const of = 'activityTaskCompletedEventAttributes';
+  const asked = new Set(
+    events
+      ?.filter((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'lookAtMachine')
+      .map(({ eventId }) => String(eventId)),
+  );
+  return events?.filter((event) => asked.has(String(event[of]?.scheduledEventId))).length ?? 0;
+}
+
+function report(hostId: string | null, reason: MachineEndReport['reason']): MachineEndReport {
+  return { hostId: hostId ?? '', reason, seenAt: new Date().toISOString() };
+}
+
+describe.concurrent('a machine that dies', () => {
+  test('while it is paused', async ({ mayfly, operations }) => {
+    const { id } = await mayfly.create();
+    await operations.pause(id);
+    getMemory(mayfly).die(id, 'crashed');
+    await expectMachineEnded(mayfly, id, 'machine_crashed');
+  });
+
+  test('while it is hibernated, with its memory: what can never be woken has ended', async ({ mayfly, operations }) => {
+    const { id } = await mayfly.create();
+    expect(await operations.hibernate(id)).toBeNull();
+    getMemory(mayfly).die(id, 'stopped');
+    await expectMachineEnded(mayfly, id, 'machine_lost');
+  });
+
+  test('while it is created, and nobody answers at its address', async ({ mayfly }) => {
+    const input = mayfly.input({}, { verifySshMs: 600_000 });
+    const memory = getMemory(mayfly);
+    memory.frozen.add(input.id);
+    await mayfly.sagas.create(input);
+    await eventually(
+      async () => memory.stateOf(input.id),
+      (state) => state === 'on',
+    );
+    memory.die(input.id, 'stopped');
+    const failed = await mayfly.end(input.id);
+    expect(failed).toMatchObject({
+      state: 'failed',
+      stopReason: 'create-failed',
+      failure: { code: 'machine_stopped' },
+    });
+    expect(unprovenLayers(failed.proof?.observations ?? [])).toEqual([]);
+  });
+
+  sweep(['saveSnapshot', 'pause', 'hibernate', 'wake'])(
+    'in the middle of a %s that hangs: the end does not wait for it',
+    async (step, { mayfly, operations }) => {
+      const input = mayfly.input({}, { hibernateMs: 3_000 });
+      const { id } = await mayfly.create(input);
+      if (step === 'wake') await operations.hibernate(id);
+      mayfly.arm(`${step}.after=1*hang`, id);
+      const begin = {
+        saveSnapshot: () => operations.beginSnapshot(id),
+        pause: () => operations.beginPause(id, 'pause'),
+        hibernate: () => operations.beginPause(id, 'hibernate'),
+        wake: () => operations.beginPause(id, 'resume'),
+      }[step];
+      const operation = await begin?.();
+      await operations.beganStep(id, step);
+      getMemory(mayfly).die(id, 'crashed');
+      await expectMachineEnded(mayfly, id, step === 'wake' ? 'machine_lost' : 'machine_crashed');
+      expect(await operations.ended(id, operation ?? '')).toBeNull(); // its saga has ended, and the record says why
+    },
+  );
+});
+
+describe.concurrent('what is no death', () => {
+  test('a restore, a hibernation, a wake, a pause: each by itself', async ({ mayfly, operations }) => {
+    const { id } = await mayfly.create();
+    await operations.write(id, 'old');
+    const snapshot = await operations.snapshot(id);
+    expect(await operations.hibernate(id)).toBeNull();
+    expect(await operations.resume(id)).toBeNull();
+    expect(await operations.pause(id)).toBeNull();
+    expect(await operations.resume(id)).toBeNull();
+    expect(await operations.restore(id, snapshot.id)).toMatchObject({ failure: null });
+    expect(await operations.read(id)).toBe('old');
+    expect(await mayfly.record(id)).toMatchObject({ state: 'running', failure: null });
+  });
+
+  test('a restore that brings it back: a report from before comes too late', async ({ mayfly, operations }) => {
+    const { id, hostId } = await mayfly.create();
+    const snapshot = await operations.snapshot(id);
+    mayfly.arm('bootDomain.before=2*error(host_unavailable)', id); // the machine is off for a while
+    const { operationId } = await operations.beginRestore(id, snapshot.id, false);
+    await reportMachineEnd(mayfly.client, id, report(hostId, 'crashed'));
+    expect(await operations.ended(id, operationId)).toBeNull();
+    await eventually(
+      () => looks(mayfly, id),
+      (count) => count === 1,
+    );
+    expect(await mayfly.record(id)).toMatchObject({ state: 'running', failure: null });
+    await operations.write(id, 'it goes on');
+  });
+
+  test('a report that lies, or is of another host', async ({ mayfly, operations }) => {
+    const { id, hostId } = await mayfly.create();
+    await reportMachineEnd(mayfly.client, id, report('elsewhere', 'crashed'));
+    await reportMachineEnd(mayfly.client, id, report(hostId, 'host-restarted'));
+    await eventually(
+      () => looks(mayfly, id),
+      (count) => count === 1,
+    );
+    await operations.write(id, 'it goes on');
+    expect(await operations.pause(id)).toBeNull();
+    await mayfly.keepHistory('machine-end-misreported', id);
+  });
+
+  test('a report about a sandbox that nobody has a workflow for is dropped', async ({ mayfly }) => {
+    const { id } = mayfly.input();
+    await expect(reportMachineEnd(mayfly.client, id, report('test', 'lost'))).resolves.toBeUndefined();
+  });
+});
+
+alone('what died while its host worker was down is noticed at its start', async ({ mayfly }) => {
+  const { id } = await mayfly.create();
+  await mayfly.host?.stop();
+  getMemory(mayfly).die(id, 'stopped');
+  await mayfly.startHost();
+  await expectMachineEnded(mayfly, id, 'machine_stopped');
+});
+
+alone(
+  'a host that restarts ends what ran there as host_restarted; what is hibernated outlives it',
+  async ({ mayfly, operations }) => {
+    const ids = await Promise.all([1, 2].map(async () => (await mayfly.create()).id));
+    const asleep = await mayfly.create();
+    await operations.hibernate(asleep.id);
+    await mayfly.host?.stop();
+    for (const id of ids) getMemory(mayfly).die(id, 'stopped');
+    const bootIdFile = join(mayfly.config.stateDir, 'another-boot');
+    await writeFile(bootIdFile, 'another\n');
+    await mayfly.startHost(bootIdFile);
+    for (const id of ids) await expectMachineEnded(mayfly, id, 'host_restarted');
+    expect(await operations.resume(asleep.id)).toBeNull();
+
+    // the restart has been told: who dies from now on died of something else
+    getMemory(mayfly).die(asleep.id, 'crashed');
+    await expectMachineEnded(mayfly, asleep.id, 'machine_crashed');
+    await mayfly.host?.stop();
+    await mayfly.startHost(bootIdFile);
+  },
+);
