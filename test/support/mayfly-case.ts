@@ -93,6 +93,13 @@ export class MayflyCase {
     return this.all.create(input);
   }
 
+  /** Creates a sandbox, and asserts that it runs. @returns the input of its saga */
+  async createRunning(spec: Partial<SandboxSpec> = {}): Promise<SandboxInput> {
+    const input = this.input(spec);
+    expect(await this.create(input)).toMatchObject({ state: 'running' });
+    return input;
+  }
+
   /** By its id, or by what it was asked for with. */
   destroy(wanted: string | SandboxInput): Promise<SandboxRecord> {
     return this.all.destroy(typeof wanted === 'string' ? { ...this.all.input(), id: wanted } : wanted);

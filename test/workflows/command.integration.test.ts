@@ -1,17 +1,8 @@
 import { describe, expect } from 'vitest';
-import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
-import type { MayflyCase } from '../support/mayfly-case.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
-import { FULL } from '../support/sweep.ts';
 
-const { test, alone, mayfly: all } = useSagaCases();
-
-async function sandbox(mayfly: MayflyCase, spec: Partial<SandboxInput['spec']> = {}): Promise<SandboxInput> {
-  const input = mayfly.input(spec);
-  expect(await mayfly.create(input)).toMatchObject({ state: 'running' });
-  return input;
-}
+const { test, mayfly: all } = useSagaCases();
 
 async function auditOf(sandboxId: string): Promise<{ kind: AuditKind; detail: Record<string, unknown> }[]> {
   const entries = await all().store.audit.entries(sandboxId, { limit: 500 });
@@ -22,7 +13,7 @@ async function auditOf(sandboxId: string): Promise<{ kind: AuditKind; detail: Re
 
 describe.concurrent('a command', () => {
   test('runs once, and its answer says how it ended and what it said', async ({ mayfly, operations: { door } }) => {
-    const { id } = await sandbox(mayfly);
+    const { id } = await mayfly.createRunning();
     const command = await door.run(id, { command: 'echo "$GREETING"; echo oops >&2; exit 3', env: { GREETING: 'hi' } });
     expect(command).toMatchObject({
       state: 'ended',
@@ -41,53 +32,8 @@ describe.concurrent('a command', () => {
     expect(JSON.stringify(audit)).not.toContain('"hi"');
   });
 
-  test(
-    'gets argv, bytes on standard input, a directory and a user as they are',
-    FULL,
-    async ({ mayfly, operations: { door } }) => {
-      const { id } = await sandbox(mayfly);
-      const argv = ['printf', '%s|', 'a b', '$HOME', '', "'"];
-      expect(await door.run(id, { argv })).toMatchObject({ output: { stdout: { text: "a b|$HOME||'|" } } });
-      const bytes = Buffer.from([0, 255, 10, 128]).toString('base64');
-      const cat = await door.run(id, { argv: ['cat'], stdin: { base64: bytes } });
-      expect(cat.output?.stdout).toEqual({ base64: bytes, truncated: false });
-      const where = await door.run(id, { command: 'pwd; id -un', cwd: '/tmp', user: 'root' });
-      expect(where.output?.stdout).toMatchObject({ text: '/tmp\nroot\n' });
-    },
-  );
-
-  test(
-    'takes standard input as soon as it was asked for, before it has started',
-    FULL,
-    async ({ mayfly, operations: { door } }) => {
-      const { id } = await sandbox(mayfly);
-      for (let times = 0; times < 10; times++) {
-        const { id: commandId } = await door.run(id, { argv: ['cat'], stdinOpen: true }, 0);
-        const path = `/v1/sandboxes/${id}/commands/${commandId}/stdin?close=true`;
-        expect((await door.call('POST', path, Buffer.from('x\n'))).status).toBe(200);
-      }
-    },
-  );
-
-  test(
-    'that cannot start is refused, and its idempotency key is free again',
-    FULL,
-    async ({ mayfly, operations: { door } }) => {
-      const { id } = await sandbox(mayfly);
-      const path = `/v1/sandboxes/${id}/commands`;
-      const headers = { 'Idempotency-Key': 'refused' };
-      for (let n = 0; n < 2; n++) {
-        const response = await door.call('POST', path, { command: 'true', user: 'nobody-here' }, headers);
-        expect(response.status).toBe(422);
-        expect(await response.json()).toMatchObject({ code: 'command_refused', sandboxId: id });
-      }
-      const { items } = (await (await door.call('GET', path)).json()) as { items: { outcome: string }[] };
-      expect(items.map(({ outcome }) => outcome)).toEqual(['not-started', 'not-started']);
-    },
-  );
-
   test('asked for twice with one key runs once, also at the same time', async ({ mayfly, operations: { door } }) => {
-    const { id } = await sandbox(mayfly);
+    const { id } = await mayfly.createRunning();
     const ask = () =>
       door.call(
         'POST',
@@ -103,30 +49,11 @@ describe.concurrent('a command', () => {
     expect(views.at(-1)).toMatchObject({ output: { stdout: { text: 'x\n' } } });
   });
 
-  test(
-    'of many at once: one more than the guest takes is told to wait',
-    FULL,
-    async ({ mayfly, operations: { door } }) => {
-      const { id } = await sandbox(mayfly);
-      const many = await Promise.all(
-        Array.from({ length: 64 }, () => door.run(id, { command: 'read x', stdinOpen: true }, 0)),
-      );
-      for (const command of many) await door.until(command, ({ state }) => state === 'running');
-      const response = await door.call('POST', `/v1/sandboxes/${id}/commands`, { command: 'true' });
-      expect(response.status).toBe(429);
-      expect(response.headers.get('Retry-After')).toBe('1');
-      const close = async ({ id: commandId }: { id: string }) =>
-        door.call('POST', `/v1/sandboxes/${id}/commands/${commandId}/stdin?close=true`, Buffer.from('x\n'));
-      for (const command of many) expect((await close(command)).status).toBe(200);
-      for (const command of many) expect(await door.ended(command)).toMatchObject({ outcome: 'exited', exitCode: 0 });
-    },
-  );
-
   test('is told to have started while it runs, and is cancelled with all its processes', async ({
     mayfly,
     operations: { door },
   }) => {
-    const { id } = await sandbox(mayfly);
+    const { id } = await mayfly.createRunning();
     const command = await door.run(id, { command: 'sleep 1000 & sleep 1000' }, 0);
     await door.until(command, ({ state }) => state === 'running');
     const path = `/v1/sandboxes/${id}/commands/${command.id}/cancel`;
@@ -142,120 +69,5 @@ describe.concurrent('a command', () => {
       'command.ended',
     ]);
     await mayfly.keepHistory('command-cancelled', command.id, `command/${command.id}`);
-  });
-
-  test('reports what time took from it', FULL, async ({ mayfly, operations: { door } }) => {
-    const { id } = await sandbox(mayfly);
-    const command = await door.run(id, { command: 'echo begun; sleep 1000', timeoutSeconds: 1 });
-    expect(command).toMatchObject({ outcome: 'timed-out', output: { stdout: { text: 'begun\n' } } });
-    await mayfly.client.workflow.getHandle(`command/${command.id}`).result();
-    await mayfly.keepHistory('command', command.id, `command/${command.id}`);
-  });
-});
-
-describe.concurrent('the output of a command', () => {
-  test('is followed live, and again from any event on', FULL, async ({ mayfly, operations: { door } }) => {
-    const { id } = await sandbox(mayfly);
-    const script = 'printf "a\\303"; sleep 0.3; printf "\\244b"; sleep 0.3; printf "\\377" >&2; read x; echo "$x"';
-    const command = await door.run(id, { command: script, stdinOpen: true }, 0);
-    const seen: { id: string | undefined; what: string }[] = [];
-    for await (const { id: eventId, event, data } of door.events(command)) {
-      seen.push({ id: eventId, what: event === 'ended' ? 'ended' : `${data.stream}:${data.text ?? data.base64}` });
-      if (data.base64) await door.call('POST', `/v1/sandboxes/${id}/commands/${command.id}/stdin`, Buffer.from('go\n'));
-    }
-    expect(seen.map(({ what }) => what)).toEqual(['stdout:a', 'stdout:äb', 'stderr:/w==', 'stdout:go\n', 'ended']);
-    for (const [index, { id: eventId }] of seen.slice(0, -1).entries()) {
-      const rest: string[] = [];
-      for await (const { event, data } of door.events(command, eventId)) {
-        rest.push(event === 'ended' ? 'ended' : `${data.stream}:${data.text ?? data.base64}`);
-      }
-      expect(rest).toEqual(seen.slice(index + 1).map(({ what }) => what));
-    }
-  });
-
-  test(
-    'is kept up to its bound, counted beyond, and read by stream and offset',
-    FULL,
-    async ({ mayfly, operations: { door } }) => {
-      const { id } = await sandbox(mayfly);
-      const command = await door.run(id, { command: 'seq 1 100000; seq 1 5 >&2', maxOutputBytes: 200_000 });
-      expect(command.stdout).toEqual({ bytes: 588_895, kept: 200_000 });
-      const all = await door.output(command, 'stream=stdout');
-      expect(all.headers.get('X-Mayfly-Truncated')).toBe('true');
-      const text = await all.text();
-      expect(text).toHaveLength(200_000);
-      const part = await door.output(command, 'stream=stdout&offset=65530&limit=20');
-      expect(await part.text()).toBe(text.slice(65_530, 65_550));
-      expect(part.headers.get('X-Mayfly-Next-Offset')).toBe('65550');
-      expect(part.headers.get('X-Mayfly-Ended')).toBe('false');
-      const rest = await door.output(command, 'stream=stderr&offset=2');
-      expect(await rest.text()).toBe('2\n3\n4\n5\n');
-      expect(rest.headers.get('X-Mayfly-Ended')).toBe('true');
-    },
-  );
-});
-
-describe.concurrent('a sandbox', () => {
-  test(
-    'that is destroyed interrupts its commands, and does not wait for them',
-    FULL,
-    async ({ mayfly, operations: { door } }) => {
-      const input = await sandbox(mayfly);
-      const command = await door.run(input.id, { command: 'echo there; sleep 1000' }, 0);
-      await door.until(command, ({ state }) => state === 'running');
-      expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
-      const ended = await door.ended(command);
-      expect(ended).toMatchObject({ outcome: 'interrupted', reason: 'Its sandbox ended while it ran.' });
-      const after = await door.call('POST', `/v1/sandboxes/${input.id}/commands`, { command: 'true' });
-      expect(await after.json()).toMatchObject({ code: 'sandbox_ended' });
-    },
-  );
-
-  test('whose machine goes away leaves its commands unknown', FULL, async ({ mayfly, operations: { door } }) => {
-    const input = await sandbox(mayfly);
-    const command = await door.run(input.id, { command: 'sleep 1000' }, 0);
-    await door.until(command, ({ state }) => state === 'running');
-    await mayfly.host?.machine.hypervisor.removeDomain(input.id);
-    const ended = await door.ended(command, 90_000);
-    expect(ended).toMatchObject({ outcome: 'unknown' });
-    expect(ended.reason).toContain('nobody can tell');
-  });
-
-  test('is not idle while a command runs in it, and is soon after', FULL, async ({ mayfly, operations: { door } }) => {
-    const input = await sandbox(mayfly, { idleSeconds: 3 });
-    const began = Date.now();
-    const command = await door.run(input.id, { command: 'sleep 5' });
-    expect(command).toMatchObject({ outcome: 'exited', exitCode: 0 });
-    expect(Date.now() - began).toBeGreaterThan(4_900);
-    expect(await mayfly.end(input.id)).toMatchObject({ stopReason: 'idle' });
-    await mayfly.keepHistory('idle-after-use', input.id);
-  });
-});
-
-describe('a host worker', () => {
-  alone(
-    'that ends lets go of commands at once, and the next goes on with them',
-    FULL,
-    async ({ mayfly, operations: { door } }) => {
-      const { id } = await sandbox(mayfly);
-      const command = await door.run(id, { command: 'for n in 1 2 3 4 5 6; do echo $n; sleep 0.5; done' }, 0);
-      await door.until(command, ({ state }) => state === 'running');
-      const began = Date.now();
-      await mayfly.host?.stop();
-      expect(Date.now() - began).toBeLessThan(15_000);
-      expect(await door.get(command)).toMatchObject({ state: 'running' });
-      await mayfly.startHost();
-      expect(await door.ended(command)).toMatchObject({ outcome: 'exited', exitCode: 0 });
-      expect(await door.text(command)).toBe('1\n2\n3\n4\n5\n6\n');
-    },
-  );
-
-  alone('that is down keeps a command and its cancel waiting', FULL, async ({ mayfly, operations: { door } }) => {
-    const { id } = await sandbox(mayfly);
-    await mayfly.host?.stop();
-    const command = await door.run(id, { command: 'sleep 1000' }, 0);
-    expect((await door.call('POST', `/v1/sandboxes/${id}/commands/${command.id}/cancel`)).status).toBe(202);
-    await mayfly.startHost();
-    expect(await door.ended(command)).toMatchObject({ outcome: 'cancelled' });
   });
 });
