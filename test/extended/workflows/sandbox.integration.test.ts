@@ -1,0 +1,73 @@
+import { expect } from 'vitest';
+import { useSagaCases } from '../../support/saga-cases.ts';
+
+const { test, alone } = useSagaCases({ kind: 'in-memory' });
+
+const actor = { apiKeyId: 'test', agentId: null };
+
+test('the TTL ends a sandbox that is still being created', async ({ mayfly }) => {
+  const input = mayfly.input({ ttlSeconds: 1 });
+  mayfly.arm('awaitIp.before=hang', input.id);
+  await mayfly.sagas.create(input);
+  expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl', runningAt: null });
+});
+
+test('an idle sandbox ends, and one in use does not', async ({ mayfly }) => {
+  const input = mayfly.input({ idleSeconds: 4 });
+  await mayfly.create(input);
+  const began = Date.now();
+  for (let used = 0; used < 5; used++) {
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await mayfly.client.workflow.getHandle(`sandbox/${input.id}`).signal('touch');
+  }
+  expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'idle' });
+  expect(Date.now() - began).toBeGreaterThan(8_500);
+  await mayfly.keepHistory('idle', input.id);
+});
+
+test('a patch extends the TTL and replaces the metadata', async ({ mayfly }) => {
+  const input = mayfly.input({ ttlSeconds: 15 });
+  const { expiresAt } = await mayfly.create(input);
+  await mayfly.sagas.patch(input.id, { ttlSeconds: 600, metadata: { a: 'b' }, actor });
+  const patched = await mayfly.record(input.id);
+  expect(Date.parse(patched.expiresAt)).toBeGreaterThan(Date.parse(expiresAt) + 500_000);
+  expect(patched.spec.metadata).toEqual({ a: 'b' });
+  await new Promise((resolve) => setTimeout(resolve, Date.parse(expiresAt) - Date.now() + 500));
+  expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
+  await mayfly.destroy(input);
+  await mayfly.keepHistory('patched', input.id);
+});
+
+test('a record whose workflow is gone can still be destroyed', async ({ mayfly }) => {
+  const input = mayfly.input();
+  await mayfly.create(input);
+  await mayfly.client.workflow.getHandle(`sandbox/${input.id}`).terminate('as a lost dev-server file would');
+  expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
+  await mayfly.keepHistory('taken-over', input.id);
+});
+
+alone(
+  'a host that is down keeps the destroy waiting, visibly, and it goes on when the host is back',
+  async ({ mayfly }) => {
+    const input = mayfly.input({}, { hostDownMs: 3_000 });
+    await mayfly.create(input);
+    await mayfly.host?.stop();
+    await mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor });
+    const waiting = await mayfly.until(input.id, (record) => record.waitingFor !== null);
+    expect(waiting).toMatchObject({ state: 'destroying', proof: null });
+    expect(waiting.waitingFor).toContain('the host worker does not answer');
+    await mayfly.startHost();
+    expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', waitingFor: null });
+  },
+);
+
+alone('a host worker that is replaced in the middle of a create resumes it', async ({ mayfly }) => {
+  const input = mayfly.input();
+  mayfly.arm('awaitIp.before=1*delay(1500)', input.id);
+  await mayfly.sagas.create(input);
+  await mayfly.until(input.id, (record) => record.phase === 'awaiting-ip');
+  await mayfly.host?.stop();
+  await mayfly.startHost();
+  await mayfly.sagas.settled(input.id, AbortSignal.timeout(30_000));
+  expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
+});
