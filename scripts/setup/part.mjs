@@ -34,6 +34,9 @@ import { cacheDir, onPath } from '../../worker/config/artifacts.mjs';
 /** The remedy of what Go builds. */
 export const goRemedy = 'check that Go reaches its module proxy (`go env GOPROXY`)';
 
+/** The remedy of what pip downloads. */
+export const pipRemedy = 'check that pip reaches its package index (PIP_INDEX_URL, HTTPS_PROXY)';
+
 /** The remedy of what is made of Debian packages. */
 export const aptRemedy = 'check that `apt-get update` succeeds';
 

@@ -15,9 +15,8 @@ import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { repository, temporalBinary, temporalCachePath } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
-import { goBlocker, spaceBlocker } from './part.mjs';
+import { goBlocker, pipRemedy, spaceBlocker } from './part.mjs';
 import { SetupProblem } from './problem.mjs';
-import { pipRemedy } from './python/python-venv.mjs';
 import { run } from './run.mjs';
 
 const project = join(repository, 'worker', 'servers', 'dev-server');

@@ -2,7 +2,8 @@
 /** @module A later ansible-core, and ansible-lint: what tests hold playbooks to; made when it is asked for by name. */
 import { join } from 'node:path';
 import { repository } from '../../../worker/config/artifacts.mjs';
-import { makeVenv, pipRemedy, readyVenv } from './python-venv.mjs';
+import { pipRemedy } from '../part.mjs';
+import { makeVenv, readyVenv } from './python-venv.mjs';
 
 const wanted = join(repository, 'scripts', 'setup', 'python', 'ansible-tools.txt');
 

@@ -2,7 +2,8 @@
 /** @module What tests verify receipts with: libraries of in-toto and of DSSE, which Mayfly itself does not need. */
 import { join } from 'node:path';
 import { repository } from '../../../worker/config/artifacts.mjs';
-import { makeVenv, pipRemedy, readyVenv } from './python-venv.mjs';
+import { pipRemedy } from '../part.mjs';
+import { makeVenv, readyVenv } from './python-venv.mjs';
 
 const wanted = join(repository, 'scripts', 'setup', 'python', 'attestation-tools.txt');
 

@@ -2,7 +2,8 @@
 /** @module What the Python client is built and checked with: `npm run client:python` and its tests need it, Mayfly does not. */
 import { join } from 'node:path';
 import { repository } from '../../../worker/config/artifacts.mjs';
-import { makeVenv, pipRemedy, readyVenv } from './python-venv.mjs';
+import { pipRemedy } from '../part.mjs';
+import { makeVenv, readyVenv } from './python-venv.mjs';
 
 const wanted = join(repository, 'clients', 'python', 'requirements.txt');
 

@@ -10,8 +10,6 @@ import { installPackages } from '../debian-packages.mjs';
 import { SetupProblem } from '../problem.mjs';
 import { run } from '../run.mjs';
 
-export const pipRemedy = 'check that pip reaches its package index (PIP_INDEX_URL, HTTPS_PROXY)';
-
 /**
  * @param {string} requirements Path of a list that pip reads.
  * @returns {string} the folder where its environment is, or will be
