@@ -1,0 +1,93 @@
+import { MongoClient } from 'mongodb';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { createDispatchActivities } from '../../activities/function/queue/dispatch.ts';
+import type { FunctionSpec } from '../../model/functions/function.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
+import { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import { functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
+import { openStore } from '../support/open-store.ts';
+import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+
+const created = Date.now();
+
+/** A dispatcher on a real store. Of Temporal it only notes which runs it would start and cancel. */
+export function useDispatcher() {
+  let server: StoreServer | undefined;
+  let opened: { store: Store; mongo: MongoClient } | undefined;
+  const started: string[] = [];
+  const cancelled: string[] = [];
+  let [names, count] = [0, 100];
+  beforeAll(async () => {
+    server = await startStoreServer();
+    const store = await openStore(server.uri, { auditKey: Buffer.alloc(32, 7) });
+    opened = { store, mongo: await MongoClient.connect(server.uri) };
+  });
+  afterAll(async () => {
+    await opened?.mongo.close();
+    await opened?.store.close();
+    await server?.stop();
+  });
+  const get = () => {
+    if (!opened) throw new Error('the store is not open yet');
+    return opened;
+  };
+  const store = () => get().store;
+
+  class NotedReconciliation extends Reconciliation {
+    constructor() {
+      super(null as never);
+    }
+    override async startRun({ runId }: { runId: string }): Promise<'begun'> {
+      started.push(runId);
+      return 'begun';
+    }
+    override async cancelRun(runId: string): Promise<void> {
+      cancelled.push(runId);
+    }
+  }
+
+  /** Activities of a dispatcher, on the store of this file unless another one is given. */
+  const createActivities = (on: Store = store()) =>
+    createDispatchActivities({ store: on, reconciliation: new NotedReconciliation() });
+
+  const admit = (name: string, after = '') => createActivities().admitRuns({ project: 'default', name, after });
+
+  /** Stores a function with those versions, of which the last is active. @returns its name */
+  async function deploy(...specs: Partial<FunctionSpec>[]): Promise<string> {
+    const name = `fn-${++names}`;
+    await store().functions.create(functionRecord({ name, activeVersion: specs.length }));
+    for (const [n, spec] of specs.entries()) {
+      const version = { ...functionVersion(spec), function: name, version: n + 1, digest: `d${n + 1}` };
+      await store().functionVersions.create(version);
+    }
+    return name;
+  }
+
+  /** Queues a run that was accepted a second after the one before it. */
+  async function queue(name: string, changes: Partial<RunRecord> = {}): Promise<RunRecord> {
+    const acceptedAt = new Date(created + ++count * 1_000).toISOString();
+    const run = runRecord(count, { function: name, versionDigest: 'd1', acceptedAt, ...changes });
+    expect(await store().runs.accept(run, Buffer.from('{}'))).toBe(true);
+    return run;
+  }
+
+  const getState = async ({ id }: RunRecord) => {
+    const run = await store().runs.get(id);
+    return run && (run.skippedFor ?? run.outcome ?? run.state);
+  };
+  const getStates = (runs: readonly RunRecord[]) => Promise.all(runs.map(getState));
+
+  return {
+    store,
+    mongo: () => get().mongo,
+    started,
+    cancelled,
+    createActivities,
+    admit,
+    deploy,
+    queue,
+    getState,
+    getStates,
+  };
+}
