@@ -1,14 +1,10 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
-import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { filePathInUrl } from '../../model/files/file-path.ts';
-import { FULL } from '../support/sweep.ts';
 import { NAMES, useFiles } from './guest-files.ts';
-import { jsonOf } from './support.ts';
 
-const execute = promisify(execFile);
 const { client, id, folder, at, ask } = useFiles();
 
 describe('directories', () => {
@@ -33,19 +29,6 @@ describe('directories', () => {
     const long = await ask(filePathInUrl(at('long')), { method: 'HEAD' });
     expect(long.headers.get('x-mayfly-target')).toBe('%FF'.repeat(4_095));
     expect(new Date(items[0]?.mtime ?? '').getTime()).toBeGreaterThan(Date.now() - 60_000);
-  });
-
-  it('of many entries are listed in little time and memory', { ...FULL, timeout: 120_000 }, async () => {
-    // Not waited for with the event loop: the API, which is in this process, would let idle connections go meanwhile.
-    await execute('sh', ['-c', 'cd "$1" && seq -f "entry-%06g" 1 20000 | xargs touch', '-', folder()]);
-    const response = await ask(`${filePathInUrl(Buffer.from(folder()))}?limit=10000`);
-    const page = await jsonOf<{ items: { name: string }[]; nextCursor: string }>(response);
-    expect([page.items.length, page.items[0]?.name, page.items.at(-1)?.name]).toEqual([
-      10_000,
-      'entry-000001',
-      'entry-010000',
-    ]);
-    expect(Buffer.from(page.nextCursor, 'base64url').toString()).toBe('entry-010000');
   });
 
   it('are not content, and files are not directories', async () => {
