@@ -1,29 +1,12 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmod,
-  lstat,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  readlink,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, lstat, mkdir, readdir, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { runCli } from '../../cli/main.ts';
-import { Io } from '../../cli/terminal/io.ts';
-import { type FileDoor, openFileDoor } from '../support/file-door.ts';
-import { FULL, sweep } from '../support/sweep.ts';
+import { describe, expect, it } from 'vitest';
+import { sweep } from '../support/sweep.ts';
+import { MAYFLY, useCopies } from './copy-cases.ts';
 
-const MAYFLY = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 const NUL = Buffer.from([0]);
 const NAMES = [
   'plain',
@@ -40,41 +23,7 @@ const NAMES = [
   'sbx-x:y',
 ];
 
-let there: FileDoor;
-let here: string;
-let guest: string;
-
-beforeAll(async () => {
-  there = await openFileDoor();
-});
-afterAll(() => there?.close());
-beforeEach(async () => {
-  const folder = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'cp-'));
-  [here, guest] = [join(folder, 'here'), join(folder, 'guest')];
-  for (const path of [folder, here, guest]) {
-    await mkdir(path, { recursive: true });
-    await chmod(path, 0o755);
-  }
-  return () => rm(folder, { recursive: true });
-});
-
-function environment(): NodeJS.ProcessEnv {
-  return { ...process.env, MAYFLY_URL: there.url, MAYFLY_API_KEY: there.key };
-}
-
-/** A path of the sandbox, as on the command line. */
-function remote(path = ''): string {
-  return `${there.id}:${guest}${path}`;
-}
-
-async function cp(args: string[], signal = new AbortController().signal) {
-  const out: Buffer[] = [];
-  const err: string[] = [];
-  const stdout = { write: (text: string | Uint8Array) => out.push(Buffer.from(text as string)) };
-  const stderr = { write: (text: string | Uint8Array) => err.push(String(text)) };
-  const code = await runCli(['cp', ...args], new Io({ stdout, stderr, env: environment(), signal, force: signal }));
-  return { code, out: Buffer.concat(out), err: err.join('') };
-}
+const { there, here, guest, environment, remote, cp } = useCopies();
 
 /** Runs a program to its end, while the API in this process answers it. */
 async function piped(program: string, args: string[], input = Buffer.alloc(0)): Promise<Buffer> {
@@ -111,52 +60,46 @@ async function tree(folder: string): Promise<string[]> {
 describe('a file', () => {
   sweep(NAMES.map((name) => [JSON.stringify(name), name] as const))('named %s goes in and out', async ([, name]) => {
     const content = Buffer.from(`\0\xff${name}`, 'latin1');
-    await writeFile(join(here, name), content, { mode: 0o750 });
-    expect(await cp(['--', join(here, name), remote('/')])).toMatchObject({ code: 0 });
-    expect(await readFile(join(guest, name))).toEqual(content);
-    expect((await stat(join(guest, name))).mode & 0o777).toBe(0o750);
-    await rm(join(here, name));
-    expect(await cp(['--', remote(`/${name}`), here])).toMatchObject({ code: 0 });
-    expect(await readFile(join(here, name))).toEqual(content);
-    expect((await stat(join(here, name))).mode & 0o777).toBe(0o750 & ~process.umask());
+    await writeFile(join(here(), name), content, { mode: 0o750 });
+    expect(await cp(['--', join(here(), name), remote('/')])).toMatchObject({ code: 0 });
+    expect(await readFile(join(guest(), name))).toEqual(content);
+    expect((await stat(join(guest(), name))).mode & 0o777).toBe(0o750);
+    await rm(join(here(), name));
+    expect(await cp(['--', remote(`/${name}`), here()])).toMatchObject({ code: 0 });
+    expect(await readFile(join(here(), name))).toEqual(content);
+    expect((await stat(join(here(), name))).mode & 0o777).toBe(0o750 & ~process.umask());
   });
 
   it('whose name is not UTF-8 does so too, in a process of its own', async () => {
     const raw = (path: string) =>
       Buffer.concat([Buffer.from(`${path}/a`), Buffer.from([0xff, 0xfe]), Buffer.from("b'")]);
-    await writeFile(raw(here), 'content');
+    await writeFile(raw(here()), 'content');
     // spawn takes text only; xargs takes bytes.
     const run = (from: Buffer, to: Buffer) => piped('xargs', ['-0', MAYFLY, 'cp'], Buffer.concat([from, NUL, to, NUL]));
-    const inGuest = Buffer.concat([Buffer.from(`${there.id}:`), raw(guest)]);
-    await run(raw(here), inGuest);
-    expect(await readFile(raw(guest), 'utf8')).toBe('content');
-    await rm(raw(here));
-    await run(inGuest, Buffer.from(here));
-    expect(await readFile(raw(here), 'utf8')).toBe('content');
+    const inGuest = Buffer.concat([Buffer.from(`${there().id}:`), raw(guest())]);
+    await run(raw(here()), inGuest);
+    expect(await readFile(raw(guest()), 'utf8')).toBe('content');
+    await rm(raw(here()));
+    await run(inGuest, Buffer.from(here()));
+    expect(await readFile(raw(here()), 'utf8')).toBe('content');
   });
 
   it('replaces what is there, keeps its mode, and follows links on both sides', async () => {
-    await writeFile(join(guest, 'real'), 'new');
-    await symlink('real', join(guest, 'link'));
-    await writeFile(join(here, 'target'), 'old', { mode: 0o600 });
-    await symlink('target', join(here, 'link'));
-    expect(await cp([remote('/link'), join(here, 'link')])).toMatchObject({ code: 0 });
-    expect(await readFile(join(here, 'target'), 'utf8')).toBe('new');
-    expect((await stat(join(here, 'target'))).mode & 0o777).toBe(0o600);
-    expect((await lstat(join(here, 'link'))).isSymbolicLink()).toBe(true);
+    await writeFile(join(guest(), 'real'), 'new');
+    await symlink('real', join(guest(), 'link'));
+    await writeFile(join(here(), 'target'), 'old', { mode: 0o600 });
+    await symlink('target', join(here(), 'link'));
+    expect(await cp([remote('/link'), join(here(), 'link')])).toMatchObject({ code: 0 });
+    expect(await readFile(join(here(), 'target'), 'utf8')).toBe('new');
+    expect((await stat(join(here(), 'target'))).mode & 0o777).toBe(0o600);
+    expect((await lstat(join(here(), 'link'))).isSymbolicLink()).toBe(true);
   });
 
   it('comes from standard input and goes to standard output, in a process of its own', async () => {
     const bytes = Buffer.from('\0\xff\n', 'latin1');
     await piped(MAYFLY, ['cp', '-', remote('/piped')], bytes);
-    expect(await readFile(join(guest, 'piped'))).toEqual(bytes);
+    expect(await readFile(join(guest(), 'piped'))).toEqual(bytes);
     expect(await piped(MAYFLY, ['cp', remote('/piped'), '-'])).toEqual(bytes);
-  });
-
-  it('is told about in JSON', FULL, async () => {
-    await writeFile(join(here, 'file'), '12345');
-    const { code, out } = await cp([join(here, 'file'), remote(), '--json']);
-    expect([code, JSON.parse(out.toString())]).toMatchObject([0, { target: remote('/file'), bytes: 5 }]);
   });
 });
 
@@ -170,60 +113,60 @@ describe('a directory', () => {
   }
 
   it('goes in and comes out with all that is in it', async () => {
-    const source = join(here, 'dir');
+    const source = join(here(), 'dir');
     await make(source);
     expect(await cp(['-r', source, remote()])).toMatchObject({ code: 0 });
-    expect(await tree(join(guest, 'dir'))).toEqual(await tree(source));
+    expect(await tree(join(guest(), 'dir'))).toEqual(await tree(source));
     expect(await cp(['-r', source, remote('/other')])).toMatchObject({ code: 0 });
-    expect(await tree(join(guest, 'other'))).toEqual(await tree(source));
-    expect(await cp(['--recursive', remote('/dir'), join(here, 'back')])).toMatchObject({ code: 0 });
-    expect(await tree(join(here, 'back'))).toEqual(await tree(source));
-    expect(await readdir(here)).toEqual(['back', 'dir']);
+    expect(await tree(join(guest(), 'other'))).toEqual(await tree(source));
+    expect(await cp(['--recursive', remote('/dir'), join(here(), 'back')])).toMatchObject({ code: 0 });
+    expect(await tree(join(here(), 'back'))).toEqual(await tree(source));
+    expect(await readdir(here())).toEqual(['back', 'dir']);
   });
 
   it('whose name is not UTF-8 does so too, in a process of its own', async () => {
     const raw = (path: string) => Buffer.concat([Buffer.from(`${path}/d`), Buffer.from([0xff])]);
-    await mkdir(raw(here));
-    await writeFile(Buffer.concat([raw(here), Buffer.from('/file')]), 'content');
-    const input = Buffer.concat([raw(here), NUL, Buffer.from(remote()), NUL]);
+    await mkdir(raw(here()));
+    await writeFile(Buffer.concat([raw(here()), Buffer.from('/file')]), 'content');
+    const input = Buffer.concat([raw(here()), NUL, Buffer.from(remote()), NUL]);
     await piped('xargs', ['-0', MAYFLY, 'cp', '-r'], input);
-    expect(await readFile(Buffer.concat([raw(guest), Buffer.from('/file')]), 'utf8')).toBe('content');
+    expect(await readFile(Buffer.concat([raw(guest()), Buffer.from('/file')]), 'utf8')).toBe('content');
   });
 
   it('is added to the one that is there', async () => {
-    await make(join(guest, 'dir'));
-    await mkdir(join(here, 'dir/sub'), { recursive: true });
-    await writeFile(join(here, 'dir/mine'), 'mine');
-    await writeFile(join(here, 'dir/sub/plain'), 'old');
-    expect(await cp(['-r', remote('/dir'), here])).toMatchObject({ code: 0 });
-    expect(await readFile(join(here, 'dir/mine'), 'utf8')).toBe('mine');
-    expect(await readFile(join(here, 'dir/sub/plain'), 'utf8')).toBe('plain');
-    expect(await readdir(here)).toEqual(['dir']);
+    await make(join(guest(), 'dir'));
+    await mkdir(join(here(), 'dir/sub'), { recursive: true });
+    await writeFile(join(here(), 'dir/mine'), 'mine');
+    await writeFile(join(here(), 'dir/sub/plain'), 'old');
+    expect(await cp(['-r', remote('/dir'), here()])).toMatchObject({ code: 0 });
+    expect(await readFile(join(here(), 'dir/mine'), 'utf8')).toBe('mine');
+    expect(await readFile(join(here(), 'dir/sub/plain'), 'utf8')).toBe('plain');
+    expect(await readdir(here())).toEqual(['dir']);
   });
 
   it('with a device or set-user-id bits of the guest gives us neither', async () => {
-    await mkdir(join(guest, 'dir'));
-    await writeFile(join(guest, 'dir/suid'), 'x');
-    await chmod(join(guest, 'dir/suid'), 0o4755);
-    expect(await cp(['-r', remote('/dir'), here])).toMatchObject({ code: 0 });
-    expect((await stat(join(here, 'dir/suid'))).mode & 0o7000).toBe(0);
-    execFileSync('mknod', [join(guest, 'dir/null'), 'c', '1', '3']);
-    const { code, err } = await cp(['-r', remote('/dir'), join(here, 'again')]);
+    await mkdir(join(guest(), 'dir'));
+    await writeFile(join(guest(), 'dir/suid'), 'x');
+    await chmod(join(guest(), 'dir/suid'), 0o4755);
+    expect(await cp(['-r', remote('/dir'), here()])).toMatchObject({ code: 0 });
+    expect((await stat(join(here(), 'dir/suid'))).mode & 0o7000).toBe(0);
+    execFileSync('mknod', [join(guest(), 'dir/null'), 'c', '1', '3']);
+    const { code, err } = await cp(['-r', remote('/dir'), join(here(), 'again')]);
     expect([code, err]).toEqual([1, expect.stringContaining('a device, a FIFO or a socket')]);
-    expect(await readdir(here)).toEqual(['dir']);
+    expect(await readdir(here())).toEqual(['dir']);
   });
 
   it('is not copied without -r, and not over a file', async () => {
-    await make(join(here, 'dir'));
-    await make(join(guest, 'dir'));
-    await writeFile(join(here, 'file'), '');
-    await writeFile(join(guest, 'file'), '');
-    expect((await cp([join(here, 'dir'), remote()])).code).toBe(2);
-    expect((await cp([remote('/dir'), here])).code).toBe(2);
-    expect((await cp(['-r', join(here, 'dir'), remote('/file')])).code).toBe(1);
-    expect((await cp(['-r', remote('/dir'), join(here, 'file')])).code).toBe(1);
-    expect((await cp(['-r', join(here, 'dir'), remote('/none/dir')])).code).toBe(3);
-    expect(await readdir(guest)).toEqual(['dir', 'file']);
+    await make(join(here(), 'dir'));
+    await make(join(guest(), 'dir'));
+    await writeFile(join(here(), 'file'), '');
+    await writeFile(join(guest(), 'file'), '');
+    expect((await cp([join(here(), 'dir'), remote()])).code).toBe(2);
+    expect((await cp([remote('/dir'), here()])).code).toBe(2);
+    expect((await cp(['-r', join(here(), 'dir'), remote('/file')])).code).toBe(1);
+    expect((await cp(['-r', remote('/dir'), join(here(), 'file')])).code).toBe(1);
+    expect((await cp(['-r', join(here(), 'dir'), remote('/none/dir')])).code).toBe(3);
+    expect(await readdir(guest())).toEqual(['dir', 'file']);
   });
 });
 
@@ -244,49 +187,25 @@ describe('a copy that fails', () => {
   });
 
   it('says why, and leaves nothing', async () => {
-    expect((await cp([remote('/none'), here])).code).toBe(3);
-    await writeFile(join(guest, 'file'), 'x');
-    expect((await cp([remote('/file'), join(here, 'none/file')])).code).toBe(1);
-    expect((await cp([remote('/file'), `${here}/none/`])).code).toBe(2);
-    expect((await cp([join(guest, 'file'), remote('/none/file')])).code).toBe(3);
-    expect(await readdir(here)).toEqual([]);
-    expect(await readdir(guest)).toEqual(['file']);
-  });
-
-  it.each(['into', 'out of'])('by Ctrl-C leaves no half file, %s the sandbox', FULL, async (way) => {
-    const [from, to] = way === 'into' ? [here, guest] : [guest, here];
-    // Sparse: the test waits for no disk.
-    execFileSync('truncate', ['-s', '8G', join(from, 'large')]);
-    const args = way === 'into' ? [join(from, 'large'), remote()] : [remote('/large'), to];
-    const child = spawn(MAYFLY, ['cp', ...args], { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
-    await expect.poll(() => readdir(to), { timeout: 60_000 }).toEqual([expect.stringContaining('.mayfly-')]);
-    child.kill('SIGINT');
-    expect(await once(child, 'exit')).toEqual([130, null]);
-    await expect.poll(() => readdir(to), { timeout: 60_000 }).toEqual([]);
-  });
-
-  it.each(['into', 'out of'])('by Ctrl-C leaves no half file of a directory, %s the sandbox', FULL, async (way) => {
-    const [from, to] = way === 'into' ? [here, guest] : [guest, here];
-    await mkdir(join(from, 'dir'));
-    execFileSync('truncate', ['-s', '8G', join(from, 'dir/large')]);
-    const args = way === 'into' ? [join(from, 'dir'), remote()] : [remote('/dir'), to];
-    const child = spawn(MAYFLY, ['cp', '-r', ...args], { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
-    const has = async (name: string) => (await readdir(to, { recursive: true })).some((path) => path.includes(name));
-    await expect.poll(() => has(way === 'into' ? 'dir/.mayfly-' : 'large'), { timeout: 60_000 }).toBe(true);
-    child.kill('SIGINT');
-    expect(await once(child, 'exit')).toEqual([130, null]);
-    await expect.poll(() => has('.mayfly-'), { timeout: 60_000 }).toBe(false);
-    expect(await has('large')).toBe(false);
+    expect((await cp([remote('/none'), here()])).code).toBe(3);
+    await writeFile(join(guest(), 'file'), 'x');
+    expect((await cp([remote('/file'), join(here(), 'none/file')])).code).toBe(1);
+    expect((await cp([remote('/file'), `${here()}/none/`])).code).toBe(2);
+    expect((await cp([join(guest(), 'file'), remote('/none/file')])).code).toBe(3);
+    expect(await readdir(here())).toEqual([]);
+    expect(await readdir(guest())).toEqual(['file']);
   });
 
   it('by a tar that fails is told in its words', async () => {
-    await mkdir(join(here, 'dir'));
-    await writeFile(join(here, 'dir/file'), 'x');
+    await mkdir(join(here(), 'dir'));
+    await writeFile(join(here(), 'dir/file'), 'x');
     const old = process.env['PATH'];
-    process.env['PATH'] = here;
-    await writeFile(join(here, 'tar'), '#!/bin/sh\necho partial; echo "tar: it hurts" >&2; exit 2\n', { mode: 0o755 });
+    process.env['PATH'] = here();
+    await writeFile(join(here(), 'tar'), '#!/bin/sh\necho partial; echo "tar: it hurts" >&2; exit 2\n', {
+      mode: 0o755,
+    });
     try {
-      const { code, err } = await cp(['-r', join(here, 'dir'), remote()]);
+      const { code, err } = await cp(['-r', join(here(), 'dir'), remote()]);
       expect([code, err]).toEqual([1, expect.stringContaining('it hurts')]);
     } finally {
       process.env['PATH'] = old;
