@@ -33,3 +33,17 @@ export async function call(client: Client, name: string, args: object, options: 
   const data = (result.structuredContent ?? {}) as Record<string, unknown>;
   return { text: content[0]?.text ?? '', data, isError };
 }
+
+/** Calls back with a client of that revision, and closes it after. */
+export async function withClient(
+  door: { url: string; apiKey: string },
+  revision: Revision,
+  act: (client: Client) => Promise<void>,
+): Promise<void> {
+  const client = await connectClient(door.url, door.apiKey, revision);
+  try {
+    await act(client);
+  } finally {
+    await client.close();
+  }
+}
