@@ -1,0 +1,100 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { pino } from 'pino';
+import { afterAll, beforeAll } from 'vitest';
+import { Ingress } from '../../api/ingress/ingress-server.ts';
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import { RelayClient } from '../../relay/client.ts';
+import { McpDoor } from '../mcp/mcp-door.ts';
+import { eventually } from '../support/eventually.ts';
+
+/** A program of the guest: `/` says who it is, `/stream` never ends. */
+const SERVER = `import http.server, time
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        self.send_response(200)
+        if self.path == "/stream":
+            self.end_headers()
+            self.wfile.write(b"guest\\n")
+            self.wfile.flush()
+            time.sleep(600)
+        else:
+            self.send_header("Content-Length", "5")
+            self.end_headers()
+            self.wfile.write(b"guest")
+    def log_message(self, *args): pass
+class Server(http.server.ThreadingHTTPServer): request_queue_size = 128
+server = Server(("127.0.0.1", 0), Handler)
+print(server.server_address[1], flush=True)
+server.serve_forever()`;
+
+/** A port of a sandbox. */
+interface Target {
+  id: string;
+  port: number;
+}
+
+/** The API, and the ingress of open ports. */
+export function useOpenPorts() {
+  let opened: { door: McpDoor; client: MayflyClient; ingress: Ingress; guests: RelayClient } | undefined;
+  beforeAll(async () => {
+    const door = await McpDoor.open();
+    const { store, sagas } = door.mayfly;
+    const guests = new RelayClient(store);
+    const deps = { store, sagas, guests, logger: pino({ level: 'silent' }) };
+    const ingress = await Ingress.start(deps, { address: '127.0.0.1', port: 0, url: undefined });
+    opened = { door, guests, ingress, client: new MayflyClient({ baseUrl: door.url, apiKey: door.apiKey }) };
+  });
+  afterAll(async () => {
+    opened?.ingress.close();
+    opened?.guests.close();
+    await opened?.door.close();
+  });
+  const get = () => {
+    if (!opened) throw new Error('the API is not open yet');
+    return opened;
+  };
+  const client = () => get().client;
+
+  /** Creates a sandbox with a program that listens. */
+  async function createServer(): Promise<Target> {
+    const { id } = await client().createSandbox({ source: 'golden-debian12' });
+    const command = await client().commands.run(id, { argv: ['python3', '-u', '-c', SERVER] }, { waitSeconds: 0 });
+    const readPort = async () => text((await client().commands.output(id, command.id, 'stdout')) as never);
+    const port = await eventually(readPort, (said) => /^\d+\n$/.test(said));
+    return { id, port: Number(port) };
+  }
+
+  async function ask(target: Target, token: string, path = '/'): Promise<IncomingMessage> {
+    const { addresses } = get().ingress;
+    const host = addresses.hostOf({ sandboxId: target.id, port: target.port });
+    const listens = Number(new URL(addresses.url).port);
+    const asking = request({
+      port: listens,
+      host: '127.0.0.1',
+      path,
+      agent: false,
+      headers: { host, 'x-mayfly-token': token },
+    });
+    asking.on('error', () => {});
+    asking.end();
+    return ((await once(asking, 'response')) as [IncomingMessage])[0];
+  }
+
+  async function getStatus(target: Target, token: string) {
+    const answer = await ask(target, token);
+    answer.resume();
+    return { status: answer.statusCode, code: answer.headers['x-mayfly-code'] };
+  }
+
+  return { mayfly: () => get().door.mayfly, client, createServer, ask, getStatus };
+}
+
+/** Resolves when an answer that is being read is over. */
+export function awaitClose(answer: IncomingMessage): Promise<void> {
+  answer.on('error', () => {});
+  answer.resume();
+  return new Promise((resolve) => answer.once('close', () => resolve()));
+}
