@@ -1,16 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { chmod } from 'node:fs/promises';
 import fc from 'fast-check';
 import { mongo } from 'mongoose';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { storeCachePath } from '../../worker/config/artifacts.mjs';
-import { openStore } from '../support/open-store.ts';
-import { FULL, seedOf } from '../support/sweep.ts';
-import { sandboxId } from './support.ts';
+import { seedOf } from '../support/sweep.ts';
+import { repeat, useEmbeddedStore } from './embedded-stores.ts';
 
 interface Doc {
   _id: string;
@@ -18,54 +14,28 @@ interface Doc {
   holder?: number | null;
 }
 
-let dir: string;
-let child: ChildProcess;
-let client: mongo.MongoClient;
-
-async function start(...args: string[]): Promise<string> {
-  child = spawn(storeCachePath(), ['--dir', dir, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
-  if (!child.stdout) throw new Error('the store has no standard output');
-  for await (const line of createInterface({ input: child.stdout })) return (JSON.parse(line) as { uri: string }).uri;
-  throw new Error('the store ended before it was ready');
-}
-
-async function end(signal: NodeJS.Signals): Promise<number | null> {
-  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
-  child.kill(signal);
-  await once(child, 'exit');
-  return child.exitCode;
-}
+const { start, end, child, folder } = useEmbeddedStore();
+let client: mongo.MongoClient | undefined;
 
 async function connect(uri: string): Promise<mongo.Db> {
   client = await new mongo.MongoClient(uri, { maxPoolSize: 50, serverSelectionTimeoutMS: 5_000 }).connect();
   return client.db('embedded');
 }
 
-const times = <T>(count: number, work: (i: number) => Promise<T>): Promise<T[]> =>
-  Promise.all(Array.from({ length: count }, (_, i) => work(i)));
-
-beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'embedded-'));
-});
-
-afterEach(async () => {
-  await client?.close();
-  await end('SIGKILL');
-  await rm(dir, { recursive: true, force: true });
-});
+afterEach(() => client?.close());
 
 describe('concurrent updates, which FerretDB alone loses', () => {
   it('adds every one of 200 parallel $inc', async () => {
     const counters = (await connect(await start())).collection<Doc>('counters');
     await counters.insertOne({ _id: 'x', n: 0 });
-    await times(200, () => counters.updateOne({ _id: 'x' }, { $inc: { n: 1 } }));
+    await repeat(200, () => counters.updateOne({ _id: 'x' }, { $inc: { n: 1 } }));
     expect((await counters.findOne({ _id: 'x' }))?.n).toBe(200);
   });
 
   it('gives 10 places to exactly 10 of 50 that ask at once', async () => {
     const places = (await connect(await start())).collection<Doc>('places');
     await places.insertMany(Array.from({ length: 10 }, (_, i) => ({ _id: `place-${i}`, holder: null })));
-    const won = await times(50, (i) => places.findOneAndUpdate({ holder: null }, { $set: { holder: i } }));
+    const won = await repeat(50, (i) => places.findOneAndUpdate({ holder: null }, { $set: { holder: i } }));
     expect(new Set(won.filter((place) => place !== null).map((place) => place._id)).size).toBe(10);
     expect(won.filter((place) => place !== null)).toHaveLength(10);
   });
@@ -90,7 +60,7 @@ it('keeps every acknowledged insert when it is killed under load', async () => {
   const uri = await start();
   const load = (await connect(uri)).collection<Doc>('load');
   const acknowledged: string[] = [];
-  const writers = times(20, async (writer) => {
+  const writers = repeat(20, async (writer) => {
     for (let i = 0; ; i += 1) {
       const id = `${writer}-${i}`;
       try {
@@ -103,47 +73,11 @@ it('keeps every acknowledged insert when it is killed under load', async () => {
   });
   await expect.poll(() => acknowledged.length, { timeout: 60_000 }).toBeGreaterThan(300);
   await end('SIGKILL');
-  await client.close();
+  await client?.close();
   await writers;
 
   const kept = await (await connect(await start())).collection<Doc>('load').distinct('_id');
   expect(acknowledged.filter((id) => !kept.includes(id))).toEqual([]);
-});
-
-it('has chains that verify, with all that was acknowledged, when it is killed while many append', FULL, async () => {
-  const auditKey = Buffer.alloc(32, 7);
-  const uri = await start();
-  const store = await openStore(uri, { auditKey });
-  const acknowledged = new Map<string, number>();
-  const writers = times(30, async (writer) => {
-    const id = sandboxId(writer % 10);
-    for (let n = 0; ; n += 1) {
-      const event = { eventId: `${writer}/${n}`, actor: null, runId: null, hostId: null, detail: {} };
-      const at = new Date().toISOString();
-      try {
-        await store.audit.append(id, { ...event, kind: 'sandbox.step', at });
-      } catch {
-        return; // the connection died with the server: this one was not acknowledged
-      }
-      acknowledged.set(id, (acknowledged.get(id) ?? 0) + 1);
-    }
-  });
-  const sum = () => [...acknowledged.values()].reduce((all, one) => all + one, 0);
-  await expect.poll(sum, { timeout: 20_000 }).toBeGreaterThan(100);
-  await end('SIGKILL');
-  await writers;
-  await store.close();
-
-  const after = await openStore(await start(), { auditKey });
-  for (const [id, count] of acknowledged) {
-    const { ok, problems } = await after.audit.verify(id);
-    expect({ ok, problems: problems.filter(({ kind }) => kind !== 'time-went-back') }).toEqual({
-      ok: true,
-      problems: [],
-    });
-    expect((await after.audit.head(id))?.count).toBeGreaterThanOrEqual(count);
-  }
-  await after.close();
 });
 
 describe('indexes, which FerretDB alone makes and never reads', () => {
@@ -197,8 +131,8 @@ describe('indexes, which FerretDB alone makes and never reads', () => {
         wanted.reverse().slice(0, 7),
       );
       expect(await collection.countDocuments(filter)).toBe(wanted.length);
-      const { n } = await client.db('embedded').command({ count: 'items', query: filter });
-      expect(n).toBe(wanted.length);
+      const counted = await client?.db('embedded').command({ count: 'items', query: filter });
+      expect(counted?.['n']).toBe(wanted.length);
     }
   });
 
@@ -218,7 +152,7 @@ describe('indexes, which FerretDB alone makes and never reads', () => {
     for (const at of [...ranges, { $gt: 'a', $lt: 'c', $ne: 'b' }, { $gte: 'a', $lte: 1 }]) {
       const wanted = (await collection.find({ at }).toArray()).length;
       const counted = async (limit: number) =>
-        (await client.db('embedded').command({ count: 'mixed', query: { at }, limit }))['n'];
+        (await client?.db('embedded').command({ count: 'mixed', query: { at }, limit }))?.['n'];
       expect([await counted(0), await counted(1)], JSON.stringify(at)).toEqual([wanted, Math.min(wanted, 1)]);
     }
     expect(await collection.countDocuments({ at: { $lt: 'c' } })).toBe(5);
@@ -237,15 +171,15 @@ it('stops cleanly on SIGTERM, and with its parent when told to', async () => {
   await start();
   expect(await end('SIGTERM')).toBe(0);
   await start('--exit-with-stdin');
-  child.stdin?.end();
-  await once(child, 'exit');
-  expect(child.exitCode).toBe(0);
+  child().stdin?.end();
+  await once(child(), 'exit');
+  expect(child().exitCode).toBe(0);
 });
 
 it('refuses a folder that is in use, and one that others may enter', async () => {
   await start();
   const refusal = async () => {
-    const second = spawn(storeCachePath(), ['--dir', dir], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const second = spawn(storeCachePath(), ['--dir', folder()], { stdio: ['ignore', 'ignore', 'pipe'] });
     let said = '';
     second.stderr.on('data', (chunk: Buffer) => {
       said += chunk.toString();
@@ -256,7 +190,7 @@ it('refuses a folder that is in use, and one that others may enter', async () =>
   };
   expect(await refusal()).toContain('another store is running on');
   await end('SIGTERM');
-  await chmod(dir, 0o755);
+  await chmod(folder(), 0o755);
   expect(await refusal()).toContain('others may enter the data folder');
 });
 

@@ -1,0 +1,47 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, beforeEach } from 'vitest';
+import { storeCachePath } from '../../worker/config/artifacts.mjs';
+
+/** The program of the embedded store, on a folder of its own for each test. */
+export function useEmbeddedStore() {
+  let folder = '';
+  let child: ChildProcess | undefined;
+  const getChild = () => {
+    if (!child) throw new Error('the store has not been started');
+    return child;
+  };
+
+  /** @returns its URI */
+  async function start(...args: string[]): Promise<string> {
+    child = spawn(storeCachePath(), ['--dir', folder, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
+    if (!child.stdout) throw new Error('the store has no standard output');
+    for await (const line of createInterface({ input: child.stdout })) return (JSON.parse(line) as { uri: string }).uri;
+    throw new Error('the store ended before it was ready');
+  }
+
+  /** @returns its exit code */
+  async function end(signal: NodeJS.Signals): Promise<number | null> {
+    const ended = getChild();
+    if (ended.exitCode !== null || ended.signalCode !== null) return ended.exitCode;
+    ended.kill(signal);
+    await once(ended, 'exit');
+    return ended.exitCode;
+  }
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'embedded-'));
+  });
+  afterEach(async () => {
+    if (child) await end('SIGKILL');
+    await rm(folder, { recursive: true, force: true });
+  });
+  return { start, end, child: getChild, folder: () => folder };
+}
+
+export const repeat = <T>(count: number, work: (i: number) => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, (_, i) => work(i)));
