@@ -3,144 +3,32 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createCommands } from '../../cli/commands.ts';
-import { Io } from '../../cli/terminal/io.ts';
+import { expect, test } from 'vitest';
 import { repository } from '../../worker/config/artifacts.mjs';
-import { FULL } from '../support/sweep.ts';
-import { commandLinesOf, PAGES, textOf } from './documented.ts';
-import { Installation, PageWalk } from './page-walk.ts';
+import { textOf } from './documented.ts';
+import { LINES, listWalks, NOT_HERE, usePageWalks } from './page-walks.ts';
 
 const run = promisify(execFile);
+const { installation, runPage } = usePageWalks();
 
-/** What is not run here, each with why. docs/commands.test.ts holds that it is a command, with its options, all the same. */
-const NOT_HERE: [RegExp, string][] = [
-  [/mayfly up\b/, 'it is what all of this runs in; worker/killed-up.integration'],
-  [/mayfly serve /, 'needs production Mongo and a Temporal server; worker/serve.integration'],
-  [/mayfly host forget /, 'gives up the host that all of this runs on; workflows/reconcile.integration'],
-  [/mayfly image pull/, 'builds an image of virtual machines, which takes minutes; cli/image.e2e'],
-  [/deploy\/temporal\/certificates\.sh /, 'makes a CA and certificates in /etc; worker/temporal-tls.integration'],
-  [/--boot template|mayfly template make/, 'wakes real machines; worker/template.e2e'],
-  [/mayfly (?:policy set|approval (?:show|approve|refuse))/, 'needs a file, and somebody who asks; cli/approval'],
-  [/desktop-debian12|mayfly desktop /, 'needs an image with a screen; desktop/desktop.integration'],
-  [
-    /mayfly (?:sandbox create golden-agent|run lab|port open lab)/,
-    'JupyterLab comes from the internet; ports/web-editor',
-  ],
-  [/mayfly image build .* --ready /, 'asks systemd, which a simulated host has not; workflows/image-ready.integration'],
-  [/mayfly playbook /, 'tries it with Ansible, which is no part of set-up; workflows/playbook.integration'],
-  [/mayfly function /, 'writes a folder, and waits for what is in it; cli/function, cli/function-runs'],
-  [
-    /mayfly (?:run (?:open|diff)|waitpoint) |\/waitpoints/,
-    'needs a run that failed, or waits; cli/run-open, cli/waitpoint',
-  ],
-  [/mayfly dev\b/, 'lives until Ctrl-C; cli/dev'],
-  [/mayfly (?:hook|trigger) /, 'needs a function, and its secret; cli/hook'],
-  [/mayfly webhook /, 'needs a receiver; workflows/webhooks.integration'],
-  [/mayfly schedule /, 'needs a function, and its time; cli/schedule'],
-  [/mayfly receipt |\/receipt"/, 'needs a run that has ended; cli/receipt.integration'],
-  [/mayfly approval watch/, 'lives until Ctrl-C; cli/approval'],
-  [/mayfly port forward /, 'lives until Ctrl-C; ports/forward.integration'],
-  [/mayfly mcp\b/, 'lives as long as its input; mcp/mcp-stdio.integration'],
-  [/^npm run fuzz/, 'ten minutes, by hand'],
-  [/^npm run demo/, 'a VM of its own; cli/demo.integration'],
-  [/^npm (?:test|run test:all)/, 'runs this test'],
-  [/^npm run setup/, 'has run before any test'],
-  [/^npm run types/, 'a minute; .ci/run'],
-  [/^(?:npm (?:run client|install)|pip )/, 'in a project of its own, below; client/python.integration'],
-  [/^npm run bench/, 'how it is called, with all that may be left out; bench/measure'],
-  [/^npx vitest run \S+ +#/, 'a whole file of tests, of which the next line runs one'],
-  [/^node scripts\/test\.mjs /, 'boots VMs'],
-];
-
-/** What a simulated host refuses, and how: its guests are process trees, which have no memory to save. */
-const NOT_SIMULATED = new Map([['--full', 'memory']]);
-
-const SNAPSHOT = ['mayfly sandbox create golden-debian12', 'mayfly snapshot create sbx-…'];
-/** What a page takes for granted, and does not tell how to get. */
-const GIVEN: Record<string, string[]> = {
-  'docs/ports.md': ['mayfly sandbox create golden-debian12'],
-  'docs/operations.md': [...SNAPSHOT, 'mayfly key list'],
-  'docs/sources.md': [...SNAPSHOT, 'mayfly source bake web-1 --from snp-…'],
-};
-/** The walks that take long, side by side. What looks at the whole installation, or at all its keys, comes after them. */
-const LONG = ['README.md', 'CONTRIBUTING.md', 'docs/api.md', 'docs/sources.md'];
-
-const sink = { write: () => {} };
-const { signal } = new AbortController();
-const root = createCommands(new Io({ stdout: sink, stderr: sink, env: {}, signal, force: signal }));
-const lines = new Map(await Promise.all(PAGES.map(async (page) => [page, await commandLinesOf(page, root)] as const)));
-let here: Installation;
-
-beforeAll(async () => {
-  here = await Installation.start();
-});
-afterAll(async () => {
-  await here?.end();
-});
-
-/** The lines of each page; what is the same wherever it stands, as `mayfly doctor`, on the first of its pages. */
-function walks(): [string, string[]][] {
-  const typed = new Set<string>();
-  return PAGES.map((page) => {
-    const here = (lines.get(page) ?? []).filter((line) => {
-      const isElsewhere = NOT_HERE.some(([left]) => left.test(line)) || typed.has(line);
-      if (!/[…<$]/.test(line)) typed.add(line);
-      return !isElsewhere;
-    });
-    return [page, here];
-  });
-}
-
-async function typedAs(walk: PageWalk, line: string): Promise<void> {
-  const { code, stdout, stderr, status } = await walk.type(line);
-  const shown = `${line}\n${stdout.slice(0, 2_000)}${stderr.slice(0, 2_000)}`;
-  const refusal = [...NOT_SIMULATED].find(([option]) => line.includes(option))?.[1];
-  if (refusal) expect([code > 0, stdout], shown).toEqual([true, expect.stringContaining(refusal)]);
-  else expect([code, stderr.includes('mayfly: ')], shown).toEqual([0, false]);
-  if (status === null) return;
-  // a comment says what is answered: `# 200, …`; where there is none, it is no refusal
-  const told = / # (\d{3})\b/.exec(line)?.[1];
-  expect(told === undefined ? status < 300 : status, shown).toBe(told === undefined ? true : Number(told));
-}
-
-async function typedAll(page: string, commands: string[]): Promise<void> {
-  const walk = new PageWalk(here, page);
-  for (const line of GIVEN[page] ?? []) await typedAs(walk, line);
-  if (page === 'docs/sources.md') await haveNginx();
-  for (const line of commands) await typedAs(walk, line);
-  await walk.clear();
-}
-
-/** web-1 is a server of somebody's. */
-async function haveNginx(): Promise<void> {
-  const folder = join(here.images, 'web-1', 'root', 'etc', 'nginx');
-  await mkdir(folder);
-  await writeFile(join(folder, 'nginx.conf'), 'events {}\n');
-}
-
-// Promise: each line of README, CONTRIBUTING and docs/ that is a command runs as it stands. README's cost 10 s, all half a minute.
-const all = walks().filter(([, commands]) => commands.length > 0);
-const isLong = ([page]: [string, string[]]) => LONG.includes(page);
-const tagsOf = (page: string) => (page === 'README.md' ? {} : FULL);
-describe.concurrent('each command runs as it stands', () => {
-  for (const [page, commands] of all.filter(isLong)) test(page, tagsOf(page), () => typedAll(page, commands));
-});
-describe('and so does', () => {
-  for (const [page, commands] of all.filter((walk) => !isLong(walk))) test(page, FULL, () => typedAll(page, commands));
+// Promise: each line of README that is a command runs as it stands.
+test('each command of README.md runs as it stands', async () => {
+  const [page, commands] = listWalks().find(([name]) => name === 'README.md') ?? ['', []];
+  expect(commands).not.toEqual([]);
+  await runPage(page, commands);
 });
 
 // Promise: the client is installed and imported by plain Node, as README says. Costs 5 s, most of it the compiler's.
 test('the JavaScript of README.md, in a project of its own', async () => {
-  const project = join(here.folder, 'project');
+  const project = join(installation().folder, 'project');
   await mkdir(project);
   await writeFile(join(project, 'package.json'), '{ "type": "module" }');
   const program = /```js\n(.*?)```/s.exec(textOf('README.md'))?.[1] ?? '';
-  await writeFile(join(project, 'first.js'), program.replace('http://127.0.0.1:7999', here.url));
+  await writeFile(join(project, 'first.js'), program.replace('http://127.0.0.1:7999', installation().url));
   await run('npm', ['run', 'client'], { cwd: repository });
   const built = join(repository, 'dist', 'client');
   await run('npm', ['install', '--offline', '--no-audit', '--no-fund', built], { cwd: project });
-  const { secret } = await here.client.createKey({
+  const { secret } = await installation().client.createKey({
     name: 'from JavaScript',
     scopes: ['sandboxes:read', 'sandboxes:write'],
   });
@@ -151,7 +39,7 @@ test('the JavaScript of README.md, in a project of its own', async () => {
 
 test('what is left out is there: scripts, and files', () => {
   const { scripts } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as { scripts: object };
-  const left = [...lines.values()].flat();
+  const left = [...LINES.values()].flat();
   for (const [pattern] of NOT_HERE)
     expect(
       left.filter((line) => pattern.test(line)),

@@ -1,0 +1,122 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { createCommands } from '../../cli/commands.ts';
+import { Io } from '../../cli/terminal/io.ts';
+import { commandLinesOf, PAGES } from './documented.ts';
+import { Installation, PageWalk } from './page-walk.ts';
+
+/** Commands that no test of pages runs, each with why. docs/commands.test.ts holds that it is a command, with its options, all the same. */
+export const NOT_HERE: [RegExp, string][] = [
+  [/mayfly up\b/, 'it is what all of this runs in; worker/killed-up.integration'],
+  [/mayfly serve /, 'needs production Mongo and a Temporal server; worker/serve.integration'],
+  [/mayfly host forget /, 'gives up the host that all of this runs on; workflows/reconcile.integration'],
+  [/mayfly image pull/, 'builds an image of virtual machines, which takes minutes; cli/image.e2e'],
+  [/deploy\/temporal\/certificates\.sh /, 'makes a CA and certificates in /etc; worker/temporal-tls.integration'],
+  [/--boot template|mayfly template make/, 'wakes real machines; worker/template.e2e'],
+  [/mayfly (?:policy set|approval (?:show|approve|refuse))/, 'needs a file, and somebody who asks; cli/approval'],
+  [/desktop-debian12|mayfly desktop /, 'needs an image with a screen; desktop/desktop.integration'],
+  [
+    /mayfly (?:sandbox create golden-agent|run lab|port open lab)/,
+    'JupyterLab comes from the internet; ports/web-editor',
+  ],
+  [/mayfly image build .* --ready /, 'asks systemd, which a simulated host has not; workflows/image-ready.integration'],
+  [/mayfly playbook /, 'tries it with Ansible, which is no part of set-up; workflows/playbook.integration'],
+  [/mayfly function /, 'writes a folder, and waits for what is in it; cli/function, cli/function-runs'],
+  [
+    /mayfly (?:run (?:open|diff)|waitpoint) |\/waitpoints/,
+    'needs a run that failed, or waits; cli/run-open, cli/waitpoint',
+  ],
+  [/mayfly dev\b/, 'lives until Ctrl-C; cli/dev'],
+  [/mayfly (?:hook|trigger) /, 'needs a function, and its secret; cli/hook'],
+  [/mayfly webhook /, 'needs a receiver; workflows/webhooks.integration'],
+  [/mayfly schedule /, 'needs a function, and its time; cli/schedule'],
+  [/mayfly receipt |\/receipt"/, 'needs a run that has ended; cli/receipt.integration'],
+  [/mayfly approval watch/, 'lives until Ctrl-C; cli/approval'],
+  [/mayfly port forward /, 'lives until Ctrl-C; ports/forward.integration'],
+  [/mayfly mcp\b/, 'lives as long as its input; mcp/mcp-stdio.integration'],
+  [/^npm run fuzz/, 'ten minutes, by hand'],
+  [/^npm run demo/, 'a VM of its own; cli/demo.integration'],
+  [/^npm (?:test|run test:all)/, 'runs this test'],
+  [/^npm run setup/, 'has run before any test'],
+  [/^npm run types/, 'a minute; .ci/run'],
+  [/^(?:npm (?:run client|install)|pip )/, 'in a project of its own, below; client/python.integration'],
+  [/^npm run bench/, 'how it is called, with all that may be left out; bench/measure'],
+  [/^npx vitest run \S+ +#/, 'a whole file of tests, of which the next line runs one'],
+  [/^node scripts\/test\.mjs /, 'boots VMs'],
+];
+
+/** What a simulated host refuses, and how: its guests are process trees, which have no memory to save. */
+const NOT_SIMULATED = new Map([['--full', 'memory']]);
+
+const SNAPSHOT = ['mayfly sandbox create golden-debian12', 'mayfly snapshot create sbx-…'];
+/** What a page takes for granted, and does not tell how to get. */
+const GIVEN: Record<string, string[]> = {
+  'docs/ports.md': ['mayfly sandbox create golden-debian12'],
+  'docs/operations.md': [...SNAPSHOT, 'mayfly key list'],
+  'docs/sources.md': [...SNAPSHOT, 'mayfly source bake web-1 --from snp-…'],
+};
+/** Pages that take long. */
+export const LONG = ['README.md', 'CONTRIBUTING.md', 'docs/api.md', 'docs/sources.md'];
+
+const sink = { write: () => {} };
+const { signal } = new AbortController();
+const root = createCommands(new Io({ stdout: sink, stderr: sink, env: {}, signal, force: signal }));
+/** The command lines of each page. */
+export const LINES = new Map(
+  await Promise.all(PAGES.map(async (page) => [page, await commandLinesOf(page, root)] as const)),
+);
+/** The lines of each page that a test runs. One that stands on several pages, as `mayfly doctor`, is run for the first. */
+export function listWalks(): [page: string, commands: string[]][] {
+  const typed = new Set<string>();
+  return PAGES.map((page) => {
+    const commands = (LINES.get(page) ?? []).filter((line) => {
+      const isElsewhere = NOT_HERE.some(([left]) => left.test(line)) || typed.has(line);
+      if (!/[…<$]/.test(line)) typed.add(line);
+      return !isElsewhere;
+    });
+    return [page, commands] as [string, string[]];
+  }).filter(([, commands]) => commands.length > 0);
+}
+
+async function runLine(walk: PageWalk, line: string): Promise<void> {
+  const { code, stdout, stderr, status } = await walk.type(line);
+  const shown = `${line}\n${stdout.slice(0, 2_000)}${stderr.slice(0, 2_000)}`;
+  const refusal = [...NOT_SIMULATED].find(([option]) => line.includes(option))?.[1];
+  if (refusal) expect([code > 0, stdout], shown).toEqual([true, expect.stringContaining(refusal)]);
+  else expect([code, stderr.includes('mayfly: ')], shown).toEqual([0, false]);
+  if (status === null) return;
+  // a comment says what is answered: `# 200, …`; where there is none, it is no refusal
+  const told = / # (\d{3})\b/.exec(line)?.[1];
+  expect(told === undefined ? status < 300 : status, shown).toBe(told === undefined ? true : Number(told));
+}
+
+/** An installation in which the lines of pages are run. */
+export function usePageWalks() {
+  let installation: Installation | undefined;
+  beforeAll(async () => {
+    installation = await Installation.start();
+  });
+  afterAll(() => installation?.end());
+  const get = () => {
+    if (!installation) throw new Error('the installation has not been started');
+    return installation;
+  };
+
+  async function runPage(page: string, commands: string[]): Promise<void> {
+    const walk = new PageWalk(get(), page);
+    for (const line of GIVEN[page] ?? []) await runLine(walk, line);
+    if (page === 'docs/sources.md') await addNginx(get());
+    for (const line of commands) await runLine(walk, line);
+    await walk.clear();
+  }
+
+  return { installation: get, runPage };
+}
+
+/** web-1 is a server of somebody's. */
+async function addNginx({ images }: Installation): Promise<void> {
+  const folder = join(images, 'web-1', 'root', 'etc', 'nginx');
+  await mkdir(folder);
+  await writeFile(join(folder, 'nginx.conf'), 'events {}\n');
+}
