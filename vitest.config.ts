@@ -23,10 +23,7 @@ export default defineConfig({
     expect: { poll: { interval: 50, timeout: HANGS_AFTER_MS } },
     testTimeout: BOUND_MS,
     hookTimeout: BOUND_MS,
-    tags: [
-      { name: 'sweep', description: 'one promise at many points: test/support/sweep.ts' },
-      { name: 'full', description: 'left out of npm test: test/support/sweep.ts' },
-    ],
+    tags: [{ name: 'sweep', description: 'one promise at many points: test/support/sweep.ts' }],
     projects: [
       project('unit', ['test/**/*.test.ts'], {
         exclude: ['test/**/*.{integration,e2e,replay}.test.ts'],

@@ -42,7 +42,7 @@ export function testFiles() {
     .map((name) => {
       const path = join('test', name);
       const isExtended = path.startsWith(EXTENDED);
-      const sweeps = /^import .*\b(sweep|sweepOn|FULL)\b.* from '[./]*support\/sweep\.ts';$/m;
+      const sweeps = /^import .*\b(sweep|sweepOn)\b.* from '[./]*support\/sweep\.ts';$/m;
       const hasRest = isExtended || sweeps.test(readFileSync(join(repository, path), 'utf8'));
       return { path, project: projectOf(path), seconds: times[path] ?? UNMEASURED_SECONDS, isExtended, hasRest };
     });

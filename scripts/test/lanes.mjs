@@ -53,7 +53,7 @@ export class Lanes {
     const batches = batchesOf(files.filter(({ isExtended }) => !isExtended));
     return this.#runBatches(
       batches,
-      () => ({ tier: 'quick', args: ['--tags-filter=!full'] }),
+      () => ({ tier: 'quick' }),
       () => true,
     );
   }
@@ -75,7 +75,7 @@ export class Lanes {
       ({ files: [file] }) =>
         file?.isExtended
           ? { tier: 'all', fileMs }
-          : { tier: 'rest', args: ['--tags-filter=sweep or full'], isFiltered: true, fileMs },
+          : { tier: 'rest', args: ['--tags-filter=sweep'], isFiltered: true, fileMs },
       () => Date.now() < endMs,
     );
     say(`the rest: ${tally.files.size} of ${rest.length} files ran`);

@@ -36,21 +36,6 @@ export function pairsOf<A, B>(some: readonly A[], others: readonly B[]): (readon
 }
 
 /**
- * Options of a test that `npm test` leaves out, since others there hold its promise in less time or on a simulated host;
- * `npm run test:all` and the sweeps of CI run it. A whole file is left out by the line `// @module-tag full`.
- */
-export const FULL = { tags: ['full'] } satisfies TestOptions;
-
-/**
- * A case that needs minutes, or a package archive: `npm run test:all` runs it and, in a file with `@module-tag full`, CI's
- * sweeps. Elsewhere it is counted as left out.
- */
-export function onlyInFull(title: string, run: () => Promise<void>, timeout?: number): void {
-  const options: TestOptions = { tags: ['sweep'], ...(timeout !== undefined && { timeout }) };
-  (tier() === 'all' ? test : test.skip)(title, options, run);
-}
-
-/**
  * @param count of the sweep's points
  * @returns whether the n-th of them, from 0, is run in this tier
  */
