@@ -18,7 +18,7 @@ const { start, end, child, folder } = useEmbeddedStore();
 let client: mongo.MongoClient | undefined;
 
 async function connect(uri: string): Promise<mongo.Db> {
-  client = await new mongo.MongoClient(uri, { maxPoolSize: 50, serverSelectionTimeoutMS: 5_000 }).connect();
+  client = await new mongo.MongoClient(uri, { maxPoolSize: 50, serverSelectionTimeoutMS: 60_000 }).connect();
   return client.db('embedded');
 }
 

@@ -34,7 +34,7 @@ describe.concurrent('a source', () => {
       memoryMib: null,
       egress: 'none' as const,
     };
-    const context = { signal: AbortSignal.timeout(10_000), alive: () => {} };
+    const context = { signal: AbortSignal.timeout(60_000), alive: () => {} };
     await expect(source.hypervisor.cloneDisk({ ...request, userCaKeys: [] }, context)).rejects.toMatchObject({
       code: 'source_running',
     });

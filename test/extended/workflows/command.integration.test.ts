@@ -138,31 +138,26 @@ describe.concurrent('a sandbox', () => {
 
   test('is not idle while a command runs in it, and is soon after', async ({ mayfly, operations: { door } }) => {
     const input = await mayfly.createRunning({ idleSeconds: 3 });
-    const began = Date.now();
     const command = await door.run(input.id, { command: 'sleep 5' });
     expect(command).toMatchObject({ outcome: 'exited', exitCode: 0 });
-    expect(Date.now() - began).toBeGreaterThan(4_900);
     expect(await mayfly.end(input.id)).toMatchObject({ stopReason: 'idle' });
     await mayfly.keepHistory('idle-after-use', input.id);
   });
 });
 
 describe('a host worker', () => {
-  alone(
-    'that ends lets go of commands at once, and the next goes on with them',
-    async ({ mayfly, operations: { door } }) => {
-      const { id } = await mayfly.createRunning();
-      const command = await door.run(id, { command: 'for n in 1 2 3 4 5 6; do echo $n; sleep 0.5; done' }, 0);
-      await door.until(command, ({ state }) => state === 'running');
-      const began = Date.now();
-      await mayfly.host?.stop();
-      expect(Date.now() - began).toBeLessThan(15_000);
-      expect(await door.get(command)).toMatchObject({ state: 'running' });
-      await mayfly.startHost();
-      expect(await door.ended(command)).toMatchObject({ outcome: 'exited', exitCode: 0 });
-      expect(await door.text(command)).toBe('1\n2\n3\n4\n5\n6\n');
-    },
-  );
+  alone('that ends lets go of commands at once, and the next goes on with them', async ({ mayfly, operations }) => {
+    const { door } = operations;
+    const { id } = await mayfly.createRunning();
+    const command = await door.run(id, { command: 'echo 1; until [ -e ~/go ]; do sleep 0.1; done; echo 2' }, 0);
+    await door.until(command, ({ state }) => state === 'running');
+    await mayfly.host?.stop(); // a worker that waited for the command would never end
+    expect(await door.get(command)).toMatchObject({ state: 'running' });
+    await mayfly.startHost();
+    await operations.sh(id, 'touch ~/go');
+    expect(await door.ended(command)).toMatchObject({ outcome: 'exited', exitCode: 0 });
+    expect(await door.text(command)).toBe('1\n2\n');
+  });
 
   alone('that is down keeps a command and its cancel waiting', async ({ mayfly, operations: { door } }) => {
     const { id } = await mayfly.createRunning();

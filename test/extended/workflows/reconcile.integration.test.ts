@@ -296,11 +296,6 @@ alone('a snapshot that is being deleted when its saga is lost is gone on with', 
     (record) => record?.state === 'ready',
   );
   await store.snapshots.update(snapshotId, { state: 'deleting' });
-  await new Promise((resolve) => setTimeout(resolve, GRACE_MS));
-  await reconcile();
-  await eventually(
-    () => store.snapshots.get(snapshotId),
-    (record) => record?.state === 'deleted',
-  );
+  await reconcileUntil(async () => (await store.snapshots.get(snapshotId))?.state === 'deleted');
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
 });

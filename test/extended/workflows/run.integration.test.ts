@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
 import { attemptIds } from '../../../model/functions/run.ts';
 import { runInputOf, runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
@@ -6,6 +5,7 @@ import { RECONCILER } from '../../../model/sagas/reconcile.ts';
 import { requestedCommand } from '../../../model/sandbox/command.ts';
 import { Reconciliation } from '../../../sagas/reconciliation.ts';
 import { kindOf } from '../../../store/audit/audit-documents.ts';
+import { eventually } from '../../support/eventually.ts';
 import { isRunning, SLEEPS, useFunctionCases } from '../../support/function-cases.ts';
 import type { Run } from '../../support/functions.ts';
 import { sweepOn } from '../../support/sweep.ts';
@@ -319,9 +319,13 @@ test('a dead letter is redriven on what was deployed since, and its process is t
   const name = await functions().deploy('exit 1');
   const dead = await functions().run(name, { n: 1 });
   await functions().deployAs(name, 'cat > "$MAYFLY_RESULT"; echo "of $MAYFLY_REPLAY_OF"');
-  await sleep(1_000); // so long the version before may be accepted for
-  const { id } = (await (await door().call('POST', `/v1/runs/${dead.id}/redrive`)).json()) as Run;
-  const run = await functions().over({ id });
+  // The version before may be accepted for as long as it is cached.
+  const redrive = async () => (await (await door().call('POST', `/v1/runs/${dead.id}/redrive`)).json()) as Run;
+  const run = await eventually(
+    async () => functions().over(await redrive()),
+    ({ version }) => version === 2,
+  );
+  const { id } = run;
   expect(run).toMatchObject({ outcome: 'succeeded', version: 2, replayOf: dead.id, cleanup: 'proved' });
   expect(await functions().output(id)).toBe(`of ${dead.id}\n`);
   expect(await (await functions().result(id)).json()).toMatchObject({ data: { n: 1 } });

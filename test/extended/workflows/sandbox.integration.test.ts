@@ -1,5 +1,8 @@
 import { expect } from 'vitest';
+import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { eventually } from '../../support/eventually.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
+import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
 
 const { test, alone } = useSagaCases({ kind: 'in-memory' });
 
@@ -13,26 +16,31 @@ test('the TTL ends a sandbox that is still being created', async ({ mayfly }) =>
 });
 
 test('an idle sandbox ends, and one in use does not', async ({ mayfly }) => {
-  const input = mayfly.input({ idleSeconds: 4 });
+  const [input, unused] = [mayfly.input({ idleSeconds: 4 }), mayfly.input({ idleSeconds: 4 })];
   await mayfly.create(input);
-  const began = Date.now();
-  for (let used = 0; used < 5; used++) {
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    await mayfly.client.workflow.getHandle(`sandbox/${input.id}`).signal('touch');
-  }
+  await mayfly.create(unused);
+  const ended = await eventually(
+    async () => {
+      await mayfly.client.workflow.getHandle(`sandbox/${input.id}`).signal('touch');
+      return mayfly.record(unused.id);
+    },
+    ({ state }) => isFinal(state),
+  );
+  expect(ended).toMatchObject({ state: 'destroyed', stopReason: 'idle' });
+  expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
   expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'idle' });
-  expect(Date.now() - began).toBeGreaterThan(8_500);
   await mayfly.keepHistory('idle', input.id);
 });
 
 test('a patch extends the TTL and replaces the metadata', async ({ mayfly }) => {
-  const input = mayfly.input({ ttlSeconds: 15 });
+  const [input, other] = [mayfly.input({ ttlSeconds: 15 }), mayfly.input({ ttlSeconds: 15 })];
   const { expiresAt } = await mayfly.create(input);
   await mayfly.sagas.patch(input.id, { ttlSeconds: 600, metadata: { a: 'b' }, actor });
   const patched = await mayfly.record(input.id);
   expect(Date.parse(patched.expiresAt)).toBeGreaterThan(Date.parse(expiresAt) + 500_000);
   expect(patched.spec.metadata).toEqual({ a: 'b' });
-  await new Promise((resolve) => setTimeout(resolve, Date.parse(expiresAt) - Date.now() + 500));
+  await mayfly.create(other); // it expires later than the first would have
+  expect(await mayfly.end(other.id)).toMatchObject({ stopReason: 'ttl' });
   expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
   await mayfly.destroy(input);
   await mayfly.keepHistory('patched', input.id);
@@ -68,6 +76,6 @@ alone('a host worker that is replaced in the middle of a create resumes it', asy
   await mayfly.until(input.id, (record) => record.phase === 'awaiting-ip');
   await mayfly.host?.stop();
   await mayfly.startHost();
-  await mayfly.sagas.settled(input.id, AbortSignal.timeout(30_000));
+  await mayfly.sagas.settled(input.id, AbortSignal.timeout(HANGS_AFTER_MS));
   expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
 });
