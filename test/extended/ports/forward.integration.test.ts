@@ -147,7 +147,8 @@ test('a quiet connection stays longer than a request may take to arrive', async 
   const port = await program((socket) => socket.pipe(socket));
   const socket = dialled(await forward(port));
   const unfinished = connect(Number(new URL(door.url).port), '127.0.0.1');
-  unfinished.write('POST /v1/sandboxes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc');
+  const head = `Host: localhost\r\nAuthorization: Bearer ${door.key}\r\nContent-Type: application/json\r\nContent-Length: 10`;
+  unfinished.write(`POST /v1/sandboxes HTTP/1.1\r\n${head}\r\n\r\nabc`);
   expect(await text(unfinished)).toContain('"code":"request_timeout"'); // so long the API of this test waits for a body
   socket.end('still here');
   expect(await text(socket)).toBe('still here');

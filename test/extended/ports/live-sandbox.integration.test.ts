@@ -48,7 +48,7 @@ test('a sandbox with 100 open connections is destroyed, and they end', async () 
   const { id, leads } = await served();
   const sockets = Array.from({ length: 100 }, () => dialled(leads));
   await Promise.all(sockets.map((socket) => once(socket, 'data')));
-  const closed = sockets.map((socket) => once(socket, 'close'));
+  const closed = sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve)));
   expect(await client.destroySandbox(id)).toMatchObject({ state: 'destroyed' });
   await Promise.all(closed);
   const { items } = await client.sandboxAudit(id, { limit: 200 });
