@@ -55,7 +55,7 @@ export class TestDoor {
     return (await (await this.call('GET', `/v1/sandboxes/${sandboxId}/commands/${id}`)).json()) as CommandView;
   }
 
-  async ended(command: Pick<CommandView, 'sandboxId' | 'id'>, _withinMs?: number): Promise<CommandView> {
+  async ended(command: Pick<CommandView, 'sandboxId' | 'id'>): Promise<CommandView> {
     return this.until(command, ({ state }) => state === 'ended');
   }
 

@@ -35,9 +35,9 @@ export async function eventually<T>(
 const STABLE_POLLS = 20;
 
 /** Polls until the value has stopped changing, and returns it. */
-export async function stableValue<T>(look: () => T): Promise<T> {
+export async function stableValue<T>(look: () => T | Promise<T>): Promise<T> {
   let polls = 0;
-  let last = look();
+  let last: T = await look();
   return eventually(look, (seen) => {
     polls = seen === last ? polls + 1 : 0;
     last = seen;

@@ -24,7 +24,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
   buildah = new Buildah(folder);
   await buildah.prepare(join(all().config.stateDir, 'images/golden-debian12/root'));
-}, 120_000);
+});
 afterAll(async () => {
   if (!isThere) return;
   door.close();
@@ -59,7 +59,7 @@ async function ours(images: TestImages, stateDir: string, asked: DockerfileCase,
 }
 
 for (const [n, each] of [...STEPS, ...COPIES].entries()) {
-  (isThere ? test : test.skip)(`${n}: ${each.title}`, { timeout: 300_000 }, async ({ images, mayfly }) => {
+  (isThere ? test : test.skip)(`${n}: ${each.title}`, async ({ images, mayfly }) => {
     const context = join(folder, 'context', String(n));
     await writeContext(context, each);
     const { dockerfile: body, declared = {} } = each;

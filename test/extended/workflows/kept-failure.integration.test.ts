@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { attemptIds } from '../../../model/functions/run.ts';
@@ -9,6 +8,7 @@ import { KeptFailures } from '../../../worker/upkeep/functions/kept-failures.ts'
 import { TestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Run, TestFunctions } from '../../support/functions.ts';
+import { delayFault } from '../../support/passage-of-time.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
 /** What is kept of runs that failed: it is there, it goes, and it holds up nothing. */
@@ -239,7 +239,7 @@ describe('who dies while it is taken', () => {
       () => snapshotsOf({ id }),
       ([first]) => first?.state === 'creating',
     );
-    await sleep(500);
+    await delayFault(500);
     await restart();
     const run = await functions.over({ id });
     isProved(run);

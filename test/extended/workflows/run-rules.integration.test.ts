@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect } from 'vitest';
+import { repeating } from '../../../host/os/repeating.ts';
 import { Reconciliation } from '../../../sagas/reconciliation.ts';
 import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../../worker/upkeep/run-queues.ts';
 import { TestDoor } from '../../support/door.ts';
@@ -11,27 +11,17 @@ import { useSagaCases } from '../../support/saga-cases.ts';
 const { test, mayfly: all } = useSagaCases();
 let door: TestDoor;
 let functions: TestFunctions;
-let looks: Promise<void>;
-const stop = new AbortController();
+let stopLooking: () => Promise<void>;
 beforeAll(async () => {
   door = await TestDoor.open(all());
   functions = new TestFunctions(door);
-  looks = looking();
+  const queues = new RunQueues(all().store, new Reconciliation(all().client), pino({ level: 'silent' }));
+  stopLooking = repeating(() => queues.look(), LOOK_AT_QUEUES_EVERY_MS); // as the control worker does
 });
 afterAll(async () => {
-  stop.abort();
-  await looks;
+  await stopLooking();
   door.close();
 });
-
-/** As the control worker does. */
-async function looking(): Promise<void> {
-  const queues = new RunQueues(all().store, new Reconciliation(all().client), pino({ level: 'silent' }));
-  while (!stop.signal.aborted) {
-    await queues.look();
-    await sleep(LOOK_AT_QUEUES_EVERY_MS, undefined, { signal: stop.signal }).catch(() => {});
-  }
-}
 
 test('of three events at once the last one runs; the others are cancelled and proved gone before it begins, or skipped (case 24)', async () => {
   const concurrency = [{ limit: 1, onFull: 'cancel-running' }];

@@ -95,12 +95,10 @@ filling(
     expect(told.slice(-2)).toEqual(['sandbox.stalled', 'sandbox.unstalled']);
     await mayfly.keepHistory('stalled', growing.id);
   },
-  60_000,
 );
 
 filling(
   'a snapshot, a restore and a fork that find no room half way leave nothing half made',
-  { timeout: 60_000 },
   async ({ mayfly, operations, disk }) => {
     const { id } = await mayfly.create();
     await operations.write(id, 'old');
@@ -142,28 +140,21 @@ async function measured(sandboxId: string, bytes: number): Promise<void> {
   await eventually(look, (found) => found > bytes);
 }
 
-filling(
-  'a watch that was killed goes on with what it had stopped',
-  { timeout: 60_000 },
-  async ({ mayfly, operations, disk }) => {
-    const { id } = await mayfly.create();
-    const reserve = reserveOf(await machine().hypervisor.disk());
-    await disk.leave(reserve + 20 * MIB);
-    const command = await startGrowing(operations, id);
-    await mayfly.until(id, isStalled);
-    await watch.stop();
-    await disk.leave(4 * reserve);
-    watch = await startWatch(all());
-    await mayfly.until(id, isRunning);
-    await wroteAll(operations, command);
-  },
-);
+filling('a watch that was killed goes on with what it had stopped', async ({ mayfly, operations, disk }) => {
+  const { id } = await mayfly.create();
+  const reserve = reserveOf(await machine().hypervisor.disk());
+  await disk.leave(reserve + 20 * MIB);
+  const command = await startGrowing(operations, id);
+  await mayfly.until(id, isStalled);
+  await watch.stop();
+  await disk.leave(4 * reserve);
+  watch = await startWatch(all());
+  await mayfly.until(id, isRunning);
+  await wroteAll(operations, command);
+});
 
 describe.concurrent('a quota', () => {
-  test('of a key stops what grows past it, and lets it go on when it is raised', { timeout: 60_000 }, async ({
-    mayfly,
-    operations,
-  }) => {
+  test('of a key stops what grows past it, and lets it go on when it is raised', async ({ mayfly, operations }) => {
     const apiKeyId = await keyWith({ diskBytes: 90 * MIB });
     const growing = await mayfly.create(requestOf(mayfly, apiKeyId));
     const other = await mayfly.create();
@@ -184,9 +175,10 @@ describe.concurrent('a quota', () => {
     await wroteAll(operations, command);
   });
 
-  test('of a sandbox counts its snapshots: one more is refused, and a deleted one makes room', {
-    timeout: 60_000,
-  }, async ({ mayfly, operations }) => {
+  test('of a sandbox counts its snapshots: one more is refused, and a deleted one makes room', async ({
+    mayfly,
+    operations,
+  }) => {
     const apiKeyId = await keyWith({ sandboxDiskBytes: 80 * MIB });
     const { id } = await mayfly.create(requestOf(mayfly, apiKeyId));
     await operations.sh(id, 'head -c 30000000 /dev/urandom > ~/data; sync');
@@ -207,9 +199,10 @@ describe.concurrent('a quota', () => {
     await wroteAll(operations, command);
   });
 
-  test('counts what stays of deleted snapshots, which is no growth of whoever refers to it', {
-    timeout: 60_000,
-  }, async ({ mayfly, operations }) => {
+  test('counts what stays of deleted snapshots, which is no growth of whoever refers to it', async ({
+    mayfly,
+    operations,
+  }) => {
     const [whole, single] = [await keyWith({ diskBytes: 90 * MIB }), await keyWith({ sandboxDiskBytes: 90 * MIB })];
     const idle = await mayfly.create(requestOf(mayfly, whole));
     const { id } = await mayfly.create(requestOf(mayfly, single));
@@ -234,7 +227,7 @@ describe.concurrent('a quota', () => {
     expect(failed?.failure).toMatchObject({ step: 'proposeHosts', code: 'quota_exceeded' });
   });
 
-  test('counts two snapshots that are begun at once', { timeout: 60_000 }, async ({ mayfly, operations }) => {
+  test('counts two snapshots that are begun at once', async ({ mayfly, operations }) => {
     const apiKeyId = await keyWith({ diskBytes: 200 * MIB });
     const input = [requestOf(mayfly, apiKeyId), requestOf(mayfly, apiKeyId)];
     const ids = (await Promise.all(input.map((one) => mayfly.create(one)))).map(({ id }) => id);

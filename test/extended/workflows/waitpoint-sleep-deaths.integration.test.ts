@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { Reconciliation } from '../../../sagas/reconciliation.ts';
@@ -31,13 +30,10 @@ const look = () => new RunQueues(all().store, new Reconciliation(all().client), 
 async function asleep(wait: object = {}): Promise<Run> {
   const name = await functions.deploy(WAITS, { wait: { hibernateAfterSeconds: 1, ...wait } });
   const { id } = await functions.trigger(name);
-  for (;;) {
-    const run = await functions.until(id, ({ state, waiting }) => state === 'ended' || waiting?.hibernatedAt != null);
-    expect(run).toMatchObject({ state: 'running' });
-    const { state } = (await all().store.sandboxes.get(run.attempts[0]?.sandboxId ?? '')) ?? {};
-    if (state === 'hibernated') return run;
-    await sleep(50);
-  }
+  const run = await functions.until(id, ({ state, waiting }) => state === 'ended' || waiting?.hibernatedAt != null);
+  expect(run).toMatchObject({ state: 'running' });
+  await all().until(run.attempts[0]?.sandboxId ?? '', ({ state }) => state === 'hibernated');
+  return run;
 }
 /** It goes on where it was, once. */
 async function expectGoneOnWith(run: Run): Promise<void> {

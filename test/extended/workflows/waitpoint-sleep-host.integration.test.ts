@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { sendSignal } from '../../../host/os/proc.ts';
+import { repeating } from '../../../host/os/repeating.ts';
 import { Reconciliation } from '../../../sagas/reconciliation.ts';
 import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../../worker/upkeep/run-queues.ts';
 import { TestDoor } from '../../support/door.ts';
@@ -20,8 +20,7 @@ const { alone: test, mayfly: all } = useSagaCases();
 let door: TestDoor;
 let functions: TestFunctions;
 let waitpoints: TestWaitpoints;
-let upkeep: Promise<void>;
-const stop = new AbortController();
+let stopLooking: () => Promise<void>;
 const asleep = new Set<string>();
 const sleepy = () => letSleep(all().machine().hypervisor, all().failpoints, asleep);
 beforeAll(async () => {
@@ -29,22 +28,13 @@ beforeAll(async () => {
   door = await TestDoor.open(all());
   functions = new TestFunctions(door);
   waitpoints = new TestWaitpoints(door);
-  upkeep = looking();
+  const queues = new RunQueues(all().store, new Reconciliation(all().client), pino({ level: 'silent' }));
+  stopLooking = repeating(() => queues.look(), LOOK_AT_QUEUES_EVERY_MS); // as the control worker does
 });
 afterAll(async () => {
-  stop.abort();
-  await upkeep;
+  await stopLooking();
   door.close();
 });
-
-/** As the control worker does. */
-async function looking(): Promise<void> {
-  const queues = new RunQueues(all().store, new Reconciliation(all().client), pino({ level: 'silent' }));
-  while (!stop.signal.aborted) {
-    await queues.look();
-    await sleep(LOOK_AT_QUEUES_EVERY_MS, undefined, { signal: stop.signal }).catch(() => {});
-  }
-}
 
 const WAITS = 'echo before $$; "$MAYFLY_WAIT" it; echo after $$';
 const sandboxOf = ({ attempts }: Run) => attempts.at(-1)?.sandboxId ?? '';

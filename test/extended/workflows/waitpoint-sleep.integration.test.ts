@@ -1,9 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { repeating } from '../../../host/os/repeating.ts';
 import { Reconciliation } from '../../../sagas/reconciliation.ts';
 import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../../worker/upkeep/run-queues.ts';
 import { TestDoor } from '../../support/door.ts';
+import { eventually } from '../../support/eventually.ts';
 import { type Run, TestFunctions } from '../../support/functions.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { letSleep } from '../../support/sleeping-host.ts';
@@ -14,29 +15,19 @@ const { test, mayfly: all } = useSagaCases();
 let door: TestDoor;
 let functions: TestFunctions;
 let waitpoints: TestWaitpoints;
-let upkeep: Promise<void>;
-const stop = new AbortController();
+let stopLooking: () => Promise<void>;
 beforeAll(async () => {
   letSleep(all().machine().hypervisor, all().failpoints);
   door = await TestDoor.open(all());
   functions = new TestFunctions(door);
   waitpoints = new TestWaitpoints(door);
-  upkeep = looking();
+  const queues = new RunQueues(all().store, new Reconciliation(all().client), pino({ level: 'silent' }));
+  stopLooking = repeating(() => queues.look(), LOOK_AT_QUEUES_EVERY_MS); // as the control worker does
 });
 afterAll(async () => {
-  stop.abort();
-  await upkeep;
+  await stopLooking();
   door.close();
 });
-
-/** As the control worker does. */
-async function looking(): Promise<void> {
-  const queues = new RunQueues(all().store, new Reconciliation(all().client), pino({ level: 'silent' }));
-  while (!stop.signal.aborted) {
-    await queues.look();
-    await sleep(LOOK_AT_QUEUES_EVERY_MS, undefined, { signal: stop.signal }).catch(() => {});
-  }
-}
 
 const SOON = { hibernateAfterSeconds: 1 };
 const WAITS = 'echo before $$; "$MAYFLY_WAIT" it; echo after $$';
@@ -49,12 +40,13 @@ async function sleeps({ attempts }: Run): Promise<[number, number]> {
   return [count('sandbox.hibernated'), count('sandbox.resumed')];
 }
 async function asleep({ id }: Pick<Run, 'id'>): Promise<Run> {
-  for (;;) {
-    const run = await functions.until(id, ({ state, waiting }) => state === 'ended' || waiting?.hibernatedAt != null);
-    expect(run).toMatchObject({ state: 'running' });
-    if ((await sandboxOf(run))?.state === 'hibernated') return run;
-    await sleep(50);
-  }
+  const run = await functions.until(id, ({ state, waiting }) => state === 'ended' || waiting?.hibernatedAt != null);
+  expect(run).toMatchObject({ state: 'running' });
+  await eventually(
+    () => sandboxOf(run),
+    (sandbox) => sandbox?.state === 'hibernated',
+  );
+  return run;
 }
 async function hibernated(command = WAITS, wait: object = SOON, more: object = {}): Promise<Run> {
   return asleep(await functions.trigger(await functions.deploy(command, { wait: { ...SOON, ...wait }, ...more })));
@@ -129,7 +121,10 @@ describe.concurrent('a run that waits', () => {
     await functions.until(run.id, ({ waiting }) => waiting?.hibernatedAt == null);
     await asleep(run);
     await complete(run, 'a', 'a');
-    for (let text = ''; text.split('at work').length < 7; text = await functions.output(run.id)) await sleep(100);
+    await eventually(
+      () => functions.output(run.id),
+      (text) => text.split('at work').length >= 7,
+    );
     await complete(run, 'b', 'b');
     const over = await functions.over(run);
     expect(over).toMatchObject({ outcome: 'succeeded' });
