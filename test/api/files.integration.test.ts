@@ -90,7 +90,7 @@ describe('content', () => {
     expect(await heldBy(pid, at('large').toString())).toBe(1);
     expect(process.memoryUsage.rss() - before).toBeLessThan(48 * MIB);
     controller.abort();
-    await expect.poll(() => heldBy(pid, at('large').toString()), { timeout: 60_000 }).toBe(0);
+    await expect.poll(() => heldBy(pid, at('large').toString())).toBe(0);
   });
 
   it('that breaks off changes nothing', async () => {
@@ -105,13 +105,11 @@ describe('content', () => {
       const sent = client().files.write(id(), at(path), stream, { signal: controller.signal, parents: true });
       sent.catch(() => {});
       await expect
-        .poll(async () => (await readdir(folder(), { recursive: true })).some((n) => n.includes('.mayfly-')), {
-          timeout: 60_000,
-        })
+        .poll(async () => (await readdir(folder(), { recursive: true })).some((n) => n.includes('.mayfly-')))
         .toBe(true);
       controller.abort();
       await expect(sent).rejects.toThrow();
-      await expect.poll(() => readdir(folder()), { timeout: 60_000 }).toEqual(['file']);
+      await expect.poll(() => readdir(folder())).toEqual(['file']);
     }
     expect(await readFile(at('file'), 'utf8')).toBe('old');
   });
@@ -121,9 +119,9 @@ describe('content', () => {
     const path = `/v1/sandboxes/${id()}/files/${filePathInUrl(at('short'))}`;
     const head = `PUT ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${files().key}\r\nContent-Length: 100\r\n\r\n`;
     socket.write(`${head}only this`);
-    await expect.poll(async () => (await readdir(folder())).length, { timeout: 60_000 }).toBe(1);
+    await expect.poll(async () => (await readdir(folder())).length).toBe(1);
     socket.destroy();
-    await expect.poll(() => readdir(folder()), { timeout: 60_000 }).toEqual([]);
+    await expect.poll(() => readdir(folder())).toEqual([]);
   });
 
   it('may have no type and no length, and be empty', async () => {

@@ -22,10 +22,10 @@ describe('a copy that fails', () => {
     execFileSync('truncate', ['-s', '8G', join(from, 'large')]);
     const args = way === 'into' ? [join(from, 'large'), remote()] : [remote('/large'), to];
     const child = spawn(MAYFLY, ['cp', ...args], { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
-    await expect.poll(() => readdir(to), { timeout: 60_000 }).toEqual([expect.stringContaining('.mayfly-')]);
+    await expect.poll(() => readdir(to)).toEqual([expect.stringContaining('.mayfly-')]);
     child.kill('SIGINT');
     expect(await once(child, 'exit')).toEqual([130, null]);
-    await expect.poll(() => readdir(to), { timeout: 60_000 }).toEqual([]);
+    await expect.poll(() => readdir(to)).toEqual([]);
   });
 
   it.each(['into', 'out of'])('by Ctrl-C leaves no half file of a directory, %s the sandbox', async (way) => {
@@ -35,10 +35,10 @@ describe('a copy that fails', () => {
     const args = way === 'into' ? [join(from, 'dir'), remote()] : [remote('/dir'), to];
     const child = spawn(MAYFLY, ['cp', '-r', ...args], { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
     const has = async (name: string) => (await readdir(to, { recursive: true })).some((path) => path.includes(name));
-    await expect.poll(() => has(way === 'into' ? 'dir/.mayfly-' : 'large'), { timeout: 60_000 }).toBe(true);
+    await expect.poll(() => has(way === 'into' ? 'dir/.mayfly-' : 'large')).toBe(true);
     child.kill('SIGINT');
     expect(await once(child, 'exit')).toEqual([130, null]);
-    await expect.poll(() => has('.mayfly-'), { timeout: 60_000 }).toBe(false);
+    await expect.poll(() => has('.mayfly-')).toBe(false);
     expect(await has('large')).toBe(false);
   });
 });

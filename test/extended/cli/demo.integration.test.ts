@@ -53,7 +53,7 @@ describe('mayfly demo', () => {
     expect(await left(name)).toEqual([]);
   });
 
-  it('shows the quicker ways beside it, and leaves nothing', { timeout: 120_000 }, async () => {
+  it('shows the quicker ways beside it, and leaves nothing', async () => {
     const { code, output, name } = await demo(['--ways']);
     expect(output).toContain('this host makes no templates');
     for (const way of ['cold', 'warm']) expect(output).toMatch(new RegExp(`^ +${way} +[\\d.]+ m?s +[\\d.]+ m?s$`, 'm'));
