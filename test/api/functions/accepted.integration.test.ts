@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
 import { type Door, jsonOf, openDoor, problemOf } from '../support.ts';
 
 interface Run {
@@ -251,10 +252,11 @@ describe('a caller', () => {
 });
 
 async function stored(name: string): Promise<string> {
-  for (;;) {
-    const { items } = await jsonOf<{ items: Run[] }>(door.call('GET', `/v1/runs?function=${name}`));
-    if (items[0]) return items[0].id;
-  }
+  const { items } = await eventually(
+    () => jsonOf<{ items: Run[] }>(door.call('GET', `/v1/runs?function=${name}`)),
+    (page) => page.items.length > 0,
+  );
+  return items[0]?.id ?? '';
 }
 
 async function ended(id: string, outcome: 'succeeded' | 'failed' | 'timed-out' | 'unknown', changes: object = {}) {
