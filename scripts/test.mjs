@@ -84,7 +84,11 @@ async function main(seed) {
   for (const place of TestPlace.abandoned()) await place.remove();
 
   const lanes = new Lanes({ seed, bail, signal: interruption.signal, say });
-  if (chosen.length > 0) return lanes.runChosen(chosen, tier);
+  if (chosen.length > 0) {
+    const tally = await lanes.runChosen(chosen, tier);
+    for (const [path, { cpuSeconds }] of tally.files) say(`${cpuSeconds.toFixed(1)} s of processor time: ${path}`);
+    return tally;
+  }
   const unit = secondsOfUnit(`mayfly-test-reference-${process.pid}`);
   const files = testFiles();
   const tally = await lanes.runQuick(files);

@@ -1,5 +1,5 @@
 import { chmod, readdir, readFile } from 'node:fs/promises';
-import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import { exec } from '../../host/os/exec.ts';
 import { connectStore } from '../../store/connect.ts';
@@ -38,7 +38,7 @@ export function useLibvirtInstallation() {
       MAYFLY_API_PORT: '0',
       MAYFLY_LOG_LEVEL: 'error',
       MAYFLY_TEMPLATES: 'off', // each boots, and nothing is made beside it
-      TEMPORAL_ADDRESS: process.env['TEMPORAL_ADDRESS'],
+      TEMPORAL_ADDRESS: inject('temporalAddress'),
       MONGODB_URI: server.uri,
     });
     const installation = await startInstallation(config, () => {});

@@ -23,11 +23,10 @@ test('a virtual machine wakes, works, is saved with its memory, restored and des
     workspaces: [id],
     credentials: [id],
   });
-  expect(await run(id, 'hostname; hostname -I')).toBe(`${id}\n${ssh?.address}`);
 
   const { files, snapshots } = mayfly();
   await files.write(id, FILE, Buffer.from('kept'));
-  await run(id, 'echo kept >/dev/shm/memory');
+  expect(await run(id, 'hostname; hostname -I; echo kept >/dev/shm/memory')).toBe(`${id}\n${ssh?.address}`);
   const saved = await snapshots.take(id, { kind: 'full' }, WAIT);
   expect(saved).toMatchObject({ state: 'ready', kind: 'full' });
   await run(id, `echo lost >${FILE}; echo lost >/dev/shm/memory`);
