@@ -8,11 +8,11 @@ const { test } = useTemplateCases();
 /** The points of a build, and in which of its sandboxes; null: in none. How its sandboxes fail is what their own saga shows. */
 const POINTS = [
   ['bootDomain.before', 'builder', 'startBuilder'],
-  ...pairsOf(
-    ['settleTemplate', 'saveSnapshot', 'verifySnapshot', 'compareProbes', 'publishTemplate'],
-    ['before', 'after'],
-  ).map(([step, where]) => [`${step}.${where}`, null, step] as const),
+  ...pairsOf(['settleTemplate', 'saveSnapshot', 'verifySnapshot', 'publishTemplate'], ['before', 'after']).map(
+    ([step, where]) => [`${step}.${where}`, null, step] as const,
+  ),
   ['verifySsh.before', 'probe', 'startProbes'],
+  ['compareProbes.before', null, 'compareProbes'],
 ] as const;
 
 describe.concurrent('a template', () => {
