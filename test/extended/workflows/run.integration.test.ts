@@ -8,7 +8,7 @@ import { kindOf } from '../../../store/audit/audit-documents.ts';
 import { isRunning, SLEEPS, useFunctionCases } from '../../support/function-cases.ts';
 import type { Run } from '../../support/functions.ts';
 import { letTimePass } from '../../support/passage-of-time.ts';
-import { sweepOn } from '../../support/sweep.ts';
+import { pairsOf, sweepOn } from '../../support/sweep.ts';
 
 /** Runs of functions, from their event to the proof. */
 const { test, alone, mayfly: all, door, functions, triggerArmed, awaitStart } = useFunctionCases();
@@ -228,6 +228,23 @@ test('what never begins is given up, and says why', async ({ mayfly }) => {
     startedAt: null,
   });
 });
+
+sweep(pairsOf(['reserve', 'bootDomain', 'verifySsh'], ['before', 'after']))(
+  '%s of a start that fails %s its effect is followed by another sandbox, and the process runs once',
+  async ([step, where], { mayfly }) => {
+    const run = await triggerArmed('echo began', {}, ({ sandboxId }) =>
+      mayfly.arm(`${step}.${where}=1*error`, sandboxId),
+    );
+    const over = await functions().over(run);
+    expect(over).toMatchObject({
+      outcome: 'succeeded',
+      cleanup: 'proved',
+      attempts: [{ n: 1, outcome: 'succeeded' }],
+    });
+    expect(over.attempts[0]?.sandboxId).toBe(attemptIds(run.id, 2).sandboxId);
+    expect(await functions().output(run.id)).toBe('began\n');
+  },
+);
 
 test('a run that finds no room waits in its place, and starts when there is some (case 30)', async ({ mayfly }) => {
   const run = await triggerArmed('true', {}, ({ sandboxId }) =>

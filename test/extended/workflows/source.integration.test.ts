@@ -1,9 +1,13 @@
 import { describe, expect } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
 import { SAGA_POINTS } from '../../support/saga-points.ts';
 import { useSourceCases } from '../../support/source-cases.ts';
 import { sweepOn } from '../../support/sweep.ts';
 
-const STEPS = SAGA_POINTS.prepare.steps;
+const {
+  steps: STEPS,
+  undos: [{ steps: UNDOS }],
+} = SAGA_POINTS.prepare;
 
 const test = useSourceCases();
 const sweep = sweepOn(test);
@@ -58,6 +62,20 @@ describe.concurrent('a source', () => {
     const { id, hostId, name } = source;
     await mayfly.store.sources.change({ id, hostId, name }, { state: 'unprepared', changes: [], preparedAt: null });
     expect(await source.done('unprepare')).toMatchObject({ state: 'unprepared' });
+    expect(await source.tree()).toEqual(before);
+  });
+
+  sweep(UNDOS)('is undone by %s, which is repeated until it holds', async (step, { source }) => {
+    const before = await source.tree();
+    await source.done('prepare');
+    source.arm(`${step}.before=error`);
+    await source.begin('unprepare');
+    await eventually(
+      () => source.record(),
+      (record) => record?.waitingFor?.includes(step) ?? false,
+    );
+    source.arm(undefined);
+    expect(await source.end()).toMatchObject({ state: 'unprepared', waitingFor: null });
     expect(await source.tree()).toEqual(before);
   });
 });
