@@ -42,8 +42,6 @@ export const NOT_HERE: [RegExp, string][] = [
   [/^npm run types/, 'a minute; .ci/run'],
   [/^(?:npm (?:run client|install)|pip )/, 'in a project of its own, below; client/python.integration'],
   [/^npm run bench/, 'how it is called, with all that may be left out; bench/measure'],
-  [/^npx vitest run \S+ +#/, 'a whole file of tests, of which the next line runs one'],
-  [/^node scripts\/test\.mjs /, 'boots VMs'],
 ];
 
 /** What a simulated host refuses, and how: its guests are process trees, which have no memory to save. */

@@ -1,7 +1,14 @@
-import { describe, test } from 'vitest';
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { repository } from '../../../worker/config/artifacts.mjs';
+import { textOf } from '../../docs/documented.ts';
 import { LONG, listWalks, usePageWalks } from '../../docs/page-walks.ts';
 
-const { runPage } = usePageWalks();
+const run = promisify(execFile);
+const { installation, runPage } = usePageWalks();
 
 // Promise: each line of CONTRIBUTING and docs/ that is a command runs as it stands. README is in test/docs/.
 const walks = listWalks().filter(([page]) => page !== 'README.md');
@@ -12,4 +19,23 @@ describe.concurrent('each command runs as it stands', () => {
 // What looks at the whole installation, or at all its keys, comes after them.
 describe('and so does', () => {
   for (const [page, commands] of walks.filter((walk) => !isLong(walk))) test(page, () => runPage(page, commands));
+});
+
+// Promise: the client is installed and imported by plain Node, as README says.
+test('the JavaScript of README.md, in a project of its own', async () => {
+  const project = join(installation().folder, 'project');
+  await mkdir(project);
+  await writeFile(join(project, 'package.json'), '{ "type": "module" }');
+  const program = /```js\n(.*?)```/s.exec(textOf('README.md'))?.[1] ?? '';
+  await writeFile(join(project, 'first.js'), program.replace('http://127.0.0.1:7999', installation().url));
+  await run('npm', ['run', 'client'], { cwd: repository });
+  const built = join(repository, 'dist', 'client');
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', built], { cwd: project });
+  const { secret } = await installation().client.createKey({
+    name: 'from JavaScript',
+    scopes: ['sandboxes:read', 'sandboxes:write'],
+  });
+  const env = { ...process.env, KEY: secret };
+  const { stdout, stderr } = await run(process.execPath, ['first.js'], { cwd: project, env });
+  expect([stdout, stderr]).toEqual([expect.stringMatching(/^Linux /), '']);
 });
