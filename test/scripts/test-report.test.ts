@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { reportLines } from '../../scripts/test/report.mjs';
+import { Tally } from '../../scripts/test/tally.mjs';
+
+test('each failed test is told at the end with its error and the command that runs it alone', () => {
+  const tally = new Tally();
+  tally.passed = 3;
+  const error = Array.from({ length: 12 }, (_, n) => `line ${n + 1}`).join('\n');
+  tally.fail(error, 'test/a.test.ts', "a file > it's (quick)");
+  tally.fail('left behind: process 7 sleep', 'test/b.test.ts');
+  tally.fail('interrupted before the end');
+  const lines = reportLines(tally, { MAYFLY_TEST_SEED: 'x' });
+  expect(lines).toContain("FAILED: test/a.test.ts: a file > it's (quick)");
+  expect(lines).toContain('    line 10');
+  expect(lines).not.toContain('    line 11');
+  expect(lines).toContain("    alone: MAYFLY_TEST_SEED=x npm test -- test/a.test.ts -t 'a file it'\\''s \\(quick\\)'");
+  expect(lines).toContain('    alone: MAYFLY_TEST_SEED=x npm test -- test/b.test.ts');
+  expect(lines).toContain('FAILED: interrupted before the end');
+  expect(lines.at(-1)).toBe('3 passed, 3 failed');
+});
+
+test('tests that this run leaves out are counted', () => {
+  const tally = new Tally();
+  const tests = ['passed', 'left', 'left'] as const;
+  tally.countFile(
+    {
+      event: 'ended',
+      file: 'a',
+      project: 'unit',
+      tests: tests.map((outcome) => ({ title: 't', outcome, error: '' })),
+      errors: [],
+    },
+    { wallSeconds: 1, cpuSeconds: 1 },
+  );
+  expect(reportLines(tally, {})).toEqual([
+    'left out in 1 files: 2 tests; `npm run test:all` runs them',
+    '1 passed, 0 failed',
+  ]);
+});
