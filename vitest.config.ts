@@ -23,7 +23,13 @@ export default defineConfig({
     expect: { poll: { interval: 50, timeout: HANGS_AFTER_MS } },
     testTimeout: BOUND_MS,
     hookTimeout: BOUND_MS,
-    tags: [{ name: 'sweep', description: 'one promise at many points: test/support/sweep.ts' }],
+    tags: [
+      { name: 'sweep', description: 'one promise at many points: test/support/sweep.ts' },
+      {
+        name: 'tool',
+        description: 'left out where a tool is missing that set-up installs by name alone, or not at all',
+      },
+    ],
     projects: [
       project('unit', ['test/**/*.test.ts'], {
         exclude: ['test/**/*.{integration,e2e,replay}.test.ts'],

@@ -102,5 +102,5 @@ function outcomeOf(test) {
   if (state === 'passed' || state === 'failed') return state;
   if (test.options.mode !== 'skip') return 'skipped';
   if (isFiltered) return 'filtered';
-  return test.tags.includes('sweep') ? 'left' : 'skipped';
+  return test.tags.includes('sweep') || test.tags.includes('tool') ? 'left' : 'skipped';
 }

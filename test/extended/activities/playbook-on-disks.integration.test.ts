@@ -72,7 +72,7 @@ async function laterArchive(python: string): Promise<string> {
 }
 
 // Promise: ten kinds of change are brought about, with the oldest and the latest Ansible, all others are said, and ansible-lint finds nothing. Costs two minutes.
-describe.skipIf(!canMount || archive === null)('of ten kinds of change', () => {
+describe.skipIf(!canMount || archive === null)('of ten kinds of change', { tags: ['tool'] }, () => {
   let written: WrittenPlaybook;
   beforeAll(async () => {
     await disks.copy('golden', 'before');
@@ -133,7 +133,7 @@ describe.skipIf(!canMount || archive === null)('of ten kinds of change', () => {
   });
 });
 
-describe.skipIf(!canMount || archive === null)('of a package that no repository gives', () => {
+describe.skipIf(!canMount || archive === null)('of a package that no repository gives', { tags: ['tool'] }, () => {
   it('ends at its installation, and names it (case 4)', async () => {
     await disks.copy('golden', 'lonely');
     await changed(

@@ -72,7 +72,7 @@ const NOTHING = {
   apiPage: 'closed',
 };
 
-describe.skipIf(!isThere)('a hostile page in a browser that is logged in elsewhere', () => {
+describe.skipIf(!isThere)('a hostile page in a browser that is logged in elsewhere', { tags: ['tool'] }, () => {
   test('reads, sends and opens nothing of another port or of the API', async () => {
     const api = door.ports.url;
     let next = '';

@@ -44,7 +44,7 @@ afterAll(async () => {
   await door.close();
 });
 
-describe.skipIf(!isThere)('Jupyter without any setting', () => {
+describe.skipIf(!isThere)('Jupyter without any setting', { tags: ['tool'] }, () => {
   test('its page, a file that it saves, and a terminal', async () => {
     const token = await door.expose(port);
     const host = door.hostOf(port);

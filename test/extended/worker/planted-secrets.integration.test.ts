@@ -163,11 +163,15 @@ test('a history that is exported has none of them', async () => {
   }
 });
 
-test.runIf(process.env['MONGODB_URI'] === undefined)("the store's files have none of them", async () => {
-  const { content } = await copied(mayfly.storeFolder ?? '');
-  expect(content).toContain(sandboxId);
-  expect(foundIn(content)).toEqual([]);
-});
+test.runIf(process.env['MONGODB_URI'] === undefined)(
+  "the store's files have none of them",
+  { tags: ['tool'] },
+  async () => {
+    const { content } = await copied(mayfly.storeFolder ?? '');
+    expect(content).toContain(sandboxId);
+    expect(foundIn(content)).toEqual([]);
+  },
+);
 
 test('no log has one, at debug', () => {
   for (const process of [mayfly.api, mayfly.control, mayfly.host]) {

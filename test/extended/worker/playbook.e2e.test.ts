@@ -51,6 +51,7 @@ async function nothingIsLeft({ sandboxId, checkerId }: Playbook): Promise<void> 
 // Promise: a playbook of ten kinds of change brings 95 % of the paths about in a fresh virtual machine, and says all others. Costs minutes.
 test.skipIf(ansibleArchive() === null)(
   'what changed in a virtual machine is brought about in a fresh one',
+  { tags: ['tool'], timeout: LONGEST_MS },
   async () => {
     const { client } = mayfly();
     const { id } = await client.createSandbox({ snapshotId: booted }, WAIT);
@@ -77,11 +78,11 @@ test.skipIf(ansibleArchive() === null)(
     for (const secret of SECRETS) expect(all).not.toMatch(secret);
     await nothingIsLeft(playbook);
   },
-  LONGEST_MS,
 );
 
 test.skipIf(ansibleArchive() === null)(
   'with a network that is cut it is not checked, and its packages are listed (case 4)',
+  { tags: ['tool'], timeout: LONGEST_MS },
   async () => {
     const { id } = await mayfly().client.createSandbox({ snapshotId: booted }, WAIT);
     await ran(id, `${DEB} deb lonely '' /tmp; rm -r /srv/build; dpkg -i /tmp/lonely.deb`);
@@ -93,5 +94,4 @@ test.skipIf(ansibleArchive() === null)(
     });
     await nothingIsLeft(playbook);
   },
-  LONGEST_MS,
 );

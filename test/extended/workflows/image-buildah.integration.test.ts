@@ -59,7 +59,7 @@ async function ours(images: TestImages, stateDir: string, asked: DockerfileCase,
 }
 
 for (const [n, each] of [...STEPS, ...COPIES].entries()) {
-  (isThere ? test : test.skip)(`${n}: ${each.title}`, async ({ images, mayfly }) => {
+  (isThere ? test : test.skip)(`${n}: ${each.title}`, { tags: ['tool'] }, async ({ images, mayfly }) => {
     const context = join(folder, 'context', String(n));
     await writeContext(context, each);
     const { dockerfile: body, declared = {} } = each;
