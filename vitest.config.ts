@@ -11,7 +11,7 @@ const BOUND_MS = 300_000;
 
 /** Tests of sagas run side by side within a file: each has faults, sandboxes and proofs of its own. */
 const SAGAS = ['test/workflows/*.integration.test.ts', 'test/extended/workflows/*.integration.test.ts'];
-const ON_TEMPORAL = { globalSetup: ['test/support/temporal.ts'] };
+const TEMPORAL = 'test/support/temporal.ts';
 
 /** docs/tests.md says what each project is for. */
 export default defineConfig({
@@ -36,9 +36,9 @@ export default defineConfig({
         setupFiles: ['test/support/unit-setup.ts'],
       }),
       project('replay', ['test/**/*.replay.test.ts']),
-      project('sagas', SAGAS, { ...ON_TEMPORAL, maxConcurrency: 8 }),
-      project('integration', ['test/**/*.integration.test.ts'], { ...ON_TEMPORAL, exclude: SAGAS }),
-      project('e2e', ['test/**/*.e2e.test.ts'], ON_TEMPORAL),
+      project('sagas', SAGAS, { globalSetup: [TEMPORAL], maxConcurrency: 8 }),
+      project('integration', ['test/**/*.integration.test.ts'], { globalSetup: [TEMPORAL], exclude: SAGAS }),
+      project('e2e', ['test/**/*.e2e.test.ts'], { globalSetup: [TEMPORAL, 'test/support/booted-guest.ts'] }),
     ],
   },
 });

@@ -1,13 +1,19 @@
 import { chmod, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 import { MayflyClient } from '../../client/mayfly-client.ts';
+import {
+  findPrivateLibvirtd,
+  leaseFolderOf,
+  startPrivateLibvirtd,
+} from '../../host/libvirt/network/private-libvirtd.ts';
 import { exec } from '../../host/os/exec.ts';
+import type { StateDir } from '../../host/state-dir.ts';
 import { connectStore } from '../../store/connect.ts';
 import { Closers } from '../../worker/config/closers.ts';
-import { readConfig } from '../../worker/config/config.ts';
-import { type Installation, startInstallation } from '../../worker/installation.ts';
 import { temporaryState } from '../host/temporary-state.ts';
 import { addBootedSnapshot } from './booted-snapshot.ts';
+import { MayflyProcess } from './mayfly-process.ts';
 import { startStoreServer } from './store-server.ts';
 
 export const SOURCE = 'golden-debian12';
@@ -15,14 +21,21 @@ export const SOURCE = 'golden-debian12';
 export const WAIT = { waitSeconds: 240 };
 const HOST_ID = 'installation';
 
-/** An installation on libvirt. After each test its sandboxes are destroyed, and nothing of them may be left. */
+interface Running {
+  mayfly: MayflyClient;
+  state: StateDir;
+  storeUri: string;
+}
+
+/** A `mayfly up` on libvirt. After each test its sandboxes are destroyed, and nothing of them may be left. */
 export function useLibvirtInstallation() {
   const closers = new Closers();
-  let started: { installation: Installation; mayfly: MayflyClient; storeUri: string } | undefined;
+  let running: Running | undefined;
   const get = () => {
-    if (!started) throw new Error('the installation has not been started');
-    return started;
+    if (!running) throw new Error('the installation has not been started');
+    return running;
   };
+  const libvirtFolder = () => join(get().state.root, 'libvirt');
 
   beforeAll(async () => {
     const { state, remove } = await temporaryState();
@@ -30,7 +43,11 @@ export function useLibvirtInstallation() {
     await chmod(state.root, 0o711); // QEMU runs as another user
     const server = await startStoreServer();
     closers.add('store server', () => server.stop());
-    const config = readConfig({
+    closers.add('libvirtd', async () => {
+      const libvirtd = await startPrivateLibvirtd(join(state.root, 'libvirt'));
+      await libvirtd.stop({ machines: true });
+    });
+    const up = new MayflyProcess(['up', '--json'], {
       MAYFLY_HOST: 'libvirt',
       MAYFLY_LIBVIRT_URI: 'private',
       MAYFLY_HOST_ID: HOST_ID,
@@ -41,10 +58,8 @@ export function useLibvirtInstallation() {
       TEMPORAL_ADDRESS: inject('temporalAddress'),
       MONGODB_URI: server.uri,
     });
-    const installation = await startInstallation(config, () => {});
-    closers.add('installation', () => installation.stop({ sandboxes: 'destroy' }));
-    const mayfly = new MayflyClient({ baseUrl: installation.apiUrl, apiKey: installation.adminKey });
-    started = { installation, mayfly, storeUri: server.uri };
+    closers.add('mayfly up', async () => void (await up.end('SIGINT')));
+    running = { mayfly: new MayflyClient(await up.serves()), state, storeUri: server.uri };
   });
 
   afterEach(async () => {
@@ -59,28 +74,30 @@ export function useLibvirtInstallation() {
 
   /** Lists what plain tools find of sandboxes, whatever the product reports. */
   async function inspect() {
-    const { libvirtUri, leaseFiles, sandboxesDir, credentialsDir } = get().installation.describe();
-    const { stdout } = await exec('virsh', ['-c', libvirtUri ?? '', 'list', '--all', '--name']);
-    const leases = await Promise.all(leaseFiles.map((path) => readFile(path, 'utf8').catch(() => '')));
+    const { sandboxes, credentials } = get().state;
+    const { uri = '' } = (await findPrivateLibvirtd(libvirtFolder())) ?? {};
+    const { stdout } = await exec('virsh', ['-c', uri, 'list', '--all', '--name']);
+    const leaseFolder = leaseFolderOf(libvirtFolder());
+    const files = (await readdir(leaseFolder)).filter((name) => name.endsWith('.status'));
+    const leases = await Promise.all(files.map((name) => readFile(join(leaseFolder, name), 'utf8')));
     return {
       domains: new Set(stdout.split('\n').filter((name) => name !== '')),
       leases: [...leases.join('').matchAll(/"ip-address": "([^"]+)"/g)].map(([, address]) => address),
-      workspaces: await readdir(sandboxesDir),
-      credentials: await readdir(credentialsDir),
+      workspaces: await readdir(sandboxes),
+      credentials: await readdir(credentials),
     };
   }
 
   /** Adds a snapshot of a guest that has booted, for sandboxes whose booting is not tested, and returns its id. */
   async function bootedSnapshot(): Promise<string> {
-    const { installation, storeUri } = get();
+    const { state, storeUri } = get();
     const store = await connectStore(storeUri);
     try {
-      const { snapshots } = store;
-      return await addBootedSnapshot({ hostId: HOST_ID, stateDir: installation.stateDir, snapshots });
+      return await addBootedSnapshot({ hostId: HOST_ID, stateDir: state.root, snapshots: store.snapshots });
     } finally {
       await store.close();
     }
   }
 
-  return { installation: () => get().installation, mayfly: () => get().mayfly, inspect, bootedSnapshot };
+  return { state: () => get().state, mayfly: () => get().mayfly, inspect, bootedSnapshot };
 }

@@ -7,7 +7,7 @@ import { expectProof } from '../../support/expect-proof.ts';
 import { SOURCE, useLibvirtInstallation, WAIT } from '../../support/libvirt-installation.ts';
 import { readableByNobody } from '../../support/local-user.ts';
 
-const { installation, mayfly } = useLibvirtInstallation();
+const { state, mayfly } = useLibvirtInstallation();
 
 async function awaitPhase(id: string, phase: SandboxRecord['phase']): Promise<void> {
   const record = await eventually(
@@ -20,7 +20,7 @@ async function awaitPhase(id: string, phase: SandboxRecord['phase']): Promise<vo
 test('a sandbox that boots is destroyed and proved, and nobody reads its state folder', async () => {
   const running = await mayfly().createSandbox({ source: SOURCE }, WAIT);
   expect(running).toMatchObject({ state: 'running', spec: { source: SOURCE } });
-  expect(await readableByNobody(installation().stateDir)).toEqual([]);
+  expect(await readableByNobody(state().root)).toEqual([]);
   expectProof(await mayfly().destroySandbox(running.id, WAIT));
 });
 
@@ -50,7 +50,7 @@ test('a TTL that ends while the guest boots leaves nothing either', async () => 
 test('a destroy while libvirtd is away goes on when the host worker has started it again', async () => {
   const asked = await mayfly().createSandbox({ source: SOURCE }, { waitSeconds: 0 });
   await awaitPhase(asked.id, 'awaiting-ip');
-  const daemon = await startPrivateLibvirtd(join(installation().stateDir, 'libvirt'));
+  const daemon = await startPrivateLibvirtd(join(state().root, 'libvirt'));
   await daemon.stop({ machines: false });
   const destroyed = await mayfly().destroySandbox(asked.id, WAIT);
   expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });

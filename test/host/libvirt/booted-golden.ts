@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { constants, readFileSync } from 'node:fs';
+import { constants, existsSync, readFileSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -82,9 +82,18 @@ export class BootedGolden {
   }
 }
 
+/** Tells whether the cache has it. */
+export async function isBootedSaved(): Promise<boolean> {
+  return existsSync(join(await cachedFolder(), ROOT));
+}
+
+async function cachedFolder(): Promise<string> {
+  return join(cacheDir(), 'booted', await nameOf());
+}
+
 /** @returns folder of {@link FILES} and {@link ROOT} */
 async function ensure(machine: Part): Promise<string> {
-  const target = join(cacheDir(), 'booted', await nameOf());
+  const target = await cachedFolder();
   const note = (text: string) => process.stderr.write(`booted guest: ${text}\n`);
   const signal = AbortSignal.timeout(BUILD_MS);
   const build = async (folder: string) => {

@@ -1,7 +1,6 @@
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll } from 'vitest';
 import { Virsh } from '../../../host/libvirt/client/virsh.ts';
 import { LibvirtHypervisor } from '../../../host/libvirt/driver.ts';
 import { registerGolden } from '../../../host/libvirt/golden.ts';
@@ -29,19 +28,6 @@ export interface TestMachine {
   /** Starts the daemon again after it was stopped without its machines. */
   restart(): Promise<void>;
   end(): Promise<void>;
-}
-
-/** A machine for all tests of a file, from its first hook to its last. */
-export function useMachine(): () => TestMachine {
-  let machine: TestMachine | null = null;
-  beforeAll(async () => {
-    machine = await startMachine();
-  });
-  afterAll(() => machine?.end());
-  return () => {
-    if (!machine) throw new Error('the machine has not been started');
-    return machine;
-  };
 }
 
 /** @throws Error where another machine is, or was and has left something; outside the namespace of a test run */

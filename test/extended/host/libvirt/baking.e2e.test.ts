@@ -6,7 +6,7 @@ import type { BakeRequest } from '../../../../host/baking.ts';
 import { imageChain } from '../../../../host/disk/image.ts';
 import { ID_BYTES, operationIdFrom, sourceIdOf } from '../../../../model/ids.ts';
 import { LivingGuest, stepContext } from '../../../host/libvirt/living-guest.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { readableByNobody } from '../../../support/local-user.ts';
 
 const machine = useMachine();

@@ -9,7 +9,7 @@ import { captureIdFrom, ID_BYTES, sandboxIdFrom } from '../../../../model/ids.ts
 import type { SavedCapture } from '../../../../model/snapshots/capture.ts';
 import { killedAfter } from '../../../host/libvirt/killed-step.ts';
 import { stepContext } from '../../../host/libvirt/living-guest.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { readableByNobody } from '../../../support/local-user.ts';
 import { sweep } from '../../../support/sweep.ts';

@@ -7,7 +7,7 @@ import { asLogged, latin1 } from '../../../host/compared/as-logged.ts';
 import { copyOf, differences } from '../../../host/compared/logged-tree.ts';
 import { RandomOperations, randomOf } from '../../../host/compared/random-operations.ts';
 import { LivingGuest, stepContext } from '../../../host/libvirt/living-guest.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { seedOf, tier } from '../../../support/sweep.ts';
 
 const ROOT = '/srv/tree';

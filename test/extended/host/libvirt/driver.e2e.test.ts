@@ -6,7 +6,7 @@ import { portName } from '../../../../host/libvirt/network/ports.ts';
 import { exec } from '../../../../host/os/exec.ts';
 import type { StepContext } from '../../../../host/step-context.ts';
 import { ID_BYTES, macAddress, sandboxIdFrom } from '../../../../model/ids.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { readableByNobody } from '../../../support/local-user.ts';
 
 const machine = useMachine();

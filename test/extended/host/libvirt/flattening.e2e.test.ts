@@ -13,7 +13,7 @@ import { diffBinary } from '../../../../worker/config/artifacts.mjs';
 import { killLibvirtd } from '../../../host/libvirt/killed-libvirtd.ts';
 import { beginStep, killedAfter } from '../../../host/libvirt/killed-step.ts';
 import { LivingGuest, stepContext } from '../../../host/libvirt/living-guest.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { delayFault } from '../../../support/passage-of-time.ts';
 import { sweep, tier } from '../../../support/sweep.ts';
 

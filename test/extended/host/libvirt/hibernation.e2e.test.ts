@@ -10,7 +10,7 @@ import { ID_BYTES, sandboxIdFrom } from '../../../../model/ids.ts';
 import { killLibvirtd } from '../../../host/libvirt/killed-libvirtd.ts';
 import { beginStep, killedAfter } from '../../../host/libvirt/killed-step.ts';
 import { expectRightTime, stepContext } from '../../../host/libvirt/living-guest.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { delayFault } from '../../../support/passage-of-time.ts';
 import { sweep } from '../../../support/sweep.ts';
 

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { killLibvirtd } from '../../../host/libvirt/killed-libvirtd.ts';
 import { beginStep, killedAfter } from '../../../host/libvirt/killed-step.ts';
 import { LivingGuest, newSnapshotId, stepContext } from '../../../host/libvirt/living-guest.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { delayFault } from '../../../support/passage-of-time.ts';
 import { sweep } from '../../../support/sweep.ts';
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { domainUuid, ID_BYTES, sandboxIdFrom } from '../../../../model/ids.ts';
 import { killedAfter } from '../../../host/libvirt/killed-step.ts';
 import { stepContext } from '../../../host/libvirt/living-guest.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { sweep } from '../../../support/sweep.ts';
 
 const machine = useMachine();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { killedAfter } from '../../../host/libvirt/killed-step.ts';
 import { expectRightTime, LivingGuest, newSnapshotId, stepContext } from '../../../host/libvirt/living-guest.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { sweep } from '../../../support/sweep.ts';
 
 const machine = useMachine();

@@ -6,7 +6,7 @@ import { OrphanedSwitches } from '../../../../host/libvirt/layers/orphaned-switc
 import { Workspace } from '../../../../host/libvirt/layers/workspace.ts';
 import { exec } from '../../../../host/os/exec.ts';
 import { LivingGuest, newSnapshotId } from '../../../host/libvirt/living-guest.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { sweep } from '../../../support/sweep.ts';
 
 const machine = useMachine();

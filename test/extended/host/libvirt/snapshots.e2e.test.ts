@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { exec } from '../../../../host/os/exec.ts';
 import { expectRightTime, LivingGuest, newSnapshotId, stepContext } from '../../../host/libvirt/living-guest.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { readableByNobody } from '../../../support/local-user.ts';
 import { letTimePass } from '../../../support/passage-of-time.ts';
 

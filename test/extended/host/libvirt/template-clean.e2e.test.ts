@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { changesOf } from '../../../host/libvirt/changes.ts';
 import { Created, makeTemplate } from '../../../host/libvirt/created.ts';
 import { newSnapshotId, stepContext } from '../../../host/libvirt/living-guest.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 
 const machine = useMachine();
 

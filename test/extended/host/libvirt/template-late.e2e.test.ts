@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { QemuProcesses } from '../../../../host/libvirt/watch/qemu-processes.ts';
 import { Created, makeTemplate } from '../../../host/libvirt/created.ts';
 import { killedAfter } from '../../../host/libvirt/killed-step.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { letTimePass } from '../../../support/passage-of-time.ts';
 import { sweep } from '../../../support/sweep.ts';
 

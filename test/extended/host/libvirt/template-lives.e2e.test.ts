@@ -5,7 +5,7 @@ import { exec } from '../../../../host/os/exec.ts';
 import { changesOf } from '../../../host/libvirt/changes.ts';
 import { Created, makeTemplate, removeTemplate } from '../../../host/libvirt/created.ts';
 import { expectClock, LivingGuest, newSnapshotId, stepContext } from '../../../host/libvirt/living-guest.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 
 const machine = useMachine();
 

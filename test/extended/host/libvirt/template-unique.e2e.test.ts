@@ -7,7 +7,7 @@ import { SnapshotFolder } from '../../../../host/libvirt/layers/snapshot-folder.
 import { Workspace } from '../../../../host/libvirt/layers/workspace.ts';
 import { readSaveImage, rewriteSaveImage } from '../../../../host/libvirt/memory/save-image.ts';
 import { Created, makeTemplate } from '../../../host/libvirt/created.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { qemuOf } from '../../../support/qemu-of.ts';
 
 const machine = useMachine();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { Created, makeTemplate, removeTemplate } from '../../../host/libvirt/created.ts';
 import { expectRightTime, stepContext } from '../../../host/libvirt/living-guest.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 
 const machine = useMachine();
 let templateId: string;

@@ -4,7 +4,7 @@ import { limitsCpus } from '../../../../host/libvirt/client/cpu-limits.ts';
 import type { StepContext } from '../../../../host/step-context.ts';
 import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../../model/ids.ts';
 import { GUEST_LIMITS } from '../../../../model/limits.ts';
-import { useMachine } from '../../../host/libvirt/machine.ts';
+import { useMachine } from '../../../host/libvirt/use-machine.ts';
 
 const machine = useMachine();
 const context = (): StepContext => ({ signal: AbortSignal.timeout(120_000), alive: () => {} });

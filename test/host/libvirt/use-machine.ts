@@ -1,0 +1,15 @@
+import { afterAll, beforeAll } from 'vitest';
+import { startMachine, type TestMachine } from './machine.ts';
+
+/** A machine for all tests of a file, from its first hook to its last. */
+export function useMachine(): () => TestMachine {
+  let machine: TestMachine | null = null;
+  beforeAll(async () => {
+    machine = await startMachine();
+  });
+  afterAll(() => machine?.end());
+  return () => {
+    if (!machine) throw new Error('the machine has not been started');
+    return machine;
+  };
+}

@@ -1,0 +1,13 @@
+import { isBootedSaved } from '../host/libvirt/booted-golden.ts';
+import { startMachine } from '../host/libvirt/machine.ts';
+
+/** Saves a booted guest in the cache before the tests of virtual machines, so that none of their files pays for its boot. */
+export default async function setup(): Promise<void> {
+  if (await isBootedSaved()) return;
+  const machine = await startMachine();
+  try {
+    await machine.booted.place();
+  } finally {
+    await machine.end();
+  }
+}
