@@ -1,9 +1,5 @@
 import { describe, expect } from 'vitest';
 import { useBakeCases } from '../support/bake-cases.ts';
-import { SAGA_POINTS } from '../support/saga-points.ts';
-import { pairsOf } from '../support/sweep.ts';
-
-const STEPS = SAGA_POINTS.bake.steps;
 
 const { test } = useBakeCases();
 
@@ -18,20 +14,6 @@ describe.concurrent('a bake', () => {
     });
     expect(await bakery.audit(asked.name)).toEqual(['source.baking', 'source.baked']);
   });
-
-  test.for(pairsOf(STEPS, ['before', 'after']))(
-    'when %s fails %s its effect, nothing of it is left',
-    async ([step, where], { mayfly, bakery }) => {
-      const asked = bakery.input();
-      mayfly.arm(`${step}.${where}=error`, asked.sourceId);
-      const failure = { step, code: 'fault_injected' };
-      expect(await bakery.bake(asked)).toMatchObject({ state: 'failed', bakeId: asked.bakeId, image: null, failure });
-      expect(bakery.images()).toEqual([]);
-      const builder = await mayfly.store.sandboxes.get(asked.builderId);
-      expect(builder?.state ?? null).toBe(step === 'claimSourceName' ? null : 'destroyed');
-      expect(await bakery.audit(asked.name)).toEqual(['source.baking', 'source.bake-failed']);
-    },
-  );
 
   test('undos that fail are repeated until they hold', async ({ mayfly, bakery }) => {
     const undos = ['discardImages', 'retractSource'].flatMap((undo) => [

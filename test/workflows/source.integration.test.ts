@@ -3,10 +3,8 @@ import { SAGA_POINTS } from '../support/saga-points.ts';
 import { useSourceCases } from '../support/source-cases.ts';
 
 const {
-  steps: STEPS,
   undos: [{ steps: UNDOS }],
 } = SAGA_POINTS.prepare;
-const FAULTS = STEPS.flatMap((step) => (['before', 'after'] as const).map((where) => [step, where] as const));
 
 const test = useSourceCases();
 
@@ -43,21 +41,6 @@ describe.concurrent('a source', () => {
     expect(await source.audit()).toEqual(['certificate.issued', 'source.prepared', 'source.unprepared']);
     expect((await mayfly.store.audit.verify(source.id)).problems).toEqual([]);
   });
-
-  test.for(FAULTS)(
-    '%s fails %s its effect: the source is as it was, and the reason is told',
-    async ([step, where], { source }) => {
-      const before = await source.tree();
-      source.arm(`${step}.${where}=error`);
-      const record = await source.done('prepare');
-      expect(record).toMatchObject({
-        state: 'unprepared',
-        failure: { step, code: 'fault_injected' },
-        waitingFor: null,
-      });
-      expect(await source.tree()).toEqual(before);
-    },
-  );
 
   test('is undone by steps that are repeated until they hold', async ({ source }) => {
     const before = await source.tree();

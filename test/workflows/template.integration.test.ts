@@ -5,16 +5,6 @@ import { useTemplateCases } from '../support/template-cases.ts';
 
 const { test } = useTemplateCases();
 
-/** The points of a build, and in which of its sandboxes; null: in none. How its sandboxes fail is what their own saga shows. */
-const POINTS = [
-  ['bootDomain.before', 'builder', 'startBuilder'],
-  ...pairsOf(['settleTemplate', 'saveSnapshot', 'verifySnapshot', 'publishTemplate'], ['before', 'after']).map(
-    ([step, where]) => [`${step}.${where}`, null, step] as const,
-  ),
-  ['verifySsh.before', 'probe', 'startProbes'],
-  ['compareProbes.before', null, 'compareProbes'],
-] as const;
-
 describe.concurrent('a template', () => {
   test('is built once for all who want it, woken from, and goes when it is deleted', async ({ mayfly, templates }) => {
     const input = await templates.input();
@@ -35,19 +25,6 @@ describe.concurrent('a template', () => {
     expect(await mayfly.record(woken.id)).toMatchObject({ state: 'running' });
     expect(await templates.told()).toEqual(['template.building', 'template.ready', 'template.gone']);
     await mayfly.keepHistory('template', '', templateWorkflowIdOf(input));
-  });
-
-  test.for(POINTS)('that fails at %s leaves nothing', async ([point, of, step], { mayfly, templates }) => {
-    const input = await templates.input({ rememberedMs: 600_000 });
-    const ids = templates.ids();
-    const at = of === 'builder' ? ids.builderId : of === 'probe' ? ids.probeIds[0] : ids.templateId;
-    mayfly.arm(`${point}=error`, at ?? '');
-    await templates.want(input, ids.templateId);
-    const failed = await templates.until(ids.templateId, 'failed', 'ready');
-    expect(failed).toMatchObject({ state: 'failed', reason: expect.stringContaining(`${step}: `) });
-    expect(failed.retryAt).not.toBeNull();
-    expect(await templates.left(ids)).toEqual([]);
-    if (point === 'publishTemplate.after') await mayfly.keepHistory('template-failed', '', templateWorkflowIdOf(input));
   });
 
   test('undos that fail are repeated until they hold', async ({ mayfly, templates }) => {

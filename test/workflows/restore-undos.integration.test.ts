@@ -1,0 +1,28 @@
+import { describe, expect } from 'vitest';
+import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import { changedSandbox } from '../support/changed-sandbox.ts';
+import { useSagaCases } from '../support/saga-cases.ts';
+import { SAGA_POINTS } from '../support/saga-points.ts';
+
+const { test } = useSagaCases({ kind: 'in-memory' });
+
+const STEPS = SAGA_POINTS.restore.steps.slice(1); // once the machine goes off
+
+describe.concurrent('a step of a restore', () => {
+  test.for(STEPS)(
+    '%s that fails, as does what brings it back, is waited for, and a delete ends that',
+    async (step, { mayfly, operations }) => {
+      const { id, snapshot } = await changedSandbox(mayfly, operations);
+      mayfly.arm(`${step}.before=error`, id);
+      const { operationId } = await operations.beginRestore(id, snapshot.id, true);
+      const waiting = await mayfly.until(id, ({ waitingFor }) => waitingFor !== null);
+      expect(waiting).toMatchObject({ state: 'restoring', waitingFor: expect.stringContaining(step) });
+      const ended = operations.ended(id, operationId);
+      if (step === 'removeDomain') mayfly.arm(undefined, id); // the cleanup needs it too
+      const destroyed = await mayfly.destroy(id);
+      expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
+      expect(unprovenLayers(destroyed.proof?.observations ?? [])).toEqual([]);
+      await ended;
+    },
+  );
+});

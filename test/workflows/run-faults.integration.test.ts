@@ -1,0 +1,42 @@
+import { describe, expect } from 'vitest';
+import { attemptIds } from '../../model/functions/run.ts';
+import { useFunctionCases } from '../support/function-cases.ts';
+
+const { test, functions, triggerArmed } = useFunctionCases();
+
+/** How the steps of its sandbox fail is what the create saga shows: of these one will do. */
+const POINTS = [
+  ['bootDomain', 'after'],
+  ['placeRunFiles', 'before'],
+  ['placeRunFiles', 'after'],
+] as const;
+
+describe.concurrent('a step', () => {
+  test.for(POINTS)(
+    '%s of a start that fails %s its effect is followed by another sandbox, and the process runs once',
+    async ([step, where], { mayfly }) => {
+      const run = await triggerArmed('echo began', {}, ({ runId, sandboxId }) =>
+        mayfly.arm(`${step}.${where}=1*error`, step === 'placeRunFiles' ? runId : sandboxId),
+      );
+      const over = await functions().over(run);
+      expect(over).toMatchObject({
+        outcome: 'succeeded',
+        cleanup: 'proved',
+        attempts: [{ n: 1, outcome: 'succeeded' }],
+      });
+      expect(over.attempts[0]?.sandboxId).toBe(attemptIds(run.id, 2).sandboxId);
+      expect(await functions().output(run.id)).toBe('began\n');
+    },
+  );
+
+  test.for(['before', 'after'])('collectRun that fails %s its effect is repeated', async (where, { mayfly }) => {
+    const run = await triggerArmed('echo 1 > $MAYFLY_RESULT', {}, ({ runId }) =>
+      mayfly.arm(`collectRun.${where}=1*error(host_unavailable)`, runId),
+    );
+    expect(await functions().over(run)).toMatchObject({
+      outcome: 'succeeded',
+      cleanup: 'proved',
+      result: { bytes: 2 },
+    });
+  });
+});
