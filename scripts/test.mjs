@@ -89,7 +89,7 @@ async function main(seed) {
     for (const [path, { cpuSeconds }] of tally.files) say(`${cpuSeconds.toFixed(1)} s of processor time: ${path}`);
     return tally;
   }
-  const unit = secondsOfUnit(`mayfly-test-reference-${process.pid}`);
+  const unit = await secondsOfUnit(`mayfly-test-reference-${process.pid}`);
   const files = testFiles();
   const tally = await lanes.runQuick(files);
   holdToBudget(tally, unit);

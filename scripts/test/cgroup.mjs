@@ -5,8 +5,11 @@
  *
  * @module
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const EXIT_POLL_MS = 10;
 
 /** Mount point of cgroup version 2, also beside version 1. @throws Error where there is none */
 function mountPoint() {
@@ -51,17 +54,23 @@ export class Cgroup {
 
   /** @returns {number[]} ids of the processes in here and below */
   pids() {
-    return subtree(this.path).flatMap((path) => {
-      const text = readFileSync(join(path, 'cgroup.procs'), 'utf8');
-      return text.split('\n').filter(Boolean).map(Number);
-    });
+    return subtree(this.path).flatMap((path) =>
+      readFileSync(join(path, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number),
+    );
   }
 
-  /** Removes it with those that its processes made. @throws Error EBUSY while a process is in one */
-  remove() {
-    for (const path of subtree(this.path).reverse()) rmdirSync(path);
+  /** Ends its processes, and removes it with the cgroups that they made. */
+  async remove() {
+    for (const path of subtree(this.path).reverse()) {
+      writeFileSync(join(path, 'cgroup.kill'), '1');
+      while (isPopulated(path)) await sleep(EXIT_POLL_MS); // the kernel is ending them
+      rmdirSync(path);
+    }
   }
 }
+
+/** @param {string} path */
+const isPopulated = (path) => readFileSync(join(path, 'cgroup.events'), 'utf8').includes('populated 1');
 
 /** @param {string} path @returns {string[]} itself first; empty where there is none */
 function subtree(path) {

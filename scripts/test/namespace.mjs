@@ -6,7 +6,7 @@
  * @module
  */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cgroup } from './cgroup.mjs';
@@ -21,7 +21,7 @@ const folders = '/var/tmp';
 /** How long processes may take to end after vitest has: sockets are still being closed. */
 const graceMs = 2_000;
 
-/** @typedef {{ pid: number, name: string, command: string }} Process */
+/** @typedef {{ pid: number, command: string }} Process */
 
 export class TestPlace {
   /**
@@ -71,29 +71,17 @@ export class TestPlace {
     return this.cgroup.inside(['ip', 'netns', 'exec', this.name, ...argv]);
   }
 
-  /** @returns {Process[]} everything that runs in the namespace */
+  /** @returns {Process[]} all processes of its cgroup, whichever namespace they are in */
   processes() {
-    const path = join(namespaces, this.name);
-    const inode = statSync(path, { throwIfNoEntry: false })?.ino;
-    if (inode === undefined) return [];
-    return entriesOf('/proc')
-      .filter((entry) => /^\d+$/.test(entry))
-      .map(Number)
-      .flatMap((pid) => {
-        try {
-          // stat() follows the link to the namespace itself.
-          if (statSync(`/proc/${pid}/ns/net`).ino !== inode) return [];
-          const name = readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
-          const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
-          // A zombie has no command line, and nothing left to end.
-          return command === '' ? [] : [{ pid, name, command }];
-        } catch (error) {
-          // Gone since the folder was read; or an init so guarded that not even root may look: neither is a test's.
-          if (['ENOENT', 'ESRCH', 'EACCES'].includes(/** @type {NodeJS.ErrnoException} */ (error).code ?? ''))
-            return [];
-          throw error;
-        }
-      });
+    return this.cgroup.pids().flatMap((pid) => {
+      try {
+        return [{ pid, command: readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim() }];
+      } catch (error) {
+        // it ended after the list was read
+        if (['ENOENT', 'ESRCH'].includes(/** @type {NodeJS.ErrnoException} */ (error).code ?? '')) return [];
+        throw error;
+      }
+    });
   }
 
   /** @returns {Promise<Process[]>} what still runs after a moment in which to end */
@@ -104,7 +92,7 @@ export class TestPlace {
   }
 
   /**
-   * Sends it to everything that runs in the namespace.
+   * Sends it to all processes of its cgroup.
    * @param {NodeJS.Signals} signal
    */
   endAll(signal) {
@@ -118,15 +106,15 @@ export class TestPlace {
     }
   }
 
-  /** Ends everything in the namespace and removes namespace and folder. */
+  /** Ends all of its processes, and removes cgroup, namespace and folder. */
   async remove() {
     for (const signal of /** @type {const} */ (['SIGTERM', 'SIGKILL'])) {
       this.endAll(signal);
       await this.lingering();
     }
+    await this.cgroup.remove();
     if (entriesOf(namespaces).includes(this.name)) execFileSync('ip', ['netns', 'delete', this.name]);
     rmSync(this.root, { recursive: true, force: true });
-    this.cgroup.remove();
   }
 }
 

@@ -28,9 +28,9 @@ function load() {
 /**
  * Measures this machine.
  * @param {string} name Of a cgroup that is made and removed.
- * @returns {number} processor seconds of this machine that are one unit: above 1 on a slower machine than the fast one
+ * @returns {Promise<number>} processor seconds of this machine that are one unit: above 1 on a slower machine than the fast one
  */
-export function secondsOfUnit(name) {
+export async function secondsOfUnit(name) {
   const cgroup = Cgroup.make(name);
   const [program = '', ...args] = cgroup.inside([process.execPath, fileURLToPath(import.meta.url)]);
   const times = Array.from({ length: ROUNDS }, () => {
@@ -39,7 +39,7 @@ export function secondsOfUnit(name) {
     if (status !== 0) throw new Error(`the reference load ended with exit code ${status}`);
     return cgroup.seconds() - before;
   });
-  cgroup.remove();
+  await cgroup.remove();
   const [, median = 0] = times.toSorted((a, b) => a - b);
   return median / FAST_SECONDS;
 }
