@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { expect } from 'vitest';
+import { setupWorkflowIdOf } from '../../model/functions/setup/setup-saga.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
 import { Setups } from '../../worker/setups/setups.ts';
 import { eventually } from './eventually.ts';
@@ -31,6 +32,7 @@ export function useSetupCases() {
 
   /** Deletes the function, and waits until all that was saved for it is gone. */
   async function remove(name: string): Promise<void> {
+    const before = await mayfly().store.functionSetups.all();
     expect(await functions().delete(name)).toBe(204);
     await eventually(
       async () => {
@@ -39,6 +41,15 @@ export function useSetupCases() {
       },
       ({ setups, saved }) => setups.length === 0 && saved.length === 0,
     );
+    // a deploy that finds the workflow of the setup before still open waits for the next reconciliation
+    const reconciliation = new Reconciliation(mayfly().client);
+    for (const { project, key } of before) {
+      const workflowId = setupWorkflowIdOf({ project, setupKey: key });
+      await eventually(
+        () => reconciliation.isOpen(workflowId),
+        (isOpen) => !isOpen,
+      );
+    }
   }
 
   return { ...cases, deploy, remove };
