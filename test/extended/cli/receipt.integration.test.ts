@@ -226,7 +226,7 @@ test('libraries of others verify it: securesystemslib the envelope, in-toto-atte
   const path = join(folder, 'for others.json');
   const { publicKey } = (await all().store.receipts.keys())[0] ?? { publicKey: '' };
   await writeFile(path, JSON.stringify(await receiptOf(over)));
-  const verify = join(import.meta.dirname, 'verify-receipt.py');
+  const verify = join(import.meta.dirname, '../../cli/verify-receipt.py');
   expect((await run(python, [verify, path, publicKey])).stdout).toBe('verified 2 subjects\n');
   const forged = await receiptOf(await ran('true'));
   forged.payload = Buffer.from(

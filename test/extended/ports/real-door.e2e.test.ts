@@ -22,7 +22,7 @@ import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libv
  */
 const WAIT = { waitSeconds: 240 };
 const PORT = 3_000;
-const SWEEP = fileURLToPath(new URL('port-sweep.mjs', import.meta.url));
+const SWEEP = fileURLToPath(new URL('../../ports/port-sweep.mjs', import.meta.url));
 const OUTSIDE = 'mfswept';
 /** A page, lines of an event stream, and what comes back of a WebSocket, whose frames nobody on the way reads. */
 const SERVER = `use IO::Socket::INET; $SIG{CHLD} = 'IGNORE';

@@ -62,7 +62,7 @@ class VerifyingReceiver {
   ) {}
 
   static async start(): Promise<VerifyingReceiver> {
-    const script = join(import.meta.dirname, 'verifying-receiver.mjs');
+    const script = join(import.meta.dirname, '../../worker/verifying-receiver.mjs');
     const child = spawn(process.execPath, [script], { stdio: ['pipe', 'pipe', 'inherit'] });
     const output = createInterface({ input: child.stdout });
     const [port] = (await once(output, 'line')) as [string];
@@ -148,7 +148,7 @@ test(
       );
       await writeFile(join(folder, 'receipt.json'), await receipt.text());
       const { items } = (await (await read('/v1/receipt-keys')).json()) as { items: { publicKey: string }[] };
-      const verify = join(import.meta.dirname, '../cli/verify-receipt.py');
+      const verify = join(import.meta.dirname, '../../cli/verify-receipt.py');
       const python = readyAttestationTools() ?? 'python with attestation-tools';
       const verified = await run(python, [verify, join(folder, 'receipt.json'), items[0]?.publicKey ?? '']);
       expect(verified.stdout).toBe('verified 2 subjects\n');
