@@ -108,10 +108,8 @@ export class TestPlace {
 
   /** Ends all of its processes, and removes cgroup, namespace and folder. */
   async remove() {
-    for (const signal of /** @type {const} */ (['SIGTERM', 'SIGKILL'])) {
-      this.endAll(signal);
-      await this.lingering();
-    }
+    this.endAll('SIGTERM');
+    await this.lingering();
     await this.cgroup.remove();
     if (entriesOf(namespaces).includes(this.name)) execFileSync('ip', ['netns', 'delete', this.name]);
     rmSync(this.root, { recursive: true, force: true });
