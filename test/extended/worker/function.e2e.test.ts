@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Envelope, Statement } from '../../../model/functions/receipt.ts';
 import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
 import { readyAttestationTools } from '../../../scripts/setup/python/attestation-tools.mjs';
@@ -19,6 +19,11 @@ const LONGEST_MS = 1_200_000;
 const SECRET = "It's a Secret to Everybody";
 const mayfly = useServedOnLibvirt({}, { MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' });
 const run = promisify(execFile);
+
+let snapshotId: string;
+beforeAll(async () => {
+  snapshotId = await bootedSnapshot(mayfly());
+}, LONGEST_MS);
 
 const file = (path: string, content: string | Uint8Array): TarEntry => {
   const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
@@ -91,7 +96,6 @@ test(
     try {
       const endpoint = await client.webhookEndpoints.create({ url: receiver.url, types: ['run.ended', 'run.cleaned'] });
       receiver.trust(endpoint.secret ?? '');
-      const snapshotId = await bootedSnapshot(mayfly());
       const tar = Buffer.from(treeWith(await readFile('/usr/bin/make'))).toString('base64');
       await client.functions.deploy('on-push', { snapshotId, argv: ['./main.sh'], files: { tar }, diff: true });
       const { path } = await client.hooks.create({ function: 'on-push', scheme: 'github', secrets: [SECRET] });
@@ -209,16 +213,16 @@ test(
       { name: 'token', env: 'TOKEN' },
       { name: 'token', file: 'token' },
     ];
-    const spec = { snapshotId: await bootedSnapshot(mayfly()), command, secrets };
+    const spec = { snapshotId, command, secrets };
     await client.functions.deploy('failing', { ...spec, keep: { onFailure: 'disk' } });
     const { id } = await client.runs.create('failing');
     const over = await client.runs.ended(id);
     const output = await text((await client.runs.output(id)).bytes);
     expect(output).toBe('***\n');
     expect(over).toMatchObject({ outcome: 'failed', exitCode: 3, cleanup: 'proved', kept: { failure: null } });
-    const snapshotId = over.kept?.snapshotId ?? '';
-    expect(await client.snapshots.get(snapshotId)).toMatchObject({ state: 'ready', kind: 'disk' });
-    const [fork] = await client.snapshots.fork({ snapshotId, count: 1 }, { waitSeconds: 600 });
+    const kept = over.kept?.snapshotId ?? '';
+    expect(await client.snapshots.get(kept)).toMatchObject({ state: 'ready', kind: 'disk' });
+    const [fork] = await client.snapshots.fork({ snapshotId: kept, count: 1 }, { waitSeconds: 600 });
     const sandboxId = fork && 'sandbox' in fork ? fork.sandbox.id : expect.fail('no fork');
     const looked = await client.commands.run(
       sandboxId,
@@ -228,7 +232,7 @@ test(
     const found = await text(await client.commands.output(sandboxId, looked.id, 'stdout'));
     expect([looked.exitCode, found]).toEqual([0, 'evidence\nlooked\n']);
     await client.destroySandbox(sandboxId, { waitSeconds: 600 });
-    await client.snapshots.delete(snapshotId, { waitSeconds: 600 });
+    await client.snapshots.delete(kept, { waitSeconds: 600 });
   },
   LONGEST_MS,
 );
