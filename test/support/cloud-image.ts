@@ -12,20 +12,22 @@ const RECIPE = fileURLToPath(new URL('cloud-image.sh', import.meta.url));
 /** What the recipe leaves in it. */
 export const BAKED_MACHINE_ID = '0123456789abcdef0123456789abcdef';
 
+/** Ends a build that hangs, ms. */
+export const CLOUD_IMAGE_MS = 1_100_000;
+
 const FILES = ['disk.qcow2', 'vmlinuz', 'initrd'] as const;
 
 /**
  * Builds the cloud image, unless its recipe has been followed before: a minute and 500 MB of cache.
- * @param timeoutMs after which a build is given up, milliseconds
  * @returns folder of disk.qcow2, vmlinuz and initrd
  */
-export async function ensureCloudImage(timeoutMs: number): Promise<string> {
+export async function ensureCloudImage(): Promise<string> {
   const digest = createHash('sha256')
     .update(await readFile(RECIPE))
     .digest('hex')
     .slice(0, 16);
   const target = join(cacheDir(), 'images', 'cloud-debian12', digest);
-  const signal = AbortSignal.timeout(timeoutMs);
+  const signal = AbortSignal.timeout(CLOUD_IMAGE_MS);
   const note = (text: string) => process.stderr.write(`cloud image: ${text}\n`);
   const build = async (folder: string) => {
     // killed, it takes every process and mount in its root with it

@@ -9,7 +9,7 @@ import type { StepContext } from '../../../../host/step-context.ts';
 import type { SshEndpoint } from '../../../../model/sandbox/sandbox.ts';
 import { startMachine, type TestMachine } from '../../../host/libvirt/machine.ts';
 import { newId } from '../../../host/simulated/machine.ts';
-import { BAKED_MACHINE_ID, defineCloudSource, ensureCloudImage } from '../../../support/cloud-image.ts';
+import { BAKED_MACHINE_ID, CLOUD_IMAGE_MS, defineCloudSource, ensureCloudImage } from '../../../support/cloud-image.ts';
 import { HANGS_AFTER_MS } from '../../../support/test-timeouts.ts';
 
 let machine: TestMachine;
@@ -18,13 +18,13 @@ let ca: UserCa;
 let credentials: Credentials;
 
 beforeAll(async () => {
-  const image = await ensureCloudImage(240_000);
+  const image = await ensureCloudImage();
   machine = await startMachine();
   source = await defineCloudSource(machine.virsh, machine.state, image);
   ca = await UserCa.open(join(machine.state.root, 'ca'));
   credentials = new Credentials(machine.state);
   await credentials.open();
-});
+}, CLOUD_IMAGE_MS);
 
 afterAll(async () => {
   await machine?.end();
