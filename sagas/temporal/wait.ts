@@ -2,6 +2,8 @@ import {
   type Client,
   isGrpcCancelledError,
   isGrpcDeadlineError,
+  isGrpcServiceError,
+  ServiceError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 
@@ -11,22 +13,37 @@ import {
  */
 export const ROUND_MS = 10_000;
 
-/** Waits for what may take for ever. @throws the signal's reason when it fires first; what the call throws */
+/** gRPC UNAVAILABLE. */
+const UNAVAILABLE = 14;
+
+/**
+ * Repeats a long poll until it answers. A server closes a connection after minutes, with the polls on it
+ * (`frontend.keepAliveMaxConnectionAge`): one lost round is polled again, the second in a row is an error.
+ * @throws the signal's reason when it fires first; what the call throws
+ */
 export async function waitFor<T>(
   client: Client,
   signal: AbortSignal,
   call: () => Promise<T>,
   roundMs = ROUND_MS,
 ): Promise<T> {
+  let isLost = false;
   for (;;) {
     signal.throwIfAborted();
     try {
       return await orAborted(signal, client.withDeadline(Date.now() + roundMs, call));
     } catch (error) {
       signal.throwIfAborted();
-      if (!isRoundOver(error)) throw error;
+      const isLostNow = isUnavailable(error);
+      if (!isRoundOver(error) && (isLost || !isLostNow)) throw error;
+      isLost = isLostNow;
     }
   }
+}
+
+function isUnavailable(error: unknown): boolean {
+  const status = error instanceof ServiceError ? error.cause : error;
+  return isGrpcServiceError(status) && status.code === UNAVAILABLE;
 }
 
 /** A native connection calls its own deadline a cancellation. */

@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { runCli } from '../../cli/main.ts';
 import { Io } from '../../cli/terminal/io.ts';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
-import { repository } from '../../worker/config/artifacts.mjs';
+import { cacheDir, repository } from '../../worker/config/artifacts.mjs';
 import { MayflyProcess, noProcessOf } from '../support/mayfly-process.ts';
 
 const run = promisify(execFile);
@@ -64,7 +64,8 @@ export class Installation {
       await rm(folder, { recursive: true, force: true });
       throw error;
     });
-    const typed = { ...env, HOME: folder, NO_COLOR: '1', MAYFLY_URL: served.baseUrl, MAYFLY_API_KEY: served.apiKey };
+    const cache = { XDG_CACHE_HOME: dirname(cacheDir()) }; // the home is another, the CLI's scripts are not
+    const typed = { ...env, ...cache, HOME: folder, NO_COLOR: '1', MAYFLY_URL: served.baseUrl, MAYFLY_API_KEY: served.apiKey };
     return new Installation(folder, up, new MayflyClient(served), served.baseUrl, typed);
   }
 
