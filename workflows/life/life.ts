@@ -1,5 +1,6 @@
 import { allHandlersFinished, condition, continueAsNew, patched, setHandler } from '@temporalio/workflow';
 import type { HostProposals, HostRef } from '../../model/host.ts';
+import { TEMPORAL_OPERATOR } from '../../model/sagas/cancellation.ts';
 import type { ContinuedLife } from '../../model/sagas/continued-life.ts';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../../model/sagas/messages.ts';
 import {
@@ -11,6 +12,7 @@ import {
   type StopReason,
 } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
+import { whenCancelled } from '../saga/cancellation.ts';
 import { runContinues } from '../saga/continuing.ts';
 import { accepted, destroy, hostForgotten, patch, restoreRecord, settled, touch } from '../saga/messages.ts';
 import { Claims } from './claims.ts';
@@ -56,12 +58,17 @@ export class Life extends RecordedLife {
     this.patches = new Patches(this, continued?.patches);
     this.forgotten = new Forgotten(this, continued?.forgottenHosts);
     this.#deadline = new Deadline(this, continued?.usedAt);
-    // How many operations there were nobody knows: more than one a second there cannot have been.
-    if (input.begin === 'takeOver') this.#operations = Math.floor((Date.now() - FIRST_OPERATION) / 1_000);
     this.death = new MachineDeath(this);
     this.claims = new Claims(this);
     if (continued) this.#goOn(continued);
     this.#answerMessages();
+  }
+
+  override async begin(): Promise<void> {
+    await super.begin();
+    // How many operations there were nobody knows: more than one a second there cannot have been.
+    const isUnknown = this.begins === 'takeOver' && this.#operations === 0;
+    if (isUnknown) this.#operations = Math.floor((Date.now() - FIRST_OPERATION) / 1_000);
   }
 
   /** Something begins to be done to it: its number, from 1. Of the steps before, only the create's are still told. */
@@ -85,7 +92,12 @@ export class Life extends RecordedLife {
 
   /** Another workflow had it before, and is gone: what that knew, and did not write down, nobody knows. */
   get isTakenOver(): boolean {
-    return this.input.begin !== 'create';
+    return this.begins !== 'create';
+  }
+
+  /** With what its workflow begins. */
+  get begins(): SandboxInput['begin'] {
+    return this.isReset ? 'takeOver' : this.input.begin;
   }
 
   /** Its machine is another's to shut down. */
@@ -114,10 +126,14 @@ export class Life extends RecordedLife {
     return foundOn === undefined ? null : { hostId: foundOn, installationId: installations?.[foundOn] ?? null };
   }
 
-  /** By the API, when it was asked for. */
+  /** By the API, when it was asked for; before them the one on which an earlier run of this create was at work. */
   get proposedHosts(): HostProposals {
     const { hostIds = [], installations = {}, content } = this.input;
-    return { hostIds, installations, ...(content !== undefined && { content }) };
+    const { hostId, installationId = null } = this.record;
+    const more = content !== undefined && { content };
+    if (hostId === null) return { hostIds, installations, ...more };
+    const known = installationId !== null && { [hostId]: installationId };
+    return { hostIds: [hostId, ...hostIds], installations: { ...installations, ...known }, ...more };
   }
 
   /** Resolves when the sandbox shall end: somebody asked for it, a timer ran out, or its machine is dead. */
@@ -235,6 +251,9 @@ export class Life extends RecordedLife {
     });
     setHandler(destroy, (request) => {
       this.#stop ??= request;
+    });
+    whenCancelled(() => {
+      this.#stop ??= { actor: TEMPORAL_OPERATOR };
     });
   }
 

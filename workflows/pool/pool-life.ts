@@ -26,6 +26,7 @@ import {
   SET_POOL,
 } from '../../model/pools/pool.ts';
 import type { Actor, SandboxFailure } from '../../model/sandbox/sandbox.ts';
+import { whenCancelled } from '../saga/cancellation.ts';
 import { runContinues } from '../saga/continuing.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
@@ -91,10 +92,12 @@ export class PoolLife {
     this.#made = continued?.made ?? 0;
     this.#claims = this.#record?.claims ?? { hits: 0, misses: 0 };
     setHandler(setPool, (order) => this.#set(order), { validator: (_order) => this.#checkOpen() });
-    setHandler(deletePool, () => {
+    const drain = () => {
       this.isDeleting = true;
       this.ring();
-    });
+    };
+    setHandler(deletePool, drain);
+    whenCancelled(drain);
     setHandler(poolUsed, (claims) => this.#used(claims));
     setHandler(poolGaveWay, (why) => this.#gaveWay(why));
   }
@@ -189,8 +192,10 @@ export class PoolLife {
     await condition(allHandlersFinished);
   }
 
-  async continueAsNew(): Promise<never> {
+  /** Returns when it is to be drained meanwhile. */
+  async continueAsNew(): Promise<void> {
     await this.close();
+    if (this.isDeleting) return;
     const { demand, refillSeconds, failures, failedAt, gaveWayAt, shrunkAt } = this;
     const record = { ...this.record, idle: this.#idle };
     const continued = { record, demand, refillSeconds, failures, failedAt, gaveWayAt, shrunkAt, made: this.#made };

@@ -1,4 +1,4 @@
-import { CancellationScope, continueAsNew, isCancellation, proxyActivities } from '@temporalio/workflow';
+import { continueAsNew, isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../../activities/control.ts';
 import type { TriedSetup } from '../../../activities/setup/setup.ts';
 import type { RunFailure } from '../../../model/functions/run.ts';
@@ -115,10 +115,8 @@ async function runScript(life: SetupLife, of: TriedSetup): Promise<void> {
 
 /** Null: it was taken back. */
 function failureIn(life: SetupLife, error: unknown): RunFailure | null {
-  if (isCancellation(error)) {
-    if (CancellationScope.current().consideredCancelled) throw error;
-    return null;
-  }
+  if (life.isCancelled) return { code: 'workflow_cancelled', message: 'Its workflow was cancelled in Temporal.' };
+  if (isCancellation(error)) return null;
   const { code, step, message } = failureOf(error, life.failedStep);
   return { code, message: code === 'setup_failed' ? message : `${step}: ${message}` };
 }
