@@ -1,17 +1,20 @@
 import { CancellationScope, condition, defineSignal, setCurrentDetails, setHandler } from '@temporalio/workflow';
 import type { TriedSetup } from '../../../activities/setup/setup.ts';
-import { SETUP_UNNEEDED, type SetupInput } from '../../../model/functions/setup/setup-saga.ts';
+import { SETUP_UNNEEDED, SETUP_WANTED, type SetupInput } from '../../../model/functions/setup/setup-saga.ts';
 import { DEFAULT_TIMEOUTS } from '../../../model/sandbox/timeouts.ts';
 import { whenCancelled } from '../../saga/cancellation.ts';
 import { controlUntilDone } from '../../saga/control.ts';
 import { TaskLife } from '../../source/task-life.ts';
 
 const unneeded = defineSignal(SETUP_UNNEEDED);
+const wanted = defineSignal(SETUP_WANTED);
 
 /** One setup, as its workflow knows it. */
 export class SetupLife extends TaskLife {
   /** Somebody says that no version needs it any more: its record tells. */
   isTold = false;
+  /** A deploy needs it since the record was last read. */
+  isWanted = false;
   /** Somebody has cancelled its workflow: no other try is begun. */
   isCancelled = false;
   #tried: TriedSetup | null = null;
@@ -22,6 +25,9 @@ export class SetupLife extends TaskLife {
     setHandler(unneeded, () => {
       this.isTold = true;
       this.#undoing?.cancel();
+    });
+    setHandler(wanted, () => {
+      this.isWanted = true;
     });
     whenCancelled(() => {
       this.isCancelled = true;

@@ -41,10 +41,12 @@ export async function setup(input: SetupInput): Promise<void> {
   const ref = { project, setupKey };
   for (;;) {
     life.isTold = false;
+    life.isWanted = false;
     const { task, last } = await controlUntilDone.lookAtSetup(ref);
-    if (task === 'none' && !life.isTold) return;
+    const isTold = () => life.isTold || life.isWanted;
+    if (task === 'none' && !isTold()) return;
     if (last) await takenBack(life, { ...ref, tried: last });
-    if (task === 'remove' && (await controlUntilDone.forgetSetup(ref)) && !life.isTold) return;
+    if (task === 'remove' && (await controlUntilDone.forgetSetup(ref)) && !isTold()) return;
     if (task === 'prepare') await prepare(life);
     if (shallContinue()) return continueAsNew<typeof setup>(input);
   }
