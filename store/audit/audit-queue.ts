@@ -48,7 +48,7 @@ const LOOKED_AT = 10_000;
 export class AuditQueue {
   readonly #model: Model<QueuedDocument>;
   readonly #fields: SealedFields;
-  /** What the store refused to keep: it waits in this process. */
+  /** Events that the store refused to keep; they wait in this process. */
   readonly #held = new Map<string, QueuedDocument>();
   #puts = 0;
 

@@ -211,7 +211,7 @@ export class Audit {
   }
 }
 
-/** What keeps a chain from being continued. @throws MayflyError store_unavailable: the store as a whole does not answer */
+/** Describes what keeps a chain from being continued. @throws MayflyError store_unavailable: the store as a whole does not answer */
 function faultIn(sandboxId: string, error: unknown): string {
   if (isMayflyError(error, 'store_unavailable')) throw error;
   if (error instanceof BrokenChain) return error.message;

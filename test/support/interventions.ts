@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 
-/** What an operator does to a workflow in the Temporal UI. */
+/** Interventions of operators in workflows, as the Temporal UI offers them. */
 export const INTERVENTIONS = ['cancel', 'cancel twice', 'terminate', 'reset to the first task'] as const;
 export type Intervention = (typeof INTERVENTIONS)[number];
 

@@ -64,19 +64,14 @@ export class Life extends RecordedLife {
     this.#answerMessages();
   }
 
-  override async begin(): Promise<void> {
-    await super.begin();
-    // How many operations there were nobody knows: more than one a second there cannot have been.
-    const isUnknown = this.begins === 'takeOver' && this.#operations === 0;
-    if (isUnknown) this.#operations = Math.floor((Date.now() - FIRST_OPERATION) / 1_000);
-  }
-
   /** Something begins to be done to it: its number, from 1. Of the steps before, only the create's are still told. */
   beginOperation(): number {
     this.#createSteps ??= this.steps;
     this.steps = this.#createSteps;
     this.isOperatedOn = true;
     this.failedStep = 'workflow';
+    // How many operations there were nobody knows: more than one a second there cannot have been.
+    this.#operations ||= this.begins === 'takeOver' ? Math.floor((Date.now() - FIRST_OPERATION) / 1_000) : 0;
     return ++this.#operations;
   }
 
@@ -93,11 +88,6 @@ export class Life extends RecordedLife {
   /** Another workflow had it before, and is gone: what that knew, and did not write down, nobody knows. */
   get isTakenOver(): boolean {
     return this.begins !== 'create';
-  }
-
-  /** With what its workflow begins. */
-  get begins(): SandboxInput['begin'] {
-    return this.isReset ? 'takeOver' : this.input.begin;
   }
 
   /** Its machine is another's to shut down. */
@@ -126,14 +116,10 @@ export class Life extends RecordedLife {
     return foundOn === undefined ? null : { hostId: foundOn, installationId: installations?.[foundOn] ?? null };
   }
 
-  /** By the API, when it was asked for; before them the one on which an earlier run of this create was at work. */
+  /** By the API, when it was asked for. */
   get proposedHosts(): HostProposals {
     const { hostIds = [], installations = {}, content } = this.input;
-    const { hostId, installationId = null } = this.record;
-    const more = content !== undefined && { content };
-    if (hostId === null) return { hostIds, installations, ...more };
-    const known = installationId !== null && { [hostId]: installationId };
-    return { hostIds: [hostId, ...hostIds], installations: { ...installations, ...known }, ...more };
+    return { hostIds, installations, ...(content !== undefined && { content }) };
   }
 
   /** Resolves when the sandbox shall end: somebody asked for it, a timer ran out, or its machine is dead. */
@@ -249,12 +235,11 @@ export class Life extends RecordedLife {
       if (this.record.hostId === hostId) this.#stop ??= { actor };
       this.forgotten.giveUp(hostId);
     });
-    setHandler(destroy, (request) => {
+    const stop = (request: StopRequest) => {
       this.#stop ??= request;
-    });
-    whenCancelled(() => {
-      this.#stop ??= { actor: TEMPORAL_OPERATOR };
-    });
+    };
+    setHandler(destroy, stop);
+    whenCancelled(() => stop({ actor: TEMPORAL_OPERATOR }));
   }
 
   async #whenSettled(): Promise<void> {

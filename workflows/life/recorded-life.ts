@@ -42,8 +42,8 @@ export class RecordedLife {
   record: SandboxRecord;
   /** The step that failed last: the one to name when the create fails, since undos do not fail. */
   failedStep = 'workflow';
-  /** An earlier run of this create has come further: somebody has reset the workflow to its beginning. */
-  isReset = false;
+  /** An earlier run of this create has come further: somebody has reset the workflow to its first task. */
+  #isReset = false;
   #isBegun: boolean;
   #refusal: Error | null = null;
   #events = 0;
@@ -63,7 +63,12 @@ export class RecordedLife {
     return this.#refusal;
   }
 
-  /** How it came to its machine, also when that is not written yet. */
+  /** Beginning of its workflow: an adoption where a create was reset that had come to its end. */
+  get begins(): SandboxInput['begin'] {
+    return this.#isReset ? 'takeOver' : this.input.begin;
+  }
+
+  /** Way in which it came to its machine, also when that is not written yet. */
   get boot(): Boot | null {
     return this.#unwritten.boot ?? this.record.boot ?? null;
   }
@@ -100,7 +105,7 @@ export class RecordedLife {
       throw error;
     }
     this.steps = this.record.steps;
-    this.isReset = this.input.begin === 'create' && !IN_CREATE.has(this.record.state);
+    this.#isReset = this.input.begin === 'create' && !IN_CREATE.has(this.record.state);
     this.#isBegun = true;
   }
 

@@ -30,7 +30,7 @@ const LONGEST_MS = 14_400_000;
 /** The snapshots that a playbook compares: each has a workflow of its own, begun before it is taken, that takes it away. */
 export class PassingSnapshots {
   readonly #keepers: ChildWorkflowHandle<typeof ephemeralSnapshot>[] = [];
-  /** Begun before its workflow was reset. */
+  /** Keepers of these snapshots were begun before the workflow was reset. */
   #isKeptByOthers = false;
 
   constructor(private readonly life: PlaybookLife) {}

@@ -6,6 +6,7 @@ import {
   defineUpdate,
   setHandler,
   sleep,
+  workflowInfo,
 } from '@temporalio/workflow';
 import { type Idle, idleUntil } from '../../model/pools/idle.ts';
 import { lately } from '../../model/pools/plan.ts';
@@ -170,9 +171,8 @@ export class PoolLife {
 
   /** The number of one more member, of which no other run has begun one. */
   nextSeed(): string {
-    this.#made++;
     const { project, name, revision } = this.record;
-    return `${project}/${name}/${revision}/${this.input.at}/${this.#made}`;
+    return `${project}/${name}/${revision}/${workflowInfo().runId}/${++this.#made}`;
   }
 
   /** Something is to be looked at now. */
@@ -192,10 +192,9 @@ export class PoolLife {
     await condition(allHandlersFinished);
   }
 
-  /** Returns when it is to be drained meanwhile. */
   async continueAsNew(): Promise<void> {
     await this.close();
-    if (this.isDeleting) return;
+    if (this.isDeleting) return; // it is drained by this run
     const { demand, refillSeconds, failures, failedAt, gaveWayAt, shrunkAt } = this;
     const record = { ...this.record, idle: this.#idle };
     const continued = { record, demand, refillSeconds, failures, failedAt, gaveWayAt, shrunkAt, made: this.#made };

@@ -14,7 +14,7 @@ const sweep = sweepOn(test);
 
 type Bring = (mayfly: MayflyCase, operations: TestOperations, id: string) => Promise<unknown>;
 
-/** Of a create, the activity in which each step is. */
+/** Activities of a create by their steps. */
 const CREATE = { reserve: 'prepare', cloneDisk: 'prepare', bootDomain: 'start', awaitIp: 'start', verifySsh: 'start' };
 
 /** States of a running sandbox, and operations that hang in a step. */
