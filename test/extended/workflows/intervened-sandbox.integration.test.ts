@@ -66,8 +66,7 @@ async function expectGone(mayfly: MayflyCase, id: string): Promise<void> {
   expect(mayfly.host?.machine.ledger.sandboxIds()).not.toContain(id);
 }
 
-sweep(pairsOf(Object.keys(CREATE), INTERVENTIONS))('a create at %s, then %s', async ([step, kind], context) => {
-  const { mayfly, operations } = context;
+sweep(pairsOf(Object.keys(CREATE), INTERVENTIONS))('a create at %s, then %s', async ([step, kind], { mayfly, operations }) => {
   const input = mayfly.input();
   mayfly.arm(`${step}.before=1*hang`, input.id);
   await mayfly.sagas.create(input);
@@ -83,8 +82,7 @@ sweep(pairsOf(Object.keys(CREATE), INTERVENTIONS))('a create at %s, then %s', as
   await expectGone(mayfly, input.id);
 });
 
-sweep(pairsOf(Object.keys(STATES), INTERVENTIONS))('a sandbox: %s, then %s', async ([state, kind], context) => {
-  const { mayfly, operations } = context;
+sweep(pairsOf(Object.keys(STATES), INTERVENTIONS))('a sandbox: %s, then %s', async ([state, kind], { mayfly, operations }) => {
   const { id } = await mayfly.createRunning();
   await STATES[state]?.(mayfly, operations, id);
   const before = await mayfly.record(id);
