@@ -14,6 +14,7 @@ import {
 } from '../model/functions/run-saga.ts';
 import {
   SETUP_UNNEEDED,
+  SETUP_WANTED,
   SETUP_WORKFLOW,
   type SetupInput,
   type SetupRef,
@@ -104,6 +105,15 @@ export async function startSetup(client: Client, input: SetupRef): Promise<void>
   await client.workflow.start<(input: SetupInput) => Promise<void>>(SETUP_WORKFLOW, {
     ...setupOptions(input),
     workflowIdConflictPolicy: 'USE_EXISTING',
+  });
+}
+
+/** As {@link startSetup}; a workflow that has nothing to do any more, and is still open, looks once more. */
+export async function wantSetup(client: Client, input: SetupRef): Promise<void> {
+  await client.workflow.signalWithStart<(input: SetupInput) => Promise<void>, []>(SETUP_WORKFLOW, {
+    ...setupOptions(input),
+    signal: SETUP_WANTED,
+    signalArgs: [],
   });
 }
 

@@ -31,7 +31,7 @@ import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { SourcePowerEnd, SourcePowerInput } from '../model/snapshots/source-power.ts';
 import type { MadeTemplate, MakeTemplateInput, TemplateInput } from '../model/templates/template-saga.ts';
 import { changeTrust, signKey, trusted } from './certificates.ts';
-import { cancelRun, startBulk, startSetup, wakeDispatcher } from './functions.ts';
+import { cancelRun, startBulk, wakeDispatcher, wantSetup } from './functions.ts';
 import { forgetHost, hostForgotten } from './hosts.ts';
 import { deleteSnapshot, operate, operated, releaseEphemeral, snapshotDeleted, startEphemeral } from './operations.ts';
 import { cancelPlaybook, writePlaybook } from './playbooks.ts';
@@ -284,7 +284,7 @@ export class TemporalSagas implements Sagas {
   }
 
   async startSetup(of: SetupRef): Promise<void> {
-    await this.#call(() => startSetup(this.#client, of));
+    await this.#call(() => wantSetup(this.#client, of));
   }
 
   async cancelRun(runId: string, actor: Actor): Promise<void> {

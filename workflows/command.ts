@@ -1,9 +1,11 @@
 import { condition, defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { HostActivities } from '../activities/host.ts';
+import { TEMPORAL_OPERATOR } from '../model/sagas/cancellation.ts';
 import { hostQueue } from '../model/sagas/queues.ts';
 import { readable } from '../model/sagas/readable.ts';
 import { CANCEL_COMMAND, type CommandInput } from '../model/sandbox/command.ts';
 import type { Actor } from '../model/sandbox/sandbox.ts';
+import { whenCancelled } from './saga/cancellation.ts';
 import { controlUntilDone } from './saga/control.ts';
 
 const cancel = defineSignal<[Actor]>(CANCEL_COMMAND);
@@ -28,9 +30,11 @@ const LONGEST = '60 days';
  */
 export async function command({ commandId, sandboxId, hostId, installationId = null }: CommandInput): Promise<void> {
   let cancelledBy: Actor | null = null;
-  setHandler(cancel, (actor) => {
+  const cancelBy = (actor: Actor) => {
     cancelledBy ??= actor;
-  });
+  };
+  setHandler(cancel, cancelBy);
+  whenCancelled(() => cancelBy(TEMPORAL_OPERATOR));
   if (!(await commandRequested({ commandId }))) return;
 
   const options = {

@@ -1,5 +1,4 @@
 import {
-  CancellationScope,
   condition,
   continueAsNew,
   defineSignal,
@@ -11,6 +10,7 @@ import {
 } from '@temporalio/workflow';
 import { EVENT_HAPPENED, type RecordEventsInput } from '../model/sagas/messages.ts';
 import type { SignedEvent } from '../model/sandbox/signed-request.ts';
+import { whenCancelled } from './saga/cancellation.ts';
 import { controlUntilDone } from './saga/control.ts';
 import { failureOf } from './saga/failure.ts';
 import { untilDone } from './saga/until-done.ts';
@@ -29,22 +29,21 @@ const MOST_CARRIED_OVER = 50;
 
 /**
  * Appends events to one audit trail, one after another, in the order in which Temporal has them. Temporal keeps each until
- * the store has it: a run neither ends nor continues as new while one is there that it has not heard of.
+ * the store has it: a run neither ends nor continues as new while one is there that it has not heard of. A cancel in the
+ * Temporal UI ends it when all of them are appended.
  */
 export async function recordEvents(input: RecordEventsInput): Promise<void> {
-  await CancellationScope.nonCancellable(() => record(input)); // also when somebody cancels it in the Temporal UI
-}
-
-async function record(input: RecordEventsInput): Promise<void> {
   const { sandboxId, events = [], openMs = OPEN_MS, longestHistory } = input;
   const pending = [...events];
   let isTimeOver = false;
   setHandler(eventHappened, (event) => {
     pending.push(event);
   });
-  void sleep(openMs).then(() => {
+  const close = () => {
     isTimeOver = true;
-  });
+  };
+  void sleep(openMs).then(close);
+  whenCancelled(close);
   for (;;) {
     await condition(() => pending.length > 0 || isTimeOver);
     const [event] = pending;

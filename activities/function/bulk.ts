@@ -101,6 +101,11 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
       return { counts, refusals };
     },
 
+    /** Has it end with the page that is being worked on. Idempotent. */
+    async cancelBulk({ bulkId }: { bulkId: string }): Promise<void> {
+      await store.bulks.cancel(bulkId, now());
+    },
+
     async recordBulk({ bulkId, page, done }: { bulkId: string; page: BulkPage; done: BulkDone }): Promise<void> {
       await store.bulks.advance(await mustGet(bulkId), page, done, now());
     },

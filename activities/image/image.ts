@@ -1,5 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
-import type { ImageFailure } from '../../model/image/image.ts';
+import { type ImageFailure, isImageOver } from '../../model/image/image.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
 import { type ImageStepPlace, type ImageStepRef, stepCommandId, stepSnapshotId } from '../../model/image/image-saga.ts';
 import { LONGEST_CHECK_SECONDS, READY_FILE, readyText } from '../../model/image/ready.ts';
@@ -32,10 +32,15 @@ interface Deps {
 /** What a build asks of the store, and of the sandbox in which it runs. What it runs is read from its record each time. */
 export function createImageActivities({ store, reconciliation }: Deps) {
   return {
-    /** Appends to the audit trail of a build, and changes its record. The events' ids make a repetition harmless. */
-    async rememberImage({ imageId, changes, events = [] }: ImageRemembrance): Promise<void> {
+    /**
+     * Appends to the audit trail of a build, and changes its record. The events' ids make a repetition harmless.
+     * @returns whether it was over before; then it stays as it is
+     */
+    async rememberImage({ imageId, changes, events = [] }: ImageRemembrance): Promise<boolean> {
+      if (isImageOver((await store.images.get(imageId))?.state ?? 'queued')) return true;
       for (const event of events) await store.audit.record(imageId, event);
       await store.images.update(imageId, changes);
+      return false;
     },
 
     /** Of a build that is over. */

@@ -3,7 +3,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { commandIdFrom, ID_BYTES } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { CHECK_ARGV, CHECK_FOLDER, runsIn } from '../../model/playbook/check-program.ts';
-import type { PlaybookRecord, PlaybookRun } from '../../model/playbook/playbook.ts';
+import { isPlaybookOver, type PlaybookRecord, type PlaybookRun } from '../../model/playbook/playbook.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { type CommandInput, requestedCommand } from '../../model/sandbox/command.ts';
 import { type Actor, hostOf } from '../../model/sandbox/sandbox.ts';
@@ -36,9 +36,11 @@ export interface PlaybookCheckRef {
 export function createPlaybookActivities({ store, reconciliation }: Deps) {
   return {
     /** Changes the record and appends to the audit trail. The event's id makes a repetition harmless. */
-    async rememberPlaybook({ playbookId, sandboxId, changes, event }: PlaybookRemembrance): Promise<void> {
+    async rememberPlaybook({ playbookId, sandboxId, changes, event }: PlaybookRemembrance): Promise<boolean> {
+      if (isPlaybookOver((await store.playbooks.get(playbookId))?.state ?? 'diffing')) return true;
       await store.playbooks.update(playbookId, changes);
       if (event) await store.audit.record(sandboxId, event);
+      return false;
     },
 
     /** Has a sandbox take a snapshot, once; resolves when it is whole, and says when it was taken. */

@@ -32,7 +32,7 @@ export function createForgettingActivities({ store, reconciliation }: ReconcileD
     if (isOver) return;
     const detail = { commandId: id, outcome, reason };
     const eventId = `${id}/command.ended`;
-    await store.audit.append(sandboxId, { eventId, kind: 'command.ended', actor, runId: null, hostId, at, detail });
+    await store.audit.record(sandboxId, { eventId, kind: 'command.ended', actor, runId: null, hostId, at, detail });
   }
 
   /** What works with sandboxes of a host waits for no other. */

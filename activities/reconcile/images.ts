@@ -2,7 +2,7 @@ import { heartbeat } from '@temporalio/activity';
 import { type ImageRecord, sandboxesOf } from '../../model/image/image-record.ts';
 import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 const LOST = {
@@ -15,19 +15,6 @@ const LOST = {
 
 /** Builds whose workflows are gone, or were never begun. */
 export function createImageReconcileActivities({ store, reconciliation }: ReconcileDeps) {
-  /** @returns whether all of its sandboxes have ended; those that have not are told to */
-  async function haveEnded(image: ImageRecord): Promise<boolean> {
-    let all = true;
-    for (const id of sandboxesOf(image)) {
-      heartbeat();
-      const record = await store.sandboxes.get(id);
-      if (record === null || isFinal(record.state)) continue;
-      all = false;
-      await reconciliation.end(id);
-    }
-    return all;
-  }
-
   /** Those that no build has used for long, and none uses that is under way. */
   async function forgetContexts(underWay: readonly ImageRecord[]): Promise<void> {
     const { sentContextHours, halfSentMinutes } = LIMITS.image;
@@ -51,6 +38,7 @@ export function createImageReconcileActivities({ store, reconciliation }: Reconc
      */
     async resumeImages({ graceMs }: { graceMs: number }): Promise<void> {
       const before = Date.now() - graceMs;
+      const waitUntil = Date.now() + ENDED_WITHIN_MS;
       const all = await store.images.underWay();
       await forgetContexts(all);
       for (const record of all) {
@@ -61,7 +49,7 @@ export function createImageReconcileActivities({ store, reconciliation }: Reconc
           await reconciliation.buildImage(begin);
           continue;
         }
-        if (!(await haveEnded(record))) continue; // the next round looks again
+        if (!(await endSandboxes({ store, reconciliation }, sandboxesOf(record), waitUntil))) continue;
         await store.imageContexts.remove(id);
         const at = new Date().toISOString();
         const detail = { code: LOST.code, done: record.done, snapshotId: record.snapshotId };

@@ -2,7 +2,7 @@ import { heartbeat } from '@temporalio/activity';
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import { playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
 import { RECONCILER } from '../../model/sagas/reconcile.ts';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 const LOST = {
@@ -12,9 +12,8 @@ const LOST = {
 
 /** Playbooks whose workflows are gone, or were never begun. Their snapshots go with all that are there for a comparison. */
 export function createPlaybookReconcileActivities({ store, reconciliation }: ReconcileDeps) {
-  async function end({ id, sandboxId, checkerId }: PlaybookRecord): Promise<void> {
-    const checker = await store.sandboxes.get(checkerId);
-    if (checker && !isFinal(checker.state)) return reconciliation.end(checkerId); // the next round looks again
+  async function end({ id, sandboxId, checkerId }: PlaybookRecord, waitUntil: number): Promise<void> {
+    if (!(await endSandboxes({ store, reconciliation }, [checkerId], waitUntil))) return;
     const [at, state] = [new Date().toISOString(), 'failed' as const];
     await store.audit.record(sandboxId, {
       eventId: `${id}/playbook.ended`,
@@ -32,10 +31,11 @@ export function createPlaybookReconcileActivities({ store, reconciliation }: Rec
     /** One that was under way has lost what it waited for: its sandbox is ended, and it has failed. */
     async endLostPlaybooks({ graceMs }: { graceMs: number }): Promise<void> {
       const before = Date.now() - graceMs;
+      const waitUntil = Date.now() + ENDED_WITHIN_MS;
       for (const record of await store.playbooks.underWay()) {
         heartbeat();
         if (Date.parse(record.updatedAt) > before) continue;
-        if (!(await reconciliation.isOpen(playbookWorkflowIdOf(record.id)))) await end(record);
+        if (!(await reconciliation.isOpen(playbookWorkflowIdOf(record.id)))) await end(record, waitUntil);
       }
     },
   };

@@ -77,9 +77,13 @@ export function createDeliveryActivities({ store, announcer, plan, send }: Deliv
      * Makes the next attempt, if it is time for one.
      * @returns when to look again; null: it was taken, or is given up
      */
-    async attemptDelivery({ deliveryId }: DeliveryInput): Promise<{ pauseMs: number } | null> {
+    async attemptDelivery({ deliveryId, isCancelled }: DeliveryInput & { isCancelled: boolean }): Promise<{ pauseMs: number } | null> {
       const delivery = await deliveries.get(deliveryId);
       if (delivery?.state !== 'pending') return null;
+      if (isCancelled) {
+        await deliveries.giveUp(delivery.endpointId, 'cancelled', iso(Date.now()), delivery.id);
+        return null;
+      }
       const endpoint = await endpoints.get(delivery.endpointId);
       if (!endpoint || endpoint.disabledAt !== null) {
         const failure = endpoint?.disabledFor === 'gone' ? 'endpoint-gone' : 'endpoint-disabled';

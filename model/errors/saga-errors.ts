@@ -8,6 +8,12 @@ export const SAGA_ERRORS = {
     title: 'A step took too long',
     remedy: 'See `failure.step`; nothing was left behind.',
   },
+  workflow_cancelled: {
+    status: 409,
+    retryable: false,
+    title: 'Its workflow was cancelled in Temporal',
+    remedy: 'Ask again if you still want it; nothing was left behind.',
+  },
   stale_attempt: {
     status: 409,
     retryable: false,

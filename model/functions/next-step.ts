@@ -37,6 +37,7 @@ const FOR_EVER: ReadonlySet<ErrorCode> = new Set([
   'setup_failed',
   'snapshot_not_found',
   'source_not_found',
+  'workflow_cancelled',
 ] as const);
 
 /** Between two looks for room: it grows, since whoever looks costs the hosts something. Milliseconds. */

@@ -6,8 +6,8 @@ import { bodyOf, type WebhookEvent } from './event.ts';
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** Why it is sent no more: each attempt failed, the endpoint is disabled, or it said that it is gone for good (410). */
-export const DELIVERY_FAILURES = ['attempts-used-up', 'endpoint-disabled', 'endpoint-gone'] as const;
+/** Why it is sent no more: each attempt failed, the endpoint is disabled, it said that it is gone for good (410), or its workflow was cancelled. */
+export const DELIVERY_FAILURES = ['attempts-used-up', 'endpoint-disabled', 'endpoint-gone', 'cancelled'] as const;
 export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
 
 /** `unknown`: whoever made it died before it wrote down what came of it. */

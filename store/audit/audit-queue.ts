@@ -1,4 +1,5 @@
 import type { Connection, Model } from 'mongoose';
+import { isMayflyError } from '../../model/errors.ts';
 import { reaching } from '../mongo/failure.ts';
 import { NAME, SEALED, strictSchema } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
@@ -47,6 +48,8 @@ const LOOKED_AT = 10_000;
 export class AuditQueue {
   readonly #model: Model<QueuedDocument>;
   readonly #fields: SealedFields;
+  /** Events that the store refused to keep; they wait in this process. */
+  readonly #held = new Map<string, QueuedDocument>();
   #puts = 0;
 
   constructor(connection: Connection, sealing: Sealing) {
@@ -62,14 +65,19 @@ export class AuditQueue {
     this.#model = connection.model<QueuedDocument>('QueuedEvent', schema, 'auditQueue');
   }
 
-  /** Resolves when it is kept. Again, it changes nothing. */
+  /** Resolves when it is kept; a store that is there and refuses it has it kept in this process. Again, it changes nothing. */
   async put(key: ChainKey, sandboxId: string, { eventId, body }: EventBody, why: string): Promise<void> {
     const _id = `${sandboxId}/${eventDigest(eventId)}`;
     const place = `${new Date().toISOString()}/${String(this.#puts++).padStart(9, '0')}`;
     const document = this.#fields.sealed(_id, { sandboxId, place, body, mac: key.queued(sandboxId, body), why });
-    await reaching('keep an event for the audit', () =>
-      this.#model.updateOne({ _id }, { $setOnInsert: document }, { upsert: true }),
-    );
+    try {
+      await reaching('keep an event for the audit', () =>
+        this.#model.updateOne({ _id }, { $setOnInsert: document }, { upsert: true }),
+      );
+    } catch (error) {
+      if (isMayflyError(error, 'store_unavailable')) throw error;
+      if (!this.#held.has(_id)) this.#held.set(_id, { _id, ...document });
+    }
   }
 
   /**
@@ -91,15 +99,18 @@ export class AuditQueue {
         .limit(limit)
         .lean<QueuedDocument[]>(),
     );
-    const events = found
+    const held = [...this.#held.values()].filter((each) => each.sandboxId === sandboxId && each.place > after);
+    const page = [...found, ...held].toSorted(byPlace).slice(0, limit);
+    const events = page
       .flatMap((each) => unlessLocked(() => this.#fields.openedIfWhole(each)) ?? [])
       .filter(({ mac, body }) => mac === key.queued(sandboxId, body))
       .map(({ body }) => ({ eventId: eventIdOf(body) ?? '', body }));
-    return { events, end: found.at(-1)?.place ?? null };
+    return { events, end: page.at(-1)?.place ?? null };
   }
 
   async remove(sandboxId: string, { eventId }: EventBody): Promise<void> {
     const _id = `${sandboxId}/${eventDigest(eventId)}`;
+    if (this.#held.delete(_id)) return;
     await reaching('forget an event that was appended', () => this.#model.deleteOne({ _id }));
   }
 
@@ -108,7 +119,7 @@ export class AuditQueue {
     const found = await reaching('count what waits for the audit', () =>
       this.#model.find({ sandboxId }, { _id: 1 }).lean(),
     );
-    return found.length;
+    return found.length + [...this.#held.values()].filter((each) => each.sandboxId === sandboxId).length;
   }
 
   /** The chains for which something waits, the one that has waited longest first. */
@@ -117,10 +128,14 @@ export class AuditQueue {
       this.#model.find({}, { sandboxId: 1, place: 1, why: 1 }).limit(LOOKED_AT).lean<QueuedDocument[]>(),
     );
     const faults = new Map<string, AuditFault>();
-    for (const { sandboxId, place, why } of found.toSorted((a, b) => (a.place < b.place ? -1 : 1))) {
+    for (const { sandboxId, place, why } of [...found, ...this.#held.values()].toSorted(byPlace)) {
       const fault = faults.get(sandboxId) ?? { sandboxId, why, since: place.split('/')[0] ?? place, waiting: 0 };
       faults.set(sandboxId, { ...fault, waiting: fault.waiting + 1 });
     }
     return [...faults.values()];
   }
+}
+
+function byPlace(a: Pick<QueuedDocument, 'place'>, b: Pick<QueuedDocument, 'place'>): number {
+  return a.place < b.place ? -1 : 1;
 }

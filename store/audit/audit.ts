@@ -1,5 +1,5 @@
 import type { Connection } from 'mongoose';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { isAuditSubject } from '../../model/ids.ts';
 import type { AuditEntry, AuditEvent } from '../../model/sandbox/audit.ts';
 import { currentRequestId } from '../../telemetry/request-id.ts';
@@ -52,8 +52,8 @@ export class Audit {
   }
 
   /**
-   * As {@link append}; where the chain can't be continued the event waits in the store until it can, behind those that
-   * wait already. So a fault of the audit stops nobody.
+   * As {@link append}; where the chain can't be continued, whatever for, the event waits until it can, behind those that
+   * wait already. So a fault of the audit alone stops nobody.
    * @returns why it waits; null when it was appended
    * @throws MayflyError store_unavailable; internal without the key
    */
@@ -66,10 +66,10 @@ export class Audit {
       await writer.append(sandboxId, waiting);
       return null;
     } catch (error) {
-      if (!(error instanceof BrokenChain)) throw error;
-      await this.#queue.put(this.#keyOf('append to').chains, sandboxId, waiting, error.message);
+      const why = faultIn(sandboxId, error);
+      await this.#queue.put(this.#keyOf('append to').chains, sandboxId, waiting, why);
       this.#awaited.add(sandboxId);
-      return error.message;
+      return why;
     }
   }
 
@@ -89,14 +89,14 @@ export class Audit {
         await this.#appendWaitingOf(sandboxId);
         over.push(sandboxId);
       } catch (error) {
-        if (!(error instanceof BrokenChain)) throw error;
+        faultIn(sandboxId, error);
         this.#awaited.add(sandboxId);
       }
     }
     return over;
   }
 
-  /** @throws BrokenChain at the first that can't be appended */
+  /** @throws BrokenChain and its kin at the first that can't be appended */
   async #appendWaitingOf(sandboxId: string): Promise<void> {
     const { chains } = this.#keyOf('append to');
     for (let after: string | null = ''; after !== null; ) {
@@ -209,6 +209,13 @@ export class Audit {
     if (part) return part;
     throw new MayflyError('internal', `This process was not given the audit key, so it cannot ${purpose} the audit.`);
   }
+}
+
+/** Describes what keeps a chain from being continued. @throws MayflyError store_unavailable: the store as a whole does not answer */
+function faultIn(sandboxId: string, error: unknown): string {
+  if (isMayflyError(error, 'store_unavailable')) throw error;
+  if (error instanceof BrokenChain) return error.message;
+  return `The audit of ${sandboxId} cannot be continued: ${error instanceof Error ? error.message : String(error)}`;
 }
 
 /** What is chained of an event, with the request on whose behalf it happened. */

@@ -11,6 +11,9 @@ import { type ChainEnd, ChainEnds } from './chain-ends.ts';
 /** What a sandbox's chain begins with: when it is asked for, and when the store was set back to a time before that. */
 const BEGINNINGS: ReadonlySet<string> = new Set<AuditKind>(['sandbox.requested', 'sandbox.record-restored']);
 
+/** An append looks so often for the end of a chain that comes no further, then it is broken. */
+const MOST_LOOKS = 20;
+
 /** Appends to chains, and has the register know of each before anything of it counts as written. */
 export class ChainWriter {
   readonly #ends = new ChainEnds();
@@ -71,8 +74,10 @@ export class ChainWriter {
   /** Puts the entry at the end of the chain, unless it is there: the head does not know it yet. */
   async #place(sandboxId: string, event: EventBody): Promise<AuditEntry> {
     const { eventId, body } = event;
-    for (;;) {
+    for (let [furthest, stuck] = [-1, 0]; stuck < MOST_LOOKS; ) {
       const { count, hash, recent } = this.#ends.take(sandboxId) ?? (await this.#readEnd(sandboxId, event));
+      stuck = count > furthest ? 0 : stuck + 1;
+      furthest = Math.max(furthest, count);
       const present = await this.#present(sandboxId, count, recent, eventId);
       if (present) return present;
 
@@ -84,10 +89,12 @@ export class ChainWriter {
       }
       const taken = await this.stored.entry(sandboxId, count);
       if (!taken) continue; // taken a moment ago and gone: look again
-      if (!this.key.isGenuine(taken)) throw forged(taken);
+      const isNext = taken.sandboxId === sandboxId && taken.seq === count && taken.previousHash === hash;
+      if (!isNext || !this.key.isGenuine(taken)) throw forged(sandboxId, count);
       if (eventIdOf(taken.body) === eventId) return taken;
-      await this.stored.advance(sandboxId, this.key.head(sandboxId, taken.seq + 1, taken.hash));
+      await this.stored.advance(sandboxId, this.key.head(sandboxId, count + 1, taken.hash));
     }
+    throw new BrokenChain(`The audit of ${sandboxId} does not go on: its store takes neither an entry nor a new head.`);
   }
 
   async #readEnd(sandboxId: string, event: EventBody): Promise<ChainEnd> {
@@ -147,10 +154,9 @@ function isBeginning({ body }: EventBody): boolean {
   return BEGINNINGS.has(kindOf(body) ?? '');
 }
 
-function forged(entry: AuditEntry): BrokenChain {
-  const where = entryId(entry.sandboxId, entry.seq);
+function forged(sandboxId: string, seq: number): BrokenChain {
   return new BrokenChain(
-    `The audit entry ${where} was not written by Mayfly, so nothing can be appended after it. ` +
+    `The audit entry ${entryId(sandboxId, seq)} was not written by Mayfly, or stood elsewhere, so nothing can be appended after it. ` +
       'Run `mayfly audit verify`, keep a copy of the collection `audit` as evidence, then remove that entry.',
   );
 }

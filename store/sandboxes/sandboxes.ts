@@ -304,6 +304,8 @@ function checkId(id: string): void {
   if (typeof id !== 'string' || !isSandboxId(id)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');
 }
 
+/** A member of a pool that was claimed since has its caller's request by now. */
 function isSameRequest(a: SandboxRecord, b: SandboxRecord): boolean {
+  if (a.pool && a.pool.name === b.pool?.name) return true;
   return a.createdAt === b.createdAt && a.createdBy.apiKeyId === b.createdBy.apiKeyId;
 }

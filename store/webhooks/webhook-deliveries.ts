@@ -113,7 +113,8 @@ export class WebhookDeliveries {
 
   /** Ends what is sent to an endpoint that is disabled; what is under way says so by itself. @param id of one alone */
   async giveUp(endpointId: string, failure: DeliveryRecord['failure'], at: string, id?: string): Promise<void> {
-    const of = { endpointId, state: 'pending', sendingSince: null, ...(id !== undefined && { _id: id }) } as const;
+    const which = id === undefined ? { sendingSince: null } : { _id: id };
+    const of = { endpointId, state: 'pending', ...which } as const;
     const set = { state: 'failed', failure, dueAt: null, endedAt: at } as const;
     await reaching('end deliveries', () => this.#model.updateMany(of, { $set: set, $unset: { wakeAt: 1 } }));
   }

@@ -1,5 +1,5 @@
 import mongoose from 'mongoose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { bodyOf, ChainKey, GENESIS } from '../../store/audit/audit-chain.ts';
 import { headText } from '../../store/audit/audit-documents.ts';
@@ -138,6 +138,43 @@ describe('appending', () => {
     expect(at).toEqual(['event-5', 'event-6', 'event-7']);
     expect(await store.audit.faults()).toEqual([]);
     expect(await store.audit.verify(id)).toEqual({ ok: true, entries: 8, problems: [] });
+  });
+
+  const inTheWay: [what: string, foreign: (last: Record<string, unknown>) => Record<string, unknown>][] = [
+    ['a copy of the last entry', (last) => last],
+    ['one that is numbered as it stands, and linked to another', (last) => ({ ...last, seq: 5 })],
+    ['one of another chain', (last) => ({ ...last, sandboxId: sandboxId(999), seq: 5 })],
+    ['one without fields', () => ({})],
+    ['one whose fields are of other types', () => ({ sandboxId: 1, seq: 'x', body: 7, hash: null, recent: 3 })],
+  ];
+  it.each(inTheWay)('never hangs at the next number: %s', async (_what, foreign) => {
+    const id = await chain();
+    const { _id, ...last } = (await entries().findOne({ _id: `${id}/4` })) ?? { _id: '' };
+    expect(_id).toBe(`${id}/4`);
+    await entries().insertOne({ ...foreign(last), _id: `${id}/5` });
+    const fresh = await openStore(server.uri, { auditKey }); // the next process
+    for (const its of [store, fresh]) expect(await its.audit.record(id, event(5))).toContain(`${id}/5`);
+    await fresh.close();
+    expect(await store.audit.verify(id)).toMatchObject({ ok: false, waiting: 1 });
+    await entries().deleteOne({ _id: `${id}/5` });
+    expect(await store.audit.appendWaiting()).toContain(id);
+    expect(await store.audit.verify(id)).toEqual({ ok: true, entries: 6, problems: [] });
+  });
+
+  it('waits in the process while the store refuses to write anything of the audit', async () => {
+    const id = await chain();
+    const { Collection, MongoServerError } = mongoose.mongo;
+    const refused = (['insertMany', 'insertOne', 'updateOne', 'bulkWrite'] as const).map((write) =>
+      vi.spyOn(Collection.prototype, write).mockImplementation(function (this: { collectionName: string }) {
+        return Promise.reject(new MongoServerError({ message: `${this.collectionName} is read-only`, code: 13 }));
+      }),
+    );
+    for (const n of [5, 6, 5]) expect(await store.audit.record(id, event(n))).toMatch(/audit is read-only/);
+    expect(await store.audit.appendWaiting()).not.toContain(id);
+    expect((await store.audit.faults()).find(({ sandboxId: of }) => of === id)).toMatchObject({ waiting: 2 });
+    for (const spy of refused) spy.mockRestore();
+    expect(await store.audit.appendWaiting()).toContain(id);
+    expect(await store.audit.verify(id)).toEqual({ ok: true, entries: 7, problems: [] });
   });
 
   it('appends once what was appended when it was killed, and never what somebody else put into the queue', async () => {

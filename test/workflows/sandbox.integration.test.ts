@@ -1,6 +1,8 @@
 import pino from 'pino';
 import { expect } from 'vitest';
 import { beginSaga } from '../../api/sandboxes/begin-sandbox.ts';
+import { workflowIdOf } from '../../model/sagas/queues.ts';
+import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { HANGS_AFTER_MS } from '../support/test-timeouts.ts';
 
@@ -49,6 +51,17 @@ test('two deletes at once both end in the one proof', async ({ mayfly }) => {
   const [one, other] = await Promise.all([mayfly.destroy(input), mayfly.destroy(input)]);
   expect(one).toEqual(other);
   expect(one.state).toBe('destroyed');
+});
+
+test('a cancel of its workflow destroys a running sandbox with proof, and DELETE answers that', async ({ mayfly }) => {
+  const input = await mayfly.createRunning();
+  const workflow = mayfly.client.workflow.getHandle(workflowIdOf(input.id));
+  await workflow.cancel();
+  await workflow.cancel();
+  const ended = await mayfly.end(input.id);
+  expect(ended).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
+  expect(unprovenLayers(ended.proof?.observations ?? [])).toEqual([]);
+  expect(await mayfly.destroy(input)).toEqual(ended);
 });
 
 alone('the same create twice makes one sandbox', async ({ mayfly }) => {

@@ -18,6 +18,10 @@ describe.concurrent('a template', () => {
     const woken = await mayfly.create(mayfly.input({ ...templates.size, boot: 'template' }));
     expect(woken).toMatchObject({ state: 'running', boot: { way: 'template', why: null, templateId: ids.templateId } });
 
+    const asked = mayfly.input({ ...templates.size, boot: 'template' });
+    const missed = await mayfly.create({ ...asked, missed: 'pool_empty' });
+    expect(missed.boot).toMatchObject({ way: 'template', why: 'pool_empty', templateId: ids.templateId });
+
     await templates.remove(input, ids.templateId);
     await templates.over(input);
     expect(await templates.until(ids.templateId, 'gone')).toMatchObject({ reason: 'It was deleted.' });

@@ -65,7 +65,7 @@ const environment = z.object({
   MAYFLY_DISK_OVERCOMMIT: z.coerce.number().min(1).max(1_000).default(4),
   MAYFLY_TEMPLATES: z.enum(['on', 'off']).default('on'),
   MAYFLY_RECONCILE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(60),
-  MAYFLY_ORPHAN_GRACE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(60),
+  MAYFLY_ORPHAN_GRACE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(30),
   MAYFLY_RETENTION_DAYS: days('90'),
   MAYFLY_AUDIT_RETENTION_DAYS: days('forever'),
   MAYFLY_WEBHOOK_ALLOW: listed.superRefine((cidrs, context) => {

@@ -15,10 +15,10 @@ export class CaptureLife extends TaskLife {
     super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.taskPauseMs);
   }
 
-  /** Writes the record of a capture that begins. */
-  async begin(): Promise<void> {
+  /** Writes the record of a capture that begins. @returns it; of one that was begun before, as it is */
+  begin(): Promise<CaptureRecord> {
     const { sourceId } = this.input;
-    await recordCapture({ record: newCapture(this.input), sourceId, event: this.#event('capture.requested', {}) });
+    return recordCapture({ record: newCapture(this.input), sourceId, event: this.#event('capture.requested', {}) });
   }
 
   /** @throws ApplicationFailure capture_not_found */

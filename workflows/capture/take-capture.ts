@@ -1,4 +1,5 @@
 import type { SavedCapture } from '../../model/snapshots/capture.ts';
+import { untilCancelled } from '../saga/cancellation.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { refusedOrFailed } from '../saga/refused.ts';
@@ -15,9 +16,10 @@ import { captureSteps } from './capture-steps.ts';
  * each until it holds; only then is the capture called `failed`.
  */
 export async function takeCapture(life: CaptureLife): Promise<void> {
-  await life.begin();
+  const { state } = await life.begin();
+  if (state !== 'creating') return; // the workflow was reset
   try {
-    const saved = await copy(life);
+    const saved = await untilCancelled(() => copy(life));
     await life.recordChange({ state: 'ready', readyAt: now(), saved }, { kind: 'capture.ready', detail: { ...saved } });
   } catch (error) {
     const failure = failureOf(error, life.failedStep);

@@ -1,5 +1,6 @@
 import { continueAsNew } from '@temporalio/workflow';
 import type { BulkInput } from '../../model/functions/bulk.ts';
+import { whenCancelled } from '../saga/cancellation.ts';
 import { shallContinue } from '../saga/continuing.ts';
 import { controlUntilDone } from '../saga/control.ts';
 
@@ -12,11 +13,16 @@ import { controlUntilDone } from '../saga/control.ts';
  */
 export async function bulk(input: BulkInput): Promise<void> {
   const { bulkId } = input;
+  let isCancelled = false;
+  whenCancelled(() => {
+    isCancelled = true;
+  });
   for (;;) {
+    if (isCancelled) await controlUntilDone.cancelBulk({ bulkId });
     const page = await controlUntilDone.nextOfBulk({ bulkId });
     if (!page) return;
     const done = await controlUntilDone.actOnBulk({ bulkId, runs: page.runs });
     await controlUntilDone.recordBulk({ bulkId, page, done });
-    if (shallContinue()) return continueAsNew<typeof bulk>(input);
+    if (shallContinue() && !isCancelled) return continueAsNew<typeof bulk>(input);
   }
 }

@@ -1,5 +1,6 @@
 import { condition, continueAsNew, defineSignal, setHandler } from '@temporalio/workflow';
 import { type DispatcherInput, LOOK } from '../../model/functions/run-saga.ts';
+import { whenCancelled } from '../saga/cancellation.ts';
 import { shallContinue } from '../saga/continuing.ts';
 import { control } from '../saga/control.ts';
 
@@ -18,6 +19,10 @@ const POLL_MS = 3_000;
  */
 export async function dispatcher({ project, name, after = '' }: DispatcherInput): Promise<void> {
   let isTold = false;
+  let isCancelled = false;
+  whenCancelled(() => {
+    isCancelled = true;
+  });
   setHandler(look, () => {
     isTold = true;
   });
@@ -25,8 +30,8 @@ export async function dispatcher({ project, name, after = '' }: DispatcherInput)
     isTold = false;
     const found = await control.admitRuns({ project, name, after: at });
     at = found.after;
-    if (found.isEmpty && !isTold) return;
+    if (isCancelled || (found.isEmpty && !isTold)) return;
     if (shallContinue()) return continueAsNew<typeof dispatcher>({ project, name, after: at });
-    if (!found.isMore) await condition(() => isTold, Math.min(found.waitMs ?? POLL_MS, POLL_MS));
+    if (!found.isMore) await condition(() => isTold || isCancelled, Math.min(found.waitMs ?? POLL_MS, POLL_MS));
   }
 }

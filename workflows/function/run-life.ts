@@ -1,9 +1,11 @@
 import { CancellationScope, condition, defineSignal, setCurrentDetails, setHandler, sleep } from '@temporalio/workflow';
 import { CANCEL_RUN, LOOK_AT_WAITS, type RunInput } from '../../model/functions/run-saga.ts';
+import { TEMPORAL_OPERATOR } from '../../model/sagas/cancellation.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import { auditEvent } from '../saga/audit-event.ts';
+import { whenCancelled } from '../saga/cancellation.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { TaskLife } from '../source/task-life.ts';
 
@@ -23,6 +25,8 @@ export class RunLife extends TaskLife {
       this.cancelledBy ??= actor;
       this.#undoing?.cancel();
     });
+    const cancelRun = () => controlUntilDone.cancelRun({ runId: input.runId, actor: TEMPORAL_OPERATOR });
+    whenCancelled(() => void cancelRun()); // which signals this run
     setHandler(lookAtWaits, () => {
       this.looks += 1;
     });

@@ -1,6 +1,5 @@
 import {
   ApplicationFailure,
-  CancellationScope,
   condition,
   continueAsNew,
   defineSignal,
@@ -8,6 +7,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { RUN_OVER, type ScheduledInput } from '../../model/schedules/schedule-saga.ts';
+import { whenCancelled } from '../saga/cancellation.ts';
 import { shallContinue } from '../saga/continuing.ts';
 import { controlUntilDone } from '../saga/control.ts';
 
@@ -29,10 +29,10 @@ export async function scheduled(input: ScheduledInput): Promise<void> {
   setHandler(runOver, () => {
     life.isTold = true;
   });
-  CancellationScope.current().cancelRequested.catch(() => {
+  whenCancelled(() => {
     life.isOverlapped = true;
   });
-  await CancellationScope.nonCancellable(() => accepted(input, life));
+  await accepted(input, life);
 }
 
 async function accepted(input: ScheduledInput, life: { isTold: boolean; isOverlapped: boolean }): Promise<void> {

@@ -53,14 +53,14 @@ export class ImageLife extends TaskLife {
     await this.recordChange({ done: this.#done, snapshotId });
   }
 
-  /** Changes the record; also when the workflow is being cancelled. */
-  async recordChange(changes: Partial<ImageRecord>): Promise<void> {
+  /** Changes the record. @returns whether it was over before: the workflow was reset */
+  async recordChange(changes: Partial<ImageRecord>): Promise<boolean> {
     setCurrentDetails([changes.state, changes.waitingFor].filter(Boolean).join(' · '));
     const { imageId } = this.input;
     const events = this.#untold;
     this.#untold = [];
     const change = { imageId, changes: { ...changes, updatedAt: now() }, events };
-    await CancellationScope.nonCancellable(() => controlUntilDone.rememberImage(change));
+    return CancellationScope.nonCancellable(() => controlUntilDone.rememberImage(change));
   }
 
   #tell(kind: AuditKind, actor: Actor, detail: Record<string, unknown>): void {

@@ -1,6 +1,8 @@
 import { CancellationScope, defineSignal, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
 import { CANCEL_IMAGE, type CancelImage, type ImageInput, type ImageStageInput } from '../../model/image/image-saga.ts';
+import { TEMPORAL_OPERATOR } from '../../model/sagas/cancellation.ts';
+import { whenCancelled } from '../saga/cancellation.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
@@ -36,12 +38,16 @@ export async function image(input: ImageInput): Promise<void> {
   const life = new ImageLife(input);
   const building = new CancellationScope();
   let isCancelled = false;
-  setHandler(cancel, (asked) => {
+  const cancelBuild = (asked: CancelImage) => {
     if (asked.imageId !== input.imageId || isCancelled) return;
     isCancelled = true;
     life.cancelAsked(asked);
     building.cancel();
-  });
+  };
+  setHandler(cancel, cancelBuild);
+  whenCancelled(() => cancelBuild({ imageId: input.imageId, actor: TEMPORAL_OPERATOR }));
+  life.requested();
+  if (await life.recordChange({ state: 'building' })) return;
   try {
     await building.run(() => CancellationScope.withTimeout(LONGEST, () => build(life)));
     await forgetContext(input);
@@ -68,8 +74,6 @@ function forgetContext({ imageId }: ImageInput): Promise<void> {
 }
 
 async function build(life: ImageLife): Promise<void> {
-  life.requested();
-  await life.recordChange({ state: 'building' });
   const snapshotId = await doSteps(life);
   const { ready } = life.input;
   if (ready) await checkReady(life, ready, snapshotId);

@@ -1,5 +1,6 @@
 import { allHandlersFinished, condition, continueAsNew, patched, setHandler } from '@temporalio/workflow';
 import type { HostProposals, HostRef } from '../../model/host.ts';
+import { TEMPORAL_OPERATOR } from '../../model/sagas/cancellation.ts';
 import type { ContinuedLife } from '../../model/sagas/continued-life.ts';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../../model/sagas/messages.ts';
 import {
@@ -11,6 +12,7 @@ import {
   type StopReason,
 } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
+import { whenCancelled } from '../saga/cancellation.ts';
 import { runContinues } from '../saga/continuing.ts';
 import { accepted, destroy, hostForgotten, patch, restoreRecord, settled, touch } from '../saga/messages.ts';
 import { Claims } from './claims.ts';
@@ -56,8 +58,6 @@ export class Life extends RecordedLife {
     this.patches = new Patches(this, continued?.patches);
     this.forgotten = new Forgotten(this, continued?.forgottenHosts);
     this.#deadline = new Deadline(this, continued?.usedAt);
-    // How many operations there were nobody knows: more than one a second there cannot have been.
-    if (input.begin === 'takeOver') this.#operations = Math.floor((Date.now() - FIRST_OPERATION) / 1_000);
     this.death = new MachineDeath(this);
     this.claims = new Claims(this);
     if (continued) this.#goOn(continued);
@@ -70,6 +70,8 @@ export class Life extends RecordedLife {
     this.steps = this.#createSteps;
     this.isOperatedOn = true;
     this.failedStep = 'workflow';
+    // How many operations there were nobody knows: more than one a second there cannot have been.
+    this.#operations ||= this.begins === 'takeOver' ? Math.floor((Date.now() - FIRST_OPERATION) / 1_000) : 0;
     return ++this.#operations;
   }
 
@@ -85,7 +87,7 @@ export class Life extends RecordedLife {
 
   /** Another workflow had it before, and is gone: what that knew, and did not write down, nobody knows. */
   get isTakenOver(): boolean {
-    return this.input.begin !== 'create';
+    return this.begins !== 'create';
   }
 
   /** Its machine is another's to shut down. */
@@ -233,9 +235,11 @@ export class Life extends RecordedLife {
       if (this.record.hostId === hostId) this.#stop ??= { actor };
       this.forgotten.giveUp(hostId);
     });
-    setHandler(destroy, (request) => {
+    const stop = (request: StopRequest) => {
       this.#stop ??= request;
-    });
+    };
+    setHandler(destroy, stop);
+    whenCancelled(() => stop({ actor: TEMPORAL_OPERATOR }));
   }
 
   async #whenSettled(): Promise<void> {

@@ -2,11 +2,13 @@ import { allHandlersFinished, CancellationScope, condition, patched } from '@tem
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
+import type { Boot } from '../../model/sandbox/boot.ts';
 import {
   type Actor,
   isFinal,
   type SandboxPhase,
   type SandboxRecord,
+  type SandboxState,
   type StepTiming,
 } from '../../model/sandbox/sandbox.ts';
 import { assertTransition } from '../../model/sandbox/transitions.ts';
@@ -20,6 +22,9 @@ const { recordRequested, recordClaim, recordFound, remember, rewriteRecord, reca
 
 /** A phase that is over before anybody could look at it costs an operation a write for nothing. Milliseconds. */
 const SHOWN_AFTER_MS = 100;
+
+/** A create that is begun again goes on in these: its steps look before they act. */
+const IN_CREATE: ReadonlySet<SandboxState> = new Set(['requested', 'creating']);
 
 type Changes = Partial<Omit<SandboxRecord, 'id' | 'name' | 'updatedAt'>>;
 
@@ -37,6 +42,8 @@ export class RecordedLife {
   record: SandboxRecord;
   /** The step that failed last: the one to name when the create fails, since undos do not fail. */
   failedStep = 'workflow';
+  /** An earlier run of this create has come further: somebody has reset the workflow to its first task. */
+  #isReset = false;
   #isBegun: boolean;
   #refusal: Error | null = null;
   #events = 0;
@@ -54,6 +61,16 @@ export class RecordedLife {
   /** Why there will never be a record. */
   protected get refusal(): Error | null {
     return this.#refusal;
+  }
+
+  /** Beginning of its workflow: an adoption where a create was reset that had come to its end. */
+  get begins(): SandboxInput['begin'] {
+    return this.#isReset ? 'takeOver' : this.input.begin;
+  }
+
+  /** Way in which it came to its machine, also when that is not written yet. */
+  get boot(): Boot | null {
+    return this.#unwritten.boot ?? this.record.boot ?? null;
   }
 
   /** Resolves when the store has its record. @throws why there will never be one */
@@ -88,6 +105,7 @@ export class RecordedLife {
       throw error;
     }
     this.steps = this.record.steps;
+    this.#isReset = this.input.begin === 'create' && !IN_CREATE.has(this.record.state);
     this.#isBegun = true;
   }
 

@@ -1,6 +1,8 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
   CancellationScope,
   type ChildWorkflowHandle,
+  getExternalWorkflowHandle,
   log,
   ParentClosePolicy,
   proxyActivities,
@@ -28,6 +30,8 @@ const LONGEST_MS = 14_400_000;
 /** The snapshots that a playbook compares: each has a workflow of its own, begun before it is taken, that takes it away. */
 export class PassingSnapshots {
   readonly #keepers: ChildWorkflowHandle<typeof ephemeralSnapshot>[] = [];
+  /** Keepers of these snapshots were begun before the workflow was reset. */
+  #isKeptByOthers = false;
 
   constructor(private readonly life: PlaybookLife) {}
 
@@ -36,6 +40,17 @@ export class PassingSnapshots {
     const { snapshots, host, actor } = this.life.input;
     const snapshotId = snapshots[which];
     await this.life.step('takeSnapshot', async () => {
+      await this.#keep(snapshotId, sandboxId);
+      const { hostId } = await takePlaybookSnapshot({ sandboxId, snapshotId, actor });
+      if (hostId !== host.hostId)
+        throw refusal('no_host', `${sandboxId} is on ${hostId}: only ${host.hostId} can compare it.`);
+    });
+    return snapshotId;
+  }
+
+  async #keep(snapshotId: string, sandboxId: string): Promise<void> {
+    const { host, actor } = this.life.input;
+    try {
       const keeper = await CancellationScope.nonCancellable(() =>
         startChild<typeof ephemeralSnapshot>(EPHEMERAL_SNAPSHOT_WORKFLOW, {
           workflowId: ephemeralSnapshotWorkflowIdOf(snapshotId),
@@ -45,15 +60,21 @@ export class PassingSnapshots {
         }),
       );
       this.#keepers.push(keeper);
-      const { hostId } = await takePlaybookSnapshot({ sandboxId, snapshotId, actor });
-      if (hostId !== host.hostId)
-        throw refusal('no_host', `${sandboxId} is on ${hostId}: only ${host.hostId} can compare it.`);
-    });
-    return snapshotId;
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      this.#isKeptByOthers = true;
+      throw refusal('playbook_failed', `${snapshotId} was begun before: the workflow that needs it was reset.`);
+    }
   }
 
-  /** Returns when they are gone. */
+  /** Returns when they are gone; those of before a reset are told to go. */
   async release(): Promise<void> {
+    if (this.#isKeptByOthers) {
+      for (const id of Object.values(this.life.input.snapshots)) {
+        const keeper = getExternalWorkflowHandle(ephemeralSnapshotWorkflowIdOf(id));
+        await keeper.signal<[]>(RELEASED).catch(() => undefined); // it was never begun
+      }
+    }
     for (const keeper of this.#keepers.splice(0)) {
       try {
         await keeper.signal<[]>(RELEASED);

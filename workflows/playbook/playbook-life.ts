@@ -14,11 +14,11 @@ export class PlaybookLife extends TaskLife {
     super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.taskPauseMs);
   }
 
-  /** Changes the record; also when the workflow is being cancelled. */
+  /** Changes the record. @returns whether it was over before: the workflow was reset */
   async recordChange(
     changes: Partial<PlaybookRecord>,
     said?: { kind: AuditKind; detail: Record<string, unknown> },
-  ): Promise<void> {
+  ): Promise<boolean> {
     setCurrentDetails([changes.state, changes.waitingFor].filter(Boolean).join(' · '));
     const { playbookId, sandboxId, host, actor } = this.input;
     const about = { actor, hostId: host.hostId };
@@ -26,6 +26,6 @@ export class PlaybookLife extends TaskLife {
       ? auditEvent(said.kind, { ...about, kind: said.kind, detail: { playbookId, ...said.detail } })
       : null;
     const change = { playbookId, sandboxId, changes: { ...changes, updatedAt: now() }, event };
-    await CancellationScope.nonCancellable(() => controlUntilDone.rememberPlaybook(change));
+    return CancellationScope.nonCancellable(() => controlUntilDone.rememberPlaybook(change));
   }
 }

@@ -2,6 +2,7 @@ import { CancellationScope, defineSignal, isCancellation, patched, setHandler } 
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import { CANCEL_PLAYBOOK, type PlaybookInput } from '../../model/playbook/playbook-saga.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { whenCancelled } from '../saga/cancellation.ts';
 import { control } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
@@ -39,13 +40,16 @@ export async function playbook(input: PlaybookInput): Promise<void> {
   const life = new PlaybookLife(input);
   const making = new CancellationScope();
   let isCancelled = false;
-  setHandler(cancel, () => {
+  const cancelMaking = () => {
     isCancelled = true;
     making.cancel();
-  });
+  };
+  setHandler(cancel, cancelMaking);
+  whenCancelled(cancelMaking);
   if (patched('playbook-audit')) {
     const { base, checker } = input;
-    await life.recordChange({}, { kind: 'playbook.requested', detail: { base, checkerId: checker.id } });
+    const asked = { base, checkerId: checker.id };
+    if (await life.recordChange({}, { kind: 'playbook.requested', detail: asked })) return;
   }
   const end = (how: Ending) =>
     life.recordChange({ ...how, waitingFor: null, endedAt: now() }, { kind: 'playbook.ended', detail: { ...how } });

@@ -6,6 +6,7 @@ import {
   defineUpdate,
   setHandler,
   sleep,
+  workflowInfo,
 } from '@temporalio/workflow';
 import { type Idle, idleUntil } from '../../model/pools/idle.ts';
 import { lately } from '../../model/pools/plan.ts';
@@ -26,6 +27,7 @@ import {
   SET_POOL,
 } from '../../model/pools/pool.ts';
 import type { Actor, SandboxFailure } from '../../model/sandbox/sandbox.ts';
+import { whenCancelled } from '../saga/cancellation.ts';
 import { runContinues } from '../saga/continuing.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
@@ -91,10 +93,12 @@ export class PoolLife {
     this.#made = continued?.made ?? 0;
     this.#claims = this.#record?.claims ?? { hits: 0, misses: 0 };
     setHandler(setPool, (order) => this.#set(order), { validator: (_order) => this.#checkOpen() });
-    setHandler(deletePool, () => {
+    const drain = () => {
       this.isDeleting = true;
       this.ring();
-    });
+    };
+    setHandler(deletePool, drain);
+    whenCancelled(drain);
     setHandler(poolUsed, (claims) => this.#used(claims));
     setHandler(poolGaveWay, (why) => this.#gaveWay(why));
   }
@@ -167,9 +171,8 @@ export class PoolLife {
 
   /** The number of one more member, of which no other run has begun one. */
   nextSeed(): string {
-    this.#made++;
     const { project, name, revision } = this.record;
-    return `${project}/${name}/${revision}/${this.input.at}/${this.#made}`;
+    return `${project}/${name}/${revision}/${workflowInfo().runId}/${++this.#made}`;
   }
 
   /** Something is to be looked at now. */
@@ -189,8 +192,9 @@ export class PoolLife {
     await condition(allHandlersFinished);
   }
 
-  async continueAsNew(): Promise<never> {
+  async continueAsNew(): Promise<void> {
     await this.close();
+    if (this.isDeleting) return; // it is drained by this run
     const { demand, refillSeconds, failures, failedAt, gaveWayAt, shrunkAt } = this;
     const record = { ...this.record, idle: this.#idle };
     const continued = { record, demand, refillSeconds, failures, failedAt, gaveWayAt, shrunkAt, made: this.#made };

@@ -18,6 +18,7 @@ export function isRefusal(code: ErrorCode): boolean {
  * @throws ApplicationFailure with the code of the failure
  */
 export function refusedOrFailed<T>(failure: SandboxFailure, asking: readonly string[], outcome: T): T {
+  if (failure.code === 'workflow_cancelled') return outcome;
   if (asking.includes(failure.step) && isRefusal(failure.code) && patched('refusals-complete')) return outcome;
   throw failedWith(failure);
 }

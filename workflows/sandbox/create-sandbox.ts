@@ -58,7 +58,7 @@ export async function prepareSomewhere(
   const asked = new Set<string>();
   const full: Asked[] = [];
   let refusal: unknown;
-  const proposed = async () => life.proposedHosts;
+  const proposed = async () => proposedHosts(life);
   for (const propose of life.isBound ? [proposed] : [proposed, () => proposeHosts(life)]) {
     const { hostIds, installations = {}, content } = await propose();
     for (const hostId of hostIds) {
@@ -121,6 +121,15 @@ function takeBackAll(hosts: readonly Asked[]): void {
 
 function takeBack(refused: RefusedHost, refusal: unknown): void {
   refused.takeBack(sawNoOtherStep(refusal) ? ['reserve'] : ['reserve', 'cloneDisk']);
+}
+
+/** By the API; before them the one on which an earlier run of this create was at work, where the workflow was reset. */
+function proposedHosts({ record, proposedHosts: proposed }: Life): HostProposals {
+  const { hostId, installationId = null } = record;
+  if (hostId === null) return proposed;
+  const { hostIds, installations } = proposed;
+  const known = installationId === null ? {} : { [hostId]: installationId };
+  return { ...proposed, hostIds: [hostId, ...hostIds], installations: { ...installations, ...known } };
 }
 
 async function proposeHosts(life: Life): Promise<HostProposals> {

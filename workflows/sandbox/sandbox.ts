@@ -66,9 +66,10 @@ export async function sandbox(
 async function live(
   life: Life,
   operations: Operations,
-  { begin, continued }: SandboxInput,
+  { continued }: SandboxInput,
 ): Promise<{ failure: SandboxFailure | null; isUndone: boolean }> {
   const end = life.untilEnd();
+  const { begins: begin } = life;
   const failed = begin === 'create' && !continued ? await tryCreate(life, end) : null;
   const taken = begin === 'takeOver' && !continued ? await life.death.whileOff(() => takeOver(life, end)) : null;
   if (!failed && !isFinal(life.record.state)) {
@@ -133,8 +134,8 @@ async function recordCreated(life: Life): Promise<void> {
 }
 
 /** How it came to its machine, where there is a pool of such and none of it could be had. */
-function bootOf({ missed, record }: Life): { boot?: Boot } {
-  const { way = 'cold', templateId = null, ageSeconds = null } = record.boot ?? {};
+function bootOf({ missed, boot }: Life): { boot?: Boot } {
+  const { way = 'cold', templateId = null, ageSeconds = null } = boot ?? {};
   return missed ? { boot: { way, why: missed, templateId, ageSeconds } } : {};
 }
 

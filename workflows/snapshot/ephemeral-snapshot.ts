@@ -21,6 +21,7 @@ import {
   type SnapshotRecord,
   snapshotWorkflowIdOf,
 } from '../../model/snapshots/snapshot.ts';
+import { whenCancelled } from '../saga/cancellation.ts';
 import { shallContinue } from '../saga/continuing.ts';
 import { failureOf } from '../saga/failure.ts';
 import { layerDeleted } from '../saga/messages.ts';
@@ -43,9 +44,11 @@ const LONGEST_PAUSE_MS = 60_000;
  */
 export async function ephemeralSnapshot({ withinMs = LONGEST_MS, ...input }: EphemeralSnapshotInput): Promise<void> {
   let isReleased = false;
-  setHandler(passed, () => {
+  const release = () => {
     isReleased = true;
-  });
+  };
+  setHandler(passed, release);
+  whenCancelled(release);
   await condition(() => isReleased, withinMs);
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     const record = await present(input.snapshotId);

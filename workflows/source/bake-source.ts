@@ -4,6 +4,7 @@ import {
   type BakeSourceInput,
   requestedBake,
 } from '../../model/snapshots/baked-source.ts';
+import { untilCancelled } from '../saga/cancellation.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { refusedOrFailed } from '../saga/refused.ts';
@@ -41,7 +42,7 @@ export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
   };
   let image: BakedImage;
   try {
-    image = await saga(async (undo) => {
+    const make = async (undo: Undo) => {
       undo('claimSourceName', step.discardImages);
       await step.claimSourceName();
       const copied = input.like === undefined ? null : await step.copyBakedSource(input.like);
@@ -49,7 +50,8 @@ export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
       undo('publishSource', step.retractSource);
       await step.publishSource();
       return made;
-    });
+    };
+    image = await untilCancelled(() => saga(make));
   } catch (error) {
     const failure = failureOf(error, life.failedStep);
     const detail = { failure, snapshotId: input.snapshot.id };

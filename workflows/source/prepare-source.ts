@@ -1,3 +1,5 @@
+import type { SourceInspection } from '../../model/snapshots/source-access.ts';
+import { untilCancelled } from '../saga/cancellation.ts';
 import { control } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
@@ -29,27 +31,7 @@ const PLACES = {
 export async function prepareSource(life: SourceLife): Promise<void> {
   const step = sourceSteps(life);
   try {
-    const inspection = await step.inspectSource();
-    await life.recordChange({ state: 'preparing', sshd: inspection.sshd, failure: null });
-    const gateVersion = await saga(
-      async (undo) => {
-        undo('claimSource', step.releaseSource);
-        await step.claimSource();
-        undo('installGate', step.removeGate);
-        const { gateVersion } = await step.installGate();
-        undo('createReader', step.removeReader);
-        await step.createReader();
-        undo('trustUserCa', step.distrustUserCa);
-        await step.trustUserCa((await control.userCaKeys()).keys);
-        undo('admitReader', step.excludeReader);
-        await step.admitReader(inspection);
-        undo('makeSourceKey', step.forgetSource);
-        const { certificate } = await step.signCertificate(await step.makeSourceKey());
-        await step.verifyReader(certificate, inspection.sshd);
-        return gateVersion;
-      },
-      async () => life.recordChange({ state: 'unpreparing' }),
-    );
+    const { inspection, gateVersion } = await untilCancelled(() => prepare(life, step));
     const { actor } = life.input;
     const changes = [...CHANGES, PLACES[inspection.placement]];
     await life.recordChange(
@@ -59,6 +41,35 @@ export async function prepareSource(life: SourceLife): Promise<void> {
   } catch (error) {
     await endUnprepared(life, error);
   }
+}
+
+/** The source is as it was when this throws. */
+async function prepare(
+  life: SourceLife,
+  step: ReturnType<typeof sourceSteps>,
+): Promise<{ inspection: SourceInspection; gateVersion: string }> {
+  const inspection = await step.inspectSource();
+  await life.recordChange({ state: 'preparing', sshd: inspection.sshd, failure: null });
+  const gateVersion = await saga(
+    async (undo) => {
+      undo('claimSource', step.releaseSource);
+      await step.claimSource();
+      undo('installGate', step.removeGate);
+      const installed = await step.installGate();
+      undo('createReader', step.removeReader);
+      await step.createReader();
+      undo('trustUserCa', step.distrustUserCa);
+      await step.trustUserCa((await control.userCaKeys()).keys);
+      undo('admitReader', step.excludeReader);
+      await step.admitReader(inspection);
+      undo('makeSourceKey', step.forgetSource);
+      const { certificate } = await step.signCertificate(await step.makeSourceKey());
+      await step.verifyReader(certificate, inspection.sshd);
+      return installed.gateVersion;
+    },
+    async () => life.recordChange({ state: 'unpreparing' }),
+  );
+  return { inspection, gateVersion };
 }
 
 /** What is told is what failed first; where the source was changed, it has been changed back by now. */

@@ -16,6 +16,7 @@ import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import { FORCE_STOP, type SourcePowered, type SourcePowerInput } from '../../model/snapshots/source-power.ts';
 import { auditEvent } from '../saga/audit-event.ts';
+import { untilCancelled } from '../saga/cancellation.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failedWith, failureOf } from '../saga/failure.ts';
 
@@ -40,8 +41,11 @@ export async function sourcePower(input: SourcePowerInput): Promise<SourcePowere
   const { step, begins, done, failed } = SAID[task];
   await said(input, begins, input.actor, { force: input.force });
   try {
-    const powered = task === 'start' ? await started(input) : await stopped(input);
-    await listed(input);
+    const powered = await untilCancelled(async () => {
+      const outcome = task === 'start' ? await started(input) : await stopped(input);
+      await listed(input);
+      return outcome;
+    });
     await said(input, done, input.actor, { ...powered });
     return powered;
   } catch (error) {

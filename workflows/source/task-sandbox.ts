@@ -57,7 +57,10 @@ export class TaskSandbox {
   async start(mayBeAsleep = false): Promise<HostRef | null> {
     if (this.presence === 'runs') return null;
     const { id: sandboxId, template } = this.input;
-    this.#child = await (this.presence === 'new' ? this.#begin(this.input) : this.#beginOrJoin());
+    this.#child = await this.#beginOrJoin();
+    if (this.#child === null && this.presence === 'new') {
+      throw refusal(this.otherwise, `${sandboxId} was begun before: the workflow that made it was reset.`);
+    }
     const wait = {
       sandboxId,
       otherwise: this.otherwise,

@@ -1,4 +1,4 @@
-import { CancellationScope, condition, isCancellation, sleep } from '@temporalio/workflow';
+import { CancellationScope, condition, sleep } from '@temporalio/workflow';
 import { newTemplate } from '../../model/templates/template-saga.ts';
 import { control, controlUntilDone } from '../saga/control.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
@@ -28,7 +28,6 @@ export async function buildTemplate(life: TemplateLife, usedAt: string | null): 
   } catch (error) {
     isOver = true;
     await notBuilt(task, error);
-    if (CancellationScope.current().consideredCancelled) throw error;
     return null;
   } finally {
     isOver = true;
@@ -102,14 +101,12 @@ async function refuseChanged({ life, record }: RecordedTemplate): Promise<void> 
 async function notBuilt(task: RecordedTemplate, error: unknown): Promise<void> {
   const { life, record } = task;
   if (life.isToGo(record.id)) {
-    await task.recordChange(
-      { state: 'gone', reason: 'It was deleted while it was built.', waitingFor: null },
-      'template.gone',
-    );
+    const reason = life.isCancelled ? 'Its workflow was cancelled.' : 'It was deleted while it was built.';
+    await task.recordChange({ state: 'gone', reason, waitingFor: null }, 'template.gone');
     return;
   }
   const { step, message } = failureOf(error, task.failedStep);
-  const reason = isCancellation(error) ? 'Its workflow was cancelled.' : `${step}: ${message}`;
+  const reason = `${step}: ${message}`;
   const retryAt = life.noteFailure();
   await task.recordChange({ state: 'failed', reason, retryAt, waitingFor: null }, 'template.failed');
   life.failed = task;

@@ -1,6 +1,7 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
 import type { MadeTemplate, MakeTemplateInput } from '../../model/templates/template-saga.ts';
+import { untilCancelled } from '../saga/cancellation.ts';
 import { failureOf } from '../saga/failure.ts';
 import { lookAtTemplate } from './template-steps.ts';
 
@@ -12,17 +13,24 @@ const { wantTemplate, awaitTemplate } = proxyActivities<ControlActivities>({
 
 /** Asks the host what such a template is called, and for that one; resolves when the store has it. What is refused is its result. */
 export async function makeTemplate({ templateId, ...wanted }: MakeTemplateInput): Promise<MadeTemplate> {
-  const { hostId, installationId = null, source } = wanted;
   try {
-    const { templateKey } = await lookAtTemplate(wanted, null);
-    if (templateKey === null) {
-      const message = `${hostId} makes no templates of ${JSON.stringify(source)}, or of no machine at all.`;
-      return { refused: { code: 'template_unsupported', message } };
-    }
-    await wantTemplate({ input: { ...wanted, templateKey }, wish: { templateId, installationId } });
-    return { ...(await awaitTemplate({ hostId, templateKey })), templateKey };
+    return await untilCancelled(() => requestTemplate(wanted, templateId));
   } catch (error) {
     const { code, message } = failureOf(error, 'lookAtTemplate');
     return { refused: { code, message } };
   }
+}
+
+async function requestTemplate(
+  wanted: Omit<MakeTemplateInput, 'templateId'>,
+  templateId: string,
+): Promise<MadeTemplate> {
+  const { hostId, installationId = null, source } = wanted;
+  const { templateKey } = await lookAtTemplate(wanted, null);
+  if (templateKey === null) {
+    const message = `${hostId} makes no templates of ${JSON.stringify(source)}, or of no machine at all.`;
+    return { refused: { code: 'template_unsupported', message } };
+  }
+  await wantTemplate({ input: { ...wanted, templateKey }, wish: { templateId, installationId } });
+  return { ...(await awaitTemplate({ hostId, templateKey })), templateKey };
 }

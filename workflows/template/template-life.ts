@@ -9,6 +9,7 @@ import {
   type TemplateRemoval,
   type TemplateWish,
 } from '../../model/templates/template-saga.ts';
+import { whenCancelled } from '../saga/cancellation.ts';
 import { shallContinue } from '../saga/continuing.ts';
 import { RecordedTemplate } from './template-record.ts';
 
@@ -27,6 +28,8 @@ export class TemplateLife {
   usedAt: number | null;
   /** The last that failed, until another is begun in its place. */
   failed: RecordedTemplate | null;
+  /** Somebody has cancelled its workflow: what there is goes, and no other is built. */
+  isCancelled = false;
   readonly #toGo = new Set<string>();
   #failures: number;
   #retryAt: number;
@@ -52,6 +55,9 @@ export class TemplateLife {
     setHandler(look, () => {
       this.isToLook = true;
     });
+    whenCancelled(() => {
+      this.isCancelled = true;
+    });
   }
 
   /** Distinguishes the audit events of this run. */
@@ -61,7 +67,7 @@ export class TemplateLife {
 
   /** Whether somebody has asked for that one to go. */
   isToGo(templateId: string): boolean {
-    return this.#toGo.has(templateId);
+    return this.isCancelled || this.#toGo.has(templateId);
   }
 
   /** Whether who asks means another installation of that host id: the one of before does nothing any more. */
@@ -92,12 +98,13 @@ export class TemplateLife {
   async untilWanted(): Promise<boolean> {
     await this.#dropFailed();
     const isFailedToGo = () => this.failed !== null && this.isToGo(this.failed.record.id);
-    const isHeard = () => this.wish !== null || isFailedToGo() || shallContinue();
+    const isHeard = () => this.wish !== null || this.isCancelled || isFailedToGo() || shallContinue();
     const rememberedMs = this.#failures > 0 ? this.#retryAt + this.times.rememberedMs - Date.now() : 0;
     if (!isHeard() && (rememberedMs <= 0 || !(await condition(isHeard, rememberedMs)))) return false;
-    const isCut = () => isFailedToGo() || shallContinue();
+    const isCut = () => isFailedToGo() || (shallContinue() && !this.isCancelled);
     const pauseMs = this.#retryAt - Date.now();
-    if (this.wish !== null && pauseMs > 0) await condition(isCut, pauseMs);
+    if (this.wish !== null && pauseMs > 0) await condition(() => this.isCancelled || isCut(), pauseMs);
+    if (this.isCancelled && this.wish === null && !isFailedToGo()) return false;
     if (!isCut()) {
       this.input = { ...this.input, installationId: this.wish?.installationId ?? null };
       return true;

@@ -7,6 +7,7 @@ import { lookAtTemplate } from './template-steps.ts';
 
 const SAID = {
   deleted: 'It was deleted.',
+  cancelled: 'Its workflow was cancelled.',
   old: 'It was old, or had been woken from often.',
   unused: 'Nobody has woken from it for long.',
   changed: 'What it is made of has changed.',
@@ -26,12 +27,12 @@ export async function watchTemplate(task: RecordedTemplate): Promise<TemplateEnd
   const isToGo = () => life.isToGo(record.id);
   life.usedAt ??= Date.parse(record.lastUsedAt ?? record.readyAt ?? record.createdAt);
   for (;;) {
-    if (isToGo()) return ending('deleted');
+    if (isToGo()) return ending(life.isCancelled ? 'cancelled' : 'deleted');
     if (life.isElsewhere) return ending('elsewhere');
     life.isToLook = false;
     const end = await lookOnce(task);
     if (end) return end;
-    if (shallContinue()) return null;
+    if (shallContinue() && !isToGo()) return null;
     await condition(() => isToGo() || life.isToLook, life.times.lookMs);
   }
 }

@@ -1,6 +1,7 @@
 import { condition, continueAsNew, defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { DeliveryActivities } from '../../activities/webhook/deliver.ts';
 import { type DeliveryInput, LOOK_AT_DELIVERY, WEBHOOK_QUEUE } from '../../model/webhooks/delivery-saga.ts';
+import { whenCancelled } from '../saga/cancellation.ts';
 import { shallContinue } from '../saga/continuing.ts';
 
 const look = defineSignal(LOOK_AT_DELIVERY);
@@ -15,21 +16,25 @@ const { attemptDelivery } = proxyActivities<DeliveryActivities>({
 /**
  * Sends one event to one endpoint:
  *
- *   attempt → it was taken, or is given up
+ *   attempt → it was taken, or is given up, as when somebody cancels the workflow
  *      └→ pause, which ends when somebody wants it sent now → attempt …
  *
  * When the next attempt is made is in the record. So one whose workflow was lost is begun again, and goes on.
  */
 export async function delivery({ deliveryId }: DeliveryInput): Promise<void> {
   let isTold = false;
+  let isCancelled = false;
+  whenCancelled(() => {
+    isCancelled = true;
+  });
   setHandler(look, () => {
     isTold = true;
   });
   for (;;) {
     isTold = false;
-    const next = await attemptDelivery({ deliveryId });
+    const next = await attemptDelivery({ deliveryId, isCancelled });
     if (next === null && !isTold) return;
-    if (shallContinue()) return continueAsNew<typeof delivery>({ deliveryId });
-    if (next !== null) await condition(() => isTold, next.pauseMs);
+    if (shallContinue() && !isCancelled) return continueAsNew<typeof delivery>({ deliveryId });
+    if (next !== null) await condition(() => isTold || isCancelled, next.pauseMs);
   }
 }

@@ -19,6 +19,9 @@ export interface SetupInput extends SetupRef {
 /** Signal, no arguments: no version needs it any more. What is under way is undone. */
 export const SETUP_UNNEEDED = 'setupUnneeded';
 
+/** Signal, no arguments: a deploy needs it now. A workflow that is about to end looks once more. */
+export const SETUP_WANTED = 'setupWanted';
+
 export function setupWorkflowIdOf({ project, setupKey }: SetupRef): string {
   return `setup/${project}/${setupKey}`;
 }

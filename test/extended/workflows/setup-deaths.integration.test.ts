@@ -227,6 +227,22 @@ test('another script is another setup; the same of another function is the same;
   );
 });
 
+test('a deploy that finds the workflow of the removed setup about to end has it prepared at once', async () => {
+  const { name, key } = await begun('echo made > made');
+  await isSavedOnce(name, key, 1);
+  all().failpoints.arm('forgetSetup.after=1*delay(5000)');
+  expect(await functions.delete(name)).toBe(204);
+  await lookAtSetups();
+  await eventually(
+    () => recordOf(key),
+    (found) => found === null,
+  );
+  const again = await begun('echo made > made'); // from here on nobody looks
+  await isSavedOnce(again.name, again.key, 1);
+  all().failpoints.arm(undefined);
+  await gone(again.name, again.key);
+});
+
 test('what is called ready and was lost with its host is prepared anew for the next run', async () => {
   const { name, key } = await begun('echo made > made');
   const { snapshotId } = await until(key, ({ state }) => state === 'ready');

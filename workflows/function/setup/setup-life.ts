@@ -1,16 +1,22 @@
 import { CancellationScope, condition, defineSignal, setCurrentDetails, setHandler } from '@temporalio/workflow';
 import type { TriedSetup } from '../../../activities/setup/setup.ts';
-import { SETUP_UNNEEDED, type SetupInput } from '../../../model/functions/setup/setup-saga.ts';
+import { SETUP_UNNEEDED, SETUP_WANTED, type SetupInput } from '../../../model/functions/setup/setup-saga.ts';
 import { DEFAULT_TIMEOUTS } from '../../../model/sandbox/timeouts.ts';
+import { whenCancelled } from '../../saga/cancellation.ts';
 import { controlUntilDone } from '../../saga/control.ts';
 import { TaskLife } from '../../source/task-life.ts';
 
 const unneeded = defineSignal(SETUP_UNNEEDED);
+const wanted = defineSignal(SETUP_WANTED);
 
 /** One setup, as its workflow knows it. */
 export class SetupLife extends TaskLife {
   /** Somebody says that no version needs it any more: its record tells. */
   isTold = false;
+  /** A deploy needs it since the record was last read. */
+  isWanted = false;
+  /** Somebody has cancelled its workflow: no other try is begun. */
+  isCancelled = false;
   #tried: TriedSetup | null = null;
   #undoing: CancellationScope | null = null;
 
@@ -18,6 +24,13 @@ export class SetupLife extends TaskLife {
     super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.taskPauseMs);
     setHandler(unneeded, () => {
       this.isTold = true;
+      this.#undoing?.cancel();
+    });
+    setHandler(wanted, () => {
+      this.isWanted = true;
+    });
+    whenCancelled(() => {
+      this.isCancelled = true;
       this.#undoing?.cancel();
     });
   }
@@ -38,7 +51,7 @@ export class SetupLife extends TaskLife {
   async undoable<T>(work: () => Promise<T>): Promise<T> {
     this.#undoing = new CancellationScope();
     try {
-      if (this.isTold) this.#undoing.cancel();
+      if (this.isTold || this.isCancelled) this.#undoing.cancel();
       return await this.#undoing.run(work);
     } finally {
       this.#undoing = null;
@@ -47,6 +60,6 @@ export class SetupLife extends TaskLife {
 
   /** A pause that ends when no version needs it. */
   async pause(ms: number): Promise<void> {
-    await condition(() => this.isTold, ms);
+    await condition(() => this.isTold || this.isCancelled, ms);
   }
 }

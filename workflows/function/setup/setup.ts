@@ -1,4 +1,4 @@
-import { CancellationScope, continueAsNew, isCancellation, proxyActivities } from '@temporalio/workflow';
+import { continueAsNew, isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../../activities/control.ts';
 import type { TriedSetup } from '../../../activities/setup/setup.ts';
 import type { RunFailure } from '../../../model/functions/run.ts';
@@ -41,10 +41,12 @@ export async function setup(input: SetupInput): Promise<void> {
   const ref = { project, setupKey };
   for (;;) {
     life.isTold = false;
+    life.isWanted = false;
     const { task, last } = await controlUntilDone.lookAtSetup(ref);
-    if (task === 'none' && !life.isTold) return;
+    const isTold = () => life.isTold || life.isWanted;
+    if (task === 'none' && !isTold()) return;
     if (last) await takenBack(life, { ...ref, tried: last });
-    if (task === 'remove' && (await controlUntilDone.forgetSetup(ref)) && !life.isTold) return;
+    if (task === 'remove' && (await controlUntilDone.forgetSetup(ref)) && !isTold()) return;
     if (task === 'prepare') await prepare(life);
     if (shallContinue()) return continueAsNew<typeof setup>(input);
   }
@@ -115,10 +117,8 @@ async function runScript(life: SetupLife, of: TriedSetup): Promise<void> {
 
 /** Null: it was taken back. */
 function failureIn(life: SetupLife, error: unknown): RunFailure | null {
-  if (isCancellation(error)) {
-    if (CancellationScope.current().consideredCancelled) throw error;
-    return null;
-  }
+  if (life.isCancelled) return { code: 'workflow_cancelled', message: 'Its workflow was cancelled in Temporal.' };
+  if (isCancellation(error)) return null;
   const { code, step, message } = failureOf(error, life.failedStep);
   return { code, message: code === 'setup_failed' ? message : `${step}: ${message}` };
 }

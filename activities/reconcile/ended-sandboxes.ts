@@ -1,0 +1,32 @@
+import { heartbeat } from '@temporalio/activity';
+import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { until } from '../step/until.ts';
+import type { ReconcileDeps } from './sandboxes.ts';
+
+/** Longest that a round waits for all sandboxes that it has told to end, ms: the next round looks for the rest. */
+export const ENDED_WITHIN_MS = 20_000;
+
+/**
+ * Tells each of the sandboxes to end that has not.
+ * @param waitUntil how long they are waited for, ms since 1970
+ * @returns whether all have ended
+ */
+export async function endSandboxes(
+  { store, reconciliation }: ReconcileDeps,
+  ids: readonly string[],
+  waitUntil: number,
+): Promise<boolean> {
+  const findOpen = async () => {
+    const records = await Promise.all(ids.map((id) => store.sandboxes.get(id)));
+    return records.flatMap((record) => (record && !isFinal(record.state) ? [record.id] : []));
+  };
+  for (const id of await findOpen()) {
+    heartbeat();
+    await reconciliation.end(id);
+  }
+  return until(async () => {
+    const open = await findOpen();
+    if (open.length === 0) return true;
+    return Date.now() < waitUntil ? null : false;
+  });
+}
