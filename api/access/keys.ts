@@ -10,6 +10,7 @@ import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
 import { requireProject } from '../projects/require-project.ts';
 import { createKey, limitKey } from './key-schemas.ts';
+import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
 
 const PATH = '/v1/keys';
 const tags = ['keys'];
@@ -119,6 +120,7 @@ export function keyRoutes(app: App): void {
     const { id } = c.req.valid('param');
     const revoked = await c.get('deps').store.apiKeys.revokeUnlessLast(id);
     if (!revoked) throw new MayflyError('not_found', `There is no API key ${id}.`);
+    await awaitCacheExpiry(); // open ports go by it
     return c.json(revoked, 200);
   });
   app.openapi(limitOne, async (c) => {

@@ -10,6 +10,7 @@ import { json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { refuseUnplaceable } from '../resources/placement.ts';
 import { poolAnswer, poolParams, poolQuery, poolView, setPool } from './pool-schemas.ts';
+import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
 
 const ALL = '/v1/pools';
 const ONE = `${ALL}/{name}`;
@@ -93,6 +94,7 @@ export function poolRoutes(app: App): void {
     const project = shared ? NO_PROJECT : actor.project;
     const at = new Date().toISOString();
     await deps.sagas.setPool({ project, name, wish: { ...rest, cpus, memoryMib, egress }, actor, at });
+    await awaitCacheExpiry();
     return c.json(await viewOf(deps, await requirePool(c, name, project)), 200);
   });
   app.openapi(deleteOne, async (c) => {
