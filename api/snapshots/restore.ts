@@ -43,6 +43,7 @@ const restoreOne = createRoute({
       'snapshot_not_found',
       'snapshot_not_ready',
       'snapshot_failed',
+      'source_changed',
       'restore_failed',
       'snapshot_unsupported',
       'clone_failed',
