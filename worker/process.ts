@@ -12,6 +12,8 @@ import type { PayloadKeys } from './payloads/payload-keys.ts';
 import { connectTemporal, registerSearchAttributes } from './servers/temporal.ts';
 import { logPrograms } from './tracing/programs.ts';
 import { openTracing, type Tracing } from './tracing/tracing.ts';
+import { connectStore, type Store, type StoreOptions } from '../store/connect.ts';
+import type { Unreadable } from '../store/sealed/sealed-fields.ts';
 
 /** What every process of ours has, whichever parts it runs. */
 export interface Process {
@@ -24,6 +26,18 @@ export interface Process {
   failpoints: Failpoints;
   closers: Closers;
   tracing: Tracing;
+}
+
+/**
+ * Connects to the store of a process. Each document that cannot be read costs one line of its log.
+ * @throws MayflyError store_unavailable, payload_key_unusable
+ */
+export function connectProcessStore(
+  { storeUri, keys, logger }: Pick<Process, 'storeUri' | 'keys' | 'logger'>,
+  audit: Pick<StoreOptions, 'auditKey' | 'auditAnchor'> = {},
+): Promise<Store> {
+  const onUnreadable = ({ id, problem }: Unreadable) => logger.warn({ id }, problem);
+  return connectStore(storeUri, { ...audit, keys, isProcess: true, onUnreadable });
 }
 
 /**

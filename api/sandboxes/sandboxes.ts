@@ -123,7 +123,7 @@ export function sandboxRoutes(app: App): void {
       ...(project !== undefined && { project }),
       alive: alive !== undefined,
     });
-    return c.json({ items: page.items.map(sandboxView), nextCursor: page.nextCursor }, 200);
+    return c.json({ ...page, items: page.items.map(sandboxView) }, 200);
   });
   app.openapi(getOne, async (c) =>
     c.json(sandboxView(await requireSandbox(c.get('deps'), c.req.valid('param').id)), 200),

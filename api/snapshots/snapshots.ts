@@ -95,7 +95,7 @@ export function snapshotRoutes(app: App): void {
     const page = await c
       .get('deps')
       .store.snapshots.list({ sandboxId, limit, ...(cursor !== undefined && { cursor }) });
-    return c.json({ items: page.items.map(snapshotView), nextCursor: page.nextCursor }, 200);
+    return c.json({ ...page, items: page.items.map(snapshotView) }, 200);
   });
   app.openapi(getOne, async (c) =>
     c.json(snapshotView(await requireSnapshot(c.get('deps'), c.req.valid('param').id)), 200),

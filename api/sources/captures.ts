@@ -86,7 +86,7 @@ export function captureRoutes(app: App): void {
     const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
     const { name: source } = c.req.valid('param');
     const page = await c.get('deps').store.captures.list({ source, limit, ...(cursor !== undefined && { cursor }) });
-    return c.json({ items: page.items.map(captureView), nextCursor: page.nextCursor }, 200);
+    return c.json({ ...page, items: page.items.map(captureView) }, 200);
   });
   app.openapi(getOne, async (c) =>
     c.json(captureView(await requireCapture(c.get('deps'), c.req.valid('param').id)), 200),

@@ -4,7 +4,7 @@ import { actorOf, requires } from '../http/auth.ts';
 import { type App, serialised } from '../http/context.ts';
 import { answerOnce, freedWhenRefused } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
-import { json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
+import { answerList, json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
 import {
   changedEndpoint,
   recordedEndpoint,
@@ -22,6 +22,7 @@ import {
   newEndpointAnswer,
   newEndpointView,
 } from './endpoint-schemas.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 
 const ALL = '/v1/webhook-endpoints';
 const tags = ['webhooks'];
@@ -118,8 +119,9 @@ export function endpointRoutes(app: App): void {
     );
   });
   app.openapi(listAll, async (c) => {
-    const found = await c.get('deps').store.webhookEndpoints.list();
-    return c.json({ items: found.map(endpointView), nextCursor: null }, 200);
+    const unreadable: Unreadable[] = [];
+    const found = await c.get('deps').store.webhookEndpoints.list(unreadable);
+    return c.json({ ...answerList(found.map(endpointView), unreadable), nextCursor: null }, 200);
   });
   app.openapi(getOne, async (c) =>
     c.json(endpointView(await requireEndpoint(c.get('deps'), c.req.valid('param').id)), 200),

@@ -3,6 +3,8 @@ import type { CallOptions } from './transport.ts';
 export interface Page<T> {
   items: T[];
   nextCursor: string | null;
+  /** Records that belong here and cannot be read. Absent: all can. */
+  unreadable?: { id: string; problem: string }[];
 }
 
 export interface PageOptions extends CallOptions {

@@ -3,6 +3,7 @@ import { isRunId } from '../../../model/ids.ts';
 import { isFinal } from '../../../model/sandbox/sandbox.ts';
 import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
+import { isMayflyError } from '../../../model/errors.ts';
 
 /** It finds nothing, unless somebody who had been given up went on. Milliseconds. */
 export const LOOK_FOR_LEFT_EVERY_MS = 60_000;
@@ -24,10 +25,20 @@ export class LeftSandboxes {
   async look(now = Date.now()): Promise<void> {
     try {
       for (const id of await this.store.runMembers.sandboxes(new Date(now - YOUNG_MS).toISOString())) {
-        if (await this.#isLeft(id)) await this.#end(id);
+        await this.#endIfLeft(id);
       }
     } catch (error) {
       this.logger.warn({ err: error }, 'sandboxes of runs that are over stay for another minute');
+    }
+  }
+
+  /** One that cannot be judged does not keep the others. @throws MayflyError store_unavailable */
+  async #endIfLeft(id: string): Promise<void> {
+    try {
+      if (await this.#isLeft(id)) await this.#end(id);
+    } catch (error) {
+      if (isMayflyError(error, 'store_unavailable')) throw error;
+      this.logger.warn({ err: error, sandboxId: id }, 'a sandbox of a run is looked at again in a minute');
     }
   }
 
