@@ -32,6 +32,7 @@ const takeOne = createRoute({
     body: { required: false, content: { 'application/json': { schema: takeSnapshot } } },
   },
   responses: {
+    200: json('It was taken by an earlier request with this Idempotency-Key, and is there no more', snapshotAnswer),
     201: json('It was saved and checked', snapshotAnswer),
     202: json('It is being taken; Location says where to look', snapshotAnswer),
     ...problems(

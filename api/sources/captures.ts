@@ -31,6 +31,7 @@ const takeOne = createRoute({
     body: { required: false, content: { 'application/json': { schema: takeCapture } } },
   },
   responses: {
+    200: json('It was taken by an earlier request with this Idempotency-Key, and is there no more', captureAnswer),
     201: json('It was copied and checked', captureAnswer),
     202: json(
       'It is being copied, or waits for approval; Location says where to look',
