@@ -40,6 +40,8 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
     'attempts',
     'result',
     'artifacts',
+    'kept',
+    'diff',
   ],
   waitpoints: ['data'],
   runContents: ['bytes'],
