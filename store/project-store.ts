@@ -20,9 +20,9 @@ import type { RunQuery } from './functions/runs.ts';
 import { ensureSetup } from './functions/setup/ensured-setup.ts';
 import { cursorOf, type PageQuery } from './mongo/page-cursor.ts';
 import type { SandboxPage, SandboxQuery } from './sandboxes/sandboxes.ts';
+import type { Unreadable } from './sealed/sealed-fields.ts';
 import type { CapturePage } from './snapshots/captures.ts';
 import { storedParts } from './stored-parts.ts';
-import type { Unreadable } from './sealed/sealed-fields.ts';
 
 /** Whose eyes: those of a key's project, or of an operator, who sees all projects. */
 export interface Viewer {

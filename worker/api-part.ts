@@ -34,7 +34,7 @@ export interface ApiPart {
 
 /** Serves the API, and hooks at a port of their own where they have one. Requests under way get to their end when it is closed, except those that only wait. */
 export async function startApiPart(process: Process): Promise<ApiPart> {
-  const { config, connection, dataConverter, keys, logger, closers, tracing } = process;
+  const { config, connection, dataConverter, logger, closers, tracing } = process;
   const store = await connectProcessStore(process);
   closers.add("the API's store", () => store.close());
   const requestKey = await RequestKey.open(join(config.stateDir, 'api'));

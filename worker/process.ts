@@ -3,6 +3,8 @@ import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { Failpoints } from '../host/failpoints.ts';
 import { MayflyError } from '../model/errors.ts';
+import { connectStore, type Store, type StoreOptions } from '../store/connect.ts';
+import type { Unreadable } from '../store/sealed/sealed-fields.ts';
 import type { Closers } from './config/closers.ts';
 import type { Config } from './config/config.ts';
 import { createLogger, installTemporalRuntime } from './config/logger.ts';
@@ -12,8 +14,6 @@ import type { PayloadKeys } from './payloads/payload-keys.ts';
 import { connectTemporal, registerSearchAttributes } from './servers/temporal.ts';
 import { logPrograms } from './tracing/programs.ts';
 import { openTracing, type Tracing } from './tracing/tracing.ts';
-import { connectStore, type Store, type StoreOptions } from '../store/connect.ts';
-import type { Unreadable } from '../store/sealed/sealed-fields.ts';
 
 /** What every process of ours has, whichever parts it runs. */
 export interface Process {

@@ -1,4 +1,5 @@
 import { redactText } from '../../model/redaction/redact.ts';
+import { Mask } from '../../model/secrets/mask.ts';
 import type { DeliveryAttempt, DeliveryRecord } from '../../model/webhooks/delivery.ts';
 import type { DeliveryPlan } from '../../model/webhooks/delivery-plan.ts';
 import type { DeliveryInput } from '../../model/webhooks/delivery-saga.ts';
@@ -11,7 +12,6 @@ import { signDelivery } from '../../webhooks/sign.ts';
 import type { Announcer } from './announcer.ts';
 import { EndpointHealth } from './endpoint-health.ts';
 import { InFlight } from './in-flight.ts';
-import { Mask } from '../../model/secrets/mask.ts';
 
 export interface DeliveryDeps {
   store: Store;

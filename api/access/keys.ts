@@ -3,6 +3,7 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { grants, SCOPES, type Scope } from '../../model/scopes.ts';
 import { apiKeyIdFrom } from '../../store/access/api-keys.ts';
+import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type Env, serialised } from '../http/context.ts';
 import { answerOnce, isHeard } from '../http/idempotency.ts';
@@ -10,7 +11,6 @@ import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
 import { requireProject } from '../projects/require-project.ts';
 import { createKey, limitKey } from './key-schemas.ts';
-import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
 
 const PATH = '/v1/keys';
 const tags = ['keys'];

@@ -8,6 +8,9 @@ import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_WAIT } from '../../model/waitpoints/waiting.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
+import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
+import { versionOfId } from '../../store/functions/function-versions.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { refuseUnlessAllowed } from '../approvals/permission.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { placeableOrigin } from '../resources/placement.ts';
@@ -15,9 +18,6 @@ import type { DeployRequest } from './function-schemas.ts';
 import { beginSetup } from './function-setup.ts';
 import type { InputSchemas } from './schema/input-schemas.ts';
 import { knownSecrets } from './secret-uses.ts';
-import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
-import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
-import { versionOfId } from '../../store/functions/function-versions.ts';
 
 export interface Deployed {
   function: FunctionRecord;

@@ -1,5 +1,8 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { createRoute } from '@hono/zod-openapi';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
+import type { FunctionVersion } from '../../model/functions/function.ts';
+import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import type { App, RequestDeps } from '../http/context.ts';
 import { BODY, problems } from '../http/problem-answers.ts';
@@ -17,9 +20,6 @@ import { awaitSetup } from './function-setup.ts';
 import { functionView, requireFunction, requireVersion, versionView } from './function-view.ts';
 import type { InputSchemas } from './schema/input-schemas.ts';
 import { warningsOf } from './secret-uses.ts';
-import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
-import type { FunctionVersion } from '../../model/functions/function.ts';
-import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
 
 const ALL = '/v1/functions';
 const ONE = '/v1/functions/{name}';

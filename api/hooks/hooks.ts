@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { hookIdFrom } from '../../model/ids.ts';
 import type { HookChanges } from '../../store/functions/hooks.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { requireFunction } from '../functions/function-view.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type RequestDeps, serialised } from '../http/context.ts';
@@ -9,7 +10,6 @@ import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { answerList, json, keyHeaders, listOf, noQuery } from '../http/schemas.ts';
 import { recorded, refuseBadSecrets, refuseUnlessRoom, requireHook, wantedHook } from './create-hook.ts';
 import { createHook, hookAnswer, hookParams, hooksQuery, hookView, rotateSecrets } from './hook-schemas.ts';
-import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 
 const ALL = '/v1/hooks';
 const ONE = '/v1/hooks/{id}';
@@ -117,7 +117,13 @@ export function hookRoutes(app: App): void {
     await requireFunction(deps, name);
     const unreadable: Unreadable[] = [];
     const hooks = await deps.store.hooks.list(name, unreadable);
-    return c.json(answerList(hooks.map((hook) => hookView(hook, deps)), unreadable), 200);
+    return c.json(
+      answerList(
+        hooks.map((hook) => hookView(hook, deps)),
+        unreadable,
+      ),
+      200,
+    );
   });
   app.openapi(getOne, async (c) => {
     const deps = c.get('deps');

@@ -111,7 +111,9 @@ export const problemAnswer = z
   .openapi('Problem');
 
 const unreadable = z
-  .array(z.object({ id: z.string(), problem: z.string().openapi({ description: 'Names the document and its collection' }) }))
+  .array(
+    z.object({ id: z.string(), problem: z.string().openapi({ description: 'Names the document and its collection' }) }),
+  )
   .optional()
   .openapi({ description: 'Records that belong here and cannot be read; absent: all can' });
 

@@ -3,6 +3,7 @@ import type { Context } from 'hono';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { PoolInput, PoolRecord } from '../../model/pools/pool.ts';
 import { NO_PROJECT } from '../../model/project.ts';
+import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { BODY, problems } from '../http/problem-answers.ts';
@@ -10,7 +11,6 @@ import { json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { refuseUnplaceable } from '../resources/placement.ts';
 import { poolAnswer, poolParams, poolQuery, poolView, setPool } from './pool-schemas.ts';
-import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
 
 const ALL = '/v1/pools';
 const ONE = `${ALL}/{name}`;

@@ -1,15 +1,15 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { PortAddress } from '../../model/ports/port-address.ts';
+import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { requires } from '../http/auth.ts';
 import type { App } from '../http/context.ts';
 import { BODY, problems, SAGA } from '../http/problem-answers.ts';
-import { answerList, json, listOf, noQuery } from '../http/schemas.ts';
+import { answerList, json, noQuery } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { ensureOpen, issueTokenOf, recordPort, requirePort } from './opened-port.ts';
 import { issueToken, openPort, portAnswer, portList, portParams, portView, tokenAnswer } from './port-schemas.ts';
 import { newPortSecret, TOKEN_NAME } from './port-token.ts';
-import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
-import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
 
 const path = '/v1/sandboxes/{id}/ports';
 const tags = ['ports'];
@@ -102,7 +102,13 @@ export function openPortRoutes(app: App, addresses: PortAddress): void {
   app.openapi(listAll, async (c) => {
     const unreadable: Unreadable[] = [];
     const ports = await c.get('deps').store.exposedPorts.of(c.req.valid('param').id, unreadable);
-    return c.json(answerList(ports.map((port) => portView(port, addresses)), unreadable), 200);
+    return c.json(
+      answerList(
+        ports.map((port) => portView(port, addresses)),
+        unreadable,
+      ),
+      200,
+    );
   });
   app.openapi(getOne, async (c) => c.json(portView(await requirePort(c, c.req.valid('param')), addresses), 200));
   app.openapi(closeOne, async (c) => {

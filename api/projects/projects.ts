@@ -4,6 +4,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { Project } from '../../model/project.ts';
 import { grants } from '../../model/scopes.ts';
 import { sumOf } from '../../model/snapshots/storage.ts';
+import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
 import type { Store } from '../../store/connect.ts';
 import { storedParts } from '../../store/stored-parts.ts';
 import { requires } from '../http/auth.ts';
@@ -19,7 +20,6 @@ import {
   projectView,
   type Settings,
 } from './project-schemas.ts';
-import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
 
 const ALL = '/v1/projects';
 const ONE = `${ALL}/{id}`;

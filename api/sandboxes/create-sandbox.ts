@@ -126,7 +126,8 @@ function answerFor(c: Context<Env>, record: SandboxRecord, preference: Preferenc
 
 /** Answers of one that was made before; one that has been made, and does not run now, with 200. */
 function answerLater(c: Context<Env>, record: SandboxRecord, headers: IdempotencyHeaders): Response {
-  if (record.state === 'running' || record.runningAt === null) return answerFor(c, record, preferenceOf(headers.prefer));
+  if (record.state === 'running' || record.runningAt === null)
+    return answerFor(c, record, preferenceOf(headers.prefer));
   c.header('Location', `/v1/sandboxes/${record.id}`);
   return c.json(sandboxView(record), 200);
 }

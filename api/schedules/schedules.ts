@@ -1,7 +1,8 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { createRoute, type z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { answerOnce, freeRequest } from '../http/idempotency.ts';
@@ -23,7 +24,6 @@ import {
 } from './schedule-schemas.ts';
 import { cursorOfTime, nextView, positionOfCursor, scheduleView, timeView } from './schedule-view.ts';
 import { requireSchedule, setSchedule } from './set-schedule.ts';
-import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 
 const ALL = '/v1/schedules';
 const ONE = '/v1/schedules/{name}';

@@ -6,6 +6,7 @@ import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import { hashOf, tokenOf } from '../../model/waitpoints/token.ts';
 import { newWaitpoint, stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import type { App, RequestDeps } from '../http/context.ts';
 import { BODY, problems } from '../http/problem-answers.ts';
@@ -13,7 +14,6 @@ import { answerList, json, listOf, noQuery } from '../http/schemas.ts';
 import { runParams } from '../runs/run-schemas.ts';
 import { requireRun } from '../runs/run-view.ts';
 import { createWaitpoint, newToken, waitpointAnswer, waitpointView } from './waitpoint-schemas.ts';
-import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 
 const PATH = '/v1/runs/{id}/waitpoints';
 const tags = ['runs'];

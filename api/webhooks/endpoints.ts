@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { endpointIdFrom } from '../../model/ids.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, serialised } from '../http/context.ts';
 import { answerOnce, freedWhenRefused } from '../http/idempotency.ts';
@@ -22,7 +23,6 @@ import {
   newEndpointAnswer,
   newEndpointView,
 } from './endpoint-schemas.ts';
-import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 
 const ALL = '/v1/webhook-endpoints';
 const tags = ['webhooks'];

@@ -102,7 +102,11 @@ class Links {
     }
   }
 
-  #next(what: string, tip: Head, { seq, previousHash, hash }: { seq: number; previousHash: string; hash: string }): Head {
+  #next(
+    what: string,
+    tip: Head,
+    { seq, previousHash, hash }: { seq: number; previousHash: string; hash: string },
+  ): Head {
     if (seq !== tip.count || previousHash !== tip.hash) this.#problems.push(`${what} is broken before entry ${seq}`);
     return { count: seq + 1, hash };
   }

@@ -1,17 +1,17 @@
 import { stat } from 'node:fs/promises';
 import { type ArgsDef, defineCommand } from 'citty';
+import { orAbsent } from '../../host/os/absent.ts';
+import { isSandboxId, isSourceId } from '../../model/ids.ts';
 import { readConfig } from '../../worker/config/config.ts';
 import type { AuditVerification } from '../../worker/upkeep/audit.ts';
+import { readPublicKeys } from '../receipt/public-keys.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
-import { subjectId } from './subject-id.ts';
-import { usageError } from '../terminal/cli-error.ts';
 import { verifyExport } from './export-file.ts';
-import { readPublicKeys } from '../receipt/public-keys.ts';
-import { isSandboxId, isSourceId } from '../../model/ids.ts';
-import { orAbsent } from '../../host/os/absent.ts';
+import { subjectId } from './subject-id.ts';
 
 const ARGS = {
   id: {
@@ -19,7 +19,11 @@ const ARGS = {
     description: 'Id of a sandbox or a source, all of them when left out; or a file of `mayfly audit export`',
     required: false,
   },
-  key: { type: 'string', valueHint: 'file', description: 'Of a file: public keys that are trusted, in PEM; that of this machine when left out' },
+  key: {
+    type: 'string',
+    valueHint: 'file',
+    description: 'Of a file: public keys that are trusted, in PEM; that of this machine when left out',
+  },
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
@@ -56,11 +60,19 @@ async function ownKey(io: Io): Promise<string> {
   const { exportPublicKey } = await import('../../worker/audit/export-audit.ts');
   const key = await orAbsent(exportPublicKey(readConfig(io.env)));
   if (key !== null) return key;
-  throw usageError('no control worker has signed on this machine', 'Name its public keys with --key: `mayfly receipt keys`.');
+  throw usageError(
+    'no control worker has signed on this machine',
+    'Name its public keys with --key: `mayfly receipt keys`.',
+  );
 }
 
 /** @throws CliError */
-async function verifyFile(io: Io, file: string | undefined, keyFile: string | undefined, json: boolean): Promise<number> {
+async function verifyFile(
+  io: Io,
+  file: string | undefined,
+  keyFile: string | undefined,
+  json: boolean,
+): Promise<number> {
   if (file === undefined) throw usageError('--key is for a file of `mayfly audit export`', 'Name that file, too.');
   if (!(await orAbsent(stat(file)))) throw usageError(`${file} is neither an id nor a file`);
   const keys = keyFile === undefined ? [await ownKey(io)] : await readPublicKeys(keyFile);

@@ -8,8 +8,8 @@ import { usageError } from '../terminal/cli-error.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
-import { type Finding, findingOf, findingsIn, RECEIPT_FILE, readReceipt, savedOf } from './receipt-file.ts';
 import { readPublicKeys } from './public-keys.ts';
+import { type Finding, findingOf, findingsIn, RECEIPT_FILE, readReceipt, savedOf } from './receipt-file.ts';
 
 const FILES = {
   result: { type: 'string', valueHint: 'file', description: 'What is said to be its result' },

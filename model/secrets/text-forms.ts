@@ -35,7 +35,12 @@ export function inHtml(text: string): string[] {
     form.replace(/[^\0-\x7f]/gu, (each) => `&#${digits(each.codePointAt(0) ?? 0)};`);
   const decimal = quoted.map(numbered((code) => String(code)));
   const hex = quoted.map(numbered((code) => `x${code.toString(16)}`));
-  return [...quoted, ...decimal, ...hex, ...hex.map((form) => form.replace(/&#x[0-9a-f]+/g, (each) => `&#x${each.slice(3).toUpperCase()}`))];
+  return [
+    ...quoted,
+    ...decimal,
+    ...hex,
+    ...hex.map((form) => form.replace(/&#x[0-9a-f]+/g, (each) => `&#x${each.slice(3).toUpperCase()}`)),
+  ];
 }
 
 /** In quotes of both kinds, and with backslashes, as a shell reads it and writes it (`set -x`, `printf %q`, shlex). */

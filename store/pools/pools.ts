@@ -1,5 +1,6 @@
 import type { Connection, Model } from 'mongoose';
 import { POOL_STATES, type PoolRecord, poolIdOf } from '../../model/pools/pool.ts';
+import { CACHE_LIFETIME_MS } from '../cache-lifetime.ts';
 import { reaching } from '../mongo/failure.ts';
 import {
   actorPart,
@@ -13,7 +14,6 @@ import {
 } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
-import { CACHE_LIFETIME_MS } from '../cache-lifetime.ts';
 
 type PoolDocument = PoolRecord & { _id: string };
 

@@ -1,7 +1,7 @@
 import type { Connection } from 'mongoose';
 import { below } from '../mongo/below.ts';
-import type { Sealing } from '../sealed/sealing.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 
 export type Raw = Record<string, unknown> & { _id: string };
 

@@ -81,7 +81,11 @@ export class ScheduleTimes {
   }
 
   /** The newest first. @param unreadable takes those that cannot be read */
-  async list(ref: ScheduleRef, { state, limit, before }: TimesQuery, unreadable?: Unreadable[]): Promise<ScheduleTime[]> {
+  async list(
+    ref: ScheduleRef,
+    { state, limit, before }: TimesQuery,
+    unreadable?: Unreadable[],
+  ): Promise<ScheduleTime[]> {
     const key = scheduleKeyOf(ref);
     const range = rangeBelow(key);
     const _id = before === undefined ? range : { ...range, $lt: `${key}/${before}` };

@@ -138,7 +138,11 @@ export class SealedFields {
    * @param recordOf is given them opened @param unreadable takes those that cannot be read
    * @throws MayflyError payload_key_unusable without any key
    */
-  records<D extends object, T>(documents: readonly D[], recordOf: (document: D) => T, unreadable: Unreadable[] = []): T[] {
+  records<D extends object, T>(
+    documents: readonly D[],
+    recordOf: (document: D) => T,
+    unreadable: Unreadable[] = [],
+  ): T[] {
     return documents.flatMap((document) => {
       try {
         return [recordOf(this.opened(document))];

@@ -50,7 +50,9 @@ export class Sealing {
 
   /** @param collection any: of one with nothing to seal all stays as it is */
   of(collection: string): SealedFields {
-    return new SealedFields(this.#seal, SEALED_AS[collection] ?? collection, (unreadable) => this.#reportOnce(unreadable));
+    return new SealedFields(this.#seal, SEALED_AS[collection] ?? collection, (unreadable) =>
+      this.#reportOnce(unreadable),
+    );
   }
 
   #reportOnce(unreadable: Unreadable): void {

@@ -143,7 +143,10 @@ describe('a record that cannot be read', () => {
     ];
     expect((await store.untoldRuns.find('2027', 9)).map(({ run }) => run.id)).toEqual([runId(2)]);
     expect((await store.pastRuns.unsigned('', 9)).runs.map(({ id }) => id)).toEqual([runId(2)]);
-    expect((await store.pastRuns.past('', '2027', 9)).map(({ run }) => run.id).toSorted()).toEqual([runId(1), runId(2)]);
+    expect((await store.pastRuns.past('', '2027', 9)).map(({ run }) => run.id).toSorted()).toEqual([
+      runId(1),
+      runId(2),
+    ]);
     expect((await store.schedules.due('2027', 9)).map(({ name }) => name)).toEqual(['s2']);
     expect((await store.webhookEndpoints.list('default')).map(({ id }) => id)).toEqual([endpointId(2)]);
     for (const repair of repairs) await repair();

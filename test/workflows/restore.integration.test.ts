@@ -24,7 +24,11 @@ test('a snapshot that its host refuses leaves the sandbox as it was, and running
     mayfly.arm(`${step}.before=1*error(source_changed)`, id);
     const { failure } = await operations.restore(id, snapshot.id, { keep: false });
     expect(failure).toMatchObject({ step, code: 'source_changed' });
-    expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null, parentSnapshotId: snapshot.id });
+    expect(await mayfly.record(id)).toMatchObject({
+      state: 'running',
+      waitingFor: null,
+      parentSnapshotId: snapshot.id,
+    });
     expect(await operations.read(id)).toBe('new');
   }
   const { kept } = await operations.restore(id, snapshot.id);

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { isMayflyError } from '../../model/errors.ts';
+import type { Verification } from '../../store/audit/audit-verification.ts';
 import type { Store } from '../../store/connect.ts';
 import type { RegisterWalk } from '../../store/register/register-walk.ts';
 import type { Exported } from '../../store/retention/retained.ts';
 import type { EndedSandbox, Removed } from '../../store/retention/retention.ts';
 import type { RetentionSettings } from '../config/config.ts';
 import { exportTo } from './export-file.ts';
-import { isMayflyError } from '../../model/errors.ts';
-import type { Verification } from '../../store/audit/audit-verification.ts';
 
 /** So many sandboxes are exported to a file, and then removed: what a kill repeats. */
 const BATCH = 50;

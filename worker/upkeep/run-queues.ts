@@ -6,9 +6,9 @@ import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { hasOpenRuns, removeFunction } from '../../store/functions/queue/function-removal.ts';
 import { gatheringPrefix, isGathering } from '../../store/functions/run-place.ts';
+import type { PastRun } from '../../store/retention/past-runs.ts';
 import { BatchEnds } from './gathering/batch-ends.ts';
 import { GatheredEvents } from './gathering/gathered-events.ts';
-import type { PastRun } from '../../store/retention/past-runs.ts';
 
 /** How soon a run is begun of which nobody was told, or which is due. Milliseconds. */
 export const LOOK_AT_QUEUES_EVERY_MS = 1_000;

@@ -6,6 +6,7 @@ import type { SavedDisk, SavedSnapshot } from '../../../model/snapshots/snapshot
 import type { BaseDigests } from '../../disk/base-digest.ts';
 import { freezeImage } from '../../disk/frozen-image.ts';
 import { ensureOverlay } from '../../disk/overlay.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { flushFile } from '../../os/atomic-file.ts';
 import type {
   Comparison,
@@ -29,7 +30,6 @@ import { readSaveImage } from '../memory/save-image.ts';
 import { isActive } from '../output/domain-state.ts';
 import { Comparing } from './comparing.ts';
 import { Saving, type SavingDeps } from './saving.ts';
-import { orAbsent } from '../../os/absent.ts';
 
 export interface LibvirtSnapshotsDeps extends SavingDeps {
   domains: Domains;
@@ -171,7 +171,8 @@ export class LibvirtSnapshots implements HostSnapshots {
         if (writable) await freezeImage(layers[0].path, digests, 'snapshot_failed', context.signal);
       }
       const { memory } = new SnapshotFolder(this.deps.state, snapshotId);
-      if (memorySha256 === null || (await orAbsent(digests.protect(memory, { mode: MEMORY_MODE }))) === memorySha256) return;
+      if (memorySha256 === null || (await orAbsent(digests.protect(memory, { mode: MEMORY_MODE }))) === memorySha256)
+        return;
       throw new MayflyError('source_changed', `${memory} has changed since ${snapshotId} was saved.`);
     });
   }

@@ -1,6 +1,7 @@
 import type { FunctionVersion } from '../../../model/functions/function.ts';
 import { setupKeyOf, setupWishOf } from '../../../model/functions/setup/setup.ts';
 import type { Schedules } from '../../schedules/schedules.ts';
+import type { Unreadable } from '../../sealed/sealed-fields.ts';
 import type { FunctionFiles } from '../function-files.ts';
 import { type FunctionVersions, versionOfId } from '../function-versions.ts';
 import type { FunctionRef, Functions } from '../functions.ts';
@@ -9,7 +10,6 @@ import type { Runs } from '../runs.ts';
 import { releaseSetup } from '../setup/ensured-setup.ts';
 import type { FunctionSetups } from '../setup/function-setups.ts';
 import type { RunQueue } from './run-queue.ts';
-import type { Unreadable } from '../../sealed/sealed-fields.ts';
 
 interface VersionStores {
   functionVersions: FunctionVersions;

@@ -2,14 +2,14 @@ import { createHash, createHmac, generateKeyPairSync, hkdfSync } from 'node:cryp
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ReceiptSigningKey } from '../../../ca/receipt-key.ts';
+import { verifyExport } from '../../../cli/audit/export-file.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
 import { exportAudit } from '../../../worker/audit/export-audit.ts';
 import { Closers } from '../../../worker/config/closers.ts';
 import type { Config } from '../../../worker/config/config.ts';
 import { sandboxId } from '../../store/support.ts';
 import { auditedStore } from '../../worker/audited-store.ts';
-import { ReceiptSigningKey } from '../../../ca/receipt-key.ts';
-import { verifyExport } from '../../../cli/audit/export-file.ts';
 
 const SUBJECTS = [sandboxId(1), sandboxId(2), 'src-0000000000000003'];
 const ZERO = '0'.repeat(64);
@@ -128,7 +128,10 @@ describe('mayfly audit export', () => {
       expect(await verified(changed)).toMatchObject({ ok: false, keyid: null });
     }
     const other = generateKeyPairSync('ed25519').publicKey.export({ format: 'pem', type: 'spki' }).toString();
-    expect(await verifyExport(join(config.stateDir, 'export.jsonl'), [other])).toMatchObject({ ok: false, keyid: null });
+    expect(await verifyExport(join(config.stateDir, 'export.jsonl'), [other])).toMatchObject({
+      ok: false,
+      keyid: null,
+    });
   });
 
   it.each<[what: string, change: () => string[]]>([

@@ -52,7 +52,10 @@ it('is as it was saved', async () => {
 
 it.each([
   ['is damaged in its tables', () => overwrite(128 * 1024, randomBytes(256 * 1024))],
-  ['has another byte of content', async () => overwrite((await stat(folder.layerOf('vda'))).size - 2, Buffer.of(0xa5, 0x5a))],
+  [
+    'has another byte of content',
+    async () => overwrite((await stat(folder.layerOf('vda'))).size - 2, Buffer.of(0xa5, 0x5a)),
+  ],
   ['has no header', () => overwrite(0, Buffer.alloc(512))],
   ['was cut', () => truncate(folder.layerOf('vda'), MEBIBYTE)],
   ['is gone', () => rm(folder.layerOf('vda'))],

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
+import { isMayflyError } from '../../../model/errors.ts';
 import { isRunId } from '../../../model/ids.ts';
 import { isFinal } from '../../../model/sandbox/sandbox.ts';
 import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
-import { isMayflyError } from '../../../model/errors.ts';
 
 /** It finds nothing, unless somebody who had been given up went on. Milliseconds. */
 export const LOOK_FOR_LEFT_EVERY_MS = 60_000;
