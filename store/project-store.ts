@@ -255,7 +255,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         list: (name: string, unreadable?: Unreadable[]) => store.hooks.list({ project, name }, unreadable),
         change: async (id: string, changes: HookChanges) =>
           own(await store.hooks.get(id)) !== null && store.hooks.change(id, changes),
-        remove: async (id: string) => own(await store.hooks.get(id)) !== null && store.hooks.remove(id),
+        remove: (id: string) => store.hooks.remove(id, isOperator ? {} : { project }),
       };
     },
     get webhookEndpoints() {
@@ -268,10 +268,9 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         change: store.webhookEndpoints.change.bind(store.webhookEndpoints),
         /** With what was sent to it. */
         remove: async (id: string) => {
-          if (own(await store.webhookEndpoints.get(id)) === null) return false;
-          const isRemoved = await store.webhookEndpoints.remove(id);
+          if (!(await store.webhookEndpoints.remove(id, isOperator ? {} : { project }))) return false;
           await store.webhookDeliveries.removeOf(id);
-          return isRemoved;
+          return true;
         },
       };
     },

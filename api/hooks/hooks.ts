@@ -8,7 +8,7 @@ import { type App, type RequestDeps, serialised } from '../http/context.ts';
 import { answerOnce, freedWhenRefused } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { answerList, json, keyHeaders, listOf, noQuery } from '../http/schemas.ts';
-import { recorded, refuseBadSecrets, refuseUnlessRoom, requireHook, wantedHook } from './create-hook.ts';
+import { hookNotFound, recorded, refuseBadSecrets, refuseUnlessRoom, requireHook, wantedHook } from './create-hook.ts';
 import { createHook, hookAnswer, hookParams, hooksQuery, hookView, rotateSecrets } from './hook-schemas.ts';
 
 const ALL = '/v1/hooks';
@@ -130,9 +130,9 @@ export function hookRoutes(app: App): void {
     return c.json(hookView(await requireHook(deps, c.req.valid('param').id), deps), 200);
   });
   app.openapi(deleteOne, async (c) => {
-    const { id } = await requireHook(c.get('deps'), c.req.valid('param').id);
-    await c.get('deps').store.hooks.remove(id);
-    return c.body(null, 204);
+    const { id } = c.req.valid('param');
+    if (await c.get('deps').store.hooks.remove(id)) return c.body(null, 204);
+    throw hookNotFound(id);
   });
   app.openapi(rotateOne, async (c) => {
     const deps = c.get('deps');

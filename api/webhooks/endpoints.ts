@@ -6,14 +6,7 @@ import { type App, serialised } from '../http/context.ts';
 import { answerOnce, freedWhenRefused } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { answerList, json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
-import {
-  changedEndpoint,
-  recordedEndpoint,
-  refuseUnlessRoom,
-  requireEndpoint,
-  rotatedEndpoint,
-  wantedEndpoint,
-} from './change-endpoint.ts';
+import { changedEndpoint, endpointNotFound, recordedEndpoint, refuseUnlessRoom, requireEndpoint, rotatedEndpoint, wantedEndpoint } from './change-endpoint.ts';
 import {
   changeEndpoint,
   createEndpoint,
@@ -131,9 +124,9 @@ export function endpointRoutes(app: App): void {
     return c.json(endpointView(await changedEndpoint(c.get('deps'), endpoint, c.req.valid('json'))), 200);
   });
   app.openapi(deleteOne, async (c) => {
-    const { id } = await requireEndpoint(c.get('deps'), c.req.valid('param').id);
-    await c.get('deps').store.webhookEndpoints.remove(id);
-    return c.body(null, 204);
+    const { id } = c.req.valid('param');
+    if (await c.get('deps').store.webhookEndpoints.remove(id)) return c.body(null, 204);
+    throw endpointNotFound(id);
   });
   app.openapi(rotateOne, async (c) => {
     const endpoint = await rotatedEndpoint(c.get('deps'), c.req.valid('param').id);

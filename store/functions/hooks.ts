@@ -91,10 +91,10 @@ export class Hooks {
     return matchedCount > 0;
   }
 
-  /** @returns whether there was one */
-  async remove(id: string): Promise<boolean> {
+  /** Also one that cannot be read. @param of what holds of it @returns whether there was one */
+  async remove(id: string, of: Partial<Pick<HookRecord, 'project'>> = {}): Promise<boolean> {
     checkId(id);
-    return reaching('remove a hook', async () => (await this.#model.deleteOne({ _id: id })).deletedCount > 0);
+    return reaching('remove a hook', async () => (await this.#model.deleteOne({ _id: id, ...of })).deletedCount > 0);
   }
 
   /** Removes all of a function. */

@@ -105,10 +105,10 @@ export class WebhookEndpoints {
     await this.#update({ _id: id, untoldDisabling: disabledAt ?? '' }, { $unset: { untoldDisabling: 1 } });
   }
 
-  /** @returns whether there was one */
-  async remove(id: string): Promise<boolean> {
+  /** Also one that cannot be read. @param of what holds of it @returns whether there was one */
+  async remove(id: string, of: Partial<Pick<EndpointRecord, 'project'>> = {}): Promise<boolean> {
     checkId(id);
-    return reaching('remove an endpoint', async () => (await this.#model.deleteOne({ _id: id })).deletedCount > 0);
+    return reaching('remove an endpoint', async () => (await this.#model.deleteOne({ _id: id, ...of })).deletedCount > 0);
   }
 
   async #update(filter: Record<string, unknown>, update: Record<string, unknown>): Promise<boolean> {

@@ -152,6 +152,18 @@ describe('a record that cannot be read', () => {
     for (const repair of repairs) await repair();
   });
 
+  it.each([
+    ['/v1/hooks', 'hooks', hookId(3), 'secrets'],
+    ['/v1/webhook-endpoints', 'webhookEndpoints', endpointId(3), 'secrets'],
+  ])('of %s can be deleted', async (path, collection, id, field) => {
+    const found = await db.collection<Stored>(collection).findOne({});
+    await db.collection<Stored>(collection).insertOne({ ...found, _id: id });
+    await damage(collection, id, field);
+    const headers = { Authorization: authorization };
+    expect((await app.request(`${path}/${id}`, { method: 'DELETE', headers })).status).toBe(204);
+    expect((await app.request(`${path}/${id}`, { method: 'DELETE', headers })).status).toBe(404);
+  });
+
   it('of an audit shows as damaged, in its place', async () => {
     for (const byte of [-1, 0]) {
       const repair = await damage('audit', `${sandboxId(1)}/0`, 'body', byte);
