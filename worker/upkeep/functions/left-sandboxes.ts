@@ -46,7 +46,7 @@ export class LeftSandboxes {
     const sandbox = await this.store.sandboxes.get(id);
     const runId = sandbox?.spec.metadata['run'];
     if (!sandbox || isFinal(sandbox.state) || runId === undefined || !isRunId(runId)) return false;
-    const run = await this.store.runs.get(runId); // a store that was set back knows of an earlier attempt: only the end is certain
+    const run = (await this.store.runs.ends([runId])).get(runId); // a store that was set back knows of an earlier attempt: only the end is certain
     return run?.state === 'ended' && run.cleanup !== 'pending';
   }
 
