@@ -6,7 +6,15 @@ import { type App, serialised } from '../http/context.ts';
 import { answerOnce, freedWhenRefused } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { answerList, json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
-import { changedEndpoint, endpointNotFound, recordedEndpoint, refuseUnlessRoom, requireEndpoint, rotatedEndpoint, wantedEndpoint } from './change-endpoint.ts';
+import {
+  changedEndpoint,
+  endpointNotFound,
+  recordedEndpoint,
+  refuseUnlessRoom,
+  requireEndpoint,
+  rotatedEndpoint,
+  wantedEndpoint,
+} from './change-endpoint.ts';
 import {
   changeEndpoint,
   createEndpoint,

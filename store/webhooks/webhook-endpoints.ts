@@ -108,7 +108,10 @@ export class WebhookEndpoints {
   /** Also one that cannot be read. @param of what holds of it @returns whether there was one */
   async remove(id: string, of: Partial<Pick<EndpointRecord, 'project'>> = {}): Promise<boolean> {
     checkId(id);
-    return reaching('remove an endpoint', async () => (await this.#model.deleteOne({ _id: id, ...of })).deletedCount > 0);
+    return reaching(
+      'remove an endpoint',
+      async () => (await this.#model.deleteOne({ _id: id, ...of })).deletedCount > 0,
+    );
   }
 
   async #update(filter: Record<string, unknown>, update: Record<string, unknown>): Promise<boolean> {

@@ -55,7 +55,7 @@ afterAll(async () => {
 
 /** Two of each. */
 async function fill(): Promise<void> {
-  const failure = { code: 'internal', step: null, message: 'broke' } as never;
+  const failure = { code: 'internal', step: 'saveSnapshot', message: 'broke' } as const;
   const createdBy = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
   const scheme = { scheme: 'github' } as const;
   const hook = { project: 'default', function: 'fn', scheme, secrets: ['s'], filter: null, allowedOrigins: [] };
@@ -65,7 +65,7 @@ async function fill(): Promise<void> {
     await store.sandboxes.create(record(n, { state: 'running', spec }));
     await store.snapshots.create(snapshot(n, { sandboxId: sandboxId(1), name: `s${n}`, state: 'ready', failure }));
     await store.commands.create(command(n));
-    await store.runs.accept(runRecord(n, { untoldEnd: at } as object), Buffer.from('{}'));
+    await store.runs.accept(runRecord(n), Buffer.from('{}'));
     await store.functionVersions.create({ ...functionVersion(), version: n });
     await store.hooks.create({ ...hook, id: hookId(n), disabledAt: null, createdBy, createdAt: at });
     await store.webhookEndpoints.create(endpointRecord({ id: endpointId(n) }));
