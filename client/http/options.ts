@@ -7,6 +7,9 @@ export interface Page<T> {
   unreadable?: { id: string; problem: string }[];
 }
 
+/** A list without pages. */
+export type List<T> = Omit<Page<T>, 'nextCursor'>;
+
 export interface PageOptions extends CallOptions {
   limit?: number;
   cursor?: string;
