@@ -38,13 +38,14 @@ export class ReceiptSigningKey {
 
   /** The same statement gives the same envelope. */
   sign(statement: Statement): Envelope {
-    const payload = Buffer.from(canonicalJson(statement));
-    const sig = sign(null, preAuthEncoding(PAYLOAD_TYPE, payload), this.key).toString('base64');
-    return {
-      payloadType: PAYLOAD_TYPE,
-      payload: payload.toString('base64'),
-      signatures: [{ keyid: this.keyid, sig }],
-    };
+    return this.signPayload(PAYLOAD_TYPE, statement);
+  }
+
+  /** Signs any JSON as DSSE. */
+  signPayload(payloadType: string, content: unknown): Envelope {
+    const payload = Buffer.from(canonicalJson(content));
+    const sig = sign(null, preAuthEncoding(payloadType, payload), this.key).toString('base64');
+    return { payloadType, payload: payload.toString('base64'), signatures: [{ keyid: this.keyid, sig }] };
   }
 }
 

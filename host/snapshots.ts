@@ -65,8 +65,9 @@ export interface HostSnapshots {
   /** Ends a quiesce that a save left behind; also when there was none, or no sandbox. */
   thaw(sandboxId: string): Promise<void>;
   /**
-   * Checks what was saved (`qemu-img check`, digest), makes it read-only, and says what it is.
-   * @throws MayflyError snapshot_failed
+   * Checks what was saved (`qemu-img check`, digest), makes it read-only, and says what it is. Repeated, it compares all that
+   * the snapshot consists of with what was found then.
+   * @throws MayflyError snapshot_failed; when repeated also source_changed, snapshot_not_found
    */
   verify(snapshotId: string, context: StepContext): Promise<SavedSnapshot>;
   /**
@@ -76,7 +77,7 @@ export interface HostSnapshots {
   remove(snapshotId: string): Promise<{ keptFor: string | null }>;
   /**
    * Gives a sandbox whose domain is off the disks of a snapshot; what it had written since is gone. Keyed by sandbox and
-   * restore: repeated, it does nothing. One that does not find the snapshot has changed nothing.
+   * restore: repeated, it does nothing. One that fails has changed nothing.
    * @throws MayflyError restore_failed, snapshot_not_found
    */
   revert(request: RevertRequest, context: StepContext): Promise<void>;

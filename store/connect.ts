@@ -56,7 +56,9 @@ import { ReconciledThings } from './sandboxes/reconciled.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
 import { ScheduleTimes } from './schedules/schedule-times.ts';
 import { Schedules } from './schedules/schedules.ts';
+import { type Scan, scanRecords } from './sealed/scan.ts';
 import type { StoreKeys } from './sealed/seal.ts';
+import type { Unreadable } from './sealed/sealed-fields.ts';
 import { Sealing } from './sealed/sealing.ts';
 import { AttemptSecrets } from './secrets/attempt-secrets.ts';
 import { SecretUses } from './secrets/secret-uses.ts';
@@ -135,6 +137,8 @@ export interface Store {
   reconciled: ReconciledThings;
   retention: Retention;
   auditRetention: AuditRetention;
+  /** @param withinMs ms @throws MayflyError store_unavailable, payload_key_unusable */
+  scanRecords(withinMs: number): Promise<Scan>;
   /** Resolves when the server answers. @throws MayflyError store_unavailable */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -155,6 +159,8 @@ export interface StoreOptions {
   auditKey?: Uint8Array;
   /** Where the tip of the audit's register is kept; without it a register that was cut at its end is not noticed. */
   auditAnchor?: Anchor;
+  /** Takes each document that cannot be read, once. `@default` nobody is told */
+  onUnreadable?: (unreadable: Unreadable) => void;
   /** How long a call waits for a server that is away, before it fails with `store_unavailable`. `@default` 3 s */
   absenceMs?: number;
 }
@@ -168,7 +174,7 @@ export interface StoreOptions {
 export async function connectStore(uri: string, options: StoreOptions = {}): Promise<Store> {
   const { auditKey, auditAnchor = null } = options;
   const auditKeys = auditKey ? { chains: new ChainKey(auditKey), register: new RegisterKey(auditKey) } : null;
-  const sealing = new Sealing(options.keys ?? null);
+  const sealing = new Sealing(options.keys ?? null, options.onUnreadable);
   const connection = await open(uri, sealing, options);
   const audit = auditKeys && {
     chains: auditKeys.chains,
@@ -237,6 +243,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     reconciled: new ReconciledThings(connection),
     retention: new Retention({ connection, sealing }),
     auditRetention: new AuditRetention({ connection, sealing }, audit),
+    scanRecords: (withinMs) => scanRecords(connection, sealing, withinMs),
     ping: () => reaching('a ping', async () => void (await connection.db?.command({ ping: 1 }))),
     close: () => connection.close(),
   };

@@ -20,6 +20,7 @@ import type { RunQuery } from './functions/runs.ts';
 import { ensureSetup } from './functions/setup/ensured-setup.ts';
 import { cursorOf, type PageQuery } from './mongo/page-cursor.ts';
 import type { SandboxPage, SandboxQuery } from './sandboxes/sandboxes.ts';
+import type { Unreadable } from './sealed/sealed-fields.ts';
 import type { CapturePage } from './snapshots/captures.ts';
 import { storedParts } from './stored-parts.ts';
 
@@ -117,7 +118,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       return {
         get: async (of: Pick<PoolRecord, 'project' | 'name'>) => own(await store.pools.get(of)),
         list: async () => (await store.pools.all()).filter(isOwn),
-        /** Of the project whose key asks, then shared ones of sources that it may use, as they were a second ago at most. */
+        /** Of the project whose key asks, then shared ones of sources that it may use, as they were a moment ago. */
         known: async () => {
           const [all, sees] = await Promise.all([store.pools.known(), sight()]);
           const shared = all.filter((pool) => isShared(pool) && sees(pool.source));
@@ -233,7 +234,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     get functionVersions() {
       return {
         get: (name: string, version: number) => store.functionVersions.get({ project, name }, version),
-        list: (name: string) => store.functionVersions.list({ project, name }),
+        list: (name: string, unreadable?: Unreadable[]) => store.functionVersions.list({ project, name }, unreadable),
         create: store.functionVersions.create.bind(store.functionVersions),
         remove: (version: FunctionVersion) => removeVersion(store, version),
       };
@@ -251,10 +252,10 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       return {
         create: store.hooks.create.bind(store.hooks),
         get: async (id: string) => own(await store.hooks.get(id)),
-        list: (name: string) => store.hooks.list({ project, name }),
+        list: (name: string, unreadable?: Unreadable[]) => store.hooks.list({ project, name }, unreadable),
         change: async (id: string, changes: HookChanges) =>
           own(await store.hooks.get(id)) !== null && store.hooks.change(id, changes),
-        remove: async (id: string) => own(await store.hooks.get(id)) !== null && store.hooks.remove(id),
+        remove: (id: string) => store.hooks.remove(id, isOperator ? {} : { project }),
       };
     },
     get webhookEndpoints() {
@@ -262,15 +263,14 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         create: store.webhookEndpoints.create.bind(store.webhookEndpoints),
         get: async (id: string) => own(await store.webhookEndpoints.get(id)),
         /** Of the project whose key asks, also of operators. */
-        list: () => store.webhookEndpoints.list(project),
+        list: (unreadable?: Unreadable[]) => store.webhookEndpoints.list(project, unreadable),
         /** Of one that was found to be the caller's. */
         change: store.webhookEndpoints.change.bind(store.webhookEndpoints),
         /** With what was sent to it. */
         remove: async (id: string) => {
-          if (own(await store.webhookEndpoints.get(id)) === null) return false;
-          const isRemoved = await store.webhookEndpoints.remove(id);
+          if (!(await store.webhookEndpoints.remove(id, isOperator ? {} : { project }))) return false;
           await store.webhookDeliveries.removeOf(id);
-          return isRemoved;
+          return true;
         },
       };
     },
@@ -286,7 +286,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     get schedules() {
       return {
         get: (name: string) => store.schedules.get({ project, name }),
-        list: () => store.schedules.list(project),
+        list: (unreadable?: Unreadable[]) => store.schedules.list(project, unreadable),
         create: store.schedules.create.bind(store.schedules),
         change: (name: string, ...changes: Rest<typeof store.schedules.change>) =>
           store.schedules.change({ project, name }, ...changes),

@@ -15,9 +15,9 @@ import { RequestKey } from '../ca/signed-request.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { RelayClient } from '../relay/client.ts';
 import { TemporalSagas } from '../sagas/temporal-sagas.ts';
-import { connectStore, type Store } from '../store/connect.ts';
+import type { Store } from '../store/connect.ts';
 import { temporalClient } from './payloads/data-converter.ts';
-import type { Process } from './process.ts';
+import { connectProcessStore, type Process } from './process.ts';
 import { requestIdOfClient } from './tracing/request-id.ts';
 
 /** How long requests that are under way when it is closed may go on; those that only wait are over then. Milliseconds. */
@@ -34,8 +34,8 @@ export interface ApiPart {
 
 /** Serves the API, and hooks at a port of their own where they have one. Requests under way get to their end when it is closed, except those that only wait. */
 export async function startApiPart(process: Process): Promise<ApiPart> {
-  const { config, storeUri, connection, dataConverter, keys, logger, closers, tracing } = process;
-  const store = await connectStore(storeUri, { keys, isProcess: true });
+  const { config, connection, dataConverter, logger, closers, tracing } = process;
+  const store = await connectProcessStore(process);
   closers.add("the API's store", () => store.close());
   const requestKey = await RequestKey.open(join(config.stateDir, 'api'));
   await store.signers.addApi(requestKey.publicKey);

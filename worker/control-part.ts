@@ -8,14 +8,14 @@ import { UserCa } from '../ca/user-ca.ts';
 import { repeating } from '../host/os/repeating.ts';
 import { Reconciliation } from '../sagas/reconciliation.ts';
 import { ScheduleEngine } from '../sagas/schedules.ts';
-import { connectStore, type Store } from '../store/connect.ts';
+import type { Store } from '../store/connect.ts';
 import { AddressPolicy } from '../webhooks/sending/address-policy.ts';
 import { auditAccess } from './audit/audit-access.ts';
 import { NOTE_EVERY_MS, RegisterWatch } from './audit/register-watch.ts';
 import { bundleWorkflows } from './bundle.ts';
 import { createControlWorker, createDeliveryWorker } from './control.ts';
 import { temporalClient } from './payloads/data-converter.ts';
-import type { Process } from './process.ts';
+import { connectProcessStore, type Process } from './process.ts';
 import { ReceiptWatch, SIGN_EVERY_MS } from './receipts/receipt-watch.ts';
 import { runWorkers } from './running-worker.ts';
 import { LOOK_AT_SCHEDULES_EVERY_MS, ScheduleKeeper } from './schedules/schedule-keeper.ts';
@@ -55,7 +55,7 @@ export async function startControlPart({
   const secrets = join(config.stateDir, 'control');
   const access = await auditAccess(config.stateDir);
   const ca = await UserCa.open(join(secrets, 'ca'));
-  const store = await connectStore(storeUri, { ...access, keys, isProcess: true });
+  const store = await connectProcessStore({ storeUri, keys, logger }, access);
   closers.add("the control worker's store", () => store.close());
   const waitingAudit = new WaitingAudit(store, logger);
   closers.add(

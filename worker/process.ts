@@ -3,6 +3,8 @@ import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { Failpoints } from '../host/failpoints.ts';
 import { MayflyError } from '../model/errors.ts';
+import { connectStore, type Store, type StoreOptions } from '../store/connect.ts';
+import type { Unreadable } from '../store/sealed/sealed-fields.ts';
 import type { Closers } from './config/closers.ts';
 import type { Config } from './config/config.ts';
 import { createLogger, installTemporalRuntime } from './config/logger.ts';
@@ -24,6 +26,18 @@ export interface Process {
   failpoints: Failpoints;
   closers: Closers;
   tracing: Tracing;
+}
+
+/**
+ * Connects to the store of a process. Each document that cannot be read costs one line of its log.
+ * @throws MayflyError store_unavailable, payload_key_unusable
+ */
+export function connectProcessStore(
+  { storeUri, keys, logger }: Pick<Process, 'storeUri' | 'keys' | 'logger'>,
+  audit: Pick<StoreOptions, 'auditKey' | 'auditAnchor'> = {},
+): Promise<Store> {
+  const onUnreadable = ({ id, problem }: Unreadable) => logger.warn({ id }, problem);
+  return connectStore(storeUri, { ...audit, keys, isProcess: true, onUnreadable });
 }
 
 /**

@@ -1,4 +1,5 @@
 import { redactText } from '../../model/redaction/redact.ts';
+import { Mask } from '../../model/secrets/mask.ts';
 import type { DeliveryAttempt, DeliveryRecord } from '../../model/webhooks/delivery.ts';
 import type { DeliveryPlan } from '../../model/webhooks/delivery-plan.ts';
 import type { DeliveryInput } from '../../model/webhooks/delivery-saga.ts';
@@ -131,14 +132,20 @@ function attemptOf(
   return { n, at, outcome, latencyMs, status, reason, answer: textOf(answer, secrets), nextAt };
 }
 
+/** A signing secret as it is given, without its prefix, and its bytes in hex and base64url. */
+function signingForms(key: string): string[] {
+  const bare = key.slice(key.indexOf('_') + 1);
+  const bytes = Buffer.from(bare, 'base64');
+  return [key, bare, bytes.toString('hex'), bytes.toString('base64url')];
+}
+
 /** As a person reads it. It may echo what signed. */
 function textOf(answer: Uint8Array, secrets: EndpointRecord['secrets']): string | null {
   if (answer.length === 0) return null;
   const text = new TextDecoder()
     .decode(answer)
     .replaceAll(/[\p{Cc}\p{Cs}]/gu, (char) => (/[\n\t]/.test(char) ? char : '\ufffd'));
-  const masked = secrets.reduce((shown, { key }) => shown.replaceAll(key, '[redacted]'), text);
-  return redactText(masked);
+  return redactText(new Mask(secrets.flatMap(({ key }) => signingForms(key))).text(text));
 }
 
 function iso(ms: number): string {

@@ -16,6 +16,8 @@ export interface Sameness {
   by: keyof typeof LIMITS.functions.dedupeHours;
   /** Null: it is like no other. */
   text: string | null;
+  /** The sender's own id decides: what is sent again under it may differ. `@default` false */
+  isSenders?: boolean;
 }
 
 export interface Arrival {
@@ -132,7 +134,7 @@ function isSame(run: RunRecord, dedupe: string): boolean {
 
 /** @throws MayflyError event_conflict, idempotency_key_reused: it is of other content */
 function unlessOther(run: RunRecord, { digest, sameness }: Arrival): RunRecord {
-  if (run.eventDigest === digest) return run;
+  if (sameness.isSenders || run.eventDigest === digest) return run;
   throw conflictOf(sameness, run);
 }
 

@@ -1,5 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
+import { CACHE_LIFETIME_MS } from '../../store/cache-lifetime.ts';
 import type { RequestDeps } from '../http/context.ts';
 
 /** A function as events are accepted for it. */
@@ -8,12 +9,10 @@ export interface KnownFunction {
   version: FunctionVersion;
 }
 
-/** So old what is known of a function may be: each event would look for the same two documents. Milliseconds. */
-const KNOWN_MS = 1_000;
 /** Of those that were not asked for lately the oldest are forgotten. */
 const MOST = 2_000;
 
-/** The functions that events come for, as they were a second ago at most. */
+/** The functions that events come for: each event would read the same two documents. */
 export class KnownFunctions {
   readonly #known = new Map<string, { at: number; found: Promise<KnownFunction> }>();
 
@@ -21,16 +20,16 @@ export class KnownFunctions {
   get({ store }: Pick<RequestDeps, 'store'>, name: string): Promise<KnownFunction> {
     const id = `${store.viewer.project}/${name}`;
     const known = this.#known.get(id);
-    if (known && Date.now() - known.at < KNOWN_MS) return known.found;
-    const found = read(store, name);
+    if (known && performance.now() - known.at < CACHE_LIFETIME_MS) return known.found;
+    const entry = { at: performance.now(), found: read(store, name) };
     this.#known.delete(id);
-    this.#known.set(id, { at: Date.now(), found });
-    found.catch(() => this.#known.delete(id));
+    this.#known.set(id, entry);
+    entry.found.catch(() => this.#known.get(id) === entry && this.#known.delete(id));
     for (const oldest of this.#known.keys()) {
       if (this.#known.size <= MOST) break;
       this.#known.delete(oldest);
     }
-    return found;
+    return entry.found;
   }
 }
 

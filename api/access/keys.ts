@@ -3,6 +3,7 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { grants, SCOPES, type Scope } from '../../model/scopes.ts';
 import { apiKeyIdFrom } from '../../store/access/api-keys.ts';
+import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type Env, serialised } from '../http/context.ts';
 import { answerOnce, isHeard } from '../http/idempotency.ts';
@@ -119,6 +120,7 @@ export function keyRoutes(app: App): void {
     const { id } = c.req.valid('param');
     const revoked = await c.get('deps').store.apiKeys.revokeUnlessLast(id);
     if (!revoked) throw new MayflyError('not_found', `There is no API key ${id}.`);
+    await awaitCacheExpiry(); // open ports go by it
     return c.json(revoked, 200);
   });
   app.openapi(limitOne, async (c) => {

@@ -92,8 +92,8 @@ export function approvalRoutes(app: App): void {
     requireSeesAll(c);
     await requireProject({ store }, project);
     const query = { project, limit, ...(state && { state }), ...(cursor !== undefined && { cursor }) };
-    const { items, nextCursor } = await store.approvals.list(query);
-    return c.json({ items: items.map(approvalView), nextCursor }, 200);
+    const page = await store.approvals.list(query);
+    return c.json({ ...page, items: page.items.map(approvalView) }, 200);
   });
   app.openapi(getOne, async (c) => {
     const record = await requireApproval(c, c.req.valid('param').id);

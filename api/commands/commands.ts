@@ -138,7 +138,7 @@ export function commandRoutes(app: App): void {
     const page = await c
       .get('deps')
       .store.commands.list({ sandboxId: id, limit, ...(cursor !== undefined && { cursor }) });
-    return c.json({ items: page.items.map(commandView), nextCursor: page.nextCursor }, 200);
+    return c.json({ ...page, items: page.items.map(commandView) }, 200);
   });
   app.openapi(getOne, async (c) => c.json(commandView(await requireCommand(c.get('deps'), c.req.valid('param'))), 200));
   app.openapi(getOutput, async (c) => {

@@ -8,6 +8,9 @@ import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_WAIT } from '../../model/waitpoints/waiting.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
+import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
+import { versionOfId } from '../../store/functions/function-versions.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { refuseUnlessAllowed } from '../approvals/permission.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { placeableOrigin } from '../resources/placement.ts';
@@ -61,10 +64,11 @@ export async function activated(
   const at = new Date().toISOString();
   const { project } = createdBy;
   const fresh = { project, name, state: 'active', activeVersion, fullUntil: null, createdBy } as const;
-  await store.functions.create({ ...fresh, createdAt: at, updatedAt: at });
+  const isNew = await store.functions.create({ ...fresh, createdAt: at, updatedAt: at });
   for (const state of ['active', 'paused'] as const) {
     if (await store.functions.change(name, { activeVersion, updatedAt: at }, { state })) break;
   }
+  if (!isNew) await awaitCacheExpiry();
   const found = await store.functions.get(name);
   if (found && found.state !== 'draining') return found; // of two at once one is active at the end
   throw new MayflyError('function_draining', `${name} is being deleted.`);
@@ -183,13 +187,15 @@ async function ensureVersion(
 ): Promise<{ version: FunctionVersion; isNew: boolean }> {
   const digest = createHash('sha256').update(canonicalJson(spec)).digest('hex');
   for (;;) {
-    const known = await store.functionVersions.list(name);
+    const unreadable: Unreadable[] = [];
+    const known = await store.functionVersions.list(name, unreadable);
+    const numbers = [...known.map((each) => each.version), ...unreadable.map(({ id }) => versionOfId(id))];
     const same = known.find((each) => each.digest === digest);
     if (same) return { version: same, isNew: false };
     const version: FunctionVersion = {
       project: createdBy.project,
       function: name,
-      version: (known[0]?.version ?? 0) + 1,
+      version: Math.max(0, ...numbers) + 1,
       digest,
       spec,
       createdBy,

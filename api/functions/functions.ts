@@ -1,9 +1,12 @@
-import { createRoute, z } from '@hono/zod-openapi';
-import { MayflyError } from '../../model/errors.ts';
+import { createRoute } from '@hono/zod-openapi';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
+import type { FunctionVersion } from '../../model/functions/function.ts';
+import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import type { App, RequestDeps } from '../http/context.ts';
 import { BODY, problems } from '../http/problem-answers.ts';
-import { json, noQuery, preferHeaders } from '../http/schemas.ts';
+import { answerList, json, listOf, noQuery, preferHeaders } from '../http/schemas.ts';
 import { activated, deployFunction as deploy } from './deploy-function.ts';
 import {
   deleteQuery,
@@ -73,7 +76,7 @@ const listAll = createRoute({
   summary: 'List the functions of the project, by name',
   middleware: [requires('sandboxes:read')],
   request: { query: noQuery },
-  responses: { 200: json('All of them', z.object({ items: z.array(functionAnswer) })), ...problems() },
+  responses: { 200: json('All of them', listOf(functionAnswer)), ...problems() },
 });
 
 const getOne = createRoute({
@@ -96,7 +99,7 @@ const listVersions = createRoute({
   middleware: [requires('sandboxes:read')],
   request: { params: functionParams, query: noQuery },
   responses: {
-    200: json('All that are kept', z.object({ items: z.array(versionAnswer) })),
+    200: json('All that are kept', listOf(versionAnswer)),
     ...problems('function_not_found'),
   },
 });
@@ -168,8 +171,18 @@ export function functionRoutes(app: App, schemas: InputSchemas): void {
   app.openapi(listVersions, async (c) => {
     const { name } = c.req.valid('param');
     const record = await requireFunction(c.get('deps'), name);
-    const versions = await c.get('deps').store.functionVersions.list(name);
-    return c.json({ items: await Promise.all(versions.map((each) => versionView(c.get('deps'), each, record))) }, 200);
+    const unreadable: Unreadable[] = [];
+    const versions = await c.get('deps').store.functionVersions.list(name, unreadable);
+    const view = async (version: FunctionVersion) => {
+      try {
+        return [await versionView(c.get('deps'), version, record)];
+      } catch (error) {
+        if (!isMayflyError(error, 'record_damaged')) throw error;
+        unreadable.push({ id: `${name}/${version.version}`, problem: error.message }); // its setup
+        return [];
+      }
+    };
+    return c.json(answerList((await Promise.all(versions.map(view))).flat(), unreadable), 200);
   });
   app.openapi(activateOne, async (c) => {
     const { name, version } = c.req.valid('param');
@@ -200,7 +213,8 @@ export function functionRoutes(app: App, schemas: InputSchemas): void {
 
 /** @throws MayflyError function_not_found, function_draining */
 async function changed(deps: RequestDeps, name: string, from: 'active' | 'paused', to: 'active' | 'paused') {
-  await deps.store.functions.change(name, { state: to, updatedAt: new Date().toISOString() }, { state: from });
+  const changes = { state: to, updatedAt: new Date().toISOString() };
+  if (await deps.store.functions.change(name, changes, { state: from })) await awaitCacheExpiry();
   const found = await requireFunction(deps, name);
   if (found.state === to) return found;
   throw new MayflyError('function_draining', `${name} is being deleted.`);
@@ -213,12 +227,14 @@ async function removed(deps: RequestDeps, name: string, isDrained: boolean) {
   const isToDrain = isDrained || state === 'draining';
   if (isToDrain || !(await store.runs.areOpen(name))) {
     await store.functions.change(name, { state: 'draining', updatedAt: new Date().toISOString() });
+    await awaitCacheExpiry(); // what is accepted until then is seen below
     if (!(await store.runs.areOpen(name))) {
       await store.functions.remove(name);
       return null;
     }
     if (isToDrain) return requireFunction(deps, name);
     await store.functions.change(name, { state }); // one came in between
+    await awaitCacheExpiry();
   }
   throw new MayflyError('function_in_use', `Runs of ${name} have not ended.`);
 }

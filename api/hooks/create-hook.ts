@@ -64,5 +64,9 @@ function hooksFull(name: string): MayflyError {
 export async function requireHook({ store }: Pick<RequestDeps, 'store'>, id: string): Promise<HookRecord> {
   const found = await store.hooks.get(id);
   if (found) return found;
-  throw new MayflyError('hook_not_found', `There is no hook ${id}.`);
+  throw hookNotFound(id);
+}
+
+export function hookNotFound(id: string): MayflyError {
+  return new MayflyError('hook_not_found', `There is no hook ${id}.`);
 }

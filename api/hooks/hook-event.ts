@@ -44,8 +44,13 @@ export function hookEvent(
   const isPlain = modeOf(headers) === 'plain';
   const id = isPlain ? deliveryIdOf(scheme, body, verdict) : hookId;
   const defaults = { id, source: ownUri, type: PLAIN_TYPE, time: new Date(request.now).toISOString() };
-  return received(readEvent({ headers, body }, defaults), body);
+  const come = received(readEvent({ headers, body }, defaults), body);
+  const isSenders = isPlain && id !== contentIdOf(body, verdict) && OWN_ID.has(scheme);
+  return isSenders ? { ...come, sameness: { ...come.sameness, isSenders } } : come;
 }
+
+/** Schemes whose sender signs an id of its own with the body: sent again, the rest may differ. */
+const OWN_ID: ReadonlySet<HookRecord['scheme']['scheme']> = new Set(['stripe', 'standard-webhooks']);
 
 /** One for all that is missing or wrong: nothing says which of them it is. */
 export function signatureInvalid(): MayflyError {
@@ -68,6 +73,10 @@ function deliveryIdOf(
   if (deliveryId !== null) return deliveryId;
   const id = scheme === 'stripe' ? valueAt(readJson(body).value, '/id') : null;
   if (typeof id === 'string' && STRIPE_ID.test(id)) return id;
+  return contentIdOf(body, { timestamp });
+}
+
+function contentIdOf(body: Uint8Array, { timestamp }: Pick<Verified, 'timestamp'>): string {
   return sha256(timestamp === null ? body : Buffer.concat([Buffer.from(`${timestamp}.`), body]));
 }
 

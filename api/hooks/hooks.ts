@@ -1,13 +1,14 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { createRoute } from '@hono/zod-openapi';
 import { hookIdFrom } from '../../model/ids.ts';
 import type { HookChanges } from '../../store/functions/hooks.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { requireFunction } from '../functions/function-view.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type RequestDeps, serialised } from '../http/context.ts';
 import { answerOnce, freedWhenRefused } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
-import { json, keyHeaders, noQuery } from '../http/schemas.ts';
-import { recorded, refuseBadSecrets, refuseUnlessRoom, requireHook, wantedHook } from './create-hook.ts';
+import { answerList, json, keyHeaders, listOf, noQuery } from '../http/schemas.ts';
+import { hookNotFound, recorded, refuseBadSecrets, refuseUnlessRoom, requireHook, wantedHook } from './create-hook.ts';
 import { createHook, hookAnswer, hookParams, hooksQuery, hookView, rotateSecrets } from './hook-schemas.ts';
 
 const ALL = '/v1/hooks';
@@ -44,7 +45,7 @@ const listAll = createRoute({
   summary: 'List the hooks of a function, the oldest first, at most 100',
   middleware: reads,
   request: { query: hooksQuery },
-  responses: { 200: json('All of them', z.object({ items: z.array(hookAnswer) })), ...problems('function_not_found') },
+  responses: { 200: json('All of them', listOf(hookAnswer)), ...problems('function_not_found') },
 });
 
 const one = { path: ONE, tags, request: { params: hookParams, query: noQuery } } as const;
@@ -114,16 +115,24 @@ export function hookRoutes(app: App): void {
     const { function: name } = c.req.valid('query');
     const deps = c.get('deps');
     await requireFunction(deps, name);
-    return c.json({ items: (await deps.store.hooks.list(name)).map((hook) => hookView(hook, deps)) }, 200);
+    const unreadable: Unreadable[] = [];
+    const hooks = await deps.store.hooks.list(name, unreadable);
+    return c.json(
+      answerList(
+        hooks.map((hook) => hookView(hook, deps)),
+        unreadable,
+      ),
+      200,
+    );
   });
   app.openapi(getOne, async (c) => {
     const deps = c.get('deps');
     return c.json(hookView(await requireHook(deps, c.req.valid('param').id), deps), 200);
   });
   app.openapi(deleteOne, async (c) => {
-    const { id } = await requireHook(c.get('deps'), c.req.valid('param').id);
-    await c.get('deps').store.hooks.remove(id);
-    return c.body(null, 204);
+    const { id } = c.req.valid('param');
+    if (await c.get('deps').store.hooks.remove(id)) return c.body(null, 204);
+    throw hookNotFound(id);
   });
   app.openapi(rotateOne, async (c) => {
     const deps = c.get('deps');

@@ -4,6 +4,7 @@ import { bodyLimit } from 'hono/body-limit';
 import { createMiddleware } from 'hono/factory';
 import { routePath } from 'hono/route';
 import { MayflyError } from '../../model/errors.ts';
+import { DEEPEST_JSON, isTooDeep } from '../../model/events/json-text.ts';
 import type { App, Env } from './context.ts';
 import { hasStreamedBody } from './streamed-body.ts';
 
@@ -91,10 +92,14 @@ async function checkJson(c: Context<Env>): Promise<void> {
     throw new MayflyError('unsupported_media_type', 'The body is announced in another charset than UTF-8.');
   }
   const bytes = await c.req.arrayBuffer(); // one that is cut is no matter of JSON
+  let text: string;
   try {
-    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    JSON.parse(text);
   } catch (cause) {
     const reason = cause instanceof SyntaxError ? 'it does not parse' : 'it is not UTF-8';
     throw new MayflyError('invalid_json', `The body is not JSON: ${reason}.`, { cause });
   }
+  if (!isTooDeep(text)) return;
+  throw new MayflyError('invalid_json', `The body is not taken: more than ${DEEPEST_JSON} brackets are open at once.`);
 }

@@ -26,6 +26,11 @@ export interface Asked {
   body: unknown;
   /** How the id is said when nobody can say whether it was begun. */
   subject?: Subject;
+  /**
+   * Answers a repetition with what is true by then. Null: nothing is known of it any more, so the first answer is given.
+   * `@default` the first answer
+   */
+  again?: (id: string, firstStatus: number) => Promise<Response | null>;
 }
 
 /** Where what has the id is, and the member of a problem that has it. */
@@ -55,7 +60,7 @@ export interface Attempt {
 }
 
 /**
- * Answers a request, and answers it again in the same words when it comes again with the same Idempotency-Key.
+ * Answers a request, and answers it again when it comes again with the same Idempotency-Key: of what it made as that is by then.
  * @param answer begins what is asked for, or joins what an earlier attempt began: both have the same `subjectId`
  * @throws MayflyError idempotency_key_reused, and what `answer` throws
  */
@@ -68,7 +73,7 @@ export async function answerOnce(
   const freshId = asked.idFrom(randomBytes(ID_BYTES));
   const claim = claimOf(c, asked, freshId);
   const claimed: Claimed = claim ? await store.idempotency.claim(claim) : { fresh: true };
-  if (!claimed.fresh && claimed.answer) return repeatAnswer(c, claimed.answer);
+  if (!claimed.fresh && claimed.answer) return answerAgain(c, asked, claimed, claimed.answer);
   const subjectId = claimed.fresh ? freshId : claimed.subjectId;
   const lead: Lead = claimed.fresh ? UNLED : { memberId: claimed.memberId, isFixed: claimed.isFixed };
   const attempt: Attempt = { subjectId, isFresh: claimed.fresh, claim, lead, approvalId: null };
@@ -149,6 +154,20 @@ function claimOf(c: Context<Env>, { key, body }: Asked, subjectId: string): Clai
   const content = canonicalJson([c.req.method, c.get('pathById') ?? c.req.path, body]);
   const bodyDigest = createHash('sha256').update(content).digest('hex');
   return { apiKeyId: c.get('apiKey').id, key, bodyDigest, subjectId };
+}
+
+/** Answers a repetition, and says that it is one. A refusal is repeated as it was. */
+async function answerAgain(
+  c: Context<Env>,
+  { again }: Asked,
+  { subjectId, memberId }: Pick<Attempt, 'subjectId'> & Pick<Lead, 'memberId'>,
+  first: StoredAnswer,
+): Promise<Response> {
+  const isRefusal = first.status >= 400;
+  const now = again && !isRefusal ? await again(memberId ?? subjectId, first.status) : null;
+  if (!now) return repeatAnswer(c, first);
+  now.headers.set(REPLAYED, 'true');
+  return now;
 }
 
 /** The same answer again, said to be so. */

@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { ERRORS } from '../../model/errors.ts';
 import { ID_PATTERNS, isCaptureId, isEndpointId, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 
 /** Text of the caller's that is kept: neither control characters (also NUL) nor half of a surrogate pair. */
 const PRINTABLE = /^[^\p{Cc}\p{Cs}]*$/u;
@@ -109,8 +110,24 @@ export const problemAnswer = z
   })
   .openapi('Problem');
 
+const unreadable = z
+  .array(
+    z.object({ id: z.string(), problem: z.string().openapi({ description: 'Names the document and its collection' }) }),
+  )
+  .optional()
+  .openapi({ description: 'Records that belong here and cannot be read; absent: all can' });
+
+/** A list without pages. */
+export function listOf<T extends z.ZodType>(item: T) {
+  return z.object({ items: z.array(item), unreadable });
+}
+
+export function answerList<T>(items: T[], unreadable: Unreadable[]) {
+  return { items, ...(unreadable.length > 0 && { unreadable }) };
+}
+
 export function pageOf<T extends z.ZodType>(item: T) {
-  return z.object({ items: z.array(item), nextCursor: z.string().nullable() });
+  return listOf(item).extend({ nextCursor: z.string().nullable() });
 }
 
 export function json<T extends z.ZodType>(description: string, schema: T) {

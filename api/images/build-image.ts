@@ -3,7 +3,7 @@ import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { imageIdFrom } from '../../model/ids.ts';
-import type { ImageRequest } from '../../model/image/image.ts';
+import { type ImageRequest, isImageOver } from '../../model/image/image.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
 import type { ImageInput } from '../../model/image/image-saga.ts';
 import { LIMITS } from '../../model/limits.ts';
@@ -31,7 +31,13 @@ export async function answerBuild(
   key: string | undefined,
 ): Promise<Response> {
   const { store } = deps;
-  return answerOnce(c, store, { idFrom: imageIdFrom, key, body }, async (attempt) => {
+  const again = async (id: string) => {
+    const record = await store.images.get(id);
+    if (!record) return null;
+    c.header('Location', `/v1/images/${id}`);
+    return c.json(imageView(record), isImageOver(record.state) ? 200 : 202);
+  };
+  return answerOnce(c, store, { idFrom: imageIdFrom, key, body, again }, async (attempt) => {
     const record = await freedWhenRefused(store, attempt, () => begun(c, deps, attempt, body));
     c.header('Location', `/v1/images/${record.id}`);
     return { response: c.json(imageView(record), 202), isKept: isHeard(c) };

@@ -29,6 +29,7 @@ const buildOne = createRoute({
     body: { required: true, content: { 'application/json': { schema: buildImage } } },
   },
   responses: {
+    200: json('It was begun by an earlier request with this Idempotency-Key, and is over', imageAnswer),
     202: json('It is being built, or is there of the very same; Location says where to look', imageAnswer),
     ...problems(BODY, KEYED, CREATE, 'dockerfile_unsupported', 'source_exists', 'image_not_found', 'context_not_found'),
   },

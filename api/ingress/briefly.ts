@@ -1,9 +1,9 @@
-/** For how long a process goes by what it has read: a page asks for a hundred things at once. Milliseconds. */
-const KNOWN_FOR_MS = 250;
+import { CACHE_LIFETIME_MS } from '../../store/cache-lifetime.ts';
+
 /** The longest ago read are forgotten first. */
 const REMEMBERED = 10_000;
 
-/** What was read a moment ago, by name, and is not read again. What is not there may be there in a moment: that is not remembered. */
+/** What was read a moment ago, by name, and is not read again: a page asks for a hundred things at once. What is not there may be there in a moment: that is not remembered. */
 export class Briefly<T> {
   readonly #known = new Map<string, { at: number; read: Promise<T | null> }>();
 
@@ -14,7 +14,7 @@ export class Briefly<T> {
 
   async of(name: string, readNow: () => Promise<T | null>): Promise<T | null> {
     const before = this.#known.get(name);
-    if (before && performance.now() - before.at < KNOWN_FOR_MS) return before.read;
+    if (before && performance.now() - before.at < CACHE_LIFETIME_MS) return before.read;
     const entry = { at: performance.now(), read: readNow() };
     this.#known.delete(name);
     this.#known.set(name, entry);

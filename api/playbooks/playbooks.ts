@@ -33,6 +33,7 @@ const writeOne = createRoute({
     body: { required: false, content: { 'application/json': { schema: writePlaybook } } },
   },
   responses: {
+    200: json('It was begun by an earlier request with this Idempotency-Key, and is over', playbookAnswer),
     202: json(
       'It is being written, or waits for approval; Location says where to look',
       z.union([playbookAnswer, approvalAnswer]),

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { playbookIdFrom, sandboxIdFrom, snapshotIdFrom } from '../../model/ids.ts';
-import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
+import { isPlaybookOver, type PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { PlaybookInput } from '../../model/playbook/playbook-saga.ts';
 import { askPermission } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
@@ -24,7 +24,13 @@ export async function answerWrite(
   key: string | undefined,
 ): Promise<Response> {
   const { store } = deps;
-  return answerOnce(c, store, { idFrom: playbookIdFrom, key, body }, async (attempt) => {
+  const again = async (id: string) => {
+    const record = await store.playbooks.get(id);
+    if (!record) return null;
+    c.header('Location', `/v1/playbooks/${id}`);
+    return c.json(playbookView(record), isPlaybookOver(record.state) ? 200 : 202);
+  };
+  return answerOnce(c, store, { idFrom: playbookIdFrom, key, body, again }, async (attempt) => {
     const waiting = await askPermission(c, deps, attempt, playbookWish(c, deps, attempt.subjectId, sandboxId, body));
     if (waiting) return waiting;
     const record = await freedWhenRefused(store, attempt, () => begun(c, deps, attempt, sandboxId, body));

@@ -3,6 +3,7 @@ import type { Context } from 'hono';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { PoolInput, PoolRecord } from '../../model/pools/pool.ts';
 import { NO_PROJECT } from '../../model/project.ts';
+import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { BODY, problems } from '../http/problem-answers.ts';
@@ -93,6 +94,7 @@ export function poolRoutes(app: App): void {
     const project = shared ? NO_PROJECT : actor.project;
     const at = new Date().toISOString();
     await deps.sagas.setPool({ project, name, wish: { ...rest, cpus, memoryMib, egress }, actor, at });
+    await awaitCacheExpiry();
     return c.json(await viewOf(deps, await requirePool(c, name, project)), 200);
   });
   app.openapi(deleteOne, async (c) => {

@@ -1,9 +1,11 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { PortAddress } from '../../model/ports/port-address.ts';
+import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { requires } from '../http/auth.ts';
 import type { App } from '../http/context.ts';
 import { BODY, problems, SAGA } from '../http/problem-answers.ts';
-import { json, noQuery } from '../http/schemas.ts';
+import { answerList, json, noQuery } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { ensureOpen, issueTokenOf, recordPort, requirePort } from './opened-port.ts';
 import { issueToken, openPort, portAnswer, portList, portParams, portView, tokenAnswer } from './port-schemas.ts';
@@ -98,14 +100,22 @@ export function openPortRoutes(app: App, addresses: PortAddress): void {
     return c.json(portView(opened, addresses), isNew ? 201 : 200);
   });
   app.openapi(listAll, async (c) => {
-    const ports = await c.get('deps').store.exposedPorts.of(c.req.valid('param').id);
-    return c.json({ items: ports.map((port) => portView(port, addresses)) }, 200);
+    const unreadable: Unreadable[] = [];
+    const ports = await c.get('deps').store.exposedPorts.of(c.req.valid('param').id, unreadable);
+    return c.json(
+      answerList(
+        ports.map((port) => portView(port, addresses)),
+        unreadable,
+      ),
+      200,
+    );
   });
   app.openapi(getOne, async (c) => c.json(portView(await requirePort(c, c.req.valid('param')), addresses), 200));
   app.openapi(closeOne, async (c) => {
     const { sandboxId, port } = await requirePort(c, c.req.valid('param'));
     await recordPort(c, 'port.closed', sandboxId, { port });
     await c.get('deps').store.exposedPorts.close({ sandboxId, port });
+    await awaitCacheExpiry();
     return c.body(null, 204);
   });
   app.openapi(issueOne, async (c) => {
@@ -118,6 +128,7 @@ export function openPortRoutes(app: App, addresses: PortAddress): void {
     const { sandboxId, port } = await requirePort(c, c.req.valid('param'));
     await recordPort(c, 'port.tokens-voided', sandboxId, { port });
     await c.get('deps').store.exposedPorts.resign({ sandboxId, port }, newPortSecret());
+    await awaitCacheExpiry();
     return c.body(null, 204);
   });
 }

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { type ExposedPort, PORT_HOSTS, PORT_VISIBILITIES } from '../../model/ports/exposed-port.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
-import { actor, instant, whole, wholeText } from '../http/schemas.ts';
+import { actor, instant, listOf, whole, wholeText } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
 /** The host's own way into a sandbox, which opens by certificates alone. */
@@ -57,7 +57,7 @@ export const portAnswer = z
   })
   .openapi('Port');
 
-export const portList = z.object({ items: z.array(portAnswer) }).openapi('PortList');
+export const portList = listOf(portAnswer).openapi('PortList');
 
 export const issueToken = z
   .strictObject({ ttlSeconds: whole(LIMITS.ports.tokenSeconds, 'seconds').default(LIMITS.ports.tokenSeconds.default) })

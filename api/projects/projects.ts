@@ -4,6 +4,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { Project } from '../../model/project.ts';
 import { grants } from '../../model/scopes.ts';
 import { sumOf } from '../../model/snapshots/storage.ts';
+import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
 import type { Store } from '../../store/connect.ts';
 import { storedParts } from '../../store/stored-parts.ts';
 import { requires } from '../http/auth.ts';
@@ -125,6 +126,7 @@ export function projectRoutes(app: App, { store }: AppDeps): void {
     const { id } = c.req.valid('param');
     const project = await store.projects.change(id, changesOf(c.req.valid('json')));
     if (!project) throw notThere(id);
+    await awaitCacheExpiry();
     return c.json(projectView(project), 200);
   });
   app.openapi(deleteOne, async (c) => {
@@ -162,9 +164,11 @@ async function refuseForeignSources({ hosts }: Store, id: string): Promise<void>
 async function deleted(store: Store, id: string): Promise<Project> {
   const deletedAt = new Date().toISOString();
   const before = await store.projects.markDeleted(id, deletedAt);
+  if (before) await awaitCacheExpiry(); // what begins until then is seen below
   const left = before ? await leftOf(store, id) : 'it is the first project';
   if (!before || left !== null) {
     await store.projects.markDeleted(id, null);
+    await awaitCacheExpiry();
     throw new MayflyError('project_in_use', `The project ${id} is not deleted: ${left}.`);
   }
   const keys = (await store.apiKeys.list()).filter(({ project, revokedAt }) => project === id && revokedAt === null);

@@ -29,7 +29,11 @@ export async function answerCreate(
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store, sagas } = deps;
-  const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request, subject: SANDBOX };
+  const again = async (id: string) => {
+    const record = await store.sandboxes.get(id);
+    return record && answerLater(c, record, headers);
+  };
+  const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request, subject: SANDBOX, again };
   return answerOnce(c, store, asked, async (attempt) => {
     const waiting = await askPermission(
       c,
@@ -118,6 +122,14 @@ function answerFor(c: Context<Env>, record: SandboxRecord, preference: Preferenc
   if (record.state === 'running') return c.json(sandboxView(record), 201);
   const failure = failureOf(record);
   return failure ? problemResponse(c, failure, { sandboxId: record.id }) : c.json(sandboxView(record), 202);
+}
+
+/** Answers of one that was made before; one that has been made, and does not run now, with 200. */
+function answerLater(c: Context<Env>, record: SandboxRecord, headers: IdempotencyHeaders): Response {
+  if (record.state === 'running' || record.runningAt === null)
+    return answerFor(c, record, preferenceOf(headers.prefer));
+  c.header('Location', `/v1/sandboxes/${record.id}`);
+  return c.json(sandboxView(record), 200);
 }
 
 /** Why there will be no running sandbox; null while that is open. */

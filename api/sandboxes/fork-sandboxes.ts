@@ -35,11 +35,12 @@ export async function answerForks(
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store, sagas } = deps;
-  const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request };
+  const idsOf = (subjectId: string) =>
+    Array.from({ length: request.count ?? 1 }, (_, n) => furtherId(sandboxIdFrom, subjectId, `fork/${n}`));
+  const again = (subjectId: string) => answerLater(c, deps, idsOf(subjectId));
+  const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request, again };
   return answerOnce(c, store, asked, async (attempt) => {
-    const ids = Array.from({ length: request.count ?? 1 }, (_, n) =>
-      furtherId(sandboxIdFrom, attempt.subjectId, `fork/${n}`),
-    );
+    const ids = idsOf(attempt.subjectId);
     const waiting = await askPermission(c, deps, attempt, createWish(c, deps, attempt, request, headers, ids));
     if (waiting) return waiting;
     const preference = preferenceOf(headers.prefer);
@@ -55,6 +56,19 @@ export async function answerForks(
     // What Temporal did not take is begun by the next request with the same key.
     return { response, isKept: refused.size === 0 && isHeard(c) };
   });
+}
+
+/** Answers of those that were made before; 200: some were made, and do not run now. Null: not all are known any more. */
+async function answerLater(c: Context<Env>, { store }: RequestDeps, ids: string[]): Promise<Response | null> {
+  const found = await Promise.all(ids.map((id) => store.sandboxes.get(id)));
+  const records = new Map(found.flatMap((record) => (record ? [[record.id, record] as const] : [])));
+  if (records.size < ids.length) return null;
+  const hasRun = ({ runningAt }: SandboxRecord) => runningAt !== null;
+  const items = [...records].map(([id, record]) =>
+    hasRun(record) ? { sandbox: sandboxView(record) } : itemOf(c, id, new Map(), records),
+  );
+  const isPast = [...records.values()].some((record) => hasRun(record) && record.state !== 'running');
+  return c.json({ items }, isPast ? 200 : statusOf(ids, records));
 }
 
 interface Started {

@@ -67,6 +67,8 @@ export function pauseRoutes(app: App): void {
   });
 }
 
+const OUTCOME = { pause: 'paused', hibernate: 'hibernated', resume: 'running' } as const;
+
 /** @throws MayflyError sandbox_not_found, sandbox_not_running, sandbox_ended, sandbox_busy, hibernation_unsupported */
 async function answer(
   c: Context<Env>,
@@ -76,7 +78,12 @@ async function answer(
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   await requireSandbox(deps, sandboxId);
-  const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: null };
+  const again = async (_id: string, firstStatus: number) => {
+    const sandbox = await requireSandbox(deps, sandboxId);
+    c.header('Location', `/v1/sandboxes/${sandboxId}`);
+    return c.json(sandboxView(sandbox), firstStatus === 200 || sandbox.state === OUTCOME[kind] ? 200 : 202);
+  };
+  const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: null, again };
   return answerOnce(c, deps.store, asked, async (attempt) => {
     const operationId = attempt.subjectId;
     const actor = actorOf(c);

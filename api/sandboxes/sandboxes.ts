@@ -38,6 +38,10 @@ const createOne = createRoute({
     body: { required: true, content: { 'application/json': { schema: createSandbox } } },
   },
   responses: {
+    200: json(
+      'It was made by an earlier request with this Idempotency-Key, and does not run now',
+      z.union([sandboxAnswer, forksAnswer]),
+    ),
     201: json('It runs, and SSH was verified; with `count`, all do', z.union([sandboxAnswer, forksAnswer])),
     202: json(
       'It is being made, or waits for approval; Location says where to look',
@@ -123,7 +127,7 @@ export function sandboxRoutes(app: App): void {
       ...(project !== undefined && { project }),
       alive: alive !== undefined,
     });
-    return c.json({ items: page.items.map(sandboxView), nextCursor: page.nextCursor }, 200);
+    return c.json({ ...page, items: page.items.map(sandboxView) }, 200);
   });
   app.openapi(getOne, async (c) =>
     c.json(sandboxView(await requireSandbox(c.get('deps'), c.req.valid('param').id)), 200),

@@ -1,12 +1,13 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { createRoute, type z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { answerOnce, freeRequest } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
-import { json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
+import { answerList, json, keyHeaders, listOf, noQuery, pageOf } from '../http/schemas.ts';
 import { ask, askIdFrom, type Wish } from './ask-schedule.ts';
 import {
   askAnswer,
@@ -58,7 +59,7 @@ const listAll = createRoute({
   summary: `List the schedules of the project, by name, at most ${LIMITS.functions.schedules.count}`,
   middleware: reads,
   request: { query: schedulesQuery },
-  responses: { 200: json('All of them', z.object({ items: z.array(scheduleAnswer) })), ...problems() },
+  responses: { 200: json('All of them', listOf(scheduleAnswer)), ...problems() },
 });
 
 const getOne = createRoute({
@@ -145,9 +146,10 @@ export function scheduleRoutes(app: App): void {
   });
   app.openapi(listAll, async (c) => {
     const { function: name } = c.req.valid('query');
-    const all = await c.get('deps').store.schedules.list();
+    const unreadable: Unreadable[] = [];
+    const all = await c.get('deps').store.schedules.list(unreadable);
     const items = name === undefined ? all : all.filter((each) => each.function === name);
-    return c.json({ items: items.map(scheduleView) }, 200);
+    return c.json(answerList(items.map(scheduleView), unreadable), 200);
   });
   app.openapi(getOne, async (c) =>
     c.json(scheduleView(await requireSchedule(c.get('deps'), c.req.valid('param').name)), 200),
@@ -168,10 +170,12 @@ export function scheduleRoutes(app: App): void {
     const deps = c.get('deps');
     const { name } = await requireSchedule(deps, c.req.valid('param').name);
     const query = { limit: limit + 1, state, before: positionOfCursor(cursor) };
-    const found = await deps.store.schedules.times(name, query);
+    const unreadable: Unreadable[] = [];
+    const found = await deps.store.schedules.times(name, query, unreadable);
     const items = found.slice(0, limit);
-    const last = found.length > limit ? items.at(-1) : undefined;
-    return c.json({ items: items.map(timeView), nextCursor: last ? cursorOfTime(last) : null }, 200);
+    const last = found.length + unreadable.length > limit ? items.at(-1) : undefined;
+    const nextCursor = last ? cursorOfTime(last) : null;
+    return c.json({ ...answerList(items.map(timeView), unreadable), nextCursor }, 200);
   });
   app.openapi(pauseOne, async (c) => c.json(scheduleView(await paused(c.get('deps'), c.req.valid('param').name)), 200));
   app.openapi(resumeOne, async (c) =>

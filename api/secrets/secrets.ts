@@ -1,8 +1,8 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { createRoute } from '@hono/zod-openapi';
 import { actorOf, requires } from '../http/auth.ts';
 import type { App } from '../http/context.ts';
 import { BODY, problems } from '../http/problem-answers.ts';
-import { json, noQuery } from '../http/schemas.ts';
+import { json, listOf, noQuery } from '../http/schemas.ts';
 import { deleteSecret, putSecret as put, requireSecret } from './put-secret.ts';
 import { putSecret, secretAnswer, secretDetail, secretDetailView, secretParams, secretView } from './secret-schemas.ts';
 
@@ -35,7 +35,7 @@ const listAll = createRoute({
   summary: 'List the secrets of the project by name, without what they are',
   middleware: [requires('sandboxes:read')],
   request: { query: noQuery },
-  responses: { 200: json('All of them', z.object({ items: z.array(secretAnswer) })), ...problems() },
+  responses: { 200: json('All of them', listOf(secretAnswer)), ...problems() },
 });
 
 const getOne = createRoute({

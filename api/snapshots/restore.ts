@@ -43,6 +43,7 @@ const restoreOne = createRoute({
       'snapshot_not_found',
       'snapshot_not_ready',
       'snapshot_failed',
+      'source_changed',
       'restore_failed',
       'snapshot_unsupported',
       'clone_failed',
@@ -71,10 +72,17 @@ async function answerRestore(
   const { snapshotId, keepCurrent = true } = request;
   await requireSandbox(deps, sandboxId);
   await refuseForeign(deps, sandboxId, snapshotId);
-  const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: request };
+  const keptBy = (operationId: string) => (keepCurrent ? furtherId(snapshotIdFrom, operationId, 'kept') : null);
+  const again = async (operationId: string) => {
+    const sandbox = sandboxView(await requireSandbox(deps, sandboxId));
+    c.header('Location', `/v1/sandboxes/${sandboxId}`);
+    const answer = { operationId, snapshotId, keptAs: keptBy(operationId), sandbox };
+    return c.json(answer, sandbox.state === 'restoring' ? 202 : 200);
+  };
+  const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: request, again };
   return answerOnce(c, deps.store, asked, async (attempt) => {
     const operationId = attempt.subjectId;
-    const keepAs = keepCurrent ? furtherId(snapshotIdFrom, operationId, 'kept') : null;
+    const keepAs = keptBy(operationId);
     const actor = actorOf(c);
     await beginOperation(deps, attempt, sandboxId, { kind: 'restore', operationId, snapshotId, keepAs, actor });
     const outcome = await awaitOperation(c, deps, { sandboxId, operationId }, headers.prefer);

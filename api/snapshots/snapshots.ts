@@ -32,6 +32,7 @@ const takeOne = createRoute({
     body: { required: false, content: { 'application/json': { schema: takeSnapshot } } },
   },
   responses: {
+    200: json('It was taken by an earlier request with this Idempotency-Key, and is there no more', snapshotAnswer),
     201: json('It was saved and checked', snapshotAnswer),
     202: json('It is being taken; Location says where to look', snapshotAnswer),
     ...problems(
@@ -95,7 +96,7 @@ export function snapshotRoutes(app: App): void {
     const page = await c
       .get('deps')
       .store.snapshots.list({ sandboxId, limit, ...(cursor !== undefined && { cursor }) });
-    return c.json({ items: page.items.map(snapshotView), nextCursor: page.nextCursor }, 200);
+    return c.json({ ...page, items: page.items.map(snapshotView) }, 200);
   });
   app.openapi(getOne, async (c) =>
     c.json(snapshotView(await requireSnapshot(c.get('deps'), c.req.valid('param').id)), 200),

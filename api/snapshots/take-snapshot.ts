@@ -33,6 +33,10 @@ export async function answerTake(
     key: headers['idempotency-key'],
     body: request,
     subject: { path: '/v1/snapshots', member: 'snapshotId' as const },
+    again: async (id: string) => {
+      const record = await deps.store.snapshots.get(id);
+      return record && answerFor(c, record);
+    },
   };
   return answerOnce(c, deps.store, asked, async (attempt) => {
     await begin(deps, attempt, sandboxId, request, actorOf(c));
@@ -61,10 +65,13 @@ async function begin(
   });
 }
 
+/** Of a later repetition 200: it was taken, and is there no more. */
+const STATUS = { creating: 202, ready: 201, deleting: 200, deleted: 200 } as const;
+
 function answerFor(c: Context<Env>, record: SnapshotRecord): Response {
   const { id: snapshotId, sandboxId, state, failure } = record;
   c.header('Location', `/v1/snapshots/${snapshotId}`);
-  if (state !== 'failed') return c.json(snapshotView(record), state === 'creating' ? 202 : 201);
+  if (state !== 'failed') return c.json(snapshotView(record), STATUS[state]);
   const error = failure
     ? new MayflyError(failure.code, `${failure.step}: ${failure.message}`)
     : new MayflyError('snapshot_failed', 'No reason was recorded.');

@@ -31,6 +31,7 @@ const takeOne = createRoute({
     body: { required: false, content: { 'application/json': { schema: takeCapture } } },
   },
   responses: {
+    200: json('It was taken by an earlier request with this Idempotency-Key, and is there no more', captureAnswer),
     201: json('It was copied and checked', captureAnswer),
     202: json(
       'It is being copied, or waits for approval; Location says where to look',
@@ -86,7 +87,7 @@ export function captureRoutes(app: App): void {
     const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
     const { name: source } = c.req.valid('param');
     const page = await c.get('deps').store.captures.list({ source, limit, ...(cursor !== undefined && { cursor }) });
-    return c.json({ items: page.items.map(captureView), nextCursor: page.nextCursor }, 200);
+    return c.json({ ...page, items: page.items.map(captureView) }, 200);
   });
   app.openapi(getOne, async (c) =>
     c.json(captureView(await requireCapture(c.get('deps'), c.req.valid('param').id)), 200),

@@ -35,6 +35,10 @@ export async function answerCapture(
     key: headers['idempotency-key'],
     body: request,
     subject: { path: '/v1/captures', member: 'captureId' as const },
+    again: async (id: string) => {
+      const record = await deps.store.captures.get(id);
+      return record && answerFor(c, record);
+    },
   };
   return answerOnce(c, deps.store, asked, async (attempt) => {
     const waiting = await askPermission(c, deps, attempt, {
@@ -124,10 +128,13 @@ async function settled(
   return (await deps.store.captures.get(record.id)) ?? record;
 }
 
+/** Of a later repetition 200: it was taken, and is there no more. */
+const STATUS = { creating: 202, ready: 201, deleting: 200, deleted: 200 } as const;
+
 function answerFor(c: Context<Env>, record: CaptureRecord): Response {
   const { id, state, failure } = record;
   c.header('Location', `/v1/captures/${id}`);
-  if (state !== 'failed') return c.json(captureView(record), state === 'creating' ? 202 : 201);
+  if (state !== 'failed') return c.json(captureView(record), STATUS[state]);
   const error = failure
     ? new MayflyError(failure.code, `${failure.step}: ${failure.message}`)
     : new MayflyError('capture_failed', 'No reason was recorded.');

@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { createRoute, z } from '@hono/zod-openapi';
+import { createRoute, type z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import { hashOf, tokenOf } from '../../model/waitpoints/token.ts';
 import { newWaitpoint, stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import type { App, RequestDeps } from '../http/context.ts';
 import { BODY, problems } from '../http/problem-answers.ts';
-import { json, noQuery } from '../http/schemas.ts';
+import { answerList, json, listOf, noQuery } from '../http/schemas.ts';
 import { runParams } from '../runs/run-schemas.ts';
 import { requireRun } from '../runs/run-view.ts';
 import { createWaitpoint, newToken, waitpointAnswer, waitpointView } from './waitpoint-schemas.ts';
@@ -47,7 +48,7 @@ const listAll = createRoute({
   summary: 'List the waitpoints of a run, the oldest first',
   middleware: [requires('sandboxes:read')],
   request: { params: runParams, query: noQuery },
-  responses: { 200: json('All of them', z.object({ items: z.array(waitpointAnswer) })), ...problems('run_not_found') },
+  responses: { 200: json('All of them', listOf(waitpointAnswer)), ...problems('run_not_found') },
 });
 
 export function waitpointRoutes(app: App): void {
@@ -61,7 +62,8 @@ export function waitpointRoutes(app: App): void {
   app.openapi(listAll, async (c) => {
     const deps = c.get('deps');
     const { id } = await requireRun(deps, c.req.valid('param').id);
-    return c.json({ items: (await deps.store.waitpoints.list(id)).map(waitpointView) }, 200);
+    const unreadable: Unreadable[] = [];
+    return c.json(answerList((await deps.store.waitpoints.list(id, unreadable)).map(waitpointView), unreadable), 200);
   });
 }
 

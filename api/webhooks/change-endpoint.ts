@@ -48,7 +48,11 @@ export async function recordedEndpoint({ store }: RequestDeps, endpoint: Endpoin
 export async function requireEndpoint({ store }: Pick<RequestDeps, 'store'>, id: string): Promise<EndpointRecord> {
   const found = await store.webhookEndpoints.get(id);
   if (found) return found;
-  throw new MayflyError('endpoint_not_found', `There is no webhook endpoint ${id}.`);
+  throw endpointNotFound(id);
+}
+
+export function endpointNotFound(id: string): MayflyError {
+  return new MayflyError('endpoint_not_found', `There is no webhook endpoint ${id}.`);
 }
 
 /** One that is sent to again begins anew: what it has failed before does not count. @throws MayflyError endpoint_not_found */

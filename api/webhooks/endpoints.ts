@@ -1,12 +1,14 @@
 import { createRoute } from '@hono/zod-openapi';
 import { endpointIdFrom } from '../../model/ids.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, serialised } from '../http/context.ts';
 import { answerOnce, freedWhenRefused } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
-import { json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
+import { answerList, json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
 import {
   changedEndpoint,
+  endpointNotFound,
   recordedEndpoint,
   refuseUnlessRoom,
   requireEndpoint,
@@ -118,8 +120,9 @@ export function endpointRoutes(app: App): void {
     );
   });
   app.openapi(listAll, async (c) => {
-    const found = await c.get('deps').store.webhookEndpoints.list();
-    return c.json({ items: found.map(endpointView), nextCursor: null }, 200);
+    const unreadable: Unreadable[] = [];
+    const found = await c.get('deps').store.webhookEndpoints.list(unreadable);
+    return c.json({ ...answerList(found.map(endpointView), unreadable), nextCursor: null }, 200);
   });
   app.openapi(getOne, async (c) =>
     c.json(endpointView(await requireEndpoint(c.get('deps'), c.req.valid('param').id)), 200),
@@ -129,9 +132,9 @@ export function endpointRoutes(app: App): void {
     return c.json(endpointView(await changedEndpoint(c.get('deps'), endpoint, c.req.valid('json'))), 200);
   });
   app.openapi(deleteOne, async (c) => {
-    const { id } = await requireEndpoint(c.get('deps'), c.req.valid('param').id);
-    await c.get('deps').store.webhookEndpoints.remove(id);
-    return c.body(null, 204);
+    const { id } = c.req.valid('param');
+    if (await c.get('deps').store.webhookEndpoints.remove(id)) return c.body(null, 204);
+    throw endpointNotFound(id);
   });
   app.openapi(rotateOne, async (c) => {
     const endpoint = await rotatedEndpoint(c.get('deps'), c.req.valid('param').id);

@@ -1,18 +1,33 @@
+import { stat } from 'node:fs/promises';
 import { type ArgsDef, defineCommand } from 'citty';
+import { orAbsent } from '../../host/os/absent.ts';
+import { isSandboxId, isSourceId } from '../../model/ids.ts';
 import { readConfig } from '../../worker/config/config.ts';
 import type { AuditVerification } from '../../worker/upkeep/audit.ts';
+import { readPublicKeys } from '../receipt/public-keys.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
+import { verifyExport } from './export-file.ts';
 import { subjectId } from './subject-id.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Id of a sandbox or a source; all of them when left out', required: false },
+  id: {
+    type: 'positional',
+    description: 'Id of a sandbox or a source, all of them when left out; or a file of `mayfly audit export`',
+    required: false,
+  },
+  key: {
+    type: 'string',
+    valueHint: 'file',
+    description: 'Of a file: public keys that are trusted, in PEM; that of this machine when left out',
+  },
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
-/** `mayfly audit verify`: needs the audit key, so it runs where the control worker does. */
+/** `mayfly audit verify`: needs the audit key, so it runs where the control worker does; of a file it asks nobody. */
 export function verifyCommand(io: Io) {
   return defineCommand({
     meta: {
@@ -22,6 +37,8 @@ export function verifyCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
+      const isFile = args.id !== undefined && !isSourceId(args.id) && !isSandboxId(args.id);
+      if (isFile || args.key !== undefined) return verifyFile(io, args.id, args.key, args.json);
       const ids = args.id ? [subjectId(args.id)] : [];
       const { verifyAudit } = await import('../../worker/upkeep/audit.ts');
       const found = await verifyAudit(readConfig(io.env), ids);
@@ -36,6 +53,40 @@ export function verifyCommand(io: Io) {
       return isWhole ? EXIT.ok : EXIT.failed;
     },
   });
+}
+
+/** Key of the control worker on this machine. @throws CliError */
+async function ownKey(io: Io): Promise<string> {
+  const { exportPublicKey } = await import('../../worker/audit/export-audit.ts');
+  const key = await orAbsent(exportPublicKey(readConfig(io.env)));
+  if (key !== null) return key;
+  throw usageError(
+    'no control worker has signed on this machine',
+    'Name its public keys with --key: `mayfly receipt keys`.',
+  );
+}
+
+/** @throws CliError */
+async function verifyFile(
+  io: Io,
+  file: string | undefined,
+  keyFile: string | undefined,
+  json: boolean,
+): Promise<number> {
+  if (file === undefined) throw usageError('--key is for a file of `mayfly audit export`', 'Name that file, too.');
+  if (!(await orAbsent(stat(file)))) throw usageError(`${file} is neither an id nor a file`);
+  const keys = keyFile === undefined ? [await ownKey(io)] : await readPublicKeys(keyFile);
+  const found = await verifyExport(file, keys);
+  if (json) {
+    io.printJson(found);
+    return found.ok ? EXIT.ok : EXIT.failed;
+  }
+  const { keyid, entries, chains, problems } = found;
+  const signature = keyid === null ? io.paint('red', 'not valid') : io.paint('green', 'valid');
+  io.print(`signature ${signature}${keyid === null ? '' : `: ${keyid}`}`);
+  for (const problem of problems) io.print(printable(problem));
+  io.print(`${chains} chains, ${entries} entries, ${problems.length} problems`);
+  return found.ok ? EXIT.ok : EXIT.failed;
 }
 
 function printRegister(io: Io, { entries, since, problems, notes }: AuditVerification['register']): void {

@@ -52,9 +52,10 @@ function listCommand(io: Io) {
       await printList(io, args, { header: HOOK_HEADER, row: hookRow }, async () => {
         const { signal } = io;
         const names = one === null ? (await functions.list({ signal })).items.map(({ name }) => name) : [one];
-        const lists: Hook[][] = [];
-        for (const name of names) lists.push((await hooks.list(name, { signal })).items);
-        return { items: lists.flat(), nextCursor: null };
+        const lists = [];
+        for (const name of names) lists.push(await hooks.list(name, { signal }));
+        const unreadable = lists.flatMap((list) => list.unreadable ?? []);
+        return { items: lists.flatMap(({ items }) => items), nextCursor: null, unreadable };
       });
       return EXIT.ok;
     },

@@ -1,4 +1,4 @@
-import { lstat, readFile } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ArgsDef, defineCommand } from 'citty';
 import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../../client/receipts/verify-receipt.ts';
@@ -8,6 +8,7 @@ import { usageError } from '../terminal/cli-error.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
+import { readPublicKeys } from './public-keys.ts';
 import { type Finding, findingOf, findingsIn, RECEIPT_FILE, readReceipt, savedOf } from './receipt-file.ts';
 
 const FILES = {
@@ -28,8 +29,6 @@ const ARGS = {
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
-const PEM = /-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g;
-
 /** `mayfly receipt verify`: asks nobody. */
 export function verifyCommand(io: Io) {
   return defineCommand({
@@ -37,9 +36,7 @@ export function verifyCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const keys = (await readFile(args.key, 'utf8')).match(PEM) ?? [];
-      if (keys.length === 0)
-        throw usageError(`${args.key} has no public key in PEM`, '`mayfly receipt keys` prints some.');
+      const keys = await readPublicKeys(args.key);
       const isFolder = (await lstat(args.file)).isDirectory();
       const receipt = await readReceipt(isFolder ? join(args.file, RECEIPT_FILE) : args.file);
       const verified = verifiedBy(receipt, keys);

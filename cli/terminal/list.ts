@@ -3,6 +3,7 @@ import type { Page, PageOptions } from '../../client/http/options.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { columns } from './columns.ts';
 import type { Io } from './io.ts';
+import { printable } from './printable.ts';
 
 /** The option of every list; a list has one shape whatever it is of. */
 export const LIST_OPTION = {
@@ -29,6 +30,8 @@ export async function printList<T>(
     const page: Page<T> = await read({ limit: LIMITS.page.max, signal: io.signal, ...(cursor && { cursor }) });
     if (json) for (const item of page.items) io.printJson(item);
     else rows.push(...page.items.map(row));
+    for (const { id, problem } of page.unreadable ?? [])
+      io.note(`cannot be read: ${printable(id)}: ${printable(problem)}`);
     cursor = page.nextCursor;
   }
   if (!json) for (const line of columns(header, rows)) io.print(line);

@@ -1,6 +1,7 @@
 import type { HookFilter } from '../../model/functions/hook-filter.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { HmacScheme, SignatureScheme } from '../../webhooks/scheme.ts';
+import type { List } from '../http/options.ts';
 import type { CallOptions, PostOptions, Transport } from '../http/transport.ts';
 
 export interface CreateHook {
@@ -52,7 +53,7 @@ export class Hooks {
   }
 
   /** Those of a function, the oldest first. */
-  list(name: string, options: CallOptions = {}): Promise<{ items: Hook[] }> {
+  list(name: string, options: CallOptions = {}): Promise<List<Hook>> {
     return this.#transport.json({ method: 'GET', path: ALL, query: { function: name } }, options);
   }
 

@@ -5,6 +5,7 @@ import type {
   ScheduleSpec,
   ScheduleTime as TimeRecord,
 } from '../../model/schedules/schedule.ts';
+import type { List } from '../http/options.ts';
 import type { CallOptions, PostOptions, Transport } from '../http/transport.ts';
 
 /** When a function is run, and what for: one of `cron` and `every`. */
@@ -75,7 +76,7 @@ export class Schedules {
   }
 
   /** By name. @param options `function`: only those of it */
-  list({ function: of, ...options }: CallOptions & { function?: string } = {}): Promise<{ items: Schedule[] }> {
+  list({ function: of, ...options }: CallOptions & { function?: string } = {}): Promise<List<Schedule>> {
     const query = of === undefined ? {} : { function: of };
     return this.#transport.json({ method: 'GET', path: ALL, query }, options);
   }

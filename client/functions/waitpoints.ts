@@ -1,4 +1,5 @@
 import type { WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
+import type { List } from '../http/options.ts';
 import type { CallOptions, PostOptions, Transport } from '../http/transport.ts';
 
 export interface CreateWaitpoint {
@@ -37,7 +38,7 @@ export class Waitpoints {
   }
 
   /** Those of a run, the oldest first. */
-  list(runId: string, options: CallOptions = {}): Promise<{ items: Waitpoint[] }> {
+  list(runId: string, options: CallOptions = {}): Promise<List<Waitpoint>> {
     return this.#transport.json({ method: 'GET', path: pathOf(runId) }, options);
   }
 

@@ -3,7 +3,12 @@ import type { CallOptions } from './transport.ts';
 export interface Page<T> {
   items: T[];
   nextCursor: string | null;
+  /** Records that belong here and cannot be read. Absent: all can. */
+  unreadable?: { id: string; problem: string }[];
 }
+
+/** A list without pages. */
+export type List<T> = Omit<Page<T>, 'nextCursor'>;
 
 export interface PageOptions extends CallOptions {
   limit?: number;

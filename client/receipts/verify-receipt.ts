@@ -26,16 +26,23 @@ export class ReceiptError extends Error {
  * @throws ReceiptError
  */
 export function verifyReceipt(receipt: unknown, publicKeys: readonly string[]): VerifiedReceipt {
-  const { payload, payloadType, signatures } = envelopeOf(receipt);
+  const { payloadType, bytes, keyid } = verifyEnvelope(receipt, publicKeys);
+  return { statement: statementOf(payloadType, bytes), keyid };
+}
+
+/** Verifies the signature of a DSSE envelope, as {@link verifyReceipt}. @throws ReceiptError */
+export function verifyEnvelope(
+  envelope: unknown,
+  publicKeys: readonly string[],
+): { payloadType: string; bytes: Uint8Array; keyid: string } {
+  const { payload, payloadType, signatures } = envelopeOf(envelope);
   const bytes = fromBase64(payload, 'the payload');
   const signed = preAuthEncoding(payloadType, bytes);
   const keys = new Map(publicKeys.map(keyOf).map((key) => [keyIdOf(key), key]));
   for (const { keyid, sig } of signatures) {
     const key = keys.get(keyid);
     if (!key) continue;
-    if (verify(null, signed, key, fromBase64(sig, 'the signature'))) {
-      return { statement: statementOf(payloadType, bytes), keyid };
-    }
+    if (verify(null, signed, key, fromBase64(sig, 'the signature'))) return { payloadType, bytes, keyid };
     throw new ReceiptError('the signature does not hold: it was made of something else than what the receipt says');
   }
   const named = signatures.map(({ keyid }) => keyid).join(', ');

@@ -11,6 +11,23 @@ export interface JsonText {
   value: unknown;
 }
 
+/** Brackets that may be open at once in a JSON text of a request: what reads it further calls itself for each. */
+export const DEEPEST_JSON = 100;
+
+/** Whether more brackets are open at once. @param text JSON */
+export function isTooDeep(text: string, most = DEEPEST_JSON): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (character === '"') {
+      for (at++; at < text.length && text[at] !== '"'; at++) if (text[at] === '\\') at++;
+    } else if (character === '[' || character === '{') {
+      if (++depth > most) return true;
+    } else if (character === ']' || character === '}') depth--;
+  }
+  return false;
+}
+
 /** @throws MayflyError invalid_json, which quotes nothing of the body */
 export function readJson(body: Uint8Array): JsonText {
   const bytes = withoutByteOrderMark(body);

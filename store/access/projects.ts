@@ -2,15 +2,13 @@ import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { DEFAULT_PROJECT, isProjectId, type Project } from '../../model/project.ts';
 import { NO_LIMITS, type ProjectLimits } from '../../model/project-limits.ts';
+import { CACHE_LIFETIME_MS } from '../cache-lifetime.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictPart, strictSchema } from '../mongo/schema.ts';
 
 type ProjectDocument = Omit<Project, 'id' | 'limits'> & { _id: string; limits?: Partial<ProjectLimits> };
 /** What is not named stays, also of the limits. */
 type Changes = Partial<Pick<Project, 'sources'>> & { limits?: Partial<ProjectLimits> };
-
-/** For how long a process goes by what it has read: every request needs it, and it rarely changes. Milliseconds. */
-const KNOWN_FOR_MS = 1_000;
 
 /** As it is until it is changed: all that there is may be used. */
 const FIRST: Project = {
@@ -21,7 +19,7 @@ const FIRST: Project = {
   deletedAt: null,
 };
 
-/** The projects, by id. Few; each process reads all of them at once, at most once a second. */
+/** The projects, by id. Few, and every request needs them; each process reads all of them at once. */
 export class Projects {
   readonly #model: Model<ProjectDocument>;
   #known: { at: number; all: Promise<ReadonlyMap<string, Project>> } | null = null;
@@ -37,16 +35,16 @@ export class Projects {
     this.#model = connection.model<ProjectDocument>('Project', schema, 'projects');
   }
 
-  /** All that ever were, by id; what another process has changed within the last second may be missing. */
+  /** All that ever were, by id; what another process has just changed may be missing. */
   known(): Promise<ReadonlyMap<string, Project>> {
-    if (this.#known && Date.now() - this.#known.at < KNOWN_FOR_MS) return this.#known.all;
-    const known = { at: Date.now(), all: this.#read() };
+    if (this.#known && performance.now() - this.#known.at < CACHE_LIFETIME_MS) return this.#known.all;
+    const known = { at: performance.now(), all: this.#read() };
     this.#known = known;
     known.all.catch(() => this.#forget());
     return known.all;
   }
 
-  /** As it was within the last second; null when there is none, or it was deleted. */
+  /** As it was a moment ago; null when there is none, or it was deleted. */
   async lately(id: string): Promise<Project | null> {
     const known = (await this.known()).get(id) ?? (await this.get(id)); // another process may just have made it
     return known?.deletedAt === null ? known : null;

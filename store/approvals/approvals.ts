@@ -101,8 +101,7 @@ export class Approvals {
         .limit(limit + 1)
         .lean<ApprovalDocument[]>(),
     );
-    const records = found.map((each) => this.#record(each));
-    return pageOf(records, limit, ({ askedAt }) => askedAt);
+    return pageOf(this.#fields, found, { limit, at: ({ askedAt }) => askedAt, recordOf: this.#recordOf });
   }
 
   /** Those of a project that were asked for, decided, used or given back, or have expired, since that time; the oldest change first. */
@@ -118,10 +117,12 @@ export class Approvals {
       Promise.all([find({ changedAt: { $gte: since } }, 'changedAt'), find(expired, 'expiresAt')]),
     );
     const isEnded = new Set(ended.map(({ _id }) => _id));
-    const changes = changed
-      .filter(({ _id }) => !isEnded.has(_id))
-      .map((one) => ({ record: this.#record(one), changedAt: one.changedAt ?? since }));
-    const ends = ended.map((one) => ({ record: this.#record(one), changedAt: one.expiresAt }));
+    const stillOpen = changed.filter(({ _id }) => !isEnded.has(_id));
+    const changes = this.#fields.records(stillOpen, (one) => ({
+      record: this.#recordOf(one),
+      changedAt: one.changedAt ?? since,
+    }));
+    const ends = this.#fields.records(ended, (one) => ({ record: this.#recordOf(one), changedAt: one.expiresAt }));
     return [...changes, ...ends].toSorted((a, b) => (a.changedAt < b.changedAt ? -1 : 1)).slice(0, limit);
   }
 
@@ -178,7 +179,10 @@ export class Approvals {
   }
 
   #record(document: ApprovalDocument): ApprovalRecord {
-    const { _id: id, changedAt: _changedAt, ...record } = this.#fields.opened(document);
-    return approvalAt({ id, ...record }, this.now());
+    return this.#recordOf(this.#fields.opened(document));
   }
+
+  /** @param document opened */
+  readonly #recordOf = ({ _id: id, changedAt: _changedAt, ...record }: ApprovalDocument): ApprovalRecord =>
+    approvalAt({ id, ...record }, this.now());
 }

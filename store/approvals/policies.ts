@@ -37,7 +37,7 @@ export class Policies {
       this.#model.findOne({ project }).sort({ _id: -1 }).lean<PolicyDocument>(),
     );
     if (!found) return null;
-    const { _id, ...policy } = this.#fields.openedIfWhole(found) ?? { ...found, rules: null };
+    const { _id, ...policy } = this.#fields.openedIfReadable(found) ?? { ...found, rules: null };
     return policy;
   }
 

@@ -102,7 +102,8 @@ export class AuditCollections {
     const found = await reaching('read audit entries', () =>
       this.#entries.find({ _id: { $in: ids } }).lean<EntryDocument[]>(),
     );
-    return found.map((each) => entryOf(this.#opened(each))).sort((a, b) => a.seq - b.seq);
+    const opened = found.map((each) => this.#fields.openedIfReadable(each) ?? { ...each, body: DAMAGED });
+    return opened.map(entryOf).sort((a, b) => a.seq - b.seq);
   }
 
   /** All that is stored below the sandbox's name, not what should be there. */

@@ -61,8 +61,7 @@ export class Commands {
         .limit(limit + 1)
         .lean<CommandDocument[]>(),
     );
-    const records = found.map((each) => this.#record(each));
-    return pageOf(records, limit, ({ requestedAt }) => requestedAt);
+    return pageOf(this.#fields, found, { limit, at: ({ requestedAt }) => requestedAt, recordOf });
   }
 
   /**
@@ -79,7 +78,7 @@ export class Commands {
     const found = await reaching('list the commands of a time', () =>
       this.#model.find(filter).sort({ startedAt: 1, _id: 1 }).limit(limit).lean<CommandDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf);
   }
 
   #record(document: CommandDocument): CommandRecord {

@@ -73,7 +73,7 @@ export class Bulks {
     const found = await reaching('read the bulk actions under way', () =>
       this.#model.find({ state: { $in: [...BULK_OPEN] } }).lean<BulkDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf);
   }
 
   /** Has it end with the page that is being worked on. @returns false: it is over, or was told before */
@@ -121,9 +121,13 @@ export class Bulks {
   }
 
   #record(document: BulkDocument): BulkRecord {
-    const { _id, removeAfter: _removeAfter, ...rest } = this.#fields.opened(document);
-    return { id: _id, ...rest };
+    return recordOf(this.#fields.opened(document));
   }
+}
+
+/** @param document opened */
+function recordOf({ _id, removeAfter: _removeAfter, ...rest }: BulkDocument): BulkRecord {
+  return { id: _id, ...rest };
 }
 
 function checkId(id: string): void {

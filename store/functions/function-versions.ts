@@ -4,7 +4,7 @@ import { setupKeyOf, setupWishOf } from '../../model/functions/setup/setup.ts';
 import { below } from '../mongo/below.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import type { FunctionRef } from './functions.ts';
 
@@ -62,15 +62,15 @@ export class FunctionVersions {
     return found && this.#record(found);
   }
 
-  /** The newest first. */
-  async list({ project, name }: FunctionRef): Promise<FunctionVersion[]> {
+  /** The newest first. @param unreadable takes those that cannot be read */
+  async list({ project, name }: FunctionRef, unreadable?: Unreadable[]): Promise<FunctionVersion[]> {
     const found = await reaching('list versions', () =>
       this.#model
         .find(below(`${project}/${name}`))
         .sort({ _id: -1 })
         .lean<VersionDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf, unreadable);
   }
 
   /** Whether any version of the project has these files. */
@@ -92,13 +92,22 @@ export class FunctionVersions {
   }
 
   #record(document: VersionDocument): FunctionVersion {
-    const { _id, files: _files, setup: _setup, ...version } = this.#fields.opened(document);
-    return version;
+    return recordOf(this.#fields.opened(document));
   }
+}
+
+/** @param document opened */
+function recordOf({ _id, files: _files, setup: _setup, ...version }: VersionDocument): FunctionVersion {
+  return version;
 }
 
 function idOf({ project, name }: FunctionRef, version: number): string {
   return `${project}/${name}/${String(version).padStart(7, '0')}`;
+}
+
+/** Number of the version that a document is of. */
+export function versionOfId(id: string): number {
+  return Number(id.split('/').at(-1));
 }
 
 function filesOf(project: string, digest: string): string {

@@ -6,7 +6,7 @@ import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { SignatureScheme } from '../../webhooks/scheme.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { actorPart, NAME, NULLABLE_TEXT, SEALED, strictSchema } from '../mongo/schema.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import type { FunctionRef } from './functions.ts';
 
@@ -72,13 +72,13 @@ export class Hooks {
     return found && this.#record(found);
   }
 
-  /** Those of a function, the oldest first. */
-  async list({ project, name }: FunctionRef): Promise<HookRecord[]> {
+  /** Those of a function, the oldest first. @param unreadable takes those that cannot be read */
+  async list({ project, name }: FunctionRef, unreadable?: Unreadable[]): Promise<HookRecord[]> {
     const found = await reaching('list hooks', () =>
       this.#model.find({ project, function: name }).lean<HookDocument[]>(),
     );
     const order = (hook: HookRecord) => `${hook.createdAt} ${hook.id}`;
-    return found.map((each) => this.#record(each)).sort((a, b) => (order(a) < order(b) ? -1 : 1));
+    return this.#fields.records(found, recordOf, unreadable).sort((a, b) => (order(a) < order(b) ? -1 : 1));
   }
 
   /** @returns whether there is one */
@@ -91,10 +91,10 @@ export class Hooks {
     return matchedCount > 0;
   }
 
-  /** @returns whether there was one */
-  async remove(id: string): Promise<boolean> {
+  /** Also one that cannot be read. @param of what holds of it @returns whether there was one */
+  async remove(id: string, of: Partial<Pick<HookRecord, 'project'>> = {}): Promise<boolean> {
     checkId(id);
-    return reaching('remove a hook', async () => (await this.#model.deleteOne({ _id: id })).deletedCount > 0);
+    return reaching('remove a hook', async () => (await this.#model.deleteOne({ _id: id, ...of })).deletedCount > 0);
   }
 
   /** Removes all of a function. */
@@ -103,9 +103,13 @@ export class Hooks {
   }
 
   #record(document: HookDocument): HookRecord {
-    const { _id, ...hook } = this.#fields.opened(document);
-    return { id: _id, ...hook };
+    return recordOf(this.#fields.opened(document));
   }
+}
+
+/** @param document opened */
+function recordOf({ _id, ...hook }: HookDocument): HookRecord {
+  return { id: _id, ...hook };
 }
 
 /** @throws MayflyError invalid_id */

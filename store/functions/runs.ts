@@ -116,8 +116,14 @@ export class Runs {
         .limit(limit + 1)
         .lean<RunDocument[]>(),
     );
-    const records = found.map((each) => this.#record(each));
-    return pageOf(records, limit, ({ acceptedAt }) => acceptedAt);
+    return pageOf(this.#fields, found, { limit, at: ({ acceptedAt }) => acceptedAt, recordOf });
+  }
+
+  /** Whether runs of a function were admitted, of which something may be left, or are delayed, also such that cannot be read. */
+  async areOpen(of: { project: string; function: string }): Promise<boolean> {
+    const has = (filter: Record<string, unknown>) =>
+      reaching('look for runs under way', () => this.#model.findOne({ ...of, ...filter }, { _id: 1 }).lean());
+    return ((await has({ admitted: { $in: [...ADMITTED] } })) ?? (await has({ state: 'delayed' }))) !== null;
   }
 
   /** Those that were admitted, of which something may be left. @param of all functions, unless one is named */
@@ -125,7 +131,7 @@ export class Runs {
     const found = await reaching('read the runs under way', () =>
       this.#model.find({ admitted: { $in: [...ADMITTED] }, ...of }).lean<RunDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf);
   }
 
   /** Those that were admitted before then, and whose workflow has not begun. @param before ISO 8601 */
@@ -133,7 +139,7 @@ export class Runs {
     const found = await reaching('read the runs that were not begun', () =>
       this.#model.find({ admitted: 'not-begun', admittedAt: { $lt: before } }).lean<RunDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf);
   }
 
   /** As {@link change}, of one whose workflow has begun. */

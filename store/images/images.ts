@@ -54,8 +54,7 @@ export class Images {
         .limit(limit + 1)
         .lean<ImageDocument[]>(),
     );
-    const records = found.map((each) => this.#record(each));
-    return pageOf(records, limit, ({ createdAt }) => createdAt);
+    return pageOf(this.#fields, found, { limit, at: ({ createdAt }) => createdAt, recordOf });
   }
 
   /** The last of a project that made a source of that name of that snapshot. */
@@ -79,7 +78,7 @@ export class Images {
         reaching('read the images under way', () => this.#model.find({ state }).lean<ImageDocument[]>()),
       ),
     );
-    return found.flat().map((each) => this.#record(each));
+    return this.#fields.records(found.flat(), recordOf);
   }
 
   /**
@@ -103,9 +102,13 @@ export class Images {
   }
 
   #record(document: ImageDocument): ImageRecord {
-    const { _id, ...rest } = this.#fields.opened(document);
-    return { id: _id, ...rest };
+    return recordOf(this.#fields.opened(document));
   }
+}
+
+/** @param document opened */
+function recordOf({ _id, ...rest }: ImageDocument): ImageRecord {
+  return { id: _id, ...rest };
 }
 
 function checkId(id: string): void {

@@ -1,4 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
+import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
 
 /** Where a page of a list, newest first, ended. Opaque to callers, who only give it back. */
 export interface Position {
@@ -19,6 +20,17 @@ export interface Page<T> {
   items: T[];
   /** Given back for the next page; null on the last. */
   nextCursor: string | null;
+  /** Documents of the page that cannot be read. Absent: all can. */
+  unreadable?: Unreadable[];
+}
+
+/** Documents of a list and how they become its records. */
+interface Listing<D, T> {
+  limit: number;
+  /** When the thing was made, by which the list is ordered. */
+  at: (document: D) => string;
+  /** @param document opened */
+  recordOf: (document: D) => T;
 }
 
 const ISO_INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
@@ -27,11 +39,18 @@ export function cursorOf({ at, id }: Position): string {
   return Buffer.from(`${at} ${id}`).toString('base64url');
 }
 
-/** @param found newest first, and one more than the page has when it is not the last @param at when an item was made */
-export function pageOf<T extends { id: string }>(found: readonly T[], limit: number, at: (item: T) => string): Page<T> {
-  const items = found.slice(0, limit);
-  const last = items.at(-1);
-  return { items, nextCursor: found.length > limit && last ? cursorOf({ at: at(last), id: last.id }) : null };
+/** @param found newest first, and one more than the page has when it is not the last */
+export function pageOf<D extends { _id: string }, T>(
+  fields: SealedFields,
+  found: readonly D[],
+  { limit, at, recordOf }: Listing<D, T>,
+): Page<T> {
+  const shown = found.slice(0, limit);
+  const last = shown.at(-1);
+  const unreadable: Unreadable[] = [];
+  const items = fields.records(shown, recordOf, unreadable);
+  const nextCursor = found.length > limit && last ? cursorOf({ at: at(last), id: last._id }) : null;
+  return { items, nextCursor, ...(unreadable.length > 0 && { unreadable }) };
 }
 
 /**

@@ -53,8 +53,7 @@ export class Playbooks {
         .limit(limit + 1)
         .lean<PlaybookDocument[]>(),
     );
-    const records = found.map((each) => this.#record(each));
-    return pageOf(records, limit, ({ createdAt }) => createdAt);
+    return pageOf(this.#fields, found, { limit, at: ({ createdAt }) => createdAt, recordOf });
   }
 
   /** Those of all projects that are not over. */
@@ -64,7 +63,7 @@ export class Playbooks {
         reaching('read the playbooks under way', () => this.#model.find({ state }).lean<PlaybookDocument[]>()),
       ),
     );
-    return found.flat().map((each) => this.#record(each));
+    return this.#fields.records(found.flat(), recordOf);
   }
 
   /**
@@ -82,9 +81,13 @@ export class Playbooks {
   }
 
   #record(document: PlaybookDocument): PlaybookRecord {
-    const { _id, ...rest } = this.#fields.opened(document);
-    return { id: _id, ...rest };
+    return recordOf(this.#fields.opened(document));
   }
+}
+
+/** @param document opened */
+function recordOf({ _id, ...rest }: PlaybookDocument): PlaybookRecord {
+  return { id: _id, ...rest };
 }
 
 function checkId(id: string): void {

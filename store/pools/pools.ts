@@ -1,5 +1,6 @@
 import type { Connection, Model } from 'mongoose';
 import { POOL_STATES, type PoolRecord, poolIdOf } from '../../model/pools/pool.ts';
+import { CACHE_LIFETIME_MS } from '../cache-lifetime.ts';
 import { reaching } from '../mongo/failure.ts';
 import {
   actorPart,
@@ -15,9 +16,6 @@ import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 type PoolDocument = PoolRecord & { _id: string };
-
-/** For how long a process goes by what it has read: every create asks for it, and it rarely changes. Milliseconds. */
-const KNOWN_FOR_MS = 1_000;
 
 /** The records of pools, `_id` = `<project>/<name>`. Few; each is written by its own workflow only. */
 export class Pools {
@@ -68,16 +66,14 @@ export class Pools {
   /** All that were not deleted, by project and name. */
   async all(): Promise<PoolRecord[]> {
     const found = await reaching('read the pools', () => this.#model.find().lean<PoolDocument[]>());
-    return found
-      .filter(({ state }) => state !== 'deleted')
-      .sort((a, b) => (a._id < b._id ? -1 : 1))
-      .map((each) => this.#record(each));
+    const present = found.filter(({ state }) => state !== 'deleted').sort((a, b) => (a._id < b._id ? -1 : 1));
+    return this.#fields.records(present, recordOf);
   }
 
-  /** The same; what has changed within the last second may be missing. */
+  /** The same, for creates, each of which asks for it; what has just changed may be missing. */
   known(): Promise<PoolRecord[]> {
-    if (this.#known && Date.now() - this.#known.at < KNOWN_FOR_MS) return this.#known.all;
-    const known = { at: Date.now(), all: this.all() };
+    if (this.#known && performance.now() - this.#known.at < CACHE_LIFETIME_MS) return this.#known.all;
+    const known = { at: performance.now(), all: this.all() };
     this.#known = known;
     known.all.catch(() => {
       this.#known = null;
@@ -86,7 +82,11 @@ export class Pools {
   }
 
   #record(document: PoolDocument): PoolRecord {
-    const { _id, ...record } = this.#fields.opened(document);
-    return record;
+    return recordOf(this.#fields.opened(document));
   }
+}
+
+/** @param document opened */
+function recordOf({ _id, ...record }: PoolDocument): PoolRecord {
+  return record;
 }

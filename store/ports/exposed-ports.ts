@@ -4,7 +4,7 @@ import { isSandboxId } from '../../model/ids.ts';
 import { type ExposedPort, PORT_HOSTS, PORT_VISIBILITIES } from '../../model/ports/exposed-port.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { actorPart, NAME, NUMBER, SEALED, strictSchema } from '../mongo/schema.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 interface PortDocument extends ExposedPort {
@@ -50,14 +50,14 @@ export class ExposedPorts {
 
   async get(port: PortKey): Promise<ExposedPort | null> {
     const found = await reaching('read a port', () => this.#model.findById(idOf(port)).lean<PortDocument>());
-    return found && this.#recordOf(found);
+    return found && this.#record(found);
   }
 
-  /** Those of a sandbox, by number. */
-  async of(sandboxId: string): Promise<ExposedPort[]> {
+  /** Those of a sandbox, by number. @param unreadable takes those that cannot be read */
+  async of(sandboxId: string, unreadable?: Unreadable[]): Promise<ExposedPort[]> {
     checkId(sandboxId);
     const found = await reaching('list ports', () => this.#model.find({ sandboxId }).lean<PortDocument[]>());
-    return found.map((document) => this.#recordOf(document)).sort((a, b) => a.port - b.port);
+    return this.#fields.records(found, recordOf, unreadable).sort((a, b) => a.port - b.port);
   }
 
   /** Gives it another secret. @returns whether it is open */
@@ -82,10 +82,14 @@ export class ExposedPorts {
     await reaching('close the ports of a sandbox', () => this.#model.deleteMany({ sandboxId }));
   }
 
-  #recordOf(document: PortDocument): ExposedPort {
-    const { _id, ...port } = this.#fields.opened(document);
-    return port;
+  #record(document: PortDocument): ExposedPort {
+    return recordOf(this.#fields.opened(document));
   }
+}
+
+/** @param document opened */
+function recordOf({ _id, ...port }: PortDocument): ExposedPort {
+  return port;
 }
 
 function idOf({ sandboxId, port }: PortKey): string {

@@ -6,6 +6,10 @@ import { reaching } from '../mongo/failure.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
+/** Fields that decide when a run is removed: none is encrypted, so a run that cannot be read is removed in its time too. */
+export type PastRun = Pick<RunRecord, 'id' | 'cleanup' | 'dedupe' | 'epoch' | 'redriveOf'>;
+const PAST = { cleanup: 1, dedupe: 1, epoch: 1, redriveOf: 1, removeAfter: 1 } as const;
+
 /** Runs of which nothing is left: each gets a receipt, is kept for its time, and then is removed. */
 export class PastRuns {
   readonly #model: Model<RunDocument>;
@@ -28,8 +32,7 @@ export class PastRuns {
         .limit(limit)
         .lean<RunDocument[]>(),
     );
-    const whole = found.map((each) => this.#fields.openedIfWhole(each)).filter((each) => each !== null);
-    return { runs: whole.map(recordOf), next: found.at(-1)?.unsigned ?? null };
+    return { runs: this.#fields.records(found, recordOf), next: found.at(-1)?.unsigned ?? null };
   }
 
   /** Its receipt is signed. */
@@ -42,15 +45,15 @@ export class PastRuns {
    * Those that are to be kept no longer, by when that was.
    * @param after the time of the last of the page before; `''`: the first page @param before ISO 8601
    */
-  async past(after: string, before: string, limit: number): Promise<{ run: RunRecord; removeAfter: string }[]> {
+  async past(after: string, before: string, limit: number): Promise<{ run: PastRun; removeAfter: string }[]> {
     const found = await reaching('look for runs of the past', () =>
       this.#model
-        .find({ removeAfter: { $gt: after, $lt: before } })
+        .find({ removeAfter: { $gt: after, $lt: before } }, PAST)
         .sort({ removeAfter: 1 })
         .limit(limit)
-        .lean<RunDocument[]>(),
+        .lean<(Omit<PastRun, 'id'> & Pick<RunDocument, '_id' | 'removeAfter'>)[]>(),
     );
-    return found.map((each) => ({ run: recordOf(this.#fields.opened(each)), removeAfter: each.removeAfter ?? '' }));
+    return found.map(({ _id: id, removeAfter = '', ...run }) => ({ run: { id, ...run }, removeAfter }));
   }
 
   async remove(id: string): Promise<void> {

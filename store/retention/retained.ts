@@ -1,5 +1,6 @@
 import type { Connection } from 'mongoose';
 import { below } from '../mongo/below.ts';
+import type { Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 export type Raw = Record<string, unknown> & { _id: string };
@@ -49,6 +50,8 @@ export async function* found(
 ): AsyncGenerator<Exported> {
   const fields = sealing.of(collection);
   for await (const document of collectionOf(connection, collection).find(filter, { batchSize: AT_ONCE })) {
-    yield { collection, document: fields.opened(document) };
+    const unreadable: Unreadable[] = [];
+    const [opened = { _id: document._id, unreadable }] = fields.records([document], (each) => each, unreadable);
+    yield { collection, document: opened };
   }
 }

@@ -222,8 +222,7 @@ export class Sandboxes {
       for (const document of part) found.set(document._id, document);
     }
     const ordered = [...found.values()].sort(byAge);
-    const records = ordered.map((each) => recordOf(this.#fields.opened(each)));
-    return pageOf(records, limit, ({ createdAt }) => createdAt);
+    return pageOf(this.#fields, ordered, { limit, at: ({ createdAt }) => createdAt, recordOf });
   }
 
   /** Every sandbox in one of `states`. Those that have ended are only read when their states are among them. */
@@ -235,7 +234,7 @@ export class Sandboxes {
       );
       for (const document of part) found.set(document._id, document);
     }
-    return [...found.values()].map((each) => recordOf(this.#fields.opened(each)));
+    return this.#fields.records([...found.values()], recordOf);
   }
 
   /** How many sandboxes are in each state; states without any are missing. */

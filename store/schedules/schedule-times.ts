@@ -3,7 +3,7 @@ import { MISSED_REASONS, type ScheduleTime } from '../../model/schedules/schedul
 import { rangeBelow } from '../mongo/below.ts';
 import { reaching } from '../mongo/failure.ts';
 import { NAME, NULLABLE_TEXT, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import { type ScheduleRef, scheduleKeyOf } from './schedules.ts';
 
@@ -80,8 +80,12 @@ export class ScheduleTimes {
     return new Set(found.map(({ _id }) => _id.slice(key.length + 1)));
   }
 
-  /** The newest first. */
-  async list(ref: ScheduleRef, { state, limit, before }: TimesQuery): Promise<ScheduleTime[]> {
+  /** The newest first. @param unreadable takes those that cannot be read */
+  async list(
+    ref: ScheduleRef,
+    { state, limit, before }: TimesQuery,
+    unreadable?: Unreadable[],
+  ): Promise<ScheduleTime[]> {
     const key = scheduleKeyOf(ref);
     const range = rangeBelow(key);
     const _id = before === undefined ? range : { ...range, $lt: `${key}/${before}` };
@@ -92,7 +96,7 @@ export class ScheduleTimes {
         .limit(limit)
         .lean<TimeDocument[]>(),
     );
-    return found.map((each) => this.#time(each));
+    return this.#fields.records(found, recordOf, unreadable);
   }
 
   /** Missed ones of which nobody was told, the oldest first. */
@@ -104,7 +108,7 @@ export class ScheduleTimes {
         .limit(limit)
         .lean<TimeDocument[]>(),
     );
-    return found.map((each) => this.#time(each));
+    return this.#fields.records(found, recordOf);
   }
 
   async told(time: ScheduleTime): Promise<void> {
@@ -124,11 +128,11 @@ export class ScheduleTimes {
     const _id = rangeBelow(scheduleKeyOf(ref));
     await reaching('remove the times of a schedule', () => this.#model.deleteMany({ _id }));
   }
+}
 
-  #time(document: TimeDocument): ScheduleTime {
-    const { _id, removeAfter: _until, untold: _untold, ...time } = this.#fields.opened(document);
-    return time;
-  }
+/** @param document opened */
+function recordOf({ _id, removeAfter: _until, untold: _untold, ...time }: TimeDocument): ScheduleTime {
+  return time;
 }
 
 const AT_ONCE = 500;

@@ -6,7 +6,7 @@ import { OVERLAPS, type ScheduleAsk, type ScheduleRecord } from '../../model/sch
 import { below } from '../mongo/below.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictPart, strictSchema } from '../mongo/schema.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 type ScheduleDocument = ScheduleRecord & {
@@ -50,12 +50,13 @@ export class Schedules {
     return found && this.#record(found);
   }
 
-  /** Of a project, by name; without those that are being deleted. */
-  async list(project: string): Promise<ScheduleRecord[]> {
+  /** Of a project, by name; without those that are being deleted. @param unreadable takes those that cannot be read */
+  async list(project: string, unreadable?: Unreadable[]): Promise<ScheduleRecord[]> {
     const found = await reaching('list schedules', () =>
       this.#model.find(below(project)).sort({ _id: 1 }).lean<ScheduleDocument[]>(),
     );
-    return found.map((each) => this.#record(each)).filter(({ deletedAt }) => deletedAt === null);
+    const present = found.filter(({ deletedAt }) => deletedAt === null);
+    return this.#fields.records(present, recordOf, unreadable);
   }
 
   /** Those of all projects that are to be looked at by now. @param now ISO 8601 */
@@ -67,7 +68,7 @@ export class Schedules {
         .limit(limit)
         .lean<ScheduleDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf);
   }
 
   /** @returns false: there is none, or `of` does not hold of it */
@@ -123,9 +124,13 @@ export class Schedules {
   }
 
   #record(document: ScheduleDocument): ScheduleRecord {
-    const { _id, ...record } = this.#fields.opened(document);
-    return record;
+    return recordOf(this.#fields.opened(document));
   }
+}
+
+/** @param document opened */
+function recordOf({ _id, ...record }: ScheduleDocument): ScheduleRecord {
+  return record;
 }
 
 /** @throws MayflyError invalid_id */

@@ -46,7 +46,7 @@ export async function reseal(uri: string, keys: StoreKeys): Promise<Resealed> {
 }
 
 /** In pages, by their ids. */
-async function* documentsOf(connection: Connection, name: string): AsyncGenerator<Stored> {
+export async function* documentsOf(connection: Connection, name: string): AsyncGenerator<Stored> {
   for (let after = ''; ; ) {
     const page = await reaching('read what is to be sealed', () =>
       connection

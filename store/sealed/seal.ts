@@ -3,7 +3,8 @@ import mongoose from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 
 const { Binary, BSON } = mongoose.mongo;
-type Bytes = InstanceType<typeof Binary>;
+/** A value as it is stored. */
+export type Sealed = InstanceType<typeof Binary>;
 
 /** A key of the installation: 32 bytes, and 16 hex digits under which what is sealed says whose it is. */
 export interface StoreKey {
@@ -45,7 +46,7 @@ export class Seal {
     this.#keys = new Map(keys.map(({ id, key }) => [id, storeKey(key)]));
   }
 
-  seal(place: Place, value: unknown): Bytes {
+  seal(place: Place, value: unknown): Sealed {
     const { id } = this.#first;
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, this.#keyOf(id, place), nonce, { authTagLength: TAG_BYTES });
@@ -55,7 +56,7 @@ export class Seal {
   }
 
   /** @throws MayflyError payload_key_unusable when its key is not among ours; record_damaged when it was changed, or stood elsewhere */
-  open(place: Place, sealed: Bytes): unknown {
+  open(place: Place, sealed: Sealed): unknown {
     const bytes = sealed.buffer.subarray(0, sealed.position);
     const id = keyIdOf(sealed);
     const key = this.#keyOf(id, place);
@@ -96,11 +97,11 @@ export class Seal {
 }
 
 /** Whether a value was sealed, with whichever key. */
-export function isSealed(stored: unknown): stored is Bytes {
+export function isSealed(stored: unknown): stored is Sealed {
   return stored instanceof Binary && stored.sub_type === SUBTYPE;
 }
 
-export function keyIdOf(sealed: Bytes): string {
+export function keyIdOf(sealed: Sealed): string {
   return Buffer.from(sealed.buffer.subarray(0, KEY_ID_BYTES)).toString('hex');
 }
 

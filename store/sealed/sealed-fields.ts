@@ -1,5 +1,5 @@
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
-import { isSealed, type Seal } from './seal.ts';
+import { isSealed, type Seal, type Sealed } from './seal.ts';
 
 /**
  * What is sealed, by collection: what callers say, what guests print, and what opens a relay. Everything else is looked
@@ -40,6 +40,8 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
     'attempts',
     'result',
     'artifacts',
+    'kept',
+    'diff',
   ],
   waitpoints: ['data'],
   runContents: ['bytes'],
@@ -61,6 +63,28 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
 };
 type Fields = Record<string, unknown>;
 
+/** A document that cannot be read. */
+export interface Unreadable {
+  id: string;
+  /** Names the document, its collection and the reason. */
+  problem: string;
+}
+
+/**
+ * Values that are only shown, by path, and collection where others have another: the problem stands for one that cannot be read. So what follows a record of a machine
+ * finds it whatever became of its texts.
+ */
+const STAND_INS: Readonly<Record<string, (problem: string) => unknown>> = {
+  'failure.message': (problem) => problem,
+  waitingFor: (problem) => problem,
+  reason: (problem) => problem,
+  detail: (problem) => problem,
+  log: (problem) => problem,
+  'runs/failure': (message) => ({ code: 'record_damaged', message }),
+  'functionSetups/failure': (message) => ({ code: 'record_damaged', message }),
+  'spec.metadata': (problem) => [{ name: 'unreadable', value: problem }],
+};
+
 /**
  * What else than `_id` a document is bound by: an entry of the audit by its hash, which says in which chain and where, so that
  * one that was moved is known as that.
@@ -70,6 +94,11 @@ const BOUND_BY: Readonly<Record<string, string>> = { audit: 'hash' };
 /** Of which there is something to seal. */
 export const SEALED_COLLECTIONS = Object.keys(SEALED);
 
+/** Without contents, which are large, and audits, which are verified apart. */
+export const RECORD_COLLECTIONS = SEALED_COLLECTIONS.filter(
+  (name) => name !== 'audit' && !SEALED[name]?.includes('bytes'),
+);
+
 /** Seals fields of the documents of one collection before they are written, and opens them when they were read. */
 export class SealedFields {
   readonly #paths: readonly string[];
@@ -78,6 +107,7 @@ export class SealedFields {
   constructor(
     private readonly seal: Seal | null,
     private readonly collection: string,
+    private readonly report: (unreadable: Unreadable) => void = () => undefined,
   ) {
     this.#paths = SEALED[collection] ?? [];
     this.#boundBy = BOUND_BY[collection] ?? '_id';
@@ -100,9 +130,45 @@ export class SealedFields {
    */
   opened<T extends object>(document: T): T {
     const id = this.#idOf(document);
-    return this.#each(document, (value, field) =>
-      isSealed(value) ? this.#having().open(this.#at(id, field), value) : value,
-    );
+    return this.#each(document, (value, field) => (isSealed(value) ? this.#open(id, field, value) : value));
+  }
+
+  /**
+   * Records of documents, without those that cannot be read: each costs one line of the log.
+   * @param recordOf is given them opened @param unreadable takes those that cannot be read
+   * @throws MayflyError payload_key_unusable without any key
+   */
+  records<D extends object, T>(
+    documents: readonly D[],
+    recordOf: (document: D) => T,
+    unreadable: Unreadable[] = [],
+  ): T[] {
+    return documents.flatMap((document) => {
+      try {
+        return [recordOf(this.opened(document))];
+      } catch (error) {
+        unreadable.push(this.#unreadable(String((document as Fields)['_id']), error));
+        return [];
+      }
+    });
+  }
+
+  /** Reads all fields of a document, also those that a text stands for. Null: it can be read. @throws MayflyError payload_key_unusable without any key */
+  problemOf(document: object): Unreadable | null {
+    try {
+      this.#each(document, (value, field) =>
+        isSealed(value) ? this.#having().open(this.#at(this.#idOf(document), field), value) : value,
+      );
+      return null;
+    } catch (error) {
+      return this.#unreadable(String((document as Fields)['_id']), error);
+    }
+  }
+
+  /** As {@link opened}, but null where it cannot be read, which costs one line of the log. @throws MayflyError payload_key_unusable without any key */
+  openedIfReadable<T extends object>(document: T): T | null {
+    const [opened = null] = this.records([document], (each) => each);
+    return opened;
   }
 
   /** As {@link opened}, but null where it was changed, or stood elsewhere. @throws MayflyError payload_key_unusable */
@@ -133,6 +199,29 @@ export class SealedFields {
       return value;
     });
     return Object.keys(set).length > 0 ? { seen, set } : null;
+  }
+
+  #open(id: string, field: string, value: Sealed): unknown {
+    const seal = this.#having();
+    try {
+      return seal.open(this.#at(id, field), value);
+    } catch (error) {
+      const standIn = STAND_INS[`${this.collection}/${field}`] ?? STAND_INS[field];
+      if (!standIn) throw error;
+      return standIn(this.#unreadable(id, error).problem);
+    }
+  }
+
+  #unreadable(id: string, error: unknown): Unreadable {
+    if (!this.seal && isMayflyError(error, 'payload_key_unusable')) throw error;
+    const whose = this.#boundBy === '_id' ? '' : `${id}: `;
+    const problem =
+      error instanceof MayflyError
+        ? `${whose}${error.message}`
+        : `The store cannot be understood: ${id} in the collection \`${this.collection}\` is not as Mayfly wrote it (${String(error)}).`;
+    const unreadable = { id, problem };
+    this.report(unreadable);
+    return unreadable;
   }
 
   #each<T extends object>(fields: T, change: (value: unknown, field: string) => unknown): T {

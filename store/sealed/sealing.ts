@@ -1,10 +1,13 @@
 import type { Connection } from 'mongoose';
 import { isDuplicateKey, isForbidden, reaching } from '../mongo/failure.ts';
 import { isSealed, keyIdOf, type Place, Seal, type StoreKeys } from './seal.ts';
-import { SealedFields } from './sealed-fields.ts';
+import { SealedFields, type Unreadable } from './sealed-fields.ts';
 
 /** Records that have ended are sealed as those of the living: they move as they are. */
 const SEALED_AS: Readonly<Record<string, string>> = { endedSandboxes: 'sandboxes' };
+
+/** Documents of one process that are reported. */
+const REPORTED = 1_000;
 
 /** The document that tells with which key a store is sealed. */
 const MARK = 'key';
@@ -32,15 +35,30 @@ function layoutOf(connection: Connection) {
 /** Seals and opens what is stored. */
 export class Sealing {
   readonly #seal: Seal | null;
+  readonly #reported = new Set<string>();
 
-  /** @param keys without them nothing that is sealed can be read or written */
-  constructor(keys: StoreKeys | null) {
+  /**
+   * @param keys without them nothing that is sealed can be read or written
+   * @param report takes each document that cannot be read, once
+   */
+  constructor(
+    keys: StoreKeys | null,
+    private readonly report: (unreadable: Unreadable) => void = () => undefined,
+  ) {
     this.#seal = keys && new Seal(keys);
   }
 
   /** @param collection any: of one with nothing to seal all stays as it is */
   of(collection: string): SealedFields {
-    return new SealedFields(this.#seal, SEALED_AS[collection] ?? collection);
+    return new SealedFields(this.#seal, SEALED_AS[collection] ?? collection, (unreadable) =>
+      this.#reportOnce(unreadable),
+    );
+  }
+
+  #reportOnce(unreadable: Unreadable): void {
+    if (this.#reported.has(unreadable.problem) || this.#reported.size >= REPORTED) return;
+    this.#reported.add(unreadable.problem);
+    this.report(unreadable);
   }
 
   /**

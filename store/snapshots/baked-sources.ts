@@ -32,7 +32,7 @@ export class BakedSources {
     const found = await reaching('read baked sources', () =>
       this.#model.find({ name: String(name) }).lean<BakedDocument[]>(),
     );
-    return found.map((each) => this.#record(each)).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));
+    return this.#fields.records(found, recordOf).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));
   }
 
   /** All that were made of one snapshot, or were to be. */
@@ -40,7 +40,7 @@ export class BakedSources {
     const found = await reaching('read the baked sources of a snapshot', () =>
       this.#model.find({ snapshotId: String(snapshotId) }).lean<BakedDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf);
   }
 
   /** All that are in one of these states. */
@@ -48,7 +48,7 @@ export class BakedSources {
     const found = await reaching('read baked sources by state', () =>
       this.#model.find({ state: { $in: [...states] } }).lean<BakedDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf);
   }
 
   /** Takes the place of an earlier record of that id. */

@@ -80,8 +80,7 @@ export class Captures {
         .limit(limit + 1)
         .lean<CaptureDocument[]>(),
     );
-    const records = found.map((each) => this.#record(each));
-    return pageOf(records, limit, ({ createdAt }) => createdAt);
+    return pageOf(this.#fields, found, { limit, at: ({ createdAt }) => createdAt, recordOf });
   }
 
   /** All that are in one of these states. */
@@ -89,7 +88,7 @@ export class Captures {
     const found = await reaching('read captures by state', () =>
       this.#model.find({ state: { $in: [...states] } }).lean<CaptureDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf);
   }
 
   /** Those of the sources of that name that can be cloned, newest first. */
@@ -100,7 +99,7 @@ export class Captures {
         .sort(NEWEST_FIRST)
         .lean<CaptureDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf);
   }
 
   #record(document: CaptureDocument): CaptureRecord {

@@ -105,8 +105,7 @@ export class Snapshots {
         .limit(limit + 1)
         .lean<SnapshotDocument[]>(),
     );
-    const records = found.map((each) => this.#record(each));
-    return pageOf(records, limit, ({ createdAt }) => createdAt);
+    return pageOf(this.#fields, found, { limit, at: ({ createdAt }) => createdAt, recordOf });
   }
 
   /** All that are in one of these states. */
@@ -114,7 +113,7 @@ export class Snapshots {
     const found = await reaching('read snapshots by state', () =>
       this.#model.find({ state: { $in: [...states] } }).lean<SnapshotDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf);
   }
 
   /** Of failed runs, those that are to be kept no longer. @param before ISO 8601 */
@@ -125,7 +124,7 @@ export class Snapshots {
         .limit(limit)
         .lean<SnapshotDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf);
   }
 
   /** Those of a sandbox that nobody has finished. */
@@ -134,7 +133,7 @@ export class Snapshots {
     const found = await reaching('read snapshots in the making', () =>
       this.#model.find({ sandboxId, state: 'creating' }).lean<SnapshotDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf);
   }
 
   /** What counts in quotas: every one that is saved, or begun, and not deleted. */

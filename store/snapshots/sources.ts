@@ -31,7 +31,7 @@ export class Sources {
     const found = await reaching('read sources', () =>
       this.#model.find({ name: String(name) }).lean<SourceDocument[]>(),
     );
-    return found.map((each) => this.#record(each)).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));
+    return this.#fields.records(found, recordOf).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));
   }
 
   /** All that can be looked at. */
@@ -41,7 +41,7 @@ export class Sources {
 
   async in(state: SourceAccessState): Promise<SourceAccess[]> {
     const found = await reaching('read sources by state', () => this.#model.find({ state }).lean<SourceDocument[]>());
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf);
   }
 
   /** Changes what is known of a source, and answers with all of it; what is not known yet begins as nothing. */

@@ -40,13 +40,17 @@ export class Templates {
     const found = await reaching('read templates by state', () =>
       this.#model.find({ state: { $in: [...states] } }).lean<TemplateDocument[]>(),
     );
-    return found.map((each) => this.#record(each)).sort((a, b) => (a.createdAt > b.createdAt ? -1 : 1));
+    return this.#fields.records(found, recordOf).sort((a, b) => (a.createdAt > b.createdAt ? -1 : 1));
   }
 
   #record(document: TemplateDocument): TemplateRecord {
-    const { _id, ...rest } = this.#fields.opened(document);
-    return { id: _id, ...rest };
+    return recordOf(this.#fields.opened(document));
   }
+}
+
+/** @param document opened */
+function recordOf({ _id, ...rest }: TemplateDocument): TemplateRecord {
+  return { id: _id, ...rest };
 }
 
 function checkId(id: string): void {

@@ -4,7 +4,7 @@ import { isWaitpointId } from '../../model/ids.ts';
 import { WAITPOINT_STATES, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { actorPart, NAME, NULLABLE_TEXT, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 type WaitpointDocument = Omit<WaitpointRecord, 'id'> & {
@@ -63,11 +63,11 @@ export class Waitpoints {
     return found && this.#record(found);
   }
 
-  /** Those of a run, the oldest first. */
-  async list(runId: string): Promise<WaitpointRecord[]> {
+  /** Those of a run, the oldest first. @param unreadable takes those that cannot be read */
+  async list(runId: string, unreadable?: Unreadable[]): Promise<WaitpointRecord[]> {
     const found = await reaching('list waitpoints', () => this.#model.find({ runId }).lean<WaitpointDocument[]>());
     const order = (each: WaitpointRecord) => `${each.createdAt} ${each.id}`;
-    return found.map((each) => this.#record(each)).sort((a, b) => (order(a) < order(b) ? -1 : 1));
+    return this.#fields.records(found, recordOf, unreadable).sort((a, b) => (order(a) < order(b) ? -1 : 1));
   }
 
   /**
@@ -98,7 +98,7 @@ export class Waitpoints {
         .limit(limit)
         .lean<WaitpointDocument[]>(),
     );
-    return found.map((each) => ({ waitpoint: this.#record(each), token: Number(each.unaudited) }));
+    return this.#fields.records(found, (each) => ({ waitpoint: recordOf(each), token: Number(each.unaudited) }));
   }
 
   async audited(id: string): Promise<void> {
@@ -129,9 +129,13 @@ export class Waitpoints {
   }
 
   #record(document: WaitpointDocument): WaitpointRecord {
-    const { _id, unaudited: _unaudited, ...waitpoint } = this.#fields.opened(document);
-    return { id: _id, ...waitpoint };
+    return recordOf(this.#fields.opened(document));
   }
+}
+
+/** @param document opened */
+function recordOf({ _id, unaudited: _unaudited, ...waitpoint }: WaitpointDocument): WaitpointRecord {
+  return { id: _id, ...waitpoint };
 }
 
 /** @throws MayflyError invalid_id */

@@ -27,7 +27,7 @@ export class UntoldRuns {
   /** Null: there is no such run. */
   async get(id: string): Promise<UntoldRun | null> {
     const found = await reaching('read a run', () => this.#model.findById(id).lean<RunDocument>());
-    return found && this.#untold(found);
+    return found && untoldOf(this.#fields.opened(found));
   }
 
   /** @param before that were to be told by then, ISO 8601 */
@@ -41,7 +41,8 @@ export class UntoldRuns {
           .lean<RunDocument[]>(),
       );
     const found = [...(await by('untoldEnd')), ...(await by('untoldCleanup'))];
-    return [...new Map(found.map((each) => [each._id, each])).values()].map((each) => this.#untold(each));
+    const documents = [...new Map(found.map((each) => [each._id, each])).values()];
+    return this.#fields.records(documents, untoldOf);
   }
 
   async told({ run: { id }, end, cleanup }: UntoldRun): Promise<void> {
@@ -52,9 +53,10 @@ export class UntoldRuns {
       await reaching('change a run', () => this.#model.updateOne(seen, { $unset: { [field]: 1 } }));
     }
   }
+}
 
-  #untold(document: RunDocument): UntoldRun {
-    const { untoldEnd: end = null, untoldCleanup: cleanup = null } = document;
-    return { run: recordOf(this.#fields.opened(document)), end, cleanup };
-  }
+/** @param document opened */
+function untoldOf(document: RunDocument): UntoldRun {
+  const { untoldEnd: end = null, untoldCleanup: cleanup = null } = document;
+  return { run: recordOf(document), end, cleanup };
 }

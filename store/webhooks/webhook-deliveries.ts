@@ -91,8 +91,7 @@ export class WebhookDeliveries {
         .limit(limit + 1)
         .lean<DeliveryDocument[]>(),
     );
-    const records = found.map((each) => this.#record(each));
-    return pageOf(records, limit, ({ createdAt }) => createdAt);
+    return pageOf(this.#fields, found, { limit, at: ({ createdAt }) => createdAt, recordOf });
   }
 
   /** Says that an attempt begins. @returns false: somebody else has begun one, or nothing is to be sent now */
@@ -169,9 +168,13 @@ export class WebhookDeliveries {
   }
 
   #record(document: DeliveryDocument): DeliveryRecord {
-    const { _id, wakeAt: _wake, removeAfter: _remove, ...delivery } = this.#fields.opened(document);
-    return { id: _id, ...delivery };
+    return recordOf(this.#fields.opened(document));
   }
+}
+
+/** @param document opened */
+function recordOf({ _id, wakeAt: _wake, removeAfter: _remove, ...delivery }: DeliveryDocument): DeliveryRecord {
+  return { id: _id, ...delivery };
 }
 
 function askedAgain(at: string) {

@@ -10,7 +10,7 @@ import {
 } from '../../model/webhooks/endpoint.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 export type EndpointChanges = Partial<Omit<EndpointRecord, 'id' | 'project' | 'createdBy' | 'createdAt'>>;
@@ -68,11 +68,11 @@ export class WebhookEndpoints {
     return found && this.#record(found);
   }
 
-  /** Those of a project, the oldest first. */
-  async list(project: string): Promise<EndpointRecord[]> {
+  /** Those of a project, the oldest first. @param unreadable takes those that cannot be read */
+  async list(project: string, unreadable?: Unreadable[]): Promise<EndpointRecord[]> {
     const found = await reaching('list endpoints', () => this.#model.find({ project }).lean<EndpointDocument[]>());
     const order = ({ createdAt, id }: EndpointRecord) => `${createdAt} ${id}`;
-    return found.map((each) => this.#record(each)).sort((a, b) => (order(a) < order(b) ? -1 : 1));
+    return this.#fields.records(found, recordOf, unreadable).sort((a, b) => (order(a) < order(b) ? -1 : 1));
   }
 
   /** @param of what holds of it now @returns false: there is none, or that does not hold */
@@ -97,7 +97,7 @@ export class WebhookEndpoints {
     const found = await reaching('look for endpoints that were disabled', () =>
       this.#model.find({ untoldDisabling: { $gt: '' } }).lean<EndpointDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf);
   }
 
   /** Those who are to know were told. */
@@ -105,10 +105,13 @@ export class WebhookEndpoints {
     await this.#update({ _id: id, untoldDisabling: disabledAt ?? '' }, { $unset: { untoldDisabling: 1 } });
   }
 
-  /** @returns whether there was one */
-  async remove(id: string): Promise<boolean> {
+  /** Also one that cannot be read. @param of what holds of it @returns whether there was one */
+  async remove(id: string, of: Partial<Pick<EndpointRecord, 'project'>> = {}): Promise<boolean> {
     checkId(id);
-    return reaching('remove an endpoint', async () => (await this.#model.deleteOne({ _id: id })).deletedCount > 0);
+    return reaching(
+      'remove an endpoint',
+      async () => (await this.#model.deleteOne({ _id: id, ...of })).deletedCount > 0,
+    );
   }
 
   async #update(filter: Record<string, unknown>, update: Record<string, unknown>): Promise<boolean> {
@@ -119,9 +122,13 @@ export class WebhookEndpoints {
   }
 
   #record(document: EndpointDocument): EndpointRecord {
-    const { _id, untoldDisabling: _untold, ...endpoint } = this.#fields.opened(document);
-    return { id: _id, ...endpoint };
+    return recordOf(this.#fields.opened(document));
   }
+}
+
+/** @param document opened */
+function recordOf({ _id, untoldDisabling: _untold, ...endpoint }: EndpointDocument): EndpointRecord {
+  return { id: _id, ...endpoint };
 }
 
 /** @throws MayflyError invalid_id */

@@ -105,6 +105,15 @@ describe('a body that is no JSON', () => {
     },
   );
 
+  it.each([
+    ['PUT', '/v1/schedules/deep', '{"function": "fn", "every": "1h", "event": {"data": $}}'],
+    ['POST', `/v1/waitpoints/${'a'.repeat(60)}`, '{"data": $}'],
+    ['POST', '/v1/sandboxes', '{"source": "golden", "metadata": {"a": $}}'],
+  ])('is refused when 30,000 brackets are open in it: %s %s', async (method, path, text) => {
+    const deep = text.replace('$', `${'['.repeat(30_000)}${']'.repeat(30_000)}`);
+    expect(await problemOf(await door.call(method, path, deep))).toMatchObject({ status: 400, code: 'invalid_json' });
+  });
+
   it('is refused when it is not UTF-8', async () => {
     const body = Buffer.concat([Buffer.from('{"source":"gold'), Buffer.from([0xff, 0xfe]), Buffer.from('en"}')]);
     const key = await door.key('operator');

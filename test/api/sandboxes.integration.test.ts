@@ -98,6 +98,25 @@ describe('an Idempotency-Key', () => {
     expect(door.sagas.started.length).toBe(1);
   });
 
+  it('is answered with what is true by then', async () => {
+    const headers = { 'Idempotency-Key': 'later', Prefer: 'wait=0' };
+    const { id } = await viewOf(await create(headers));
+    const at = new Date().toISOString();
+    const states = [
+      ['creating', null, 202],
+      ['running', at, 201],
+      ['paused', at, 200],
+      ['destroyed', at, 200],
+    ] as const;
+    for (const [state, runningAt, status] of states) {
+      await door.store.sandboxes.update(id, { state, runningAt });
+      const again = await create(headers);
+      expect([again.status, again.headers.get('Idempotent-Replayed')]).toEqual([status, 'true']);
+      expect(await viewOf(again)).toMatchObject({ id, state });
+    }
+    expect(door.sagas.started.length).toBe(1);
+  });
+
   it('is refused with another body', async () => {
     await create({ 'Idempotency-Key': 'other' });
     const response = await create({ 'Idempotency-Key': 'other' }, { cpus: 3 });

@@ -76,6 +76,10 @@ describe('taking a snapshot', () => {
     expect([again.headers.get('Idempotent-Replayed'), await again.text()]).toEqual(['true', await first.text()]);
     expect(door().sagas.operations.length).toBe(1);
     expect(await problemOf(await take({ name: 'other' }, headers))).toMatchObject({ code: 'idempotency_key_reused' });
+    const { id } = await jsonOf<{ id: string }>(take({}, headers));
+    await door().store.snapshots.update(id, { state: 'deleted' });
+    const gone = await take({}, headers);
+    expect([gone.status, await jsonOf<object>(gone)]).toMatchObject([200, { id, state: 'deleted' }]);
   });
 
   it('whose answer was lost is found again under its key', async () => {

@@ -18,7 +18,7 @@ import { scheduleRecord } from './schedule-records.ts';
 import { command, commandId, imageRecord, playbookRecord, record, sandboxId, snapshot, snapshotId } from './support.ts';
 import { endedEvent, endpointRecord } from './webhook-records.ts';
 
-type Parts = Omit<Store, 'ping' | 'close'>;
+type Parts = Omit<Store, 'ping' | 'close' | 'scanRecords'>;
 /** A call of every method that there is: who adds one finds this file not to compile. */
 type Calls = { [Part in keyof Parts]: { [Method in keyof Parts[Part]]: () => Promise<unknown> } };
 
@@ -521,6 +521,7 @@ export function callsOf(store: Store): Calls {
           runs.list({ project: 'default', limit: 5, deadLetter: true, cursor: cursorOf(runId(1)) }),
         ]),
       admitted: async () => [await runs.admitted(), await runs.admitted({ project: 'default', function: 'fn' })],
+      areOpen: () => runs.areOpen({ project: 'default', function: 'none' }),
       notBegun: () => runs.notBegun(at),
       change: () => runs.change(runId(1), ['queued'], { waitingFor: 'concurrency' }),
       begin: () => runs.begin(runId(1), ['preparing'], { tries: 1 }),

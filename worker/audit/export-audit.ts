@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { ReceiptSigningKey } from '../../ca/receipt-key.ts';
+import { AUDIT_EXPORT_TYPE, type AuditExportSeal } from '../../model/sandbox/audit-export.ts';
 import type { Config } from '../config/config.ts';
 import { withStore } from '../servers/local-store.ts';
 import { auditReading } from './audit-access.ts';
@@ -7,8 +10,8 @@ import { auditReading } from './audit-access.ts';
 const OTHERS = /[^\x20-\x7e]/g;
 
 /**
- * Writes the audit trail as JSON lines that another tool can verify with the key (docs/audit-export.md). The last line has a
- * keyed hash of all before it. Needs the audit key, so it runs where the control worker does.
+ * Writes the audit trail as JSON lines that another tool can verify (docs/audit-export.md). The last line has a keyed hash of
+ * all before it, and the signature of the key that signs receipts, which needs no secret to be verified. Needs the audit key, so it runs where the control worker does.
  * @param subjects sandboxes and sources; null: all
  * @param write resolves when there is room for more
  */
@@ -17,7 +20,9 @@ export async function exportAudit(
   subjects: string[] | null,
   write: (line: string) => Promise<void>,
 ): Promise<void> {
-  await withStore(config, await auditReading(config), async ({ audit }) => {
+  const key = await ReceiptSigningKey.open(keyPath(config));
+  await withStore(config, await auditReading(config), async ({ audit, receipts }) => {
+    await receipts.addKey(key);
     const digest = createHash('sha256');
     let lines = 0;
     for await (const one of audit.exported(subjects)) {
@@ -27,8 +32,18 @@ export async function exportAudit(
       await write(line);
     }
     const sha256 = digest.digest('hex');
-    await write(`${asciiJson({ kind: 'end', lines, sha256, mac: audit.sealed(sha256) })}\n`);
+    const envelope = key.signPayload(AUDIT_EXPORT_TYPE, { lines, sha256 } satisfies AuditExportSeal);
+    await write(`${asciiJson({ kind: 'end', lines, sha256, mac: audit.sealed(sha256), envelope })}\n`);
   });
+}
+
+/** Public key, in PEM, with which this machine's control worker signs exports. @throws Error when there is none here */
+export async function exportPublicKey(config: Pick<Config, 'stateDir'>): Promise<string> {
+  return (await ReceiptSigningKey.read(keyPath(config))).publicKey;
+}
+
+function keyPath({ stateDir }: Pick<Config, 'stateDir'>): string {
+  return join(stateDir, 'control', 'receipt.key');
 }
 
 function asciiJson(value: unknown): string {

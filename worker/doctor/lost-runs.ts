@@ -44,8 +44,8 @@ async function lostOf({ runs }: Pick<Store, 'runs'>, known: readonly KnownRun[])
   const lost: KnownRun[] = [];
   for (let at = 0; at < known.length; at += SIDE_BY_SIDE) {
     const some = known.slice(at, at + SIDE_BY_SIDE);
-    const found = await Promise.all(some.map(({ id }) => runs.get(id)));
-    lost.push(...some.filter((_run, n) => found[n] === null));
+    const found = await runs.ends(some.map(({ id }) => id));
+    lost.push(...some.filter(({ id }) => !found.has(id)));
   }
   return lost;
 }

@@ -7,6 +7,7 @@ import { type Check, type Probe, runProbes } from './check.ts';
 import { daemonsProbe, firewallProbe, networksProbe, versionsProbe } from './libvirt.ts';
 import { localUsersProbe } from './local-users.ts';
 import { lostRunsProbe } from './lost-runs.ts';
+import { recordsProbe } from './records.ts';
 import { runsProbe } from './runs.ts';
 import { keysProbe, stateFolderProbe } from './secrets.ts';
 import { hostsProbe, storeProbe, waitingProbe } from './store.ts';
@@ -49,6 +50,7 @@ function probesOf(surroundings: Surroundings): Probe[] {
       : []),
     apiProbe(config, isServed),
     temporalProbe(surroundings),
+    recordsProbe(surroundings),
     hostsProbe(surroundings),
     waitingProbe(surroundings),
     runsProbe(surroundings),

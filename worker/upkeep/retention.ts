@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { isMayflyError } from '../../model/errors.ts';
+import type { Verification } from '../../store/audit/audit-verification.ts';
 import type { Store } from '../../store/connect.ts';
 import type { RegisterWalk } from '../../store/register/register-walk.ts';
 import type { Exported } from '../../store/retention/retained.ts';
@@ -21,6 +23,12 @@ export interface RetentionDeps {
   logger: Logger;
   /** `@default` {@link BATCH} */
   batch?: number;
+}
+
+/** A chain of which an entry names a key that is not here is broken, and does not keep the others. */
+function unverified(error: unknown): Pick<Verification, 'ok' | 'waiting' | 'expired'> {
+  if (isMayflyError(error, 'payload_key_unusable')) return { ok: false };
+  throw error;
 }
 
 /** How long to wait between two passes: shorter than the time that is kept, which is days but where somebody tries it. */
@@ -87,7 +95,7 @@ export class RetentionPass {
   async #isPast(id: string, past: string, register: RegisterWalk): Promise<boolean> {
     const { audit, auditRetention, sandboxes } = this.deps.store;
     if ((await sandboxes.get(id)) !== null || (await this.deps.isOpen(id))) return false;
-    const { ok, waiting, expired } = await audit.verify(id, register);
+    const { ok, waiting, expired } = await audit.verify(id, register).catch(unverified);
     if (!ok || waiting) {
       this.deps.logger.warn({ id }, 'an audit trail is past, but broken: it is kept. Run `mayfly audit verify`');
       return false;

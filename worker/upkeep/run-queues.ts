@@ -6,6 +6,7 @@ import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { hasOpenRuns, removeFunction } from '../../store/functions/queue/function-removal.ts';
 import { gatheringPrefix, isGathering } from '../../store/functions/run-place.ts';
+import type { PastRun } from '../../store/retention/past-runs.ts';
 import { BatchEnds } from './gathering/batch-ends.ts';
 import { GatheredEvents } from './gathering/gathered-events.ts';
 
@@ -49,11 +50,11 @@ export class RunQueues {
       }
       await this.#ensureDispatchers();
       for (const run of await this.store.runs.notBegun(before(NOT_BEGUN_MS))) {
-        await beginRun(this, run);
+        await this.#apart({ runId: run.id }, () => beginRun(this, run));
       }
       for (const { id: bulkId, project, function: name, updatedAt } of await this.store.bulks.open()) {
         if (updatedAt < before(BULK_SILENT_MS))
-          await this.reconciliation.startBulk({ bulkId, project, function: name });
+          await this.#apart({ bulkId }, () => this.reconciliation.startBulk({ bulkId, project, function: name }));
       }
       for (const ref of await this.store.functions.draining()) {
         if (ref.updatedAt >= before(BEING_DELETED_MS)) continue;
@@ -66,20 +67,13 @@ export class RunQueues {
 
   /** Removes runs that are to be kept no longer; one behind which there is another of the same event goes after that. */
   async removePast(): Promise<void> {
-    const { runs, pastRuns, runContents, receipts, waitpoints } = this.store;
+    const { pastRuns } = this.store;
     const now = new Date().toISOString();
     try {
       await this.store.bulks.removePast(now);
       for (let after = ''; ; ) {
         const page = await pastRuns.past(after, now, AT_ONCE);
-        for (const { run } of page) {
-          if (run.cleanup === 'pending' || (await runs.get(runIdOf(run.dedupe, run.epoch + 1)))) continue;
-          if (run.redriveOf !== null) await runs.redriven(run.redriveOf, run.id); // who redrove it may have died before
-          await runContents.remove(run.id);
-          await receipts.remove(run.id);
-          await waitpoints.removeOf(run.id);
-          await pastRuns.remove(run.id);
-        }
+        for (const { run } of page) await this.#remove(run);
         const last = page.at(-1);
         if (!last) return;
         after = last.removeAfter;
@@ -87,6 +81,17 @@ export class RunQueues {
     } catch (error) {
       this.logger.warn({ err: error }, 'runs of the past stay for another hour');
     }
+  }
+
+  async #remove({ id, cleanup, dedupe, epoch, redriveOf }: PastRun): Promise<void> {
+    const { runs, pastRuns, runContents, receipts, waitpoints } = this.store;
+    const next = runIdOf(dedupe, epoch + 1);
+    if (cleanup === 'pending' || (await runs.ends([next])).has(next)) return;
+    if (redriveOf !== null) await runs.redriven(redriveOf, id); // who redrove it may have died before
+    await runContents.remove(id);
+    await receipts.remove(id);
+    await waitpoints.removeOf(id);
+    await pastRuns.remove(id);
   }
 
   /** Of a queue that is met for the first time at once, of others now and then: most have one, which looks by itself. */

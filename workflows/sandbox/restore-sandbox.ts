@@ -14,7 +14,7 @@ import { NOT_SUSPENDED_FOR_SPACE } from './suspend-for-space.ts';
 /**
  * Puts a sandbox back to one of its snapshots; id, name, address and credentials stay:
  *
- *   keep what is → interruptCommands → removeDomain → revertDisk → bootDomain → awaitIp → verifySsh → trust → running
+ *   verifySnapshot → keep what is → interruptCommands → removeDomain → revertDisk → bootDomain → awaitIp → verifySsh → trust → running
  *
  * Nobody gets in from its beginning on, so nothing is acknowledged that gets lost. A failure before the machine goes off
  * leaves it as it was; later, it is brought back to what was kept, or, when nothing was, the restore is tried until it
@@ -33,6 +33,7 @@ export async function restoreSandbox(
   await life.recordChange('sandbox.state', { state: 'restoring' }, { operationId, snapshotId, keepAs }, actor);
   run.accept();
   try {
+    await host.verifySnapshot(snapshotId);
     if (keepAs !== null) await keep(life, host, keepAs, operation);
   } catch (error) {
     if (!isCancellation(error)) await recordFailed(life, operation, failureOf(error, life.failedStep), { state });
@@ -72,12 +73,20 @@ async function putBack(
   }
 }
 
+/** Codes with which a host refuses to give a machine other disks, and has changed nothing. */
+const REFUSED: ReadonlySet<string> = new Set([
+  'snapshot_not_found',
+  'snapshot_not_ready',
+  'source_changed',
+  'restore_failed',
+]);
+
 /** What a sandbox that could not be put back is brought back with; null: with its disks as they are. */
 function disksAfter(
   { step, code }: SandboxFailure,
   { operationId, snapshotId, keepAs }: RestoreOperation,
 ): Disks | null {
-  const isUntouched = step === 'removeDomain' || code === 'snapshot_not_found';
+  const isUntouched = step === 'removeDomain' || (step === 'revertDisk' && REFUSED.has(code));
   if (isUntouched) return null;
   if (keepAs === null) return { snapshotId, restoreId: operationId };
   return { snapshotId: keepAs, restoreId: `${operationId}-back` };

@@ -150,8 +150,11 @@ export class References {
         bases.set(layer.layerOf(target), sha256);
     }
     for (const [path, sha256] of bases) {
-      if (sha256 === null || (await this.digests.protect(path)) === sha256) continue;
-      throw new MayflyError('source_changed', `${path} has changed since ${snapshotId} was saved, which refers to it.`);
+      if (sha256 === null || (await orAbsent(this.digests.protect(path))) === sha256) continue;
+      throw new MayflyError(
+        'source_changed',
+        `${path} has changed, or gone, since ${snapshotId} was saved, which refers to it.`,
+      );
     }
     return { snapshotId, domain, spec, bases: [...bases].map(([path, sha256]) => ({ path, sha256 })) };
   }

@@ -6,6 +6,7 @@ import type { SavedDisk, SavedSnapshot } from '../../../model/snapshots/snapshot
 import type { BaseDigests } from '../../disk/base-digest.ts';
 import { freezeImage } from '../../disk/frozen-image.ts';
 import { ensureOverlay } from '../../disk/overlay.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { flushFile } from '../../os/atomic-file.ts';
 import type {
   Comparison,
@@ -69,7 +70,10 @@ export class LibvirtSnapshots implements HostSnapshots {
         `${snapshotId} is not whole on this host: nothing of it can be checked.`,
       );
     }
-    if (spec.saved !== null) return spec.saved;
+    if (spec.saved !== null) {
+      await this.#compareWithSaved(snapshotId, context);
+      return spec.saved;
+    }
     const disks: SavedDisk[] = [];
     for (const { target, writable, layers } of layeredDisks(frozen)) {
       if (!writable) continue;
@@ -156,6 +160,21 @@ export class LibvirtSnapshots implements HostSnapshots {
         return { snapshotId, state: (await folder.spec()) === null ? 'half' : 'whole' };
       }),
     );
+  }
+
+  /** Compares the layers and the memory with what was found when it was saved, down to its source. */
+  async #compareWithSaved(snapshotId: string, context: StepContext): Promise<void> {
+    const { digests, references } = this.deps;
+    await references.on(snapshotId, async ({ domain, spec: { memorySha256 } }) => {
+      for (const { target, writable, layers } of layeredDisks(domain)) {
+        context.alive(`checking ${target}`);
+        if (writable) await freezeImage(layers[0].path, digests, 'snapshot_failed', context.signal);
+      }
+      const { memory } = new SnapshotFolder(this.deps.state, snapshotId);
+      if (memorySha256 === null || (await orAbsent(digests.protect(memory, { mode: MEMORY_MODE }))) === memorySha256)
+        return;
+      throw new MayflyError('source_changed', `${memory} has changed since ${snapshotId} was saved.`);
+    });
   }
 
   async #checkedMemory(

@@ -1,8 +1,9 @@
 import type { FunctionVersion } from '../../../model/functions/function.ts';
 import { setupKeyOf, setupWishOf } from '../../../model/functions/setup/setup.ts';
 import type { Schedules } from '../../schedules/schedules.ts';
+import type { Unreadable } from '../../sealed/sealed-fields.ts';
 import type { FunctionFiles } from '../function-files.ts';
-import type { FunctionVersions } from '../function-versions.ts';
+import { type FunctionVersions, versionOfId } from '../function-versions.ts';
 import type { FunctionRef, Functions } from '../functions.ts';
 import type { Hooks } from '../hooks.ts';
 import type { Runs } from '../runs.ts';
@@ -26,7 +27,9 @@ interface Stores extends VersionStores {
 export async function removeFunction(stores: Stores, ref: FunctionRef): Promise<void> {
   await stores.hooks.removeOf(ref);
   await stores.schedules.deleteOf(ref);
-  for (const version of await stores.functionVersions.list(ref)) await removeVersion(stores, version);
+  const unreadable: Unreadable[] = [];
+  for (const version of await stores.functionVersions.list(ref, unreadable)) await removeVersion(stores, version);
+  for (const { id } of unreadable) await stores.functionVersions.remove(ref, versionOfId(id));
   await stores.functions.remove(ref);
 }
 
@@ -49,7 +52,6 @@ export async function hasOpenRuns(
   { runs, runQueue }: { runs: Runs; runQueue: RunQueue },
   { project, name }: FunctionRef,
 ): Promise<boolean> {
-  if ((await runs.admitted({ project, function: name })).length > 0) return true;
   if (await runQueue.next({ project, name }, '')) return true;
-  return (await runs.list({ project, function: name, state: 'delayed', limit: 1 })).items.length > 0;
+  return runs.areOpen({ project, function: name });
 }

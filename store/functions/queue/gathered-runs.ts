@@ -33,10 +33,7 @@ export class GatheredRuns {
         .limit(limit)
         .lean<RunDocument[]>(),
     );
-    return found.flatMap((each) => {
-      const opened = this.#fields.openedIfWhole(each);
-      return opened ? [recordOf(opened)] : []; // which expires
-    });
+    return this.#fields.records(found, recordOf); // one that cannot be read expires
   }
 
   /** Has one gather whose delay is over. */

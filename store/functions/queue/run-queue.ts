@@ -55,7 +55,7 @@ export class RunQueue {
     );
     if (!found) return null;
     const [, , key = NO_KEY] = (found.queued ?? '').split('/');
-    const opened = this.#fields.openedIfWhole(found);
+    const opened = this.#fields.openedIfReadable(found);
     return { key, run: recordOf(opened ?? found), isWhole: opened !== null };
   }
 
@@ -86,7 +86,7 @@ export class RunQueue {
         .limit(limit)
         .lean<RunDocument[]>(),
     );
-    return found.map((each) => recordOf(this.#fields.openedIfWhole(each) ?? each));
+    return found.map((each) => recordOf(this.#fields.openedIfReadable(each) ?? each));
   }
 
   /** Puts a delayed one into its place in the queue. */

@@ -35,7 +35,7 @@ export class UncheckedRuns {
       this.#model.find({ unchecked: { $gt } }).sort({ unchecked: 1 }).limit(1).lean<RunDocument[]>(),
     );
     if (!found) return null;
-    const opened = this.#fields.openedIfWhole(found);
+    const opened = this.#fields.openedIfReadable(found);
     return { run: recordOf(opened ?? found), isWhole: opened !== null };
   }
 

@@ -99,13 +99,17 @@ export class FunctionSetups {
     const found = await reaching('read setups', () =>
       this.#model.find({ state: { $in: [...states] } }).lean<SetupDocument[]>(),
     );
-    return found.map((each) => this.#record(each));
+    return this.#fields.records(found, recordOf);
   }
 
   #record(document: SetupDocument): SetupRecord {
-    const { _id, ...record } = this.#fields.opened(document);
-    return record;
+    return recordOf(this.#fields.opened(document));
   }
+}
+
+/** @param document opened */
+function recordOf({ _id, ...record }: SetupDocument): SetupRecord {
+  return record;
 }
 
 /** @throws MayflyError invalid_id */

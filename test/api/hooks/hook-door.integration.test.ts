@@ -77,6 +77,18 @@ test('4: the same delivery with another body is a conflict, which is logged with
   expect(await runsOf((await door().store.hooks.get(hook.id))?.function ?? '')).toBe(1);
 });
 
+test('4a: what Stripe sends again is the same event, whatever else of it has changed', async () => {
+  const hook = await make({ scheme: 'stripe', secrets: ['whsec_test'] });
+  const sent = (pending: number) => {
+    const body = JSON.stringify({ id: 'evt_1', object: 'event', pending_webhooks: pending });
+    const delivery = { id: 'evt_1', body: Buffer.from(body), now: Date.now() };
+    return said(send(hook, [...signDelivery({ scheme: 'stripe' }, ['whsec_test'], delivery), JSON_TYPE], body));
+  };
+  const { status, runId } = await sent(2);
+  expect(status).toBe(202);
+  expect(await sent(1)).toEqual({ status: 200, runId, duplicate: true });
+});
+
 test('5: the same event for two functions is two runs', async () => {
   const headers = githubHeaders(BODY, { id: 'two' });
   const runs = [];

@@ -1,5 +1,9 @@
-import { createHash, createHmac, hkdfSync } from 'node:crypto';
+import { createHash, createHmac, generateKeyPairSync, hkdfSync } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ReceiptSigningKey } from '../../../ca/receipt-key.ts';
+import { verifyExport } from '../../../cli/audit/export-file.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
 import { exportAudit } from '../../../worker/audit/export-audit.ts';
 import { Closers } from '../../../worker/config/closers.ts';
@@ -110,6 +114,24 @@ describe('mayfly audit export', () => {
     const one = await exported([sandboxId(2)]);
     expect(wrongWith(one)).toEqual([]);
     expect(one.filter((line) => (JSON.parse(line) as Line).kind === 'chain')).toHaveLength(1);
+  });
+
+  it('is verified by its public key alone', async () => {
+    const { publicKey, keyid } = await ReceiptSigningKey.read(join(config.stateDir, 'control', 'receipt.key'));
+    const verified = async (text: readonly string[]) => {
+      const file = join(config.stateDir, 'export.jsonl');
+      await writeFile(file, text.map((line) => `${line}\n`).join(''));
+      return verifyExport(file, [publicKey]);
+    };
+    expect(await verified(lines)).toEqual({ ok: true, keyid, entries: 9, chains: 3, problems: [] });
+    for (const changed of [without(at('entry', 1)), lines.slice(0, -1), [...lines.slice(0, -2), lines.at(-1) ?? '']]) {
+      expect(await verified(changed)).toMatchObject({ ok: false, keyid: null });
+    }
+    const other = generateKeyPairSync('ed25519').publicKey.export({ format: 'pem', type: 'spki' }).toString();
+    expect(await verifyExport(join(config.stateDir, 'export.jsonl'), [other])).toMatchObject({
+      ok: false,
+      keyid: null,
+    });
   });
 
   it.each<[what: string, change: () => string[]]>([

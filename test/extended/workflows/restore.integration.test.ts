@@ -62,7 +62,7 @@ test('a snapshot that its host has lost leaves the sandbox as it was', async ({ 
   const { id, snapshot } = await changedSandbox(mayfly, operations);
   await mayfly.host?.machine.hypervisor.snapshots.remove(snapshot.id);
   expect(await operations.restore(id, snapshot.id, { keep: false })).toMatchObject({
-    failure: { step: 'revertDisk', code: 'snapshot_not_found' },
+    failure: { step: 'verifySnapshot', code: 'snapshot_failed' },
   });
   expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null });
   expect(await operations.read(id)).toBe('new');

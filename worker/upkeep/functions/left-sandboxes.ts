@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { isMayflyError } from '../../../model/errors.ts';
 import { isRunId } from '../../../model/ids.ts';
 import { isFinal } from '../../../model/sandbox/sandbox.ts';
 import type { Reconciliation } from '../../../sagas/reconciliation.ts';
@@ -24,10 +25,20 @@ export class LeftSandboxes {
   async look(now = Date.now()): Promise<void> {
     try {
       for (const id of await this.store.runMembers.sandboxes(new Date(now - YOUNG_MS).toISOString())) {
-        if (await this.#isLeft(id)) await this.#end(id);
+        await this.#endIfLeft(id);
       }
     } catch (error) {
       this.logger.warn({ err: error }, 'sandboxes of runs that are over stay for another minute');
+    }
+  }
+
+  /** One that cannot be judged does not keep the others. @throws MayflyError store_unavailable */
+  async #endIfLeft(id: string): Promise<void> {
+    try {
+      if (await this.#isLeft(id)) await this.#end(id);
+    } catch (error) {
+      if (isMayflyError(error, 'store_unavailable')) throw error;
+      this.logger.warn({ err: error, sandboxId: id }, 'a sandbox of a run is looked at again in a minute');
     }
   }
 
@@ -35,7 +46,7 @@ export class LeftSandboxes {
     const sandbox = await this.store.sandboxes.get(id);
     const runId = sandbox?.spec.metadata['run'];
     if (!sandbox || isFinal(sandbox.state) || runId === undefined || !isRunId(runId)) return false;
-    const run = await this.store.runs.get(runId); // a store that was set back knows of an earlier attempt: only the end is certain
+    const run = (await this.store.runs.ends([runId])).get(runId); // a store that was set back knows of an earlier attempt: only the end is certain
     return run?.state === 'ended' && run.cleanup !== 'pending';
   }
 
