@@ -6,18 +6,24 @@ import { registerTasks } from './task.ts';
 import { approvalTools } from './tools/approvals.ts';
 import { commandTools } from './tools/commands.ts';
 import { desktopTools } from './tools/desktop.ts';
+import { editTools } from './tools/edit.ts';
 import { fileTools } from './tools/files.ts';
+import { lifecycleTools } from './tools/lifecycle.ts';
 import { listTools } from './tools/list.ts';
 import { portTools } from './tools/ports.ts';
 import { sandboxTools } from './tools/sandboxes.ts';
+import { searchTools } from './tools/search.ts';
 import { snapshotTools } from './tools/snapshots.ts';
 import { sourceTools } from './tools/sources.ts';
 
 const TOOLS = [
   listTools,
   sandboxTools,
+  lifecycleTools,
   commandTools,
   fileTools,
+  editTools,
+  searchTools,
   snapshotTools,
   portTools,
   sourceTools,

@@ -11,8 +11,10 @@ interface Reading {
 }
 
 const BLANK = /(?:[ \t]+|#[^\n]*)+/y;
-const OPERATOR = /&&|\|\||\|&|[;|\n]|&(?!>)/y;
-const REDIRECTION = /\d*(?:&>>?|>>|>\||<>|[<>]&|<(?!<)|>)[ \t]*/y;
+const OPERATOR = /&&|\|\||[;|\n&]/y;
+const REDIRECTION = /\d?(?:>>|>\||<>|[<>]&|<(?!<)|>)[ \t]*/y;
+/** Means one thing to bash and another to dash: `&>`, `|&`, `;&`, `>&file`, `12>`, `{fd}>`. */
+const DIFFERS = /&>|[|;]&|\d{2,}[<>]|[<>]&(?![ \t]*(?:\d|-)(?:[\s;&|<>]|$))|\{\w+\}[<>]/y;
 /** Stands for itself, in one or many. */
 const PLAIN = /[^\s;&|<>()'"\\`$*?[\]{}~\p{Cc}\p{Cf}]+/uy;
 /** Has a shell put something else in place of the word; a brace or bracket alone is a word. */
@@ -23,7 +25,7 @@ const SINGLE = /'([^']*)'/y;
 const DOUBLE = /"([^"\\`]*)"/y;
 const END = /$|[\s;&|<>]/y;
 
-const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)\+?=/;
+const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)(\+?)=/;
 /** Decide what a program's name means, or run something before it. */
 const STEERING =
   /^(?:PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS4|LD_.*|PYTHON.*|PERL5.*|RUBY.*|NODE_OPTIONS)$/;
@@ -41,7 +43,8 @@ export function isSteering(variable: string): boolean {
 
 /**
  * The commands of a line of POSIX shell, as far as they can be known without one: quotes, lists, pipelines, redirections,
- * `if` and `while`. Substitutions, functions, subshells, here-documents and backslashes are not followed.
+ * `if` and `while`. Substitutions, functions, subshells, here-documents and backslashes are not followed, nor is what shells
+ * read differently.
  * @returns null when it has any of those
  */
 export function shellCommands(line: string): ShellCommands | null {
@@ -50,6 +53,7 @@ export function shellCommands(line: string): ShellCommands | null {
   for (;;) {
     take(reading, BLANK);
     if (reading.at === line.length) return simple(commands);
+    if (isAt(reading, DIFFERS)) return null;
     if (take(reading, OPERATOR)) {
       commands.push([]);
       continue;
@@ -84,9 +88,13 @@ function takeWord(reading: Reading): Word | undefined {
   return isKnown ? text : null;
 }
 
-function isAtEnd({ line, at }: Reading): boolean {
-  END.lastIndex = at;
-  return END.test(line);
+function isAtEnd(reading: Reading): boolean {
+  return isAt(reading, END);
+}
+
+function isAt({ line, at }: Reading, pattern: RegExp): boolean {
+  pattern.lastIndex = at;
+  return pattern.test(line);
 }
 
 function takePart(reading: Reading): Word | undefined {
@@ -106,8 +114,9 @@ function simple(commands: readonly Word[][]): ShellCommands | null {
     for (; from < words.length; from++) {
       const word = words[from];
       if (typeof word !== 'string') break;
-      const variable = ASSIGNMENT.exec(word)?.[1];
-      if (UNREAD.has(word) || (variable !== undefined && isSteering(variable))) return null;
+      const [, variable, plus] = ASSIGNMENT.exec(word) ?? [];
+      // `A+=b` is a command to dash.
+      if (UNREAD.has(word) || plus === '+' || (variable !== undefined && isSteering(variable))) return null;
       if (!BEFORE.has(word) && !AFTER.has(word) && variable === undefined) break;
     }
     if (from < words.length) found.push(words.slice(from));

@@ -61,6 +61,13 @@ func (f *service) get(w http.ResponseWriter, r *http.Request) error {
 		return refusalOf(path, err)
 	}
 	defer file.Close()
+	closed, err := closedOf(r)
+	if err != nil {
+		return err
+	}
+	if isClosed(closed, info) {
+		return answer.Refused("file_forbidden", "%q holds passwords of the desktop.", path)
+	}
 	describe(w.Header(), info)
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if info.Size() == 0 {

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"os"
@@ -77,6 +78,24 @@ func TestTheRestOfProcIsOpen(t *testing.T) {
 	}
 	if got := x.ask("GET", "/v1/directory", process, "", nil); got.StatusCode != http.StatusOK {
 		t.Errorf("%s: %d", process, got.StatusCode)
+	}
+}
+
+func TestAClosedFileIsNotGivenOut(t *testing.T) {
+	x := newFixture(t)
+	path := x.write("passwd", "of the desktop", 0o600)
+	x.write("open", "of anybody", 0o600)
+	must(t, os.Symlink(path, x.path("link")))
+	must(t, os.Link(path, x.path("hard")))
+	closed := "&closed=" + base64.RawURLEncoding.EncodeToString([]byte(path))
+	for _, name := range []string{"passwd", "link", "hard"} {
+		x.refused(name, x.ask("GET", "/v1/files", x.path(name), closed, nil))
+	}
+	x.expect(x.ask("GET", "/v1/files", x.path("open"), closed, nil), 200)
+	x.expect(x.ask("GET", "/v1/files", path, "", nil), 200)
+	archive := x.expect(x.ask("GET", "/v1/tar", x.folder, closed, nil), 200)
+	if strings.Contains(archive, "of the desktop") || !strings.Contains(archive, "of anybody") {
+		t.Error("the archive has another content")
 	}
 }
 
