@@ -12,7 +12,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { ApprovalNeededError } from '../client/http/api-error.ts';
-import type { ApprovalRecord } from '../model/approvals/approval.ts';
+import type { ShownApproval } from '../model/approvals/approval.ts';
 import { visibleJson } from '../model/approvals/visible-text.ts';
 import type { Call } from './call.ts';
 import { maskText } from './clean-text.ts';
@@ -103,7 +103,7 @@ async function afterAnswer<T>(
   }
   call.goesOnAs(idempotencyKey);
   if (action === 'accept') {
-    const approval: ApprovalRecord = await approvals.get(approvalId, {
+    const approval: ShownApproval = await approvals.get(approvalId, {
       waitSeconds: ANSWER_SECONDS,
       signal: call.signal,
     });

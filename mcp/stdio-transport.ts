@@ -37,8 +37,8 @@ export class AnsweringTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    const isAnswer = 'id' in message && !('method' in message) && message.id !== undefined;
-    if (isAnswer && !this.#asked.delete(message.id)) return; // it was answered when the input ended
+    const id = 'method' in message ? undefined : message.id;
+    if (id !== undefined && !this.#asked.delete(id)) return; // it was answered when the input ended
     await this.#wire.send(message);
     this.#settle();
   }
@@ -54,7 +54,7 @@ export class AnsweringTransport implements Transport {
   async answerAll(isUndone: (message: JSONRPCMessage) => boolean): Promise<void> {
     if (this.#isLineOpen) this.#input.write('\n');
     await new Promise((resolve) => setImmediate(resolve)); // what came last is read by then
-    for (const [id, message] of [...this.#asked]) {
+    for (const [id, message] of this.#asked) {
       if (!isUndone(message)) continue;
       this.onmessage?.({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
       const text = 'The input ended before the answer: what this call had begun is undone.';

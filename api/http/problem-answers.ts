@@ -106,7 +106,8 @@ export function problems(...codes: (ErrorCode | Codes)[]): typeof other {
 /** Adds a problem to the documentation of a route, for what answers it before its handler. */
 export function addProblem({ responses }: Pick<RouteConfig, 'responses'>, code: ErrorCode): void {
   const { status, title } = ERRORS[code];
-  const before = responses[status]?.description;
+  const present = responses[status];
+  const before = present && 'description' in present ? present.description : undefined;
   if (before?.includes(`\`${code}\``)) return;
   const own = `\`${code}\`: ${title}`;
   responses[status] = { description: before === undefined ? own : `${before}; ${own}`, content };

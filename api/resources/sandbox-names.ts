@@ -5,6 +5,7 @@ import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { grants } from '../../model/scopes.ts';
 import type { App, Env, RequestDeps } from '../http/context.ts';
 import { type Attempt, freeRequest } from '../http/idempotency.ts';
+import { addProblem } from '../http/problem-answers.ts';
 import { canBeReserved, refuseReserved } from '../sandboxes/reserved-sandbox.ts';
 import { requireSandbox } from './require-sandbox.ts';
 

@@ -47,6 +47,9 @@ export interface ApprovalRecord {
   usedFor: string | null;
 }
 
+/** As the API shows it. */
+export type ShownApproval = Omit<ApprovalRecord, 'salt'>;
+
 /** As it is at a time: what nobody has used until it expires has expired, though nobody writes that down. */
 export function approvalAt(record: ApprovalRecord, now: number): ApprovalRecord {
   const isOpen = record.state === 'awaiting-approval' || record.state === 'approved';

@@ -178,6 +178,14 @@ test('CORS is the program’s own, or ours alone', async () => {
     'access-control-allow-headers': 'x-mayfly-token',
     'access-control-allow-methods': 'PUT',
   });
+  const many = Array.from({ length: 2 * LIMITS.ports.requestsPerSecond }, () =>
+    door.get(door.hostOf(open), '/', { method: 'OPTIONS', headers: asked }),
+  );
+  const statuses = new Set((await Promise.all(many)).map(({ status }) => status));
+  expect(statuses).toContain(429);
+  await expect
+    .poll(async () => (await door.get(door.hostOf(open), '/', { method: 'OPTIONS', headers: asked })).status)
+    .toBe(204);
   const answer = await door.get(door.hostOf(open), '/', { headers: { ...asked, 'x-mayfly-token': opened } });
   expect(answer.headers['access-control-allow-origin']).toBe('*');
   expect(answer.headers).not.toHaveProperty('access-control-allow-credentials');
