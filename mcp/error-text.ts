@@ -30,7 +30,7 @@ export function errorText(error: unknown, prefix: string): string {
     const fields = (problem.errors ?? []).map(({ field, problem: why }) => `${field}: ${why}`);
     const retry = error.retryable ? [`It may be tried again${after(error.retryAfterSeconds)}.`] : [];
     const next = NEXT[code]?.(prefix) ?? plainRemedy(ERRORS[code].remedy);
-    const lines = [`${code}: ${error.message}`, ...fields, `Next: ${next}`, ...retry];
+    const lines = [`${code}: ${error.message.replaceAll('Idempotency-Key', 'idempotencyKey')}`, ...fields, `Next: ${next}`, ...retry];
     return maskText(lines.join('\n'));
   }
   if (error instanceof ApprovalNeededError) {
@@ -48,9 +48,12 @@ export function errorText(error: unknown, prefix: string): string {
 
 /** What a remedy says that is not of HTTP: a tool has no headers, paths and members of problems. */
 function plainRemedy(remedy: string): string {
-  const said = remedy.replaceAll(/`(?:detail|message|errors)`/g, 'what it says above');
+  const said = remedy
+    .replaceAll(/what `(?:detail|message|errors)` names/g, 'what is named above')
+    .replaceAll(/`(?:detail|message|errors)`/g, 'the message above');
   const plain = said.split(/(?<=[.;]) /).filter((sentence) => !OF_HTTP.test(sentence));
-  return plain.join(' ').replace(/;$/, '.') || 'Mend what it says above, or tell your user.';
+  const text = plain.join(' ').replace(/;$/, '.') || 'Mend what it says above, or tell your user.';
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** Methods and paths, headers, and names of fields of our JSON. */

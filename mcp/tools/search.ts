@@ -22,12 +22,12 @@ interface Found {
 const searchFiles = tool({
   name: 'search_files',
   title: 'Search files',
-  description: 'Find lines that have a text, or files by name, below a directory. Runs grep or find in the sandbox.',
+  description: 'Find lines with a text, or files by name. Runs grep or find.',
   input: z.object({
     sandboxId: SANDBOX,
     path: PATH,
     text: z.string().min(1).max(1_000).optional(),
-    isRegex: z.boolean().default(false).describe('text is an extended regular expression'),
+    isRegex: z.boolean().default(false).describe('POSIX, extended'),
     name: z.string().min(1).max(255).optional().describe('Glob, such as *.py'),
     maxChars: MAX_CHARS,
   }),

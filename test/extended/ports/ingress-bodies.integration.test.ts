@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { LIMITS } from '../../../model/limits.ts';
 import { IngressDoor } from '../../ports/ingress-door.ts';
 import { usePrograms } from '../../ports/programs.ts';
 import { stableValue } from '../../support/eventually.ts';
