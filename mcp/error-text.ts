@@ -30,7 +30,12 @@ export function errorText(error: unknown, prefix: string): string {
     const fields = (problem.errors ?? []).map(({ field, problem: why }) => `${field}: ${why}`);
     const retry = error.retryable ? [`It may be tried again${after(error.retryAfterSeconds)}.`] : [];
     const next = NEXT[code]?.(prefix) ?? plainRemedy(ERRORS[code].remedy);
-    const lines = [`${code}: ${error.message.replaceAll('Idempotency-Key', 'idempotencyKey')}`, ...fields, `Next: ${next}`, ...retry];
+    const lines = [
+      `${code}: ${error.message.replaceAll('Idempotency-Key', 'idempotencyKey')}`,
+      ...fields,
+      `Next: ${next}`,
+      ...retry,
+    ];
     return maskText(lines.join('\n'));
   }
   if (error instanceof ApprovalNeededError) {

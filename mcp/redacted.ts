@@ -11,7 +11,10 @@ interface Written {
 }
 
 /** Refuses to lose a secret: what was masked when it was shown, over a file that has the secret. @throws ToolError */
-export async function refuseRedacted(client: MayflyClient, { sandboxId, path, content, signal }: Written): Promise<void> {
+export async function refuseRedacted(
+  client: MayflyClient,
+  { sandboxId, path, content, signal }: Written,
+): Promise<void> {
   if (!Buffer.from(content).includes(REDACTED)) return;
   const present = await bytesAt(client, { sandboxId, path, signal });
   if (present === null || present.includes(REDACTED)) return;
@@ -33,7 +36,8 @@ export async function bytesAt(
     for await (const part of body) {
       parts.push(part);
       length += part.length;
-      if (length > MAX_BYTES) throw new ToolError(`${path} has more than ${MAX_BYTES} bytes.`, 'Change it by a command.');
+      if (length > MAX_BYTES)
+        throw new ToolError(`${path} has more than ${MAX_BYTES} bytes.`, 'Change it by a command.');
     }
     return Buffer.concat(parts);
   } catch (error) {

@@ -88,12 +88,7 @@ export async function askPermission(
 }
 
 /** The approval that a request would need were it done now; null: none. @throws MayflyError policy_denied, idempotency_key_required */
-async function neededNow(
-  c: Context<Env>,
-  deps: RequestDeps,
-  attempt: Attempt,
-  wish: Wish,
-): Promise<Needed | null> {
+async function neededNow(c: Context<Env>, deps: RequestDeps, attempt: Attempt, wish: Wish): Promise<Needed | null> {
   const policy = await policyOf(deps.store, wish.project);
   if (!policy) return null;
   const resolved = await wish.resolve();

@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { refuseUnlessAllowed } from '../approvals/permission.ts';
+import { PASSWORD_PATH } from '../desktop/open-screen.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { FilePath } from '../http/file-path.ts';
 import { type GuestRequest, refusalOf } from '../http/guests.ts';
@@ -8,7 +9,6 @@ import { preferenceOf } from '../http/prefer.ts';
 import { inUse } from '../resources/in-use.ts';
 import { recordAccess } from '../resources/record-access.ts';
 import { sandboxOfPath } from '../resources/require-sandbox.ts';
-import { PASSWORD_PATH } from '../desktop/open-screen.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
 
 /** What an access is, in the audit. */
@@ -48,7 +48,10 @@ export class FileAccess {
     query: Record<string, string | number | undefined> = {},
     init: GuestRequest = {},
   ): Promise<Response> {
-    const parameters = new URLSearchParams({ path: this.path.base64url, ...(method === 'GET' && { closed: PASSWORD_PATH }) });
+    const parameters = new URLSearchParams({
+      path: this.path.base64url,
+      ...(method === 'GET' && { closed: PASSWORD_PATH }),
+    });
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) parameters.set(name, String(value));
     }

@@ -89,7 +89,8 @@ export class Traffic {
     for (const passing of all) {
       const { token } = passing;
       if (!known) passing.end(new Error('the port was closed'));
-      else if (token && !(await this.#isGood(token, known))) passing.end(new Error('the token is void, or its key revoked'));
+      else if (token && !(await this.#isGood(token, known)))
+        passing.end(new Error('the token is void, or its key revoked'));
     }
   }
 }

@@ -8,8 +8,8 @@ import { inUse } from '../resources/in-use.ts';
 import { recordAccess } from '../resources/record-access.ts';
 import { sandboxOfPath } from '../resources/require-sandbox.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
-import { SSH_PORT } from './port-schemas.ts';
 import type { KeyWatch } from '../streams/key-watch.ts';
+import { SSH_PORT } from './port-schemas.ts';
 import type { SaidConnections } from './said-connections.ts';
 
 interface Wanted {

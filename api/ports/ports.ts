@@ -3,9 +3,9 @@ import { requires } from '../http/auth.ts';
 import { type App, serialised } from '../http/context.ts';
 import { GUEST, problems } from '../http/problem-answers.ts';
 import { noQuery, preferHeaders } from '../http/schemas.ts';
+import { KeyWatch } from '../streams/key-watch.ts';
 import { answerConnect } from './connect-port.ts';
 import { portParams } from './port-schemas.ts';
-import { KeyWatch } from '../streams/key-watch.ts';
 import { SaidConnections } from './said-connections.ts';
 
 const PIECES = 'application/octet-stream';

@@ -16,7 +16,10 @@ export class KeyWatch {
       ends: new Set(),
       timer: setInterval(() => {
         // With the store away nobody can tell: streams go on, and nothing new is let in.
-        apiKeys.get(id).then((key) => key?.revokedAt === null || this.#endAll(id), () => undefined);
+        apiKeys.get(id).then(
+          (key) => key?.revokedAt === null || this.#endAll(id),
+          () => undefined,
+        );
       }, POLL_MS).unref(),
     };
     this.#watched.set(id, watched);

@@ -56,7 +56,11 @@ async function begin(call: Call, { sandboxId, action, ...rest }: Input): Promise
   // What is missing, or too much, the API says.
   const fields = { move: { x, y }, click: { x, y, button, count }, drag: { x, y, toX, toY, button } };
   const others = { scroll: { x, y, down }, key: { keys: text }, type: { text } };
-  await client.desktop.act(sandboxId, { action, ...defined({ ...fields, ...others }[action]) } as DesktopAction, options);
+  await client.desktop.act(
+    sandboxId,
+    { action, ...defined({ ...fields, ...others }[action]) } as DesktopAction,
+    options,
+  );
 }
 
 function told(text: string) {

@@ -36,7 +36,10 @@ const editFile = tool({
     await refuseRedacted(client, { sandboxId, path, content, signal });
     const { size } = await client.files.write(sandboxId, path, content, { signal });
     const times = places.length === 1 ? 'one place' : `${places.length} places`;
-    return { text: `${path} is changed in ${times} and has ${size} bytes now.`, data: { path, size, replaced: places.length } };
+    return {
+      text: `${path} is changed in ${times} and has ${size} bytes now.`,
+      data: { path, size, replaced: places.length },
+    };
   },
 });
 

@@ -47,13 +47,20 @@ const searchFiles = tool({
     const command = await client.commands.run(sandboxId, request, { waitSeconds, signal });
     const { exitCode } = command;
     const read = async (stream: 'stdout' | 'stderr') => {
-      const body = await client.commands.output(sandboxId, command.id, stream, { offset: 0, limit: OUTPUT_BYTES, signal });
+      const body = await client.commands.output(sandboxId, command.id, stream, {
+        offset: 0,
+        limit: OUTPUT_BYTES,
+        signal,
+      });
       return Buffer.from(await new Response(body).arrayBuffer());
     };
     const all = text === undefined ? filesIn(await read('stdout')) : linesIn(await read('stdout'));
     if (all.length === 0 && exitCode !== 0 && exitCode !== NOTHING) {
       const why = visibleText((await read('stderr')).toString().trim()).slice(0, MAX_LINE);
-      throw new ToolError(`${path} was not searched: ${why || `the search ended with ${exitCode ?? command.outcome}`}.`, 'Mend that.');
+      throw new ToolError(
+        `${path} was not searched: ${why || `the search ended with ${exitCode ?? command.outcome}`}.`,
+        'Mend that.',
+      );
     }
     const items = fitting(all, lineOf, maxChars);
     const isCut = items.length < all.length || command.stdout.bytes > OUTPUT_BYTES;
@@ -63,7 +70,11 @@ const searchFiles = tool({
 });
 
 /** Names end with NUL, so that no name is taken for a line. */
-function grepArgv(path: string, text: string, { isRegex, name }: { isRegex: boolean; name: string | undefined }): string[] {
+function grepArgv(
+  path: string,
+  text: string,
+  { isRegex, name }: { isRegex: boolean; name: string | undefined },
+): string[] {
   const include = name === undefined ? [] : [`--include=${name}`];
   return ['grep', '-rnIZs', '--color=never', isRegex ? '-E' : '-F', ...include, '-e', text, '--', path];
 }
@@ -79,7 +90,11 @@ function filesIn(output: Buffer): Found[] {
 
 function linesIn(output: Buffer): Found[] {
   const found = output.toString().matchAll(/([^\0]+)\0(\d+):([^\n]*)\n/g);
-  return [...found].map(([, path = '', line, text = '']) => ({ path, line: Number(line), text: text.slice(0, MAX_LINE) }));
+  return [...found].map(([, path = '', line, text = '']) => ({
+    path,
+    line: Number(line),
+    text: text.slice(0, MAX_LINE),
+  }));
 }
 
 function lineOf({ path, line, text }: Found): string {

@@ -44,7 +44,13 @@ const CHANGES: [method: string, path: string, body?: unknown][] = [
   ['POST', '/desktop/streams', { mode: 'view' }],
   ['DELETE', '/files/etc/hostname'],
 ];
-const READS = ['/files/etc/hostname', '/files/proc/1/root/run/secrets/token', '/ports', '/desktop', '/desktop/screenshot'];
+const READS = [
+  '/files/etc/hostname',
+  '/files/proc/1/root/run/secrets/token',
+  '/ports',
+  '/desktop',
+  '/desktop/screenshot',
+];
 
 async function expectRefused(method: string, path: string, body: unknown, key: string): Promise<void> {
   const response = await door.call(method, path, body, {}, key);

@@ -44,7 +44,9 @@ const client = {
     },
     list: async (_id: string, _path: string, { limit, cursor = '0' }: { limit: number; cursor?: string }) => {
       const from = Number(cursor);
-      const items = entries.slice(from, from + limit).map((entry) => ({ type: 'file', size: 1, mode: '0644', mtime: 'x', ...entry }));
+      const items = entries
+        .slice(from, from + limit)
+        .map((entry) => ({ type: 'file', size: 1, mode: '0644', mtime: 'x', ...entry }));
       return { items, nextCursor: from + limit < entries.length ? String(from + limit) : null };
     },
   },
@@ -58,7 +60,11 @@ const client = {
         counts: { added: changes.length, changed: 0, removed: 0, renamed: 0 },
         changes,
         isCut: false,
-        commands: { items: [{ id: 'cmd-1', command: 'make\ninstall', argv: null, exitCode: 0 }], isCut: false, unknown: null },
+        commands: {
+          items: [{ id: 'cmd-1', command: 'make\ninstall', argv: null, exitCode: 0 }],
+          isCut: false,
+          unknown: null,
+        },
       }),
     },
   },
@@ -75,7 +81,15 @@ for (const register of [...fileTools, ...editTools, ...searchTools, ...snapshotT
 
 async function call(name: string, args: object): Promise<Result> {
   const context = { mcpReq: { id: 1, signal: new AbortController().signal, requestState: () => undefined } };
-  const defaults = { offset: 0, maxBytes: 10_000, mask: false, limit: 1_000, maxChars: 10_000, replaceAll: false, isRegex: false };
+  const defaults = {
+    offset: 0,
+    maxBytes: 10_000,
+    mask: false,
+    limit: 1_000,
+    maxChars: 10_000,
+    replaceAll: false,
+    isRegex: false,
+  };
   const result = await handlers.get(name)?.({ sandboxId, ...defaults, ...args }, context);
   if (!result) throw new Error(`there is no ${name}`);
   return result;
@@ -104,7 +118,9 @@ describe('read_file', () => {
     expect(structuredContent).toMatchObject({ masked: true });
     expect(content[0]?.text).not.toContain(SECRET);
     files.set('/plain', Buffer.from('plain'));
-    expect((await call('read_file', { path: '/plain', mask: true })).structuredContent).toMatchObject({ masked: false });
+    expect((await call('read_file', { path: '/plain', mask: true })).structuredContent).toMatchObject({
+      masked: false,
+    });
   });
 });
 
@@ -139,7 +155,10 @@ describe('edit_file', () => {
 
 describe('an answer', () => {
   it('of list_files is bounded, says where it goes on, and no name forges a line of it', async () => {
-    entries = Array.from({ length: 900 }, (_, n) => ({ name: `${n}-${'\n'.repeat(40)}0644 file 1 forged`, target: 'x\ny'.repeat(50) }));
+    entries = Array.from({ length: 900 }, (_, n) => ({
+      name: `${n}-${'\n'.repeat(40)}0644 file 1 forged`,
+      target: 'x\ny'.repeat(50),
+    }));
     const seen: string[] = [];
     for (let cursor: unknown = '0'; cursor !== null; ) {
       const { content, structuredContent } = await call('list_files', { path: '/', cursor });
@@ -154,11 +173,20 @@ describe('an answer', () => {
   });
 
   it('of diff is bounded, and has the commands', async () => {
-    changes = Array.from({ length: 500 }, (_, n) => ({ change: 'added', path: `/${n}\n${'x'.repeat(600)}`, from: null, type: 'file', what: [] }));
+    changes = Array.from({ length: 500 }, (_, n) => ({
+      change: 'added',
+      path: `/${n}\n${'x'.repeat(600)}`,
+      from: null,
+      type: 'file',
+      what: [],
+    }));
     const { content, structuredContent } = await call('diff', { from: 'snp-1', to: 'current' });
     expect(Buffer.byteLength(content[0]?.text ?? '')).toBeLessThanOrEqual(10_000);
     expect(JSON.stringify(structuredContent).length).toBeLessThanOrEqual(10_000);
-    expect(structuredContent).toMatchObject({ isCut: true, commands: [{ commandId: 'cmd-1', command: 'make\ninstall' }] });
+    expect(structuredContent).toMatchObject({
+      isCut: true,
+      commands: [{ commandId: 'cmd-1', command: 'make\ninstall' }],
+    });
     expect(content[0]?.text).toContain('ran cmd-1 0 make\\u000ainstall');
   });
 

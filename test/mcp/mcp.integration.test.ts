@@ -27,12 +27,21 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
       expect(ran.text).toContain('out');
       expect(ran.text).toContain('err');
 
-      const written = await call(client, 'write_file', { sandboxId: sandbox, path: '/tmp/mcp/a.txt', text: 'one\ntwo\n' });
+      const written = await call(client, 'write_file', {
+        sandboxId: sandbox,
+        path: '/tmp/mcp/a.txt',
+        text: 'one\ntwo\n',
+      });
       expect(written.data).toMatchObject({ size: 8 });
       const read = await call(client, 'read_file', { sandboxId: sandbox, path: '/tmp/mcp/a.txt' });
       expect(read.data).toMatchObject({ text: 'one\ntwo\n', nextOffset: null });
       expect((await call(client, 'list_files', { sandboxId: sandbox, path: '/tmp/mcp' })).text).toContain('a.txt');
-      const unsized = await call(client, 'read_file', { sandboxId: sandbox, path: '/proc/meminfo', offset: 3, maxBytes: 6 });
+      const unsized = await call(client, 'read_file', {
+        sandboxId: sandbox,
+        path: '/proc/meminfo',
+        offset: 3,
+        maxBytes: 6,
+      });
       expect(unsized.data).toMatchObject({ text: 'Total:', nextOffset: 9 });
 
       const ended = await call(client, 'destroy_sandbox', { sandboxId: sandbox });

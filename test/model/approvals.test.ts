@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { type ApprovalRecord, approvalAt, whyNotDecider } from '../../model/approvals/approval.ts';
-import { isCommandPattern, matchCommand, matchElevation, RUNS_ANYTHING, runsOf } from '../../model/approvals/command-pattern.ts';
+import {
+  isCommandPattern,
+  matchCommand,
+  matchElevation,
+  RUNS_ANYTHING,
+  runsOf,
+} from '../../model/approvals/command-pattern.ts';
 import { countRuleOf, type PolicyRule, verdictOf } from '../../model/approvals/policy.ts';
 import { shellCommands } from '../../model/approvals/shell-commands.ts';
 import { visibleJson } from '../../model/approvals/visible-text.ts';
@@ -148,13 +154,23 @@ describe('a pattern of a command', () => {
 });
 
 describe('text of a caller on which somebody decides', () => {
-  it.each(['\ufe0f', '\u3164', '\u115f', '\u2800', '\u034f', '\u200b', '\u00ad', '\u00a0', '\u202e', '\u{e0041}', '\n', '\u{1d159}'])(
-    'has %j in it as what it is',
-    (char) => {
-      const shown = visibleJson({ command: `in${char}stall` });
-      expect(shown).toMatch(/^\{"command":"in\\(?:n|u[0-9a-f]{4})(?:\\u[0-9a-f]{4})?stall"\}$/);
-    },
-  );
+  it.each([
+    '\ufe0f',
+    '\u3164',
+    '\u115f',
+    '\u2800',
+    '\u034f',
+    '\u200b',
+    '\u00ad',
+    '\u00a0',
+    '\u202e',
+    '\u{e0041}',
+    '\n',
+    '\u{1d159}',
+  ])('has %j in it as what it is', (char) => {
+    const shown = visibleJson({ command: `in${char}stall` });
+    expect(shown).toMatch(/^\{"command":"in\\(?:n|u[0-9a-f]{4})(?:\\u[0-9a-f]{4})?stall"\}$/);
+  });
 
   it('is otherwise as it was', () => {
     const text = 'git commit -m "größer 你好 😀"';

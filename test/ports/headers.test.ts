@@ -30,19 +30,28 @@ it.each([
 ])('%j is the cookie of Mayfly', (pair) => {
   expect(isOurCookie(pair)).toBe(true);
   expect(cookiesOf(`a=b; ${pair}; c=d`).others).toBe('a=b; c=d');
-  const headers = answerHeaders(message({ 'set-cookie': `${pair}; Path=/` }), asked, { host: 'localhost', cors: false }, addresses);
+  const headers = answerHeaders(
+    message({ 'set-cookie': `${pair}; Path=/` }),
+    asked,
+    { host: 'localhost', cors: false },
+    addresses,
+  );
   expect(headers['set-cookie']).toBeUndefined();
 });
 
-it.each(['mayfly-token=x', '__Host-mayfly-tokens=x', 'x=__Host-mayfly-token'])('%j is a program\'s', (pair) => {
+it.each(['mayfly-token=x', '__Host-mayfly-tokens=x', 'x=__Host-mayfly-token'])("%j is a program's", (pair) => {
   expect(isOurCookie(pair)).toBe(false);
 });
 
 describe('an API key', () => {
-  it.each([KEY, `Bearer ${KEY}`, `a=${KEY}`, `a="${KEY}"`, `a=mfk%5F1`, `Basic ${Buffer.from(`x:${KEY}`).toString('base64')}`])(
-    'is known in %s',
-    (text) => expect(hasKey(text)).toBe(true),
-  );
+  it.each([
+    KEY,
+    `Bearer ${KEY}`,
+    `a=${KEY}`,
+    `a="${KEY}"`,
+    `a=mfk%5F1`,
+    `Basic ${Buffer.from(`x:${KEY}`).toString('base64')}`,
+  ])('is known in %s', (text) => expect(hasKey(text)).toBe(true));
 
   it('reaches no program', () => {
     const incoming = message({
@@ -61,7 +70,14 @@ describe('an API key', () => {
 });
 
 it('lets no program say what a browser keeps for the whole site', () => {
-  const names = ['Clear-Site-Data', 'NEL', 'Report-To', 'Reporting-Endpoints', 'Strict-Transport-Security', 'Strict_Transport_Security'];
+  const names = [
+    'Clear-Site-Data',
+    'NEL',
+    'Report-To',
+    'Reporting-Endpoints',
+    'Strict-Transport-Security',
+    'Strict_Transport_Security',
+  ];
   const incoming = message(Object.fromEntries([...names, 'X-Own'].map((name) => [name, 'x'])));
   const headers = answerHeaders(incoming, asked, { host: 'localhost', cors: false }, addresses);
   expect(Object.keys(headers).filter((name) => name !== 'x-accel-buffering')).toEqual(['x-own']);

@@ -1,4 +1,10 @@
-import { type CountRule, countRuleOf, type PolicyFacts, type PolicyRule, verdictOf } from '../../../model/approvals/policy.ts';
+import {
+  type CountRule,
+  countRuleOf,
+  type PolicyFacts,
+  type PolicyRule,
+  verdictOf,
+} from '../../../model/approvals/policy.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { Store } from '../../../store/connect.ts';
 

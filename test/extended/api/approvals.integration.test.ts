@@ -409,7 +409,10 @@ test('values of variables and standard input are not shown, and decide all the s
 
 test('nobody finds out by its digest what is not shown', async () => {
   await setRules([{ when: { command: '*' }, effect: 'ask' }]);
-  const [one, two] = [await waiting(run({ command: 'login', stdin: '1234' })), await waiting(run({ command: 'login', stdin: '1234' }))];
+  const [one, two] = [
+    await waiting(run({ command: 'login', stdin: '1234' })),
+    await waiting(run({ command: 'login', stdin: '1234' })),
+  ];
   expect(one.digest).not.toBe(two.digest);
   expect(one).not.toHaveProperty('salt');
 });

@@ -55,7 +55,12 @@ it.each([
   stdin.end(messages.map((message) => JSON.stringify(message)).join('\n') + end);
   expect((await exited)[0]).toBe(0);
   const answers = lines.map((line) => JSON.parse(line) as { id: number; result?: unknown });
-  expect(answers.filter(({ result }) => result !== undefined).map(({ id }) => id).sort()).toEqual(ids);
+  expect(
+    answers
+      .filter(({ result }) => result !== undefined)
+      .map(({ id }) => id)
+      .sort(),
+  ).toEqual(ids);
 });
 
 it('ends when its input does, and undoes what was under way', async () => {

@@ -73,7 +73,10 @@ it('a task that is cancelled ends with its processes, or is undone; one that is 
   const taskId = begun['taskId'] as string;
   expect((await client.ask(other.url, 'tasks/cancel', { taskId })).result).toMatchObject({ resultType: 'complete' });
   expect(await over(taskId)).toMatchObject({ status: 'cancelled' });
-  const left = await client.call(door.url, 'run_command', { sandboxId: sandbox, command: 'pgrep -fx "sleep 600" || echo none' });
+  const left = await client.call(door.url, 'run_command', {
+    sandboxId: sandbox,
+    command: 'pgrep -fx "sleep 600" || echo none',
+  });
   expect(left['structuredContent']).toMatchObject({ stdout: 'none\n' });
 
   const create = await client.call(door.url, 'create_sandbox', { source: 'golden-debian12', waitSeconds: 0 });

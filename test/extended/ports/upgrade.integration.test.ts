@@ -58,7 +58,9 @@ async function upgraded(request: string, until: string): Promise<{ socket: Socke
 test('a program that switches protocols without being asked is a failed one', async () => {
   const server = createTcpServer((socket) => {
     socket.on('error', () => {});
-    socket.once('data', () => socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'));
+    socket.once('data', () =>
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'),
+    );
   });
   const port = await programs.listen(server);
   const token = await door.expose(port);
