@@ -13,8 +13,8 @@ interface Reading {
 const BLANK = /(?:[ \t]+|#[^\n]*)+/y;
 const OPERATOR = /&&|\|\||[;|\n&]/y;
 const REDIRECTION = /\d?(?:>>|>\||<>|[<>]&|<(?!<)|>)[ \t]*/y;
-/** Means one thing to bash and another to dash: `&>`, `|&`, `;&`, `>&file`, `12>`, `{fd}>`. */
-const DIFFERS = /&>|[|;]&|\d{2,}[<>]|[<>]&(?![ \t]*(?:\d|-)(?:[\s;&|<>]|$))|\{\w+\}[<>]/y;
+/** Means one thing to one shell and another to the next: `&>`, `|&`, `;&`, `>&file`, `12>`, `{fd}>`, `>!`, `>>|`. */
+const DIFFERS = /&>|[|;]&|>!|>>[|!]|\d{2,}[<>]|[<>]&(?![ \t]*(?:\d|-)(?:[\s;&|<>]|$))|\{\w+\}[<>]/y;
 /** Stands for itself, in one or many. */
 const PLAIN = /[^\s;&|<>()'"\\`$*?[\]{}~\p{Cc}\p{Cf}]+/uy;
 /** Has a shell put something else in place of the word; a brace or bracket alone is a word. */
@@ -35,6 +35,8 @@ const BEFORE = new Set(['if', 'then', 'else', 'elif', 'while', 'until', 'do', '!
 const AFTER = new Set(['fi', 'done', '}']);
 /** Of commands whose own grammar is not read here. */
 const UNREAD = new Set(['for', 'case', 'select', 'function', 'coproc', '[[']);
+/** Run what follows in zsh or fish, which may be the login shell; elsewhere they are programs. */
+const OTHERS_WORDS = new Set('- noglob nocorrect repeat foreach and or not begin switch'.split(' '));
 
 /** Whether a variable of the environment can change what a command line runs. */
 export function isSteering(variable: string): boolean {
@@ -106,6 +108,11 @@ function takePart(reading: Reading): Word | undefined {
   return /\$\(|\$\{(?![A-Za-z0-9_]+\})/.test(quoted) ? undefined : null;
 }
 
+/** zsh takes `=nc` for the path of nc. */
+function isUnread(word: string): boolean {
+  return UNREAD.has(word) || OTHERS_WORDS.has(word) || word.startsWith('=');
+}
+
 /** Without words of the grammar and assignments; null where those change what runs. */
 function simple(commands: readonly Word[][]): ShellCommands | null {
   const found: Word[][] = [];
@@ -116,7 +123,7 @@ function simple(commands: readonly Word[][]): ShellCommands | null {
       if (typeof word !== 'string') break;
       const [, variable, plus] = ASSIGNMENT.exec(word) ?? [];
       // `A+=b` is a command to dash.
-      if (UNREAD.has(word) || plus === '+' || (variable !== undefined && isSteering(variable))) return null;
+      if (isUnread(word) || plus === '+' || (variable !== undefined && isSteering(variable))) return null;
       if (!BEFORE.has(word) && !AFTER.has(word) && variable === undefined) break;
     }
     if (from < words.length) found.push(words.slice(from));

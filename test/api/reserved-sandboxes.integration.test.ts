@@ -2,26 +2,29 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { snapshotId } from '../store/support.ts';
+import { sandboxId, snapshotId } from '../store/support.ts';
 import { type Door, jsonOf, openDoor, problemOf } from './support.ts';
 
 let door: Door;
 let reader: string;
 let writer: string;
+let first: SandboxRecord;
 beforeAll(async () => {
   door = await openDoor();
   reader = await door.key('sandboxes:read');
   writer = await door.key('sandboxes:read', 'sandboxes:write');
-});
-afterAll(() => door?.close());
-
-async function sandbox(changes: Partial<SandboxRecord>): Promise<string> {
   const { id } = await jsonOf<{ id: string }>(door.call('POST', '/v1/sandboxes', { source: 'golden' }));
   const record = await door.store.sandboxes.get(id);
   if (!record) throw new Error(`${id} has no record`);
-  const own = { ...record, id: `${id.slice(0, -4)}${String(++made).padStart(4, '0')}`, hostId: 'kvm-1', ...changes };
-  await door.store.sandboxes.create(own);
-  return own.id;
+  first = record;
+});
+afterAll(() => door?.close());
+
+/** As another that was made; its host may have been silent since. */
+async function sandbox(changes: Partial<SandboxRecord>): Promise<string> {
+  const id = sandboxId(++made);
+  await door.store.sandboxes.create({ ...first, id, hostId: 'kvm-1', ...changes });
+  return id;
 }
 let made = 0;
 
