@@ -51,7 +51,8 @@ function isChange({ method, path }: GuardedRequest): boolean {
 }
 
 async function isWithoutSecrets({ store }: Pick<RequestDeps, 'store'>, { id, builds, spec }: SandboxRecord) {
-  if (builds !== 'run') return false;
-  const run = await store.runs.get(spec.metadata['run'] ?? '');
+  const runId = spec.metadata['run']; // a setup has none
+  if (builds !== 'run' || runId === undefined) return false;
+  const run = await store.runs.get(runId);
   return run?.attempts.find(({ sandboxId }) => sandboxId === id)?.secrets.length === 0;
 }

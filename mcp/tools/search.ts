@@ -35,7 +35,8 @@ const searchFiles = tool({
     items: z.array(z.object({ path: z.string(), line: z.number().nullable(), text: z.string().nullable() })),
     isCut: z.boolean(),
   }),
-  effect: 'reads',
+  // Its command is in the audit, as any other.
+  effect: 'adds',
   async run({ client, signal }, { sandboxId: named, path, text, isRegex, name, maxChars }) {
     if (text === undefined && name === undefined) {
       throw new ToolError('There is nothing to search for.', 'Call it again with text, name or both.');

@@ -36,6 +36,16 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
       const read = await call(client, 'read_file', { sandboxId: sandbox, path: '/tmp/mcp/a.txt' });
       expect(read.data).toMatchObject({ text: 'one\ntwo\n', nextOffset: null });
       expect((await call(client, 'list_files', { sandboxId: sandbox, path: '/tmp/mcp' })).text).toContain('a.txt');
+      const edit = { sandboxId: sandbox, path: '/tmp/mcp/a.txt', oldString: 'two\n', newString: 'three\n' };
+      expect((await call(client, 'edit_file', edit)).data).toMatchObject({ replaced: 1, size: 10 });
+      const found = await call(client, 'search_files', { sandboxId: sandbox, path: '/tmp/mcp', text: 'three' });
+      expect(found.data).toMatchObject({ items: [{ path: '/tmp/mcp/a.txt', line: 2, text: 'three' }] });
+      await call(client, 'extend', { sandboxId: sandbox, ttlSeconds: 900 });
+      expect((await call(client, 'pause', { sandboxId: sandbox })).data).toMatchObject({ state: 'paused' });
+      expect((await call(client, 'resume', { sandboxId: sandbox })).data).toMatchObject({ state: 'running' });
+      expect((await call(client, 'get_sandbox', { sandboxId: sandbox })).data).toMatchObject({ state: 'running' });
+      await call(client, 'expose_port', { sandboxId: sandbox, port: 3_000 });
+      expect((await call(client, 'close_port', { sandboxId: sandbox, port: 3_000 })).isError).toBe(false);
       const unsized = await call(client, 'read_file', {
         sandboxId: sandbox,
         path: '/proc/meminfo',

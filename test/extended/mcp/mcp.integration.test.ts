@@ -77,6 +77,7 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
       const before = await kinds(sandbox);
       const reading: Record<string, object> = {
         list: { kind: 'sandboxes' },
+        get_sandbox: { sandboxId: sandbox },
         read_output: { sandboxId: sandbox, commandId },
         read_file: { sandboxId: sandbox, path: '/etc/hostname' },
         list_files: { sandboxId: sandbox, path: '/etc' },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import { createServer as createTcpServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { IngressDoor } from '../../ports/ingress-door.ts';
@@ -56,11 +56,8 @@ async function upgraded(request: string, until: string): Promise<{ socket: Socke
 }
 
 test('a program that switches protocols without being asked is a failed one', async () => {
-  const server = createTcpServer((socket) => {
-    socket.on('error', () => {});
-    socket.once('data', () =>
-      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'),
-    );
+  const server = createServer(({ socket }) => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n');
   });
   const port = await programs.listen(server);
   const token = await door.expose(port);
