@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { RawJson } from '../model/events/raw-json.ts';
 import type { FileChangeRecord } from '../model/files/file-change.ts';
 import type { Envelope, ReceiptKey } from '../model/functions/receipt.ts';
 import { bytesOf } from './http/content.ts';
@@ -160,13 +161,8 @@ export class Runs {
   /** Has its event run once more, whatever became of it: a new run, which is stored when this returns. */
   replay(id: string, { version = 'same', event, ...options }: ReplayRun = {}): Promise<Run> {
     const path = `${pathOf(id)}/replay`;
-    if (!(event instanceof Uint8Array)) {
-      return this.#transport.json({ method: 'POST', path, body: { version, event } }, options);
-    }
-    const head = Buffer.from(`{"version":${JSON.stringify(version)},"event":`);
-    const bytes = Buffer.concat([head, event, Buffer.from('}')]);
-    const headers = { 'content-type': 'application/json' };
-    return this.#transport.json({ method: 'POST', path, bytes, headers }, options);
+    const asSent = event instanceof Uint8Array ? new RawJson(new TextDecoder().decode(event)) : event;
+    return this.#transport.json({ method: 'POST', path, body: { version, event: asSent } }, options);
   }
 
   /**

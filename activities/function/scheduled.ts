@@ -229,7 +229,7 @@ function eventOf(
     ['localtime', localTime],
     ['firedtime', new Date().toISOString()],
   ]);
-  return eventAround(attributes, new TextEncoder().encode(data === undefined ? '' : JSON.stringify(data)));
+  return eventAround(attributes, new TextEncoder().encode(data ?? ''));
 }
 
 function isPausedAt({ pausedAt, pauses }: ScheduleRecord, at: number): boolean {

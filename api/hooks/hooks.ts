@@ -3,11 +3,11 @@ import { hookIdFrom } from '../../model/ids.ts';
 import type { HookChanges } from '../../store/functions/hooks.ts';
 import { requireFunction } from '../functions/function-view.ts';
 import { actorOf, requires } from '../http/auth.ts';
-import { type App, type RequestDeps, serialised } from '../http/context.ts';
+import { type App, answerRaw, type RequestDeps, serialised } from '../http/context.ts';
 import { answerOnce, freedWhenRefused } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { json, keyHeaders, noQuery } from '../http/schemas.ts';
-import { recorded, refuseBadSecrets, refuseUnlessRoom, requireHook, wantedHook } from './create-hook.ts';
+import { filterOf, recorded, refuseBadSecrets, refuseUnlessRoom, requireHook, wantedHook } from './create-hook.ts';
 import { createHook, hookAnswer, hookParams, hooksQuery, hookView, rotateSecrets } from './hook-schemas.ts';
 
 const ALL = '/v1/hooks';
@@ -96,17 +96,18 @@ export function hookRoutes(app: App): void {
   app.openapi(createOne, async (c) => {
     const body = c.req.valid('json');
     const deps = c.get('deps');
-    const asked = { idFrom: hookIdFrom, key: c.req.valid('header')['idempotency-key'], body };
+    const filter = filterOf(body, await c.req.text());
+    const asked = { idFrom: hookIdFrom, key: c.req.valid('header')['idempotency-key'], body: { ...body, filter } };
     return serialised(
       await answerOnce(c, deps.store, asked, async (attempt) => {
         const wanted = await freedWhenRefused(deps.store, attempt, async () => {
-          const hook = wantedHook(attempt.subjectId, actorOf(c), body);
+          const hook = wantedHook(attempt.subjectId, actorOf(c), body, filter);
           if (attempt.isFresh) await refuseUnlessRoom(deps, body.function);
           return hook;
         });
         const hook = await recorded(deps, wanted);
         c.header('Location', `${ALL}/${hook.id}`);
-        return { response: c.json(hookView(hook, deps), 201), isKept: true };
+        return { response: answerRaw(c, hookView(hook, deps), 201), isKept: true };
       }),
     );
   });
@@ -114,11 +115,11 @@ export function hookRoutes(app: App): void {
     const { function: name } = c.req.valid('query');
     const deps = c.get('deps');
     await requireFunction(deps, name);
-    return c.json({ items: (await deps.store.hooks.list(name)).map((hook) => hookView(hook, deps)) }, 200);
+    return answerRaw(c, { items: (await deps.store.hooks.list(name)).map((hook) => hookView(hook, deps)) }, 200);
   });
   app.openapi(getOne, async (c) => {
     const deps = c.get('deps');
-    return c.json(hookView(await requireHook(deps, c.req.valid('param').id), deps), 200);
+    return answerRaw(c, hookView(await requireHook(deps, c.req.valid('param').id), deps), 200);
   });
   app.openapi(deleteOne, async (c) => {
     const { id } = await requireHook(c.get('deps'), c.req.valid('param').id);
@@ -130,14 +131,14 @@ export function hookRoutes(app: App): void {
     const { secrets } = c.req.valid('json');
     const { id, scheme } = await requireHook(deps, c.req.valid('param').id);
     refuseBadSecrets(scheme, secrets);
-    return c.json(await changed(deps, id, { secrets }), 200);
+    return answerRaw(c, await changed(deps, id, { secrets }), 200);
   });
   app.openapi(disableOne, async (c) => {
     const disabledAt = new Date().toISOString();
-    return c.json(await changed(c.get('deps'), c.req.valid('param').id, { disabledAt }), 200);
+    return answerRaw(c, await changed(c.get('deps'), c.req.valid('param').id, { disabledAt }), 200);
   });
   app.openapi(enableOne, async (c) =>
-    c.json(await changed(c.get('deps'), c.req.valid('param').id, { disabledAt: null }), 200),
+    answerRaw(c, await changed(c.get('deps'), c.req.valid('param').id, { disabledAt: null }), 200),
   );
 }
 

@@ -96,10 +96,6 @@ export const setSchedule = z
     path: ['cron'],
     message: 'must be set, or `every`, and not both',
   })
-  .refine(({ event: { data } }) => (JSON.stringify(data) ?? '').length <= limits.dataBytes, {
-    path: ['event', 'data'],
-    message: `has more than ${limits.dataBytes} bytes`,
-  })
   .openapi('SetSchedule');
 export type SetSchedule = z.output<typeof setSchedule>;
 

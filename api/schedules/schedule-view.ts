@@ -1,5 +1,6 @@
 import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
+import { RawJson } from '../../model/events/raw-json.ts';
 import type { ScheduleRecord, ScheduleTime } from '../../model/schedules/schedule.ts';
 import { LAST_TIME, nextRun, type Occurrence, timesBetween } from '../../model/schedules/times.ts';
 import { timeKeyOf } from '../../store/schedules/schedule-times.ts';
@@ -18,7 +19,9 @@ export function scheduleView(record: ScheduleRecord): z.infer<typeof scheduleAns
     ...shown
   } = record;
   const next = record.pausedAt === null ? nextRun(record, Date.now()) : null;
-  return { ...shown, nextAt: next && new Date(next.at).toISOString() };
+  const { data, ...event } = record.event;
+  const withData = { ...event, ...(data !== undefined && { data: new RawJson(data) }) };
+  return { ...shown, event: withData, nextAt: next && new Date(next.at).toISOString() };
 }
 
 /** Also those that are not run, with what is said of them. */

@@ -11,18 +11,21 @@ const { schedules: limits } = LIMITS.functions;
 
 /**
  * Makes a schedule, or sets all of one. It holds when this returns; Temporal is told of it by the control worker.
- * @throws MayflyError function_not_found, function_draining, schedules_full; invalid_request of one that never fires
+ * @param data of its event, JSON text as it was sent
+ * @throws MayflyError function_not_found, function_draining, schedules_full; invalid_request of one that never fires or has too
+ *   much data
  */
 export async function setSchedule(
   deps: RequestDeps,
   actor: OwnedActor,
   name: string,
   wish: SetSchedule,
+  data: string | undefined,
 ): Promise<{ record: ScheduleRecord; isNew: boolean }> {
   const { schedules } = deps.store;
   const { state } = await requireFunction(deps, wish.function);
   if (state === 'draining') throw new MayflyError('function_draining', `${wish.function} is being deleted.`);
-  const spec = specOf(wish);
+  const spec = specOf(wish, data);
   const now = new Date().toISOString();
   refuseIfNever(spec, Date.parse(now));
   for (;;) {
@@ -53,8 +56,13 @@ const BEGINNING = {
   deletedAt: null,
 };
 
-function specOf({ cron, every, startAt, endAt, event, ...rest }: SetSchedule): ScheduleSpec {
-  const { type, subject = null, data } = event;
+/** @throws MayflyError invalid_request */
+function specOf({ cron, every, startAt, endAt, event, ...rest }: SetSchedule, data: string | undefined): ScheduleSpec {
+  if (Buffer.byteLength(data ?? '') > limits.dataBytes) {
+    const fields = [{ field: 'event.data', problem: `has more than ${limits.dataBytes} bytes` }];
+    throw new MayflyError('invalid_request', 'The data is too long.', { fields });
+  }
+  const { type, subject = null } = event;
   return {
     ...rest,
     cron: cron ?? null,

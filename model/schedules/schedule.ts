@@ -31,7 +31,8 @@ export interface ScheduleSpec {
   /** It is paused when a run of it ends otherwise than succeeded, cancelled or skipped. */
   pauseOnFailure: boolean;
   dst: { gap: (typeof GAPS)[number]; repeat: (typeof REPEATS)[number] };
-  event: { type: string; subject: string | null; data?: unknown };
+  /** `data`: JSON text, as it was sent; none: it has no data. */
+  event: { type: string; subject: string | null; data?: string };
 }
 
 /** What somebody wants run beside the times: now, or the times of a range again. */
