@@ -1,14 +1,18 @@
+import { randomUUID } from 'node:crypto';
 import {
   type CalendarSpec,
   type Client,
   DAYS_OF_WEEK,
+  encodeScheduleOverlapPolicy,
   MONTHS,
   ScheduleAlreadyRunning,
   type ScheduleDescription,
   ScheduleNotFoundError,
   ScheduleOverlapPolicy,
   type ScheduleSpec as TemporalSpec,
+  WorkflowNotFoundError,
 } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { readable } from '../model/sagas/readable.ts';
 import { namedTimes } from '../model/schedules/clock-changes.ts';
@@ -20,6 +24,8 @@ import {
   type ScheduledInput,
   scheduleIdOf,
   timeOfWorkflow,
+  triggerTimeOf,
+  workflowIdAt,
 } from '../model/schedules/schedule-saga.ts';
 import type { Times } from '../model/schedules/times.ts';
 import { zoneOf } from '../model/schedules/zone.ts';
@@ -89,10 +95,42 @@ export class ScheduleEngine {
     await (record.pausedAt === null ? handle.unpause() : handle.pause());
   }
 
-  async ask(ref: ScheduleRef, { kind, from, to, overlap }: ScheduleAsk): Promise<void> {
-    const handle = this.client.schedule.getHandle(scheduleIdOf(ref));
-    if (kind === 'trigger') return handle.trigger(OVERLAP[overlap]);
-    await handle.backfill({ start: new Date(from ?? 0), end: new Date(to ?? 0), overlap: OVERLAP[overlap] });
+  async ask(ref: ScheduleRef, ask: ScheduleAsk): Promise<void> {
+    const { from, to, overlap } = ask;
+    if (ask.kind === 'backfill') return this.backfill(ref, { from: Date.parse(from ?? ''), to: Date.parse(to ?? ''), overlap });
+    // the client's own trigger gives all of one second one workflow id
+    await this.client.workflowService.patchSchedule({
+      namespace: this.client.options.namespace,
+      scheduleId: scheduleIdOf(ref),
+      identity: this.client.options.identity,
+      requestId: randomUUID(),
+      patch: {
+        triggerImmediately: {
+          overlapPolicy: encodeScheduleOverlapPolicy(OVERLAP[overlap]),
+          scheduledTime: msToTs(triggerTimeOf(ask)),
+        },
+      },
+    });
+  }
+
+  /** Has times run that have passed. @param range inclusive, milliseconds since 1970 */
+  async backfill(ref: ScheduleRef, range: { from: number; to: number; overlap: Overlap }): Promise<void> {
+    const [start, end] = [new Date(range.from), new Date(range.to)];
+    await this.client.schedule.getHandle(scheduleIdOf(ref)).backfill({ start, end, overlap: OVERLAP[range.overlap] });
+  }
+
+  /**
+   * The last workflow of a time, or of a trigger; null: there was none.
+   * @param at milliseconds since 1970
+   */
+  async workflowOf(ref: ScheduleRef, at: number): Promise<{ startedAt: number; status: string } | null> {
+    try {
+      const { startTime, status } = await this.client.workflow.getHandle(workflowIdAt(ref, at)).describe();
+      return { startedAt: startTime.getTime(), status: status.name };
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return null;
+      throw error;
+    }
   }
 
   async remove(ref: ScheduleRef): Promise<void> {

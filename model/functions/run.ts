@@ -243,6 +243,11 @@ export interface Waiting {
   bytes: number;
 }
 
+/** Media type of the event as its process has it: of a batch a list of events. */
+export function eventMediaType({ isBatch }: Pick<RunRecord, 'isBatch'>): string {
+  return isBatch ? 'application/cloudevents-batch+json' : 'application/cloudevents+json';
+}
+
 /** Whether an event of that size is kept by itself, and not in the document of its run. */
 export function isLargeEvent(bytes: number): boolean {
   return bytes > LIMITS.functions.inlineEventBytes;

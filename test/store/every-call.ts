@@ -32,8 +32,7 @@ const ask = {
   from: null,
   to: null,
   overlap: 'skip',
-  isSent: false,
-  workflowId: null,
+  sentAt: null,
 } as const;
 const scheduleTime = {
   project: 'default',
@@ -689,8 +688,7 @@ export function callsOf(store: Store): Calls {
       due: () => schedules.due(at, 5),
       change: () => schedules.change(schedule, { pausedAt: at }, { revision: 1, pausedAt: null }),
       ask: () => schedules.ask(schedule, ask),
-      askSent: () => schedules.askSent(schedule, ask),
-      askTaken: () => schedules.askTaken(schedule, ask, 'w'),
+      askSent: () => schedules.askSent(schedule, ask, at),
       askForgotten: () => schedules.askForgotten(schedule, ask),
       deleteOf: () => schedules.deleteOf({ project: 'default', name: 'fn' }),
       remove: () => schedules.remove(schedule, { deletedAt: null }),
