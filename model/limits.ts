@@ -227,6 +227,8 @@ export const LIMITS = {
       /** Of one, the newest, that are told. */
       uses: 100,
     },
+    /** Of an input, or of a result, that a list of runs has with it. */
+    listedBytes: 16_384,
     schedules: {
       /** Of one project. */
       count: 1_000,

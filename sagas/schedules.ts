@@ -97,7 +97,8 @@ export class ScheduleEngine {
 
   async ask(ref: ScheduleRef, ask: ScheduleAsk): Promise<void> {
     const { from, to, overlap } = ask;
-    if (ask.kind === 'backfill') return this.backfill(ref, { from: Date.parse(from ?? ''), to: Date.parse(to ?? ''), overlap });
+    if (ask.kind === 'backfill')
+      return this.backfill(ref, { from: Date.parse(from ?? ''), to: Date.parse(to ?? ''), overlap });
     // the client's own trigger gives all of one second one workflow id
     await this.client.workflowService.patchSchedule({
       namespace: this.client.options.namespace,

@@ -53,7 +53,10 @@ export async function setSchedule(
 /** What it was until now, behind what it was before: times of these may not be accounted for yet. @throws MayflyError schedule_busy */
 function pastWith(found: ScheduleRecord, until: string): PastSpec[] {
   if (found.past.length >= limits.past) {
-    throw new MayflyError('schedule_busy', `${found.name} was set ${limits.past} times, and its times are not written yet.`);
+    throw new MayflyError(
+      'schedule_busy',
+      `${found.name} was set ${limits.past} times, and its times are not written yet.`,
+    );
   }
   const { function: name, cron, every, timeZone, overlap, catchupWindowSeconds, jitterSeconds } = found;
   const { startAt, endAt, pauseOnFailure, dst, event } = found;

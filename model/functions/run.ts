@@ -80,7 +80,7 @@ export interface Attempt {
   sandboxId: string;
   commandId: string;
   begunAt: string;
-  /** When its process was started, by the guest's clock. */
+  /** When its process was started, corrected by what its guest's clock differs. */
   startedAt: string | null;
   endedAt: string | null;
   outcome: RunOutcome | null;

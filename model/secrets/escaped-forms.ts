@@ -38,7 +38,9 @@ const CONTROLS: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '
 /** Text as shells are given it, and as `set -x` shows it: between either quotes, in `$'…'`, and behind backslashes. */
 export function inShell(text: string): string[] {
   const ansi = text.replace(/[\\']/g, '\\$&').replace(/[\n\r\t]/g, (each) => CONTROLS[each] ?? each);
-  const octal = [...Buffer.from(ansi)].map((byte) => (byte < 0x80 ? String.fromCharCode(byte) : `\\${byte.toString(8)}`));
+  const octal = [...Buffer.from(ansi)].map((byte) =>
+    byte < 0x80 ? String.fromCharCode(byte) : `\\${byte.toString(8)}`,
+  );
   return [
     text.replaceAll("'", "'\\''"),
     text.replaceAll("'", `'"'"'`),

@@ -10,7 +10,8 @@ type Of = Pick<RunRecord, 'id' | 'eventDigest' | 'isBatch' | 'events'>;
 
 /** The event of a run in the JSON format of CloudEvents, of a batch the list of its events; null: it is not there any more. */
 export async function eventOfRun(stores: Stores, run: Of): Promise<Uint8Array | null> {
-  if (!run.isBatch) return (await stores.runs.eventOf(run.id)) ?? stores.runContents.get(run.id, `event/${run.eventDigest}`);
+  if (!run.isBatch)
+    return (await stores.runs.eventOf(run.id)) ?? stores.runContents.get(run.id, `event/${run.eventDigest}`);
   const pieces: Uint8Array[] = [];
   for (const { runId } of run.events) {
     const member = await stores.runs.get(runId);

@@ -82,8 +82,12 @@ class Stage {
 
 describe('a trigger', () => {
   it('has a workflow of its own, whenever it is sent, and is of no time', () => {
-    const times = Array.from({ length: 500 }, (_, n) => triggerTimeOf({ id: (n * 7).toString(16).padStart(16, '0') + n }));
-    const random = Array.from({ length: 500 }, (_, n) => triggerTimeOf({ id: `${(n * 0x9e3779b9).toString(16)}abcdef` }));
+    const times = Array.from({ length: 500 }, (_, n) =>
+      triggerTimeOf({ id: (n * 7).toString(16).padStart(16, '0') + n }),
+    );
+    const random = Array.from({ length: 500 }, (_, n) =>
+      triggerTimeOf({ id: `${(n * 0x9e3779b9).toString(16)}abcdef` }),
+    );
     expect(new Set(random).size).toBe(500);
     for (const at of [...times, ...random]) expect(iso(at)).toMatch(/^[2-9]\d{3}-/);
   });
@@ -104,14 +108,23 @@ describe('a trigger', () => {
   it('that is written down is accounted for', async () => {
     const done = ask('dd');
     const stage = new Stage({ asks: { dd: done } });
-    const ran = { localTime: done.at, triggerId: 'dd', state: 'ran', reason: null, detail: null, runId: 'run-1' } as const;
+    const ran = {
+      localTime: done.at,
+      triggerId: 'dd',
+      state: 'ran',
+      reason: null,
+      detail: null,
+      runId: 'run-1',
+    } as const;
     stage.note({ project: 'default', schedule: 'nightly', at: done.at, recordedAt: done.at, ...ran });
     await stage.look();
     expect([stage.record.asks, stage.listed.length]).toEqual([{}, 1]);
   });
 
   it('is sent one after the other where one may wait; the next has no room', async () => {
-    const asks = Object.fromEntries(['a', 'b', 'c'].map((id) => [id, ask(id, { overlap: 'buffer-one', sentAt: null })]));
+    const asks = Object.fromEntries(
+      ['a', 'b', 'c'].map((id) => [id, ask(id, { overlap: 'buffer-one', sentAt: null })]),
+    );
     const stage = new Stage({ asks });
     await stage.look();
     expect(stage.sent).toEqual(['a']);
@@ -120,7 +133,9 @@ describe('a trigger', () => {
     await stage.look();
     await stage.look();
     expect(stage.sent).toEqual(['a']);
-    expect(stage.listed).toMatchObject(['b', 'c'].map((triggerId) => ({ triggerId, state: 'missed', reason: 'overlap' })));
+    expect(stage.listed).toMatchObject(
+      ['b', 'c'].map((triggerId) => ({ triggerId, state: 'missed', reason: 'overlap' })),
+    );
   });
 });
 
@@ -130,7 +145,12 @@ it('times that are filled are listed though they were skipped, once', async () =
   const stage = new Stage({ every: '1h', asks: { ee: filled }, handledUntil: iso(NOW) });
   stage.begun.set(from, { startedAt: NOW - 9 * SECOND, status: 'RUNNING' });
   await stage.look();
-  const overlapped = [1, 2, 3].map((n) => ({ at: iso(from + n * HOUR), triggerId: null, state: 'missed', reason: 'overlap' }));
+  const overlapped = [1, 2, 3].map((n) => ({
+    at: iso(from + n * HOUR),
+    triggerId: null,
+    state: 'missed',
+    reason: 'overlap',
+  }));
   expect(stage.listed).toEqual(overlapped);
   expect(stage.record.asks).toHaveProperty('ee');
   const first = { project: 'default', schedule: 'nightly', at: iso(from), localTime: iso(from), triggerId: null };

@@ -135,7 +135,9 @@ export class ScheduleKeeper {
     const open = passed.times.filter((time) => !noted.has(keyOf(time)));
     const { lost, openFrom, waiting } = lostTimes(spec, { ...known, open, begun, now: range.now });
     await this.store.scheduleTimes.putMissed(
-      lost.map(({ time, reason }) => missedTime(spec, { ...time, triggerId: null }, { reason, detail: null }, range.now)),
+      lost.map(({ time, reason }) =>
+        missedTime(spec, { ...time, triggerId: null }, { reason, detail: null }, range.now),
+      ),
       keptUntil(range.now),
     );
     const handled = openFrom === null ? passed.until : Math.min(openFrom - 1, passed.until);

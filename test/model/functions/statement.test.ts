@@ -6,7 +6,11 @@ const NOTHING = { spec: null, disks: {}, logs: [], proofs: [], diffDigest: null,
 const GATHERED = { runId: 'run-member', id: '1', source: '/s', type: 't', time: null, bytes: 5 };
 
 function said(changes: Parameters<typeof runRecord>[1], eventDigest: string | null = 'e'.repeat(64)) {
-  const { buildDefinition, runDetails } = statementOf({ ...NOTHING, run: runRecord(1, changes), eventDigest }).predicate;
+  const { buildDefinition, runDetails } = statementOf({
+    ...NOTHING,
+    run: runRecord(1, changes),
+    eventDigest,
+  }).predicate;
   return { ...buildDefinition, end: runDetails.metadata['mayfly_run'] };
 }
 
