@@ -39,6 +39,7 @@ const scheduleTime = {
   schedule: 'nightly',
   at,
   localTime: at,
+  triggerId: null,
   state: 'missed',
   reason: 'overlap',
   detail: null,
