@@ -1,5 +1,3 @@
-import { redactText } from '../../model/redaction/redact.ts';
-import { Mask } from '../../model/secrets/mask.ts';
 import type { DeliveryAttempt, DeliveryRecord } from '../../model/webhooks/delivery.ts';
 import type { DeliveryPlan } from '../../model/webhooks/delivery-plan.ts';
 import type { DeliveryInput } from '../../model/webhooks/delivery-saga.ts';
@@ -10,6 +8,7 @@ import type { Posted } from '../../webhooks/sending/post.ts';
 import type { PostOutcome } from '../../webhooks/sending/post-outcome.ts';
 import { signDelivery } from '../../webhooks/sign.ts';
 import type { Announcer } from './announcer.ts';
+import { answerText } from './answer-text.ts';
 import { EndpointHealth } from './endpoint-health.ts';
 import { InFlight } from './in-flight.ts';
 
@@ -78,7 +77,10 @@ export function createDeliveryActivities({ store, announcer, plan, send }: Deliv
      * Makes the next attempt, if it is time for one.
      * @returns when to look again; null: it was taken, or is given up
      */
-    async attemptDelivery({ deliveryId, isCancelled }: DeliveryInput & { isCancelled: boolean }): Promise<{ pauseMs: number } | null> {
+    async attemptDelivery({
+      deliveryId,
+      isCancelled,
+    }: DeliveryInput & { isCancelled: boolean }): Promise<{ pauseMs: number } | null> {
       const delivery = await deliveries.get(deliveryId);
       if (delivery?.state !== 'pending') return null;
       if (isCancelled) {
@@ -129,23 +131,7 @@ function attemptOf(
   nextAt: string | null,
 ): DeliveryAttempt {
   const outcome = isTaken ? 'delivered' : 'failed';
-  return { n, at, outcome, latencyMs, status, reason, answer: textOf(answer, secrets), nextAt };
-}
-
-/** A signing secret as it is given, without its prefix, and its bytes in hex and base64url. */
-function signingForms(key: string): string[] {
-  const bare = key.slice(key.indexOf('_') + 1);
-  const bytes = Buffer.from(bare, 'base64');
-  return [key, bare, bytes.toString('hex'), bytes.toString('base64url')];
-}
-
-/** As a person reads it. It may echo what signed. */
-function textOf(answer: Uint8Array, secrets: EndpointRecord['secrets']): string | null {
-  if (answer.length === 0) return null;
-  const text = new TextDecoder()
-    .decode(answer)
-    .replaceAll(/[\p{Cc}\p{Cs}]/gu, (char) => (/[\n\t]/.test(char) ? char : '\ufffd'));
-  return redactText(new Mask(secrets.flatMap(({ key }) => signingForms(key))).text(text));
+  return { n, at, outcome, latencyMs, status, reason, answer: answerText(answer, secrets), nextAt };
 }
 
 function iso(ms: number): string {

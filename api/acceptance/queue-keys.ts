@@ -1,7 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
-import { valueAt } from '../../model/functions/json-pointer.ts';
+import { scalarAt } from '../../model/functions/json-pointer.ts';
 import type { Gathering, RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 
@@ -30,13 +30,12 @@ export function gatheringOf({ debounce, batch }: FunctionSpec): Gathering | null
   return batch && { kind: 'batch', maxSize: batch.maxSize, maxWaitMs: batch.maxWaitSeconds * 1_000 };
 }
 
-function keyAt(pointer: string | null, { data }: ReceivedEvent): string | null {
+function keyAt(pointer: string | null, event: ReceivedEvent): string | null {
   if (pointer === null) return null;
-  const value = valueAt(data, pointer) ?? null;
-  const isScalar = typeof value !== 'object' || value === null;
-  const text = isScalar ? JSON.stringify(value) : '';
-  if (isScalar && Buffer.byteLength(text) <= LIMITS.functions.keyBytes) return text;
-  const problem = isScalar ? `has more than ${LIMITS.functions.keyBytes} bytes` : 'is an object or a list';
+  const text = scalarAt(event, pointer);
+  if (text === undefined) return 'null';
+  if (text !== null && Buffer.byteLength(text) <= LIMITS.functions.keyBytes) return text;
+  const problem = text === null ? 'is an object or a list' : `has more than ${LIMITS.functions.keyBytes} bytes`;
   const fields = [{ field: `data${pointer}`, problem }];
   throw new MayflyError('key_invalid', `What the key ${pointer} points to ${problem}.`, { fields });
 }

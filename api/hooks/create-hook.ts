@@ -1,4 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
+import { canonicalNumber } from '../../model/events/exact-json.ts';
+import type { HookFilter } from '../../model/functions/hook-filter.ts';
+import { textAt } from '../../model/functions/json-pointer.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
@@ -11,22 +14,39 @@ import { type CreateHookRequest, schemeOf } from './hook-schemas.ts';
 const { hooks: limits } = LIMITS.functions;
 
 /** The hook that is asked for. @throws MayflyError invalid_request */
-export function wantedHook(id: string, createdBy: OwnedActor, request: CreateHookRequest): HookRecord {
+export function wantedHook(
+  id: string,
+  createdBy: OwnedActor,
+  request: CreateHookRequest,
+  filter: HookFilter | null,
+): HookRecord {
   const scheme = schemeOf(request);
   refuseBadSecrets(scheme, request.secrets);
-  const { types = null, conditions = [] } = request.filter ?? {};
   return {
     id,
     project: createdBy.project,
     function: request.function,
     scheme,
     secrets: request.secrets,
-    filter: request.filter ? { types, conditions } : null,
+    filter,
     allowedOrigins: request.allowedOrigins,
     disabledAt: null,
     createdBy,
     createdAt: new Date().toISOString(),
   };
+}
+
+/** Filter of a request, with the numbers that it was sent with. @param body its JSON text */
+export function filterOf({ filter }: CreateHookRequest, body: string): HookFilter | null {
+  if (!filter) return null;
+  const conditions = filter.conditions.map(({ pointer, in: values }, nth) => ({
+    pointer,
+    in: values.map((value, at) => {
+      if (typeof value !== 'number') return JSON.stringify(value);
+      return canonicalNumber(textAt(body, `/filter/conditions/${nth}/in/${at}`) ?? '');
+    }),
+  }));
+  return { types: filter.types ?? null, conditions };
 }
 
 /** @throws MayflyError invalid_request, which names the secret by its place and quotes none */

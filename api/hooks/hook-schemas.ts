@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi';
+import { RawJson } from '../../model/events/raw-json.ts';
 import { ID_PATTERNS, isHookId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
@@ -122,21 +123,27 @@ export function schemeOf(request: Pick<CreateHookRequest, 'scheme' | 'hmac'>): S
   return { scheme: request.scheme } as Exclude<SignatureScheme, HmacScheme>;
 }
 
-/** Without its secrets. */
+/** Without its secrets; numbers of its filter as they were sent. */
 export function hookView(
   { secrets: held, scheme: kept, ...shown }: HookRecord,
   { hookPlace }: Pick<AppDeps, 'hookPlace'>,
-): z.infer<typeof hookAnswer> {
+) {
   const { scheme: name, ...settings } = kept;
   const path = `/h/${shown.id}`;
   const base = hookPlace?.url ?? null;
-  const isHmac = kept.scheme === 'hmac';
   return {
     ...shown,
     path,
     url: base === null ? null : new URL(path, base).href,
     scheme: name,
-    hmac: isHmac ? (settings as Omit<HmacScheme, 'scheme'>) : null,
+    hmac: kept.scheme === 'hmac' ? settings : null,
     secretCount: held.length,
+    filter: shown.filter && {
+      ...shown.filter,
+      conditions: shown.filter.conditions.map(({ pointer, in: texts }) => ({
+        pointer,
+        in: texts.map((text) => new RawJson(text)),
+      })),
+    },
   };
 }

@@ -4,11 +4,19 @@ import type { HookChanges } from '../../store/functions/hooks.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { requireFunction } from '../functions/function-view.ts';
 import { actorOf, requires } from '../http/auth.ts';
-import { type App, type RequestDeps, serialised } from '../http/context.ts';
+import { type App, answerRaw, type RequestDeps, serialised } from '../http/context.ts';
 import { answerOnce, freedWhenRefused } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { answerList, json, keyHeaders, listOf, noQuery } from '../http/schemas.ts';
-import { hookNotFound, recorded, refuseBadSecrets, refuseUnlessRoom, requireHook, wantedHook } from './create-hook.ts';
+import {
+  filterOf,
+  hookNotFound,
+  recorded,
+  refuseBadSecrets,
+  refuseUnlessRoom,
+  requireHook,
+  wantedHook,
+} from './create-hook.ts';
 import { createHook, hookAnswer, hookParams, hooksQuery, hookView, rotateSecrets } from './hook-schemas.ts';
 
 const ALL = '/v1/hooks';
@@ -97,17 +105,18 @@ export function hookRoutes(app: App): void {
   app.openapi(createOne, async (c) => {
     const body = c.req.valid('json');
     const deps = c.get('deps');
-    const asked = { idFrom: hookIdFrom, key: c.req.valid('header')['idempotency-key'], body };
+    const filter = filterOf(body, await c.req.text());
+    const asked = { idFrom: hookIdFrom, key: c.req.valid('header')['idempotency-key'], body: { ...body, filter } };
     return serialised(
       await answerOnce(c, deps.store, asked, async (attempt) => {
         const wanted = await freedWhenRefused(deps.store, attempt, async () => {
-          const hook = wantedHook(attempt.subjectId, actorOf(c), body);
+          const hook = wantedHook(attempt.subjectId, actorOf(c), body, filter);
           if (attempt.isFresh) await refuseUnlessRoom(deps, body.function);
           return hook;
         });
         const hook = await recorded(deps, wanted);
         c.header('Location', `${ALL}/${hook.id}`);
-        return { response: c.json(hookView(hook, deps), 201), isKept: true };
+        return { response: answerRaw(c, hookView(hook, deps), 201), isKept: true };
       }),
     );
   });
@@ -117,7 +126,8 @@ export function hookRoutes(app: App): void {
     await requireFunction(deps, name);
     const unreadable: Unreadable[] = [];
     const hooks = await deps.store.hooks.list(name, unreadable);
-    return c.json(
+    return answerRaw(
+      c,
       answerList(
         hooks.map((hook) => hookView(hook, deps)),
         unreadable,
@@ -127,7 +137,7 @@ export function hookRoutes(app: App): void {
   });
   app.openapi(getOne, async (c) => {
     const deps = c.get('deps');
-    return c.json(hookView(await requireHook(deps, c.req.valid('param').id), deps), 200);
+    return answerRaw(c, hookView(await requireHook(deps, c.req.valid('param').id), deps), 200);
   });
   app.openapi(deleteOne, async (c) => {
     const { id } = c.req.valid('param');
@@ -139,14 +149,14 @@ export function hookRoutes(app: App): void {
     const { secrets } = c.req.valid('json');
     const { id, scheme } = await requireHook(deps, c.req.valid('param').id);
     refuseBadSecrets(scheme, secrets);
-    return c.json(await changed(deps, id, { secrets }), 200);
+    return answerRaw(c, await changed(deps, id, { secrets }), 200);
   });
   app.openapi(disableOne, async (c) => {
     const disabledAt = new Date().toISOString();
-    return c.json(await changed(c.get('deps'), c.req.valid('param').id, { disabledAt }), 200);
+    return answerRaw(c, await changed(c.get('deps'), c.req.valid('param').id, { disabledAt }), 200);
   });
   app.openapi(enableOne, async (c) =>
-    c.json(await changed(c.get('deps'), c.req.valid('param').id, { disabledAt: null }), 200),
+    answerRaw(c, await changed(c.get('deps'), c.req.valid('param').id, { disabledAt: null }), 200),
   );
 }
 

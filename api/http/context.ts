@@ -1,9 +1,11 @@
 import type { OpenAPIHono, OpenAPIHonoOptions } from '@hono/zod-openapi';
 import type { McpServer } from '@modelcontextprotocol/server';
-import type { MiddlewareHandler } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Caller } from '../../mcp/call.ts';
+import { stringifyRaw } from '../../model/events/raw-json.ts';
 import type { Waiting } from '../../model/functions/run.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
@@ -74,6 +76,11 @@ export interface Env {
 
 export type App = OpenAPIHono<Env>;
 export type ValidationHook = NonNullable<OpenAPIHonoOptions<Env>['defaultHook']>;
+
+/** Answers with JSON in which each {@link RawJson} stands as it was written. */
+export function answerRaw(c: Context<Env>, value: unknown, status: ContentfulStatusCode): never {
+  return serialised(c.body(stringifyRaw(value), status, { 'Content-Type': 'application/json' }));
+}
 
 /** Passes an answer that is complete already through a route whose type wants to see its JSON. */
 export function serialised(response: Response): never {

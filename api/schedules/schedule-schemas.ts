@@ -96,10 +96,6 @@ export const setSchedule = z
     path: ['cron'],
     message: 'must be set, or `every`, and not both',
   })
-  .refine(({ event: { data } }) => (JSON.stringify(data) ?? '').length <= limits.dataBytes, {
-    path: ['event', 'data'],
-    message: `has more than ${limits.dataBytes} bytes`,
-  })
   .openapi('SetSchedule');
 export type SetSchedule = z.output<typeof setSchedule>;
 
@@ -156,6 +152,10 @@ export const scheduleTime = z
   .object({
     at: instant,
     localTime: z.string(),
+    triggerId: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The trigger that it is of; null: a time of the schedule' }),
     state: z.enum(['ran', 'missed']),
     reason: z.enum(MISSED_REASONS).nullable().openapi({ description: 'Why it was not run' }),
     detail: z.string().nullable(),

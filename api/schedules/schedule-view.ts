@@ -1,5 +1,6 @@
 import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
+import { RawJson } from '../../model/events/raw-json.ts';
 import type { ScheduleRecord, ScheduleTime } from '../../model/schedules/schedule.ts';
 import { LAST_TIME, nextRun, type Occurrence, timesBetween } from '../../model/schedules/times.ts';
 import { timeKeyOf } from '../../store/schedules/schedule-times.ts';
@@ -9,6 +10,7 @@ export function scheduleView(record: ScheduleRecord): z.infer<typeof scheduleAns
   const {
     revision: _revision,
     specSince: _since,
+    past: _past,
     pauses: _pauses,
     handledUntil: _until,
     lookAt: _look,
@@ -18,7 +20,9 @@ export function scheduleView(record: ScheduleRecord): z.infer<typeof scheduleAns
     ...shown
   } = record;
   const next = record.pausedAt === null ? nextRun(record, Date.now()) : null;
-  return { ...shown, nextAt: next && new Date(next.at).toISOString() };
+  const { data, ...event } = record.event;
+  const withData = { ...event, ...(data !== undefined && { data: new RawJson(data) }) };
+  return { ...shown, event: withData, nextAt: next && new Date(next.at).toISOString() };
 }
 
 /** Also those that are not run, with what is said of them. */
@@ -35,7 +39,7 @@ export function timeView({ project: _project, schedule: _name, ...time }: Schedu
   return time;
 }
 
-const POSITION = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z\/[\dT:.Z-]{16,24}$/;
+const POSITION = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z\/[\dT:.Z-]{16,24}(?:\/[0-9a-f]+)?$/;
 
 export function cursorOfTime(time: ScheduleTime): string {
   return Buffer.from(timeKeyOf(time)).toString('base64url');

@@ -1,10 +1,11 @@
 import { createRoute, type z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
+import { textAt } from '../../model/functions/json-pointer.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf, requires } from '../http/auth.ts';
-import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
+import { type App, answerRaw, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { answerOnce, freeRequest } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { answerList, json, keyHeaders, listOf, noQuery, pageOf } from '../http/schemas.ts';
@@ -47,7 +48,7 @@ const setOne = createRoute({
   responses: {
     200: json('It is as asked for', scheduleAnswer),
     201: json('It is made', scheduleAnswer),
-    ...problems(BODY, 'function_not_found', 'function_draining', 'schedules_full'),
+    ...problems(BODY, 'function_not_found', 'function_draining', 'schedules_full', 'schedule_busy'),
   },
 });
 
@@ -141,18 +142,19 @@ const backfillOne = createRoute({
 export function scheduleRoutes(app: App): void {
   app.openapi(setOne, async (c) => {
     const { name } = c.req.valid('param');
-    const { record, isNew } = await setSchedule(c.get('deps'), actorOf(c), name, c.req.valid('json'));
-    return c.json(scheduleView(record), isNew ? 201 : 200);
+    const data = textAt(await c.req.text(), '/event/data');
+    const { record, isNew } = await setSchedule(c.get('deps'), actorOf(c), name, c.req.valid('json'), data);
+    return answerRaw(c, scheduleView(record), isNew ? 201 : 200);
   });
   app.openapi(listAll, async (c) => {
     const { function: name } = c.req.valid('query');
     const unreadable: Unreadable[] = [];
     const all = await c.get('deps').store.schedules.list(unreadable);
     const items = name === undefined ? all : all.filter((each) => each.function === name);
-    return c.json(answerList(items.map(scheduleView), unreadable), 200);
+    return answerRaw(c, answerList(items.map(scheduleView), unreadable), 200);
   });
   app.openapi(getOne, async (c) =>
-    c.json(scheduleView(await requireSchedule(c.get('deps'), c.req.valid('param').name)), 200),
+    answerRaw(c, scheduleView(await requireSchedule(c.get('deps'), c.req.valid('param').name)), 200),
   );
   app.openapi(deleteOne, async (c) => {
     const deps = c.get('deps');
@@ -177,9 +179,11 @@ export function scheduleRoutes(app: App): void {
     const nextCursor = last ? cursorOfTime(last) : null;
     return c.json({ ...answerList(items.map(timeView), unreadable), nextCursor }, 200);
   });
-  app.openapi(pauseOne, async (c) => c.json(scheduleView(await paused(c.get('deps'), c.req.valid('param').name)), 200));
+  app.openapi(pauseOne, async (c) =>
+    answerRaw(c, scheduleView(await paused(c.get('deps'), c.req.valid('param').name)), 200),
+  );
   app.openapi(resumeOne, async (c) =>
-    c.json(scheduleView(await resumed(c.get('deps'), c.req.valid('param').name)), 200),
+    answerRaw(c, scheduleView(await resumed(c.get('deps'), c.req.valid('param').name)), 200),
   );
   app.openapi(triggerOne, async (c) => {
     const { overlap } = c.req.valid('json');

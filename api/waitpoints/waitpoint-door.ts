@@ -1,6 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { createRoute } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
+import { exactValue } from '../../model/events/exact-json.ts';
+import { memberText } from '../../model/events/member-text.ts';
 import { waitpointIdOf } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { hashOf, partsOf } from '../../model/waitpoints/token.ts';
@@ -52,7 +54,7 @@ export function waitpointDoorRoutes(app: App, { store }: Pick<AppDeps, 'store'>)
     const { name, state, completedAt } = await completed(
       store,
       found.waitpoint,
-      canonicalJson(c.req.valid('json').data),
+      memberText(await c.req.text(), 'data') ?? '',
       found.token,
     );
     return c.json({ name, state, completedAt }, 200);
@@ -94,7 +96,7 @@ async function completed(
   if (latest?.state !== 'completed') {
     throw new MayflyError('waitpoint_expired', `The time of ${name} was over at ${expiresAt}.`);
   }
-  if (latest.data === data) {
+  if (latest.data !== null && canonicalJson(exactValue(latest.data)) === canonicalJson(exactValue(data))) {
     await store.waitingRuns.wake(runId); // who asks once more may not have come so far before
     return latest;
   }

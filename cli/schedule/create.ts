@@ -1,9 +1,9 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
 import { GAPS, REPEATS } from '../../model/schedules/schedule.ts';
+import { rawJsonOf } from '../function/run/event-data.ts';
 import { functionName } from '../function/run/names.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
-import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
@@ -57,7 +57,7 @@ export function createCommand(io: Io) {
             ...(gap !== undefined && { gap: oneOf('gap', gap, GAPS) }),
             ...(repeat !== undefined && { repeat: oneOf('repeat', repeat, REPEATS) }),
           },
-          ...(data !== undefined && { event: { data: dataOf(data) } }),
+          ...(data !== undefined && { event: { data: await rawJsonOf({ text: data }) } }),
         },
         { signal: io.signal },
       );
@@ -66,13 +66,4 @@ export function createCommand(io: Io) {
       return EXIT.ok;
     },
   });
-}
-
-/** @throws CliError */
-function dataOf(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    throw usageError('--data is not JSON', 'Quote it for the shell, as in --data \'{"n": 1}\'.');
-  }
 }

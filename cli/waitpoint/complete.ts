@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type ArgsDef, defineCommand } from 'citty';
 import { partsOf } from '../../model/waitpoints/token.ts';
-import { jsonOf } from '../function/run/event-data.ts';
+import { rawJsonOf } from '../function/run/event-data.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
@@ -22,9 +22,8 @@ export function completeCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const bytes = await jsonOf(args.file === undefined ? { text: args.data } : { path: args.file });
+      const data = await rawJsonOf(args.file === undefined ? { text: args.data } : { path: args.file });
       const token = await tokenIn(args['token-file']);
-      const data: unknown = JSON.parse(Buffer.from(bytes).toString());
       const done = await connect(io).waitpoints.complete(token, data, { signal: io.signal });
       if (args.json) io.printJson(done);
       else io.print(`${done.name} was completed at ${done.completedAt}`);

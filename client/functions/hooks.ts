@@ -1,8 +1,13 @@
-import type { HookFilter } from '../../model/functions/hook-filter.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { HmacScheme, SignatureScheme } from '../../webhooks/scheme.ts';
 import type { List } from '../http/options.ts';
 import type { CallOptions, PostOptions, Transport } from '../http/transport.ts';
+
+/** Values that may stand at a JSON Pointer (RFC 6901) into the data of an event. */
+export interface HookCondition {
+  pointer: string;
+  in: (string | number | boolean | null)[];
+}
 
 export interface CreateHook {
   /** Which runs what comes in. */
@@ -13,7 +18,7 @@ export interface CreateHook {
   /** One; two while it is rotated. They are never answered. */
   secrets: string[];
   /** What is run: events of which all of this holds. `@default` all */
-  filter?: { types?: string[]; conditions?: HookFilter['conditions'] };
+  filter?: { types?: string[]; conditions?: HookCondition[] };
   /** Who may ask by OPTIONS whether events may be sent; `*`: anybody. `@default` nobody */
   allowedOrigins?: string[];
 }
@@ -30,7 +35,7 @@ export interface Hook {
   scheme: SignatureScheme['scheme'];
   hmac: Omit<HmacScheme, 'scheme'> | null;
   secretCount: number;
-  filter: HookFilter | null;
+  filter: { types: string[] | null; conditions: HookCondition[] } | null;
   allowedOrigins: string[];
   /** Since then it takes no events; null: it does. */
   disabledAt: string | null;

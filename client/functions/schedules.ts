@@ -35,7 +35,8 @@ export interface SetSchedule {
 }
 
 /** A schedule as the API shows it. Times are ISO 8601. */
-export interface Schedule extends ScheduleSpec {
+export interface Schedule extends Omit<ScheduleSpec, 'event'> {
+  event: { type: string; subject: string | null; data?: unknown };
   project: string;
   name: string;
   /** Null: it is paused, or there is none any more. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import type { ShownApproval } from '../../model/approvals/approval.ts';
+import { stringifyRaw } from '../../model/events/raw-json.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import { ApprovalNeededError, MayflyApiError, MayflyConnectionError } from './api-error.ts';
 import { withinDeadline } from './deadline.ts';
@@ -170,7 +171,7 @@ export class Transport {
           ...request.headers,
         },
         redirect: 'error',
-        ...(hasBody && { body: JSON.stringify(request.body) }),
+        ...(hasBody && { body: stringifyRaw(request.body) }),
         ...(request.bytes && { body: request.bytes }),
         ...(request.stream && { body: request.stream, duplex: 'half' as const, ...unhurried() }),
         ...(signal && { signal }),

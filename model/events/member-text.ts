@@ -16,6 +16,18 @@ export function memberText(json: string, name: string): string | undefined {
   }
 }
 
+/** Text of an item of a JSON array, as it stands there. @param json well-formed, an array @returns undefined: it has no such item */
+export function itemText(json: string, index: number): string | undefined {
+  let at = json.indexOf('[') + 1;
+  if (json[nonSpace(json, at)] === ']') return undefined;
+  for (let count = 0; ; count++) {
+    const item = textFrom(json, at);
+    if (count === index) return item.text;
+    at = nonSpace(json, item.end) + 1;
+    if (json[at - 1] !== ',') return undefined;
+  }
+}
+
 /** The value that stands behind a place. */
 function textFrom(json: string, from: number): { text: string; end: number } {
   const start = nonSpace(json, from);

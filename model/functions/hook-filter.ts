@@ -1,10 +1,11 @@
 import type { ReceivedEvent } from '../events/cloud-event.ts';
-import { valueAt } from './json-pointer.ts';
+import { scalarAt } from './json-pointer.ts';
 
 /** What stands at a JSON Pointer (RFC 6901) into the data of an event, and may be there. */
 export interface HookCondition {
   pointer: string;
-  in: (string | number | boolean | null)[];
+  /** JSON texts of strings, numbers and words, each as {@link scalarAt} has it. */
+  in: string[];
 }
 
 /** Which events of a hook are run: those of which all of this holds. */
@@ -15,13 +16,10 @@ export interface HookFilter {
 }
 
 /** Whether an event is to be run. Data that is not JSON has nothing at any pointer. */
-export function passesFilter(
-  { types, conditions }: HookFilter,
-  { attributes, data }: Pick<ReceivedEvent, 'attributes' | 'data'>,
-): boolean {
-  if (types !== null && !types.includes(attributes.type)) return false;
+export function passesFilter({ types, conditions }: HookFilter, event: ReceivedEvent): boolean {
+  if (types !== null && !types.includes(event.attributes.type)) return false;
   return conditions.every(({ pointer, in: values }) => {
-    const value = valueAt(data, pointer);
-    return values.some((each) => each === value);
+    const text = scalarAt(event, pointer);
+    return values.some((each) => each === text);
   });
 }

@@ -1,5 +1,5 @@
+import { inHtml, inShell, slugsOf } from './escaped-forms.ts';
 import { isMaskedLine, whyNotMasked } from './maskable.ts';
-import { asSlug, inHtml, inShell, inUrl } from './text-forms.ts';
 
 /** Bytes that are not to be shown. */
 export interface SecretForm {
@@ -30,8 +30,8 @@ export function formsOf(value: string): SecretForm[] {
 function encoded(text: string): SecretForm[] {
   const bytes = Buffer.from(text);
   const hex = bytes.toString('hex');
-  const written = [...asJson(text), ...inUrl(text), ...inHtml(text), ...inShell(text), ...asSlug(text)];
-  const texts = [text, ...written, hex, hex.toUpperCase()];
+  const escaped = [...asJson(text), ...inUrl(text), ...inHtml(text), ...inShell(text), ...slugsOf(text)];
+  const texts = [text, ...escaped, hex, hex.toUpperCase()];
   return [...texts.map(plain), ...[0, 1, 2].flatMap((offset) => base64At(bytes, offset))];
 }
 
@@ -49,6 +49,19 @@ function asJson(text: string): string[] {
 
 function unicodeEscape(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+/** By encodeURIComponent, by encodeURI, by RFC 3986 to the letter, as a path, as a form; in digits of both cases. */
+function inUrl(text: string): string[] {
+  const component = encodeURIComponent(text);
+  const strict = component.replace(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
+  const forms = [component, encodeURI(text), strict].flatMap((form) => [
+    form,
+    form.replaceAll('%2F', '/'),
+    form.replaceAll('%20', '+'),
+    form.replaceAll('%20', '+').replaceAll('~', '%7E'),
+  ]);
+  return forms.flatMap((form) => [form, form.replace(/%[0-9A-F]{2}/g, (each) => each.toLowerCase())]);
 }
 
 /** @param offset how many bytes come before it in its group of three */

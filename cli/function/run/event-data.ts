@@ -4,6 +4,7 @@ import type { ArgsDef } from 'citty';
 import { MayflyConnectionError } from '../../../client/http/api-error.ts';
 import type { CreateRun, Run } from '../../../client/run-shapes.ts';
 import type { Runs } from '../../../client/runs.ts';
+import { RawJson } from '../../../model/events/raw-json.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { usageError } from '../../terminal/cli-error.ts';
 import type { Io } from '../../terminal/io.ts';
@@ -75,6 +76,11 @@ export async function jsonOf(of: { path: string } | { text: string }): Promise<U
   const bytes = 'path' in of ? await contentOf(of.path) : Buffer.from(of.text);
   refuseUnlessJson(bytes, 'path' in of ? of.path : '--data');
   return bytes;
+}
+
+/** The same, for the body of a request. @throws CliError */
+export async function rawJsonOf(of: Parameters<typeof jsonOf>[0]): Promise<RawJson> {
+  return new RawJson(new TextDecoder().decode(await jsonOf(of)));
 }
 
 function refuseUnlessJson(bytes: Uint8Array, where: string): void {

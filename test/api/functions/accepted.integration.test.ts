@@ -251,6 +251,70 @@ describe('a caller', () => {
   });
 });
 
+describe('numbers of callers', () => {
+  const exact = '{"id": 9007199254740993, "price": 1.10, "far": 1e400}';
+
+  it('stand in a schedule and in its answers as they were sent', async () => {
+    const name = await deployed();
+    const path = `/v1/schedules/exact-${name}`;
+    const wish = `{"function": "${name}", "every": "1h", "event": {"data": ${exact}}}`;
+    const made = await door.call('PUT', path, wish);
+    expect([made.status, await made.text()]).toEqual([201, expect.stringContaining(`"data":${exact}`)]);
+    for (const shown of [path, '/v1/schedules']) {
+      expect(await (await door.call('GET', shown)).text()).toContain(`"data":${exact}`);
+    }
+    const tooLarge = await door.call('PUT', path, wish.replace(exact, `"${'ü'.repeat(33_000)}"`));
+    expect((await problemOf(tooLarge)).errors).toMatchObject([{ field: 'event.data' }]);
+  });
+
+  it('of the condition of a hook stay what they are', async () => {
+    const name = await deployed();
+    const filter = '{"conditions": [{"pointer": "/id", "in": [9007199254740993, "a", null]}]}';
+    const wish = `{"function": "${name}", "scheme": "github", "secrets": ["mysecret"], "filter": ${filter}}`;
+    const made = await door.call('POST', '/v1/hooks', wish);
+    expect([made.status, await made.text()]).toEqual([
+      201,
+      expect.stringContaining('"in":[9007199254740993,"a",null]'),
+    ]);
+    const listed = await (await door.call('GET', `/v1/hooks?function=${name}`)).text();
+    expect(listed).toContain('"in":[9007199254740993,"a",null]');
+  });
+
+  it('tell keys apart, also in the list', async () => {
+    const name = await deployed({ concurrency: [{ key: '/id', limit: 1 }] });
+    const [odd, even] = await Promise.all(
+      ['9007199254740993', '9007199254740992'].map((id) => jsonOf<Run>(post(name, `{"id": ${id}}`))),
+    );
+    const listed = (key: string) => jsonOf<{ items: Run[] }>(door.call('GET', `/v1/runs?function=${name}&key=${key}`));
+    expect((await listed('9007199254740993')).items.map(({ id }) => id)).toEqual([odd?.id]);
+    expect((await listed('9007199254740992')).items.map(({ id }) => id)).toEqual([even?.id]);
+  });
+
+  it('stand in the contents of a list as they were sent', async () => {
+    const name = await deployed();
+    const { id } = await jsonOf<Run>(post(name, exact));
+    await door.store.runContents.put(id, 'result', Buffer.from('[1.10]'));
+    const result = { contentType: 'application/json', bytes: 6, digest: 'd', partial: false };
+    await ended(id, 'succeeded', { result });
+    const listed = await (await door.call('GET', `/v1/runs?function=${name}&contents=true`)).text();
+    expect(listed).toContain(`"contents":{"input":${exact},"result":[1.10]}`);
+    const plain = await jsonOf<{ items: object[] }>(door.call('GET', `/v1/runs?function=${name}`));
+    expect(plain.items[0]).not.toHaveProperty('contents');
+  });
+
+  it('tell the data of a waitpoint from other data', async () => {
+    const { id } = await jsonOf<Run>(post(await deployed(), {}));
+    const { path } = await jsonOf<{ path: string }>(door.call('POST', `/v1/runs/${id}/waitpoints`, {}));
+    expect((await door.call('POST', path, `{"data": ${exact}}`)).status).toBe(200);
+    expect(
+      (await door.call('POST', path, `{"data": ${exact.replaceAll(' ', '').replace('1.10', '1.1')}}`)).status,
+    ).toBe(200);
+    expect((await door.call('POST', path, `{"data": ${exact.replace('993', '992')}}`)).status).toBe(409);
+    const [waitpoint] = await door.store.waitpoints.list(id);
+    expect(waitpoint?.data).toBe(exact);
+  });
+});
+
 async function stored(name: string): Promise<string> {
   const { items } = await eventually(
     () => jsonOf<{ items: Run[] }>(door.call('GET', `/v1/runs?function=${name}`)),

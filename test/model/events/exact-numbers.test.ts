@@ -1,0 +1,97 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { queueKeysOf } from '../../../api/acceptance/queue-keys.ts';
+import { keysNamed } from '../../../api/runs/keys-named.ts';
+import { canonicalNumber, exactValue } from '../../../model/events/exact-json.ts';
+import { RawJson, stringifyRaw } from '../../../model/events/raw-json.ts';
+import type { FunctionSpec } from '../../../model/functions/function.ts';
+import { passesFilter } from '../../../model/functions/hook-filter.ts';
+import { scalarAt, textAt, valueAt } from '../../../model/functions/json-pointer.ts';
+import { read } from './received.ts';
+
+const [ODD, EVEN] = ['9007199254740993', '9007199254740992'];
+const JSON_TYPE = { 'content-type': 'application/json' };
+const STRUCTURED = { 'content-type': 'application/cloudevents+json' };
+const BASE64 = `{"specversion":"1.0","id":"1","source":"/s","type":"t","data_base64":"${btoa(`{"id":${ODD}}`)}"}`;
+
+describe('a number of an event', () => {
+  it.each([
+    [JSON_TYPE, `{"id": ${ODD}}`],
+    [
+      STRUCTURED,
+      `{"data":{"id":${EVEN}},"specversion":"1.0","id":"1","source":"/s","type":"t","data":{"id": ${ODD} }}`,
+    ],
+    [STRUCTURED, BASE64],
+  ])('is the one that was sent, in each mode: %j %s', (headers, body) => {
+    expect(scalarAt(read(headers, body), '/id')).toBe(ODD);
+  });
+
+  it('makes keys of its own in every rule', () => {
+    const rules = { concurrency: [{ key: '/id' }], throttle: { key: '/id' }, debounce: { key: '/id' }, batch: null };
+    const keysOf = (id: string) => queueKeysOf(rules as unknown as FunctionSpec, read(JSON_TYPE, `{"id":${id}}`));
+    expect(keysOf(ODD)).toEqual({ keys: [ODD], throttleKey: ODD, gatheringKey: ODD, lane: ODD });
+    expect(keysOf(EVEN)).toEqual({ keys: [EVEN], throttleKey: EVEN, gatheringKey: EVEN, lane: EVEN });
+    expect(keysOf('1e400').keys).not.toEqual(keysOf('1e401').keys);
+    expect(keysOf('7.0')).toEqual(keysOf('7'));
+    expect(() => keysOf(`1${'0'.repeat(1_024)}1`)).toThrow('bytes');
+  });
+
+  it('passes the filter that names it, and no other', () => {
+    const filter = { types: null, conditions: [{ pointer: '/id', in: [ODD, '"7"', 'null'] }] };
+    const passes = (id: string) => passesFilter(filter, read(JSON_TYPE, `{"id":${id}}`));
+    expect([ODD, '"7"', 'null', `${ODD}.0`].map(passes)).toEqual([true, true, true, true]);
+    expect([EVEN, '7', '{}', 'false'].map(passes)).toEqual([false, false, false, false]);
+    expect(passesFilter(filter, read(JSON_TYPE, '[]'))).toBe(false);
+  });
+
+  it('is found by a person who names it', () => {
+    expect(keysNamed(ODD)).toEqual([`"${ODD}"`, ODD]);
+    expect(keysNamed('1e400')).toEqual(['"1e400"', '1e400']);
+    expect(keysNamed('1.10')).toEqual(['"1.10"', '1.1']);
+  });
+});
+
+it.each([
+  ['1', '1.0', '10e-1', '0.1E+1'],
+  ['0', '-0', '0.00', '0e999999999999999999'],
+  ['1.1', '1.10', '110e-2'],
+  ['1e+21', '1000000000000000000000'],
+  ['1e400', '10e399', `1${'0'.repeat(400)}`],
+])('%s has one form, however it is written', (form, ...others) => {
+  expect([form, ...others].map(canonicalNumber)).toEqual([form, ...others].map(() => form));
+});
+
+it('doubles keep the form that JSON gives them', () => {
+  fc.assert(
+    fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {
+      expect(canonicalNumber(JSON.stringify(number))).toBe(JSON.stringify(number));
+    }),
+  );
+});
+
+it('a pointer finds the text of the value that it finds', () => {
+  const at = fc.array(fc.oneof(fc.constantFrom('a', '0', '1', '~/', ''), fc.string()), { maxLength: 3 });
+  fc.assert(
+    fc.property(fc.jsonValue(), at, fc.nat(2), (value, tokens, indent) => {
+      const json = JSON.stringify(value, null, indent);
+      const pointer = tokens.map((token) => `/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+      const text = textAt(json, pointer);
+      expect(text === undefined ? undefined : JSON.parse(text)).toEqual(valueAt(JSON.parse(json), pointer));
+    }),
+  );
+  expect(textAt('[[ 1.10 , 2 ], {"a/b": 1e400}]', '/0/0')).toBe('1.10');
+  expect(textAt('[[ 1.10 , 2 ], {"a/b": 1e400}]', '/1/a~1b')).toBe('1e400');
+  expect(valueAt([1, 2], '/length')).toBeUndefined();
+  expect(textAt('[1]', '/01')).toBeUndefined();
+});
+
+it('two texts of one value are one exactly, and of two are two', () => {
+  expect(exactValue('{"b": 1.0, "a": "x"}')).toEqual(exactValue('{"a":"\\u0078","b":1}'));
+  expect(exactValue(`[${ODD}]`)).not.toEqual(exactValue(`[${EVEN}]`));
+  expect(exactValue('["1"]')).not.toEqual(exactValue('[1]'));
+});
+
+it('a text stands in an answer as it was written', () => {
+  const value = { a: new RawJson('{"n": 1.10}'), b: ['"', new RawJson(ODD)], c: undefined };
+  expect(stringifyRaw(value)).toBe(`{"a":{"n": 1.10},"b":["\\"",${ODD}]}`);
+});
