@@ -54,7 +54,8 @@ export function cpCommand(io: Io) {
       const source = await identified(client, sides[0], io.signal);
       const target = await identified(client, sides[1], io.signal);
       const progress = new Progress(io, shownSide(source));
-      const options = { recursive: args.recursive, progress, signal: io.signal };
+      const onNote = (note: string) => io.note(printable(note));
+      const options = { recursive: args.recursive, progress, onNote, signal: io.signal };
       const placed = await copy(io, client.files, source, target, options).catch(explain);
       const { bytes, seconds } = progress;
       if (args.json) io.printJson({ source: shownSide(source), target: shownSide(placed), bytes, seconds });

@@ -26,6 +26,8 @@ export interface Image extends Omit<ImageProgress, 'failure'> {
   };
   /** Variables that no ARG asks for. */
   unusedArgs: string[];
+  /** What the Dockerfile says and no build does, with what holds in its place. */
+  ignored: { line: number; text: string }[];
   failure: (Omit<ImageFailure, 'code'> & { code: string }) | null;
 }
 

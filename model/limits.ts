@@ -40,6 +40,7 @@ export const LIMITS = {
     maxLength: 131_071,
     maxArguments: 1_024,
     maxVariables: 256,
+    /** Of a variable with its name and `=`, which is a string of Linux as an argument is. */
     maxVariableBytes: 131_071,
     timeoutSeconds: { min: 1, max: 2_592_000, default: 600 },
     maxOutputBytes: { min: 0, max: 1_073_741_824, default: 10_485_760 },
@@ -69,12 +70,22 @@ export const LIMITS = {
   snapshotName: { maxLength: 63 },
   image: {
     dockerfileBytes: 1_048_576,
+    /** Of a Dockerfile, those of stages that are not needed too. */
+    instructions: 1_000,
+    /** That ENV and ARG, LABEL or EXPOSE set in one stage. */
+    variables: 500,
+    /** Of all variables of a step, with their names. */
+    variableBytes: 131_071,
+    /** Characters that the variables of a Dockerfile come to, all in all. */
+    expandedChars: 4_194_304,
     /** Of all stages that are needed. */
     steps: 200,
     /** Which need a sandbox each, one beside the other at worst. */
     stages: 16,
     /** Files, folders and links of a context. */
     contextEntries: 10_000,
+    /** Of a context, that all COPYs of a build put somewhere; each counts as often as it is copied. */
+    copiedEntries: 100_000,
     /** As a tar archive in the request: it is what one command of a guest may be given on its standard input. */
     contextBytes: 4_194_304,
     /** As a tar archive that is sent by itself. */

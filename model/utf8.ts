@@ -16,3 +16,10 @@ function lengthOf(first: number): number {
   if (first >= 0b1111_0000) return 4;
   return first >= 0b1110_0000 ? 3 : 2;
 }
+
+const encoder = new TextEncoder();
+
+/** Bytes of a text in UTF-8. */
+export function utf8Length(text: string): number {
+  return encoder.encode(text).length;
+}

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Sink, type TarEntry, tarEntries } from '../../host/disk/tar-entries.ts';
 import type { StepContext } from '../../host/step-context.ts';
-import { matchesPath } from '../../model/dockerfile/patterns/glob.ts';
+import { PathPattern } from '../../model/dockerfile/patterns/glob.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
 import { ARTIFACTS_FOLDER, DEFAULT_RESULT_TYPE, RESULT_FILE } from '../../model/functions/guest-layout.ts';
@@ -106,20 +106,30 @@ export async function collectedArtifacts(
   const found = globs.length === 0 ? null : await guest.look(ARTIFACTS_FOLDER);
   if (!found) return { artifacts, problem: null };
   if (found.type !== 'directory') return { artifacts, problem: invalid('$MAYFLY_ARTIFACTS is no folder any more') };
-  const patterns = globs.map((glob) => glob.split('/'));
+  const patterns = globs.map((glob) => new PathPattern(glob));
   const fetching = new Fetching({ runContents, runId, mask }, maxBytes, alive);
   const sinkOf = (entry: TarEntry): Sink | null => fetching.take(entry, patterns);
+  const entries: TarEntry[] = [];
   try {
     for await (const entry of tarEntries(await guest.tar(ARTIFACTS_FOLDER), sinkOf)) {
       const artifact = await fetching.taken(entry);
-      if (artifact) artifacts.push(artifact);
+      if (artifact && artifacts.push(artifact)) entries.push(entry);
       alive(`${artifacts.length} artifacts`);
     }
-    return { artifacts, problem: null };
+    return { artifacts: artifacts.map((each, n) => noted(each, entries[n]?.note ?? null, mask)), problem: null };
   } catch (error) {
     if (error instanceof MayflyError && error.code.startsWith('result_')) return { artifacts, problem: error };
     throw error;
   }
+}
+
+/** A file that shrank while it was read is kept, and says so. */
+function noted(artifact: RunArtifact, note: string | null, mask: Mask | null): RunArtifact {
+  if (note === null) return artifact;
+  const text = Buffer.from(note, 'latin1')
+    .toString('utf8')
+    .replace(/[\p{Cc}\p{Cf}]/gu, '\u{fffd}');
+  return { ...artifact, note: mask?.text(text) ?? text };
 }
 
 /** One archive, as it comes. */
@@ -139,15 +149,14 @@ class Fetching {
   }
 
   /** @throws MayflyError result_too_large, result_invalid */
-  take(entry: TarEntry, patterns: readonly string[][]): Sink | null {
+  take(entry: TarEntry, patterns: readonly PathPattern[]): Sink | null {
     const skipped: Sink = () => undefined;
     if (++this.#entries > MOST_ENTRIES) {
       throw new MayflyError('result_too_large', `$MAYFLY_ARTIFACTS has more than ${MOST_ENTRIES} entries.`);
     }
     this.#writer = null;
     const parts = entry.path.split('/').slice(1);
-    if (entry.type !== 'file' || entry.sameAs !== null || !patterns.some((one) => matchesPath(one, parts)))
-      return skipped;
+    if (entry.type !== 'file' || entry.sameAs !== null || !patterns.some((one) => one.matches(parts))) return skipped;
     if (this.#n >= LIMITS.functions.artifacts) {
       throw new MayflyError('result_too_large', `There are more than ${LIMITS.functions.artifacts} artifacts.`);
     }

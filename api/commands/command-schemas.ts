@@ -2,33 +2,22 @@ import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isCommandId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { COMMAND_OUTCOMES, COMMAND_STATES } from '../../model/sandbox/command.ts';
-import { actor, cursor, instant, keywords, limit, whole } from '../http/schemas.ts';
+import {
+  actor,
+  argv,
+  cursor,
+  instant,
+  keywords,
+  limit,
+  passed,
+  VARIABLES_FIT,
+  variablesFit,
+  whole,
+} from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { eventData } from '../streams/event-stream.ts';
 
 const { command: limits } = LIMITS;
-
-const LONE_SURROGATE = /\p{Cs}/u;
-
-/** What a program is given: any text that UTF-8 can hold, but NUL, which ends an argument in C. */
-function passed(maxBytes: number) {
-  return z
-    .string()
-    .refine((text) => !text.includes('\0'), 'must have no NUL character')
-    .refine((text) => !LONE_SURROGATE.test(text), 'must be well-formed Unicode')
-    .refine((text) => Buffer.byteLength(text) <= maxBytes, `must have at most ${maxBytes} bytes`)
-    .openapi({ pattern: '^[^\\u0000]*$', maxLength: maxBytes });
-}
-
-const bytesOf = (texts: string[]) => texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-
-const argv = z
-  .array(passed(limits.maxLength))
-  .min(1, 'must name a program')
-  .max(limits.maxArguments, `must have at most ${limits.maxArguments} entries`)
-  .refine(([program]) => program !== '', 'must name a program')
-  .refine((texts) => bytesOf(texts) <= limits.maxLength, `must have at most ${limits.maxLength} bytes in all`)
-  .openapi(keywords({ prefixItems: [{ type: 'string', minLength: 1, pattern: '^[^\\u0000]+$' }] }));
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const env = z
@@ -46,7 +35,8 @@ const env = z
       .record(z.string(), passed(limits.maxVariableBytes))
       .refine((record) => Object.keys(record).length <= limits.maxVariables, {
         message: `must have at most ${limits.maxVariables} entries`,
-      }),
+      })
+      .refine(variablesFit, VARIABLES_FIT),
   )
   .openapi({
     type: 'object',

@@ -14,11 +14,15 @@ import { SECRET_FILE } from '../../model/secrets/secret.ts';
 import { SNAPSHOT_KINDS } from '../../model/snapshots/snapshot.ts';
 import {
   actor,
+  argv,
   endpointId,
   instant,
+  passed,
   printable,
   SOURCE_NAME_PATTERN,
   snapshotId,
+  VARIABLES_FIT,
+  variablesFit,
   whole,
   wholeText,
 } from '../http/schemas.ts';
@@ -47,7 +51,7 @@ export const pointer = z
   .regex(/^(?:\/(?:[^~/]|~[01])*)*$/u, 'is no JSON Pointer')
   .openapi({ description: 'A JSON Pointer (RFC 6901) into the data of an event', example: '/customer/id' });
 const variableName = z.string().regex(/^(?!MAYFLY_)[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable of a caller');
-const variable = z.string().max(command.maxVariableBytes);
+const variable = passed(command.maxVariableBytes);
 
 const concurrency = z.strictObject({
   limit: whole(limits.concurrency.limit, 'runs'),
@@ -122,7 +126,7 @@ const sourceName = printable(LIMITS.sourceName.maxLength)
 const setup = z
   .strictObject({
     source: sourceName,
-    script: z.string().min(1).max(command.maxLength).openapi({
+    script: passed(command.maxLength).min(1).openapi({
       description: "Run once by the shell of the function's user, among its files; it has `env`, and no secrets",
     }),
     timeoutSeconds: seconds(limits.setupSeconds).default(limits.setupSeconds.default),
@@ -143,8 +147,8 @@ export const deployFunction = z
       .openapi({
         description: `A tar archive, ${limits.filesBytes} bytes at most: its process begins among these files`,
       }),
-    command: z.string().min(1).max(command.maxLength).optional(),
-    argv: z.array(z.string().max(command.maxLength)).min(1).max(command.maxArguments).optional(),
+    command: passed(command.maxLength).min(1).optional(),
+    argv: argv.optional(),
     user: printable(32).optional(),
     env: z
       .record(variableName, variable)
@@ -152,7 +156,11 @@ export const deployFunction = z
         (env) => Object.keys(env).length <= command.maxVariables,
         `has more than ${command.maxVariables} variables`,
       )
-      .refine((env) => JSON.stringify(env).length <= limits.envBytes, `has more than ${limits.envBytes} bytes`)
+      .refine(variablesFit, VARIABLES_FIT)
+      .refine(
+        (env) => Buffer.byteLength(JSON.stringify(env)) <= limits.envBytes,
+        `has more than ${limits.envBytes} bytes`,
+      )
       .default({}),
     secrets: z.array(secretUse).max(limits.secrets.ofFunction).default([]).openapi({
       description: 'What each attempt is given, as it is when the attempt begins: docs/secrets.md',

@@ -4,6 +4,8 @@ import { ID_PATTERNS, isCaptureId, isEndpointId, isSnapshotId } from '../../mode
 import { LIMITS } from '../../model/limits.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 
+const { command } = LIMITS;
+
 /** Text of the caller's that is kept: neither control characters (also NUL) nor half of a surrogate pair. */
 const PRINTABLE = /^[^\p{Cc}\p{Cs}]*$/u;
 /** The same for tools that know no classes of Unicode; half a surrogate pair cannot be sent in UTF-8. */
@@ -25,6 +27,37 @@ export function printable(max: number, min = 1) {
     .refine((text) => text.length <= max || Array.from(text).length <= max, `must have at most ${max} characters`)
     .regex(PRINTABLE, 'must have no control characters and be well-formed Unicode')
     .openapi({ ...PRINTABLE_SCHEMA, maxLength: max });
+}
+
+const LONE_SURROGATE = /\p{Cs}/u;
+
+/** What a program is given: any text that UTF-8 can hold, but NUL, which ends an argument in C. */
+export function passed(maxBytes: number) {
+  return z
+    .string()
+    .refine((text) => !text.includes('\0'), 'must have no NUL character')
+    .refine((text) => !LONE_SURROGATE.test(text), 'must be well-formed Unicode')
+    .refine((text) => Buffer.byteLength(text) <= maxBytes, `must have at most ${maxBytes} bytes`)
+    .openapi({ pattern: '^[^\\u0000]*$', maxLength: maxBytes });
+}
+
+const bytesOf = (texts: string[]) => texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+
+export const argv = z
+  .array(passed(command.maxLength))
+  .min(1, 'must name a program')
+  .max(command.maxArguments, `must have at most ${command.maxArguments} entries`)
+  .refine(([program]) => program !== '', 'must name a program')
+  .refine((texts) => bytesOf(texts) <= command.maxLength, `must have at most ${command.maxLength} bytes in all`)
+  .openapi(keywords({ prefixItems: [{ type: 'string', minLength: 1, pattern: '^[^\\u0000]+$' }] }));
+
+export const VARIABLES_FIT = `must have at most ${command.maxVariableBytes} bytes in each, with its name and =`;
+
+/** Whether each variable is a string that Linux passes to a program. */
+export function variablesFit(variables: Readonly<Record<string, string>>): boolean {
+  return Object.entries(variables).every(
+    ([name, value]) => name.length + 1 + Buffer.byteLength(value) <= command.maxVariableBytes,
+  );
 }
 
 export function whole(limit: { min: number; max: number }, unit: string) {

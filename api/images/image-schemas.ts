@@ -3,7 +3,17 @@ import { ID_PATTERNS, isImageId } from '../../model/ids.ts';
 import { IMAGE_STATES } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isBakedSourceName } from '../../model/snapshots/baked-source.ts';
-import { actor, cursor, instant, limit, printable, snapshotId } from '../http/schemas.ts';
+import {
+  actor,
+  cursor,
+  instant,
+  limit,
+  passed,
+  printable,
+  snapshotId,
+  VARIABLES_FIT,
+  variablesFit,
+} from '../http/schemas.ts';
 
 const { image } = LIMITS;
 
@@ -48,9 +58,10 @@ export const buildImage = z
         message: `must be 1 to ${LIMITS.bakedSourceName.maxLength} of A-Z a-z 0-9 . _ -, begin with a letter, and look like no id`,
       })
       .openapi({ example: 'web' }),
-    dockerfile: z.string().min(1).max(image.dockerfileBytes).openapi({ example: 'FROM golden-debian12\nRUN true\n' }),
+    dockerfile: passed(image.dockerfileBytes).min(1).openapi({ example: 'FROM golden-debian12\nRUN true\n' }),
     args: z
-      .record(variableName, z.string().max(LIMITS.command.maxVariableBytes))
+      .record(variableName, passed(LIMITS.command.maxVariableBytes))
+      .refine(variablesFit, VARIABLES_FIT)
       .refine(few(image.args), `must have at most ${image.args} variables`)
       .optional(),
     target: printable(128).optional().openapi({ description: 'A stage, by name or place; the last unless said' }),
@@ -87,17 +98,11 @@ export const buildImage = z
         description: 'What RUN --mount=type=secret mounts, by id, in base64; kept, sealed, until the build is over',
         example: undefined,
       }),
-    ready: z
-      .string()
-      .min(1)
-      .max(image.readyBytes)
-      .refine((text) => !text.includes('\0'), 'must have no NUL')
-      .optional()
-      .openapi({
-        description:
-          'What /bin/sh runs, as root and with ENV, in a fresh machine that reaches nobody, until it exits with 0: before that no source is made, and no template is saved. Else the build fails',
-        example: 'systemctl is-active mayfly-image',
-      }),
+    ready: passed(image.readyBytes).min(1).optional().openapi({
+      description:
+        'What /bin/sh runs, as root and with ENV, in a fresh machine that reaches nobody, until it exits with 0: before that no source is made, and no template is saved. Else the build fails',
+      example: 'systemctl is-active mayfly-image',
+    }),
     readySeconds: z
       .int()
       .min(image.readySeconds.min)
@@ -164,6 +169,9 @@ export const imageAnswer = z
       entrypoint: z.array(z.string()).nullable(),
     }),
     unusedArgs: z.array(z.string()).openapi({ description: 'Variables that no ARG asks for' }),
+    ignored: z
+      .array(z.object({ line: z.int(), text: z.string() }))
+      .openapi({ description: 'What the Dockerfile says and no build does, with what holds in its place' }),
     failure: z
       .object({
         code: z.string(),

@@ -4,7 +4,7 @@ import type { ImageRequest } from '../../model/image/image.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
 import { stepCommandId } from '../../model/image/image-saga.ts';
 import { readyText } from '../../model/image/ready.ts';
-import { type Build, buildOf } from '../../model/image/steps.ts';
+import { type BuildOutline, outlineOf } from '../../model/image/steps.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { imageAnswer } from './image-schemas.ts';
 
@@ -18,8 +18,8 @@ export function imageView({
   begin: _begin,
   ...shown
 }: ImageRecord): z.infer<typeof imageAnswer> {
-  const build = buildOf(request, { project: shown.project, content: '' });
-  const { settings, unusedArgs } = build;
+  const build = outlineOf(request);
+  const { settings, unusedArgs, ignored } = build;
   const { env, workdir, user, labels, exposed, cmd, entrypoint } = settings;
   const lists = { exposed: [...exposed], cmd: cmd && [...cmd], entrypoint: entrypoint && [...entrypoint] };
   return {
@@ -28,12 +28,13 @@ export function imageView({
     ready: readyOf(request, shown, checkerId),
     settings: { env: { ...env }, workdir, user, labels: { ...labels }, ...lists },
     unusedArgs,
+    ignored,
   };
 }
 
 /** Each with its command, where it is one of this build's. */
 function stepsOf(
-  { steps, stages: all }: Build,
+  { steps, stages: all }: BuildOutline,
   { id, builderId, cached }: Pick<ImageRecord, 'id' | 'builderId' | 'cached'>,
   stages: ImageRecord['stages'],
 ) {

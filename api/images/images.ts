@@ -1,4 +1,5 @@
-import { createRoute } from '@hono/zod-openapi';
+import { setImmediate as turn } from 'node:timers/promises';
+import { createRoute, type z } from '@hono/zod-openapi';
 import { isImageOver } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { auditPage, pageOfChain } from '../audit/audit-page.ts';
@@ -92,7 +93,12 @@ export function imageRoutes(app: App): void {
   app.openapi(listAll, async (c) => {
     const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
     const page = await c.get('deps').store.images.list({ limit, cursor });
-    return c.json({ ...page, items: page.items.map(imageView) }, 200);
+    const items: z.infer<typeof imageAnswer>[] = [];
+    for (const item of page.items) {
+      items.push(imageView(item));
+      await turn(); // each is read of its Dockerfile, which can be long
+    }
+    return c.json({ ...page, items }, 200);
   });
   app.openapi(getOne, async (c) => c.json(imageView(await requireImage(c.get('deps'), c.req.valid('param').id)), 200));
   app.openapi(auditOfOne, async (c) => {

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import type { ContextEntry } from '../../model/dockerfile/context.ts';
 import { refusedAt } from '../../model/dockerfile/refusal.ts';
-import type { RootImage } from '../../model/dockerfile/root-image.ts';
+import { PLATFORM, type RootImage } from '../../model/dockerfile/root-image.ts';
 import { bytesOf, type ReadContext } from './context-bytes.ts';
 import { imageSettings, OciConfig } from './oci-settings.ts';
 
@@ -14,7 +14,6 @@ const MOST_OF_TEXT = 4_194_304;
 const MOST_LAYERS = 127;
 /** An index may name another one. */
 const MOST_INDEXES = 4;
-const PLATFORM = 'linux/amd64';
 
 const Descriptor = z.object({
   mediaType: z.string().max(256).default(''),

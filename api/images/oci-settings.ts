@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { absolute } from '../../model/dockerfile/patterns/paths.ts';
 import { NO_SETTINGS, type Settings } from '../../model/dockerfile/plan.ts';
 import { refusedAt } from '../../model/dockerfile/refusal.ts';
+import { isUser } from '../../model/dockerfile/user.ts';
 import { LIMITS } from '../../model/limits.ts';
 
 const text = z.string().regex(/^[^\0]*$/, 'has a NUL');
@@ -48,7 +49,6 @@ export function imageSettings(config: z.infer<typeof Config>, line: number): Set
 
 function userOf(said: string, line: number): string {
   const user = /^(?:root|0)(?::(?:root|0))?$/.test(said) ? 'root' : said;
-  if (/^(?:[a-z_][a-z0-9_-]{0,31}\$?|\d{1,9})$/i.test(user)) return user;
-  const why = user.includes(':') ? 'a group of its own is not done here' : 'it is no name or number of a user';
-  throw refusedAt(line, `the image runs as ${JSON.stringify(user)}: ${why}`);
+  if (isUser(user)) return user;
+  throw refusedAt(line, `the image runs as ${JSON.stringify(user)}, which is no user, and no user and group`);
 }

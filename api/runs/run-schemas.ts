@@ -140,7 +140,17 @@ export const runAnswer = z
         partial: z.boolean().openapi({ description: 'Left by a process that did not succeed' }),
       })
       .nullable(),
-    artifacts: z.array(z.object({ path: z.string(), bytes: z.int(), digest: z.string() })),
+    artifacts: z.array(
+      z.object({
+        path: z.string(),
+        bytes: z.int(),
+        digest: z.string(),
+        note: z
+          .string()
+          .optional()
+          .openapi({ description: 'What of it is not as it was: it changed while it was read' }),
+      }),
+    ),
     schedule: z
       .object({ name: z.string(), nominalAt: instant })
       .nullable()

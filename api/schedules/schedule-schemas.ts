@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { FUNCTION_NAME_PATTERN, isFunctionName } from '../../model/functions/function.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { readCron } from '../../model/schedules/cron.ts';
+import { CRON_LENGTH, readCron } from '../../model/schedules/cron.ts';
 import {
   EVERY_PATTERN,
   everySeconds,
@@ -39,7 +39,7 @@ const time = z.iso
 
 const cron = z
   .string()
-  .max(256)
+  .max(CRON_LENGTH)
   .superRefine((text, context) => {
     const read = readCron(text);
     if ('problem' in read) context.addIssue({ code: 'custom', message: read.problem });

@@ -2,7 +2,8 @@ import { stat } from 'node:fs/promises';
 import type { FileContent, Files } from '../../client/sandbox/files.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
-import { unlessAbsent, writeWhole } from './local-file.ts';
+import { withNotes } from './archive-notes.ts';
+import { refuseLinkOut, unlessAbsent, writeWhole } from './local-file.ts';
 import { writeTree } from './local-tree.ts';
 import { baseName, join, type LocalSide, type SandboxSide, SLASH, shownPath, trimSlashes } from './side.ts';
 import { unpack } from './tar.ts';
@@ -26,9 +27,10 @@ export async function download(
     throw usageError(`${shownPath(path)} is a directory`, 'Give -r to copy it with all that is in it.');
   }
   const placed = await within(source, { ...target, path: trimSlashes(target.path) });
+  await refuseLinkOut(placed.path);
   await writeTree(placed.path, async (directory) => {
     const { body } = await files.readArchive(sandboxId, path, { signal: options.signal });
-    await unpack(options.progress.counting(body), directory, options.signal);
+    await unpack(withNotes(options.progress.counting(body), options.onNote), directory, options.signal);
   });
   return placed;
 }

@@ -1,13 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { CliError } from '../terminal/cli-error.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import { join, parentOf, shownPath } from './side.ts';
 
-/** Writes a local file that appears as a whole or not at all; links are followed, what was there keeps its mode. */
+/**
+ * Writes a local file that appears as a whole or not at all; what was there keeps its mode. A link is followed to what is in
+ * its folder: one that leads out may have come from a guest. @throws CliError
+ */
 export async function writeWhole(path: Buffer, content: AsyncIterable<Uint8Array>, newMode: number): Promise<void> {
   const target = await realpath(path, { encoding: 'buffer' }).catch(unlessAbsent(path));
+  await refuseLinkOut(path);
   const present = await stat(target).catch(unlessAbsent(null));
   if (present && !present.isFile()) throw inTheWay(path);
   const temporary = temporaryBeside(target);
@@ -24,6 +28,36 @@ export async function writeWhole(path: Buffer, content: AsyncIterable<Uint8Array
     await rm(temporary, { force: true });
     throw error;
   }
+}
+
+/**
+ * A link that was copied here from a guest may lead anywhere. One at a path may lead to what is in its folder, and those on
+ * the way of a path below the working directory to what is below that.
+ * @throws CliError
+ */
+export async function refuseLinkOut(path: Buffer): Promise<void> {
+  const folder = await real(parentOf(path));
+  if (folder === null) return; // whoever writes there says so
+  const parts = path.toString('latin1').split('/');
+  const isBelow = parts[0] !== '' && !parts.includes('..');
+  const here = isBelow ? await real(Buffer.from('.')) : null;
+  if (here && !isWithin(here, folder)) throw leadsOut(parentOf(path), folder);
+  const target = await real(path);
+  if (target && (await lstat(path)).isSymbolicLink() && !isWithin(folder, target)) throw leadsOut(path, target);
+}
+
+function real(path: Buffer): Promise<Buffer | null> {
+  return realpath(path, { encoding: 'buffer' }).catch(unlessAbsent(null));
+}
+
+function isWithin(folder: Buffer, path: Buffer): boolean {
+  const start = join(folder, '');
+  return path.equals(folder) || path.subarray(0, start.length).equals(start);
+}
+
+function leadsOut(path: Buffer, target: Buffer): CliError {
+  const why = `${shownPath(path)} leads by a link to ${shownPath(target)}, which is outside`;
+  return new CliError(EXIT.failed, 'Nothing was copied', why, 'Name that place itself, or remove the link.');
 }
 
 /** A name beside a path that nobody else uses. */

@@ -12,12 +12,22 @@ const COMPLAINT_LENGTH = 2_000;
 /** `spawn` takes text only; a directory whose name is none goes in as a descriptor. */
 const DIRECTORY_DESCRIPTOR = 3;
 
-/** The system's tar making an archive of a directory; fails, instead of ending, when tar does not succeed. */
-export async function* packed(directory: Buffer, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
+/** Exit code of GNU tar: files changed while they were read, and the archive is whole. */
+const CHANGED = 1;
+
+/**
+ * The system's tar making an archive of a directory; fails, instead of ending, when tar does not succeed.
+ * @param onNote called with each file that changed while it was read
+ */
+export async function* packed(
+  directory: Buffer,
+  onNote: (note: string) => void,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const tar = await Tar.start('packs', ['--create', '--file', '-'], directory, signal);
   try {
     yield* tar.output;
-    await tar.ended();
+    for (const line of await tar.ended([0, CHANGED])) onNote(line.replace(/^[^:]*tar: (?:\.\/)?/, ''));
   } finally {
     await tar.stop();
   }
@@ -95,13 +105,18 @@ class Tar {
     return this.child.stdout;
   }
 
-  /** @throws CliError when tar could not be run, or failed; the signal's reason */
-  async ended(): Promise<void> {
+  /**
+   * @param good exit codes of one that has not failed. `@default` 0
+   * @returns the lines of its complaint
+   * @throws CliError when tar could not be run, or failed; the signal's reason
+   */
+  async ended(good: readonly unknown[] = [0]): Promise<string[]> {
     const [code, signal] = await this.#over.catch((cause: unknown) => {
       this.signal.throwIfAborted();
       throw failed(cause instanceof Error ? cause.message : String(cause), cause);
     });
-    if (code !== 0) throw failed(this.#complaint.trim() || `it ended with ${String(code ?? signal)}`);
+    if (!good.includes(code)) throw failed(this.#complaint.trim() || `it ended with ${String(code ?? signal)}`);
+    return this.#complaint.split('\n').filter((line) => line !== '');
   }
 
   /** Nothing of it is left when this resolves. */

@@ -14,6 +14,8 @@ const READ_BYTES = 262_144;
 export interface CopyOptions {
   recursive: boolean;
   progress: Progress;
+  /** Called with what of a file was not copied as it was. */
+  onNote: (note: string) => void;
   signal: AbortSignal;
 }
 
@@ -65,7 +67,7 @@ async function uploadDirectory(
   files: Files,
   source: LocalSide,
   target: SandboxSide,
-  { progress, signal }: CopyOptions,
+  { progress, onNote, signal }: CopyOptions,
 ): Promise<SandboxSide> {
   const placed = await within(files, source, target, signal);
   const { sandboxId, path } = placed;
@@ -73,7 +75,7 @@ async function uploadDirectory(
     const why = `there is no directory ${shownPath(parentOf(path))} in ${sandboxId}`;
     throw new CliError(EXIT.notFound, 'Nothing was copied', why, 'Make it first, or copy to another place.');
   }
-  const archive = progress.counting(packed(source.path, signal));
+  const archive = progress.counting(packed(source.path, onNote, signal));
   await sending(archive, (stream) => files.writeArchive(sandboxId, path, stream, { parents: true, signal }));
   return placed;
 }

@@ -7,7 +7,7 @@ import { printable } from '../terminal/printable.ts';
  * @param told lines that tell of each step
  */
 export function builtLines(io: Io, image: Image, told: readonly string[] = []): string[] {
-  const { id, name, state, cached, done, steps, snapshotId, settings, unusedArgs, failure } = image;
+  const { id, name, state, cached, done, steps, snapshotId, settings, unusedArgs, ignored, failure } = image;
   const program = [...(settings.entrypoint ?? []), ...(settings.cmd ?? [])];
   const fields: [string, string | null][] = [
     ['state', state],
@@ -16,6 +16,7 @@ export function builtLines(io: Io, image: Image, told: readonly string[] = []): 
     ['snapshot', snapshotId],
     ['program', program.length > 0 ? JSON.stringify(program) : null],
     ['unused', unusedArgs.length > 0 ? `${unusedArgs.join(', ')}: no ARG asks for it` : null],
+    ...ignored.map(({ line, text }): [string, string] => ['ignored', `line ${line}: ${text}`]),
     ['failure', failure?.message ?? null],
   ];
   const shown = fields.flatMap(([field, value]) => (value ? [`  ${field.padEnd(10)}${printable(value)}`] : []));

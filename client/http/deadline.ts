@@ -1,5 +1,22 @@
 import { MayflyDeadlineError } from './api-error.ts';
 
+/** A timer that is longer fires at once: setTimeout counts in 31 bits. Milliseconds. */
+const LONGEST_TIMER_MS = 2_147_483_647;
+
+/**
+ * Calls back when a time is over, however long it is.
+ * @returns what has it not be called
+ */
+function afterSeconds(seconds: number, over: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout>;
+  const wait = (leftMs: number): void => {
+    const ms = Math.min(leftMs, LONGEST_TIMER_MS);
+    timer = setTimeout(() => (leftMs > ms ? wait(leftMs - ms) : over()), ms);
+  };
+  wait(seconds * 1_000);
+  return () => clearTimeout(timer);
+}
+
 /**
  * Does something until its time is over.
  * @throws MayflyDeadlineError then; what `act` throws otherwise, which is the signal's reason where that is aborted
@@ -11,14 +28,14 @@ export async function withinDeadline<T>(
 ): Promise<T> {
   // Not AbortSignal.any with AbortSignal.timeout: Node 20 may collect both as garbage, and then they never fire.
   const over = new AbortController();
-  const timer = setTimeout(() => over.abort(new MayflyDeadlineError(seconds)), seconds * 1_000);
+  const stop = afterSeconds(seconds, () => over.abort(new MayflyDeadlineError(seconds)));
   const passOn = () => over.abort(signal?.reason);
   signal?.addEventListener('abort', passOn, { once: true });
   if (signal?.aborted) passOn();
   try {
     return await act(over.signal, Date.now() + seconds * 1_000);
   } finally {
-    clearTimeout(timer);
+    stop();
     signal?.removeEventListener('abort', passOn);
   }
 }

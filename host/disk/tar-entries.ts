@@ -19,6 +19,8 @@ export interface TarEntry {
   digest: string | null;
   /** The path of the same file, earlier in the archive. */
   sameAs: string | null;
+  /** What of its content is not as it was; it comes behind the entry. */
+  note: string | null;
 }
 
 const BLOCK = 512;
@@ -35,6 +37,7 @@ const TYPES: Record<string, FileType> = {
   6: 'fifo',
 };
 const XATTR = 'SCHILY.xattr.';
+const NOTE = 'mayfly: ';
 
 /** Takes the content of a file, piece by piece; the next comes when it has taken one. */
 export type Sink = (piece: Buffer) => void | Promise<void>;
@@ -50,16 +53,19 @@ export async function* tarEntries(
 ): AsyncGenerator<TarEntry> {
   const reader = new Reader(archive);
   let records = new Map<string, string>();
+  let last: TarEntry | null = null;
   for (;;) {
     const header = await reader.take(BLOCK);
     if (header.every((byte) => byte === 0)) return;
     if (header.toString('latin1', 257, 262) !== 'ustar') throw new Error('tar wrote a header that makes no sense');
     const flag = header.toString('latin1', 156, 157);
-    if (flag === 'x') {
+    if (flag === 'x' || flag === 'g') {
       const size = octal(header, 124, 12);
       if (size > MAX_RECORDS) throw new Error('a file has more extended attributes than are read');
-      records = recordsOf(await reader.take(size));
+      const found = recordsOf(await reader.take(size));
       await reader.pad(size);
+      if (flag === 'x') records = found;
+      else if (last) last.note = noteOf(found) ?? last.note;
       continue;
     }
     const entry = entryOf(header, flag, records);
@@ -73,7 +79,14 @@ export async function* tarEntries(
     await reader.pad(entry.size);
     if (hash && entry.type === 'file' && entry.sameAs === null) entry.digest = hash.digest('hex');
     yield entry;
+    last = entry;
   }
+}
+
+/** What the agent says of a file whose content it could not read to its end: a comment of all that follows, in PAX. */
+function noteOf(records: Map<string, string>): string | null {
+  const comment = records.get('comment') ?? '';
+  return comment.startsWith(NOTE) ? comment.slice(NOTE.length) : null;
 }
 
 function entryOf(header: Buffer, flag: string, records: Map<string, string>): TarEntry {
@@ -96,6 +109,7 @@ function entryOf(header: Buffer, flag: string, records: Map<string, string>): Ta
     xattrs: xattrsOf(records),
     digest: null,
     sameAs: flag === '1' ? rooted(linked) : null,
+    note: null,
   };
 }
 

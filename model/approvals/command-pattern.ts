@@ -25,6 +25,21 @@ const MAX_WORDS = 8;
 const MAX_DEPTH = 4;
 /** Of a program that runs what follows: each of them could be what it runs. */
 const MAX_FOLLOWED = 64;
+/** Of all such programs of a line. */
+const MAX_FOLLOWED_IN_ALL = 2_048;
+
+/** One pattern, held against one request. */
+interface Matching {
+  globs: readonly Glob[];
+  /** What became of lines within it, by depth and text: many words can name one line. */
+  matched: Map<string, Match>;
+  /** Words that may still be followed. */
+  left: number;
+  lines: Map<string, ShellCommands | null>;
+}
+
+/** Lines within the lines of a request, which are read once for all patterns. */
+const linesWithin = new WeakMap<ShellCommands, Map<string, ShellCommands | null>>();
 
 /** Run what follows, somewhere among their arguments. */
 const LAUNCHERS = new Set(
@@ -73,7 +88,11 @@ export function runsOf({ command, argv, env = {}, user }: CommandRequest): Runs 
  */
 export function matchCommand({ commands }: Pick<Runs, 'commands'>, pattern: string): Match {
   if (commands === 'anything') return 'matches';
-  return matchAll(commands, pattern.split(' ').map(globOf), 0);
+  if (commands === null) return 'unclear';
+  const lines = linesWithin.get(commands) ?? new Map<string, ShellCommands | null>();
+  linesWithin.set(commands, lines);
+  const globs = pattern.split(' ').map(globOf);
+  return matchAll(commands, { globs, matched: new Map(), left: MAX_FOLLOWED_IN_ALL, lines }, 0);
 }
 
 /** Whether it would run as another user than the one who logs in. */
@@ -82,30 +101,44 @@ export function matchElevation({ commands, user }: Runs): Match {
   return strongest(ELEVATORS.map((name) => matchCommand({ commands }, name)));
 }
 
-function matchAll(commands: ShellCommands | null, globs: readonly Glob[], depth: number): Match {
+function matchAll(commands: ShellCommands | null, matching: Matching, depth: number): Match {
   if (commands === null || depth > MAX_DEPTH) return 'unclear';
-  return strongest(commands.map((words) => matchOne(words, globs, depth)));
+  return strongest(commands.map((words) => matchOne(words, matching, depth)));
 }
 
-function matchOne([program, ...rest]: readonly Word[], globs: readonly Glob[], depth: number): Match {
+/** A line that a shell is given. */
+function matchLine(line: string, matching: Matching, depth: number): Match {
+  const key = `${depth} ${line}`;
+  const known = matching.matched.get(key);
+  if (known !== undefined) return known;
+  const commands = matching.lines.has(line) ? (matching.lines.get(line) ?? null) : shellCommands(line);
+  matching.lines.set(line, commands);
+  const match = matchAll(commands, matching, depth);
+  matching.matched.set(key, match);
+  return match;
+}
+
+function matchOne([program, ...rest]: readonly Word[], matching: Matching, depth: number): Match {
   if (program === undefined) return 'differs';
   if (program === null) return 'unclear';
   const name = program.slice(program.lastIndexOf('/') + 1);
-  const [wanted, ...further] = globs;
+  const [wanted, ...further] = matching.globs;
   const isNamed = wanted?.(program) || wanted?.(name);
   const own = isNamed ? matchArguments(rest, further, name === 'xargs') : 'differs';
   const within =
     LAUNCHERS.has(name) || DYNAMIC_LINKER.test(name)
-      ? matchLaunched(name, rest, globs, depth)
-      : matchGiven(name, rest, globs, depth);
+      ? matchLaunched(name, rest, matching, depth)
+      : matchGiven(name, rest, matching, depth);
   return strongest([own, within]);
 }
 
 /** Some of what follows is what it runs; so all of what follows, what runs others among it too, is looked at. */
-function matchLaunched(name: string, rest: readonly Word[], globs: readonly Glob[], depth: number): Match {
+function matchLaunched(name: string, rest: readonly Word[], matching: Matching, depth: number): Match {
+  const { globs } = matching;
   const isSteered = rest.some((word) => word === null || isSteering(word.split('=')[0] ?? ''));
   const isSplit = name === 'env' && rest.some((word) => word !== null && /^(?:-[^-]*S|--split-string)/.test(word));
-  if (isSteered || isSplit || rest.length > MAX_FOLLOWED) return 'unclear';
+  matching.left -= rest.length;
+  if (isSteered || isSplit || rest.length > MAX_FOLLOWED || matching.left < 0) return 'unclear';
   return strongest(
     rest.map((word, at) => {
       const program = word?.slice(word.lastIndexOf('/') + 1) ?? '';
@@ -114,15 +147,15 @@ function matchLaunched(name: string, rest: readonly Word[], globs: readonly Glob
       const own = isNamed
         ? matchArguments(after, globs.slice(1), rest.includes('xargs') || name === 'xargs')
         : 'differs';
-      return strongest([own, matchGiven(program, after, globs, depth)]);
+      return strongest([own, matchGiven(program, after, matching, depth)]);
     }),
   );
 }
 
 /** What a program is known to run that it is given as text. */
-function matchGiven(name: string, rest: readonly Word[], globs: readonly Glob[], depth: number): Match {
+function matchGiven(name: string, rest: readonly Word[], matching: Matching, depth: number): Match {
   if (UNTOLD.has(name)) return 'unclear';
-  if (SHELLS.has(name)) return matchShell(rest, globs, OTHER_SHELLS.has(name) ? MAX_DEPTH : depth);
+  if (SHELLS.has(name)) return matchShell(rest, matching, OTHER_SHELLS.has(name) ? MAX_DEPTH : depth);
   if (INTERPRETERS.test(name)) return isOfFile(rest) ? 'differs' : 'unclear';
   if (NAMES_VARIABLES.has(name) && rest.some((word) => word !== null && /\$\(|`/.test(word))) return 'unclear';
   if (!DECLARES.has(name)) return 'differs';
@@ -130,11 +163,11 @@ function matchGiven(name: string, rest: readonly Word[], globs: readonly Glob[],
 }
 
 /** A line that a shell is given with `-c`, or a file, which is a program like any other. */
-function matchShell(rest: readonly Word[], globs: readonly Glob[], depth: number): Match {
+function matchShell(rest: readonly Word[], matching: Matching, depth: number): Match {
   const option = rest.findIndex((word) => word !== null && /^-[a-z]*c$/.test(word));
   if (option < 0) return isOfFile(rest) ? 'differs' : 'unclear';
   const line = rest.slice(option + 1).find((word) => word === null || !/^[-+]/.test(word));
-  return typeof line === 'string' ? matchAll(shellCommands(line), globs, depth + 1) : 'unclear';
+  return typeof line === 'string' ? matchLine(line, matching, depth + 1) : 'unclear';
 }
 
 /** Whether the first argument is a file, and no option. */

@@ -1,6 +1,9 @@
 /** A word of a command line; null where only a shell can say what it becomes. */
 export type Word = string | null;
 
+/** Commands of a line that are looked at. */
+const MOST_COMMANDS = 2_000;
+
 /** The commands of a line, each its program and arguments. */
 export type ShellCommands = readonly (readonly Word[])[];
 
@@ -47,7 +50,7 @@ export function isSteering(variable: string): boolean {
  * The commands of a line of POSIX shell, as far as they can be known without one: quotes, lists, pipelines, redirections,
  * `if` and `while`. Substitutions, functions, subshells, here-documents and backslashes are not followed, nor is what shells
  * read differently.
- * @returns null when it has any of those
+ * @returns null when it has any of those, or more commands than are read
  */
 export function shellCommands(line: string): ShellCommands | null {
   const reading: Reading = { line, at: 0 };
@@ -57,6 +60,7 @@ export function shellCommands(line: string): ShellCommands | null {
     if (reading.at === line.length) return simple(commands);
     if (isAt(reading, DIFFERS)) return null;
     if (take(reading, OPERATOR)) {
+      if (commands.length === MOST_COMMANDS) return null;
       commands.push([]);
       continue;
     }

@@ -20,10 +20,11 @@ export function stepKey(parent: string, step: Step, placed: readonly Placed[], f
     case 'workdir':
       return digest([parent, 'workdir', step.path, ...(step.user === 'root' ? [] : [step.user])]);
     case 'run': {
-      const { argv, stdin, env, cwd, user, secrets } = step;
+      const { argv, stdin, env, cwd, user, secrets, caches = [] } = step;
       const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
       const mounts = secrets.map(({ id, target, mode, owner }) => [id, target, mode, owner]);
-      return digest([parent, 'run', argv, stdin, variables, cwd, user, mounts]);
+      const empty = caches.map(({ target, mode, owner }) => [target, mode, owner]);
+      return digest([parent, 'run', argv, stdin, variables, cwd, user, mounts, ...(empty.length > 0 ? [empty] : [])]);
     }
     case 'root':
       return digest([parent, 'root', step.layers.map(({ entry, diffId }) => [entry.digest, diffId])]);

@@ -1,4 +1,6 @@
-import { isPattern, matchesPath } from './patterns/glob.ts';
+import { MayflyError } from '../errors.ts';
+import { LIMITS } from '../limits.ts';
+import { isPattern, MOST_OF_A_PATTERN, PathPattern } from './patterns/glob.ts';
 import { ignoredBy } from './patterns/ignored.ts';
 import { cleaned } from './patterns/paths.ts';
 import type { CopyStep } from './plan.ts';
@@ -28,6 +30,8 @@ export interface Placed {
   entry: ContextEntry;
 }
 
+/** Of all patterns of a build with all paths of its context: about a fifth of a second. */
+const MOST_COMPARISONS = 20_000_000;
 /** Links that are followed on the way to one path. */
 const MOST_LINKS = 40;
 
@@ -36,9 +40,12 @@ export class BuildContext {
   readonly #entries = new Map<string, ContextEntry>();
   /** Names in each folder, sorted. */
   readonly #children = new Map<string, string[]>();
+  #comparisons = 0;
+  #copied = 0;
 
+  /** @throws MayflyError invalid_request */
   constructor(entries: readonly ContextEntry[], dockerignore = '') {
-    const isIgnored = ignoredBy(dockerignore);
+    const isIgnored = ignoredBy(dockerignore, undefined, this.#compare);
     const all = new Map(entries.map((entry) => [entry.path, entry]));
     for (const entry of all.values()) if (!isIgnored(entry.path)) this.#take(entry, all);
     for (const path of [...this.#entries.keys()].sort()) {
@@ -73,6 +80,10 @@ export class BuildContext {
           add(folder === '' ? each.path : each.path.slice(folder.length + 1), each);
       } else add(isAlone ? '' : (path.split('/').at(-1) ?? ''), entry);
     }
+    this.#copied += found.size;
+    const { copiedEntries } = LIMITS.image;
+    if (this.#copied > copiedEntries)
+      throw refusedAt(step.line, `all COPYs together take at most ${copiedEntries} entries`);
     return [...found.values()];
   }
 
@@ -88,6 +99,12 @@ export class BuildContext {
     return this.#below(folder, []).map((each) => ({ as: each.path.slice(start), entry: each }));
   }
 
+  readonly #compare = (comparisons: number): void => {
+    this.#comparisons += comparisons;
+    if (this.#comparisons <= MOST_COMPARISONS) return;
+    throw new MayflyError('invalid_request', 'The patterns of .dockerignore and COPY take too long: use fewer `*`.');
+  };
+
   /** With the folders that it is in, as far as they are there. */
   #take(entry: ContextEntry, all: ReadonlyMap<string, ContextEntry>): void {
     this.#entries.set(entry.path, entry);
@@ -101,8 +118,11 @@ export class BuildContext {
   #matching(source: string, line: number): string[] {
     const path = cleaned(source);
     if (!isPattern(path)) return [path];
-    const pattern = path.split('/');
-    const found = [...this.#entries.keys()].filter((each) => matchesPath(pattern, each.split('/'))).sort();
+    if (path.length > MOST_OF_A_PATTERN) {
+      throw refusedAt(line, `a pattern has at most ${MOST_OF_A_PATTERN} characters`);
+    }
+    const pattern = new PathPattern(path);
+    const found = [...this.#entries.keys()].filter((each) => pattern.matches(each.split('/'), this.#compare)).sort();
     if (found.length === 0) throw refusedAt(line, `nothing in the context matches ${JSON.stringify(source)}`);
     return found;
   }

@@ -1,9 +1,9 @@
 import { textOf } from './heredocs.ts';
 import type { Instruction } from './instructions.ts';
 import { absolute } from './patterns/paths.ts';
-import type { CopyStep, Settings } from './plan.ts';
+import type { CopyStep, Ignore, Settings } from './plan.ts';
 import { refusedAt } from './refusal.ts';
-import { expanded, splitWords, type Variables } from './words.ts';
+import { expanded, expandedText, splitWords, type Variables } from './words.ts';
 
 const REMOTE = /^(?:https?:\/\/|git@|git:\/\/|ssh:\/\/)/i;
 const ARCHIVE = /\.(?:tar|tgz|tbz2?|txz|tar\.(?:gz|bz2|xz|zst))$/i;
@@ -18,10 +18,14 @@ export function copyStep(
   settings: Settings,
   variables: Variables,
   stageOf: (name: string) => number | null,
+  ignore: Ignore,
 ): CopyStep {
   const { line, text, keyword, json, heredocs } = instruction;
-  const words = (json ?? splitWords(text, instruction)).filter((word) => !heredocs.some((each) => each.word === word));
-  const paths = words.map((word) => expanded(word, variables, instruction));
+  const names = new Set(heredocs.map(({ word }) => word));
+  const words = splitWords(text, instruction).filter((word) => !names.has(word));
+  const paths = json
+    ? json.map((path) => expandedText(path, variables, instruction))
+    : words.map((word) => expanded(word, variables, instruction));
   const target = paths.pop();
   if (target === undefined || paths.length + heredocs.length === 0) {
     throw refusedAt(line, `${keyword} needs what is copied, and to where`);
@@ -30,7 +34,7 @@ export function copyStep(
     throw refusedAt(line, `several things are copied to ${JSON.stringify(target)}, which does not end with /`);
   }
   for (const path of keyword === 'ADD' ? paths : []) refuseForeign(path, line);
-  const flags = flagsOf(instruction, variables);
+  const flags = flagsOf(instruction, variables, ignore);
   const from = flags.from === null ? null : stageOf(flags.from);
   if (flags.from !== null && from === null) {
     throw refusedAt(line, `no stage before is called ${JSON.stringify(flags.from)}; other images are not read`);
@@ -40,7 +44,10 @@ export function copyStep(
     if (/[/\0]|^\.{0,2}$/.test(heredoc.name))
       throw refusedAt(line, `${JSON.stringify(heredoc.name)} is no name of a file`);
     const content = textOf(heredoc);
-    return { name: heredoc.name, content: heredoc.expands ? withVariables(content, variables, line) : content };
+    return {
+      name: heredoc.name,
+      content: heredoc.expands ? expandedText(content, variables, { ...instruction, escaper: '\\' }) : content,
+    };
   });
   return {
     kind: 'copy',
@@ -55,15 +62,14 @@ export function copyStep(
   };
 }
 
-/** Quotes in a file are its own. */
-function withVariables(content: string, variables: Variables, line: number): string {
-  return expanded(content.replace(/["']/g, '\\$&'), variables, { line, escaper: '\\' });
-}
-
-function flagsOf(instruction: Instruction, variables: Variables) {
+function flagsOf(instruction: Instruction, variables: Variables, ignore: Ignore) {
   const found: Record<'from' | 'chown' | 'chmod', string | null> = { from: null, chown: null, chmod: null };
   const { line, keyword, flags } = instruction;
   for (const { name, value } of flags) {
+    if (name === 'link' && (value === null || value === 'true' || value === 'false')) {
+      ignore({ line, text: `${keyword} --link: copied as without it` });
+      continue;
+    }
     const isKnown = name === 'chown' || name === 'chmod' || (name === 'from' && keyword === 'COPY');
     if (!isKnown || !value) throw refusedAt(line, `${keyword} --${name}${value ? `=${value}` : ''} is not done here`);
     found[name] = expanded(value, variables, instruction);

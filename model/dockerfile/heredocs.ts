@@ -14,6 +14,8 @@ export interface Heredoc {
   isIndented: boolean;
 }
 
+/** Of one instruction: each is an argument of a program. */
+const MOST_HEREDOCS = 100;
 const HEREDOC = /^(\d*)<<(-?)([^<]*)$/;
 
 /** Those that a line asks for, read from the lines behind it. @throws MayflyError dockerfile_unsupported */
@@ -23,6 +25,7 @@ export function heredocsOf(text: string, reading: Reading, lines: Lines): Heredo
   for (const word of splitWords(text, reading)) {
     const [, descriptor = '', dash, quoted = ''] = HEREDOC.exec(word) ?? [];
     if (quoted === '') continue;
+    if (found.length === MOST_HEREDOCS) throw refusedAt(reading.line, `there are more than ${MOST_HEREDOCS} heredocs`);
     const name = expanded(quoted.replaceAll('$', '\\$'), {}, { ...reading, escaper: '\\' });
     const isIndented = dash === '-';
     const content = contentOf(name, isIndented, reading, lines);

@@ -1,7 +1,9 @@
+import { LIMITS } from '../limits.ts';
 import { type Heredoc, heredocsOf } from './heredocs.ts';
 import { Lines } from './lines.ts';
-import { refusedAt } from './refusal.ts';
-import { type Reading, splitWords } from './words.ts';
+import type { IgnoredLine } from './plan.ts';
+import { type Refusals, refusedAt } from './refusal.ts';
+import { eachWord, type Reading, TextBudget } from './words.ts';
 
 /** One instruction as it is written: lines joined, comments gone, nothing replaced. */
 export interface Instruction extends Reading {
@@ -15,7 +17,8 @@ export interface Instruction extends Reading {
   heredocs: Heredoc[];
 }
 
-const DIRECTIVE = /^#\s*([A-Za-z][A-Za-z0-9]*)\s*=\s*(.*?)\s*$/;
+const DIRECTIVE = /^#\s*([A-Za-z][A-Za-z0-9]*)\s*=(.*)$/;
+const SYNTAX = /^(?:docker\.io\/)?docker\/dockerfile(?:-upstream)?(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$/;
 const COMMENT = /^\s*#/;
 const FLAG = /^--([A-Za-z][A-Za-z0-9-]*)(?:=(.*))?$/s;
 const WITH_HEREDOC = new Set(['ADD', 'COPY', 'RUN']);
@@ -30,26 +33,33 @@ const KEYWORDS = new Set(
 /**
  * The instructions of a Dockerfile, as Docker's own reader takes it apart: line by line, so that what stands in a heredoc
  * is never an instruction.
+ * @param refusals has those that are refused, and the others are read
  * @throws MayflyError dockerfile_unsupported
  */
-export function instructionsOf(dockerfile: string): Instruction[] {
+export function instructionsOf(dockerfile: string, refusals: Refusals, ignored: IgnoredLine[]): Instruction[] {
   const lines = new Lines(dockerfile.replace(/^\uFEFF/, '').split(/\r?\n/));
-  const escaper = escaperOf(lines);
+  const escaper = escaperOf(lines, ignored);
+  const budget = new TextBudget();
   const found: Instruction[] = [];
   for (let line = lines.next(); line !== null; line = lines.next()) {
     if (COMMENT.test(line) || line.trim() === '') continue;
-    const reading = { line: lines.number, escaper };
+    const reading = { line: lines.number, escaper, budget };
     const text = joined(line, lines, escaper);
-    if (text.trim() !== '') found.push(instructionOf(text, reading, lines));
+    const instruction = text.trim() === '' ? null : refusals.attempt(() => instructionOf(text, reading, lines));
+    if (instruction) found.push(instruction);
+    if (found.length > LIMITS.image.instructions) {
+      throw refusedAt(reading.line, `there are more than ${LIMITS.image.instructions} instructions`);
+    }
   }
   return found;
 }
 
-/** Directives stand before anything else, each once; `syntax` would be another program. */
-function escaperOf(lines: Lines): string {
+/** Directives stand before anything else, each once; `syntax` names a program, and Docker's own is taken for this one. */
+function escaperOf(lines: Lines, ignored: IgnoredLine[]): string {
   const seen = new Map<string, string>();
   for (let line = lines.next(); line !== null; line = lines.next()) {
-    const [, key, value = ''] = DIRECTIVE.exec(line) ?? [];
+    const [, key, said = ''] = DIRECTIVE.exec(line) ?? [];
+    const value = said.trim();
     const name = key?.toLowerCase();
     if (name === undefined || !['escape', 'syntax', 'check'].includes(name)) {
       lines.back();
@@ -58,9 +68,9 @@ function escaperOf(lines: Lines): string {
     if (seen.has(name)) throw refusedAt(lines.number, `the directive ${name} is there twice`);
     seen.set(name, value);
     if (name === 'escape' && value !== '\\' && value !== '`') throw refusedAt(lines.number, 'escape is `\\` or "`"');
-    if (name === 'syntax' && !/^docker\/dockerfile:1(?:\.\d+)*$/.test(value)) {
-      throw refusedAt(lines.number, `the syntax ${JSON.stringify(value)} is not known here`);
-    }
+    if (name !== 'syntax' || /^docker\/dockerfile:1(?:\.\d+)*$/.test(value)) continue;
+    if (!SYNTAX.test(value)) throw refusedAt(lines.number, `the syntax ${JSON.stringify(value)} is not known here`);
+    ignored.push({ line: lines.number, text: `# syntax=${value}: read as docker/dockerfile:1` });
   }
   return seen.get('escape') ?? '\\';
 }
@@ -81,7 +91,9 @@ function joined(first: string, lines: Lines, escaper: string): string {
 
 /** Two escapes at the end are one, and no continuation. */
 function continued(line: string, escaper: string): [text: string, goesOn: boolean] {
-  const end = line.replace(/[ \t]+$/, '');
+  let length = line.length;
+  while (line[length - 1] === ' ' || line[length - 1] === '\t') length -= 1;
+  const end = line.slice(0, length);
   const isContinued = end.endsWith(escaper) && !end.slice(0, -1).endsWith(escaper);
   return isContinued ? [end.slice(0, -1), true] : [line, false];
 }
@@ -99,15 +111,14 @@ function instructionOf(all: string, reading: Reading, lines: Lines): Instruction
 
 function flagsOf(rest: string, reading: Reading): Pick<Instruction, 'flags' | 'text'> {
   const flags: Instruction['flags'] = [];
-  let text = rest;
-  while (text.startsWith('--')) {
-    const [word = ''] = splitWords(text, reading);
+  let read = 0;
+  for (const { word, end } of eachWord(rest, reading)) {
     const [, name, value = null] = FLAG.exec(word) ?? [];
     if (name === undefined) break;
     flags.push({ name, value });
-    text = text.slice(text.indexOf(word) + word.length).trimStart();
+    read = end;
   }
-  return { flags, text };
+  return { flags, text: rest.slice(read).trimStart() };
 }
 
 /** What is not JSON is the shell form. */

@@ -6,6 +6,17 @@ export interface BuildPlan {
   stages: Stage[];
   /** Variables that were given, and that no ARG asks for. */
   unusedArgs: string[];
+  /** What it says, and no build does: nothing of the image depends on it. */
+  ignored: IgnoredLine[];
+}
+
+/** Called with what is said, and not done. */
+export type Ignore = (ignored: IgnoredLine) => void;
+
+export interface IgnoredLine {
+  line: number;
+  /** The instruction or flag, and what holds in its place. */
+  text: string;
 }
 
 /** Where a stage begins: at a source, or at the end of another stage. */
@@ -33,6 +44,15 @@ export interface Settings {
   entrypoint: readonly string[] | null;
 }
 
+/** An empty folder, which is in no layer. */
+export interface CacheMount {
+  target: string;
+  /** Octal. */
+  mode: string;
+  /** `uid:gid` */
+  owner: string;
+}
+
 export interface SecretMount {
   id: string;
   target: string;
@@ -58,6 +78,8 @@ export interface RunStep extends Said {
   cwd: string;
   user: string;
   secrets: SecretMount[];
+  /** `@default` none */
+  caches?: CacheMount[];
 }
 
 export interface CopyStep extends Said {

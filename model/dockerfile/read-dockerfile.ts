@@ -2,9 +2,9 @@ import { LIMITS } from '../limits.ts';
 import { type Instruction, instructionsOf } from './instructions.ts';
 import { argValues } from './named-values.ts';
 import { cleaned } from './patterns/paths.ts';
-import { type BuildPlan, NO_SETTINGS, type Origin, type Settings, type Stage } from './plan.ts';
-import { refusedAt } from './refusal.ts';
-import { MACHINE_SOURCE, type RootImage } from './root-image.ts';
+import { type BuildPlan, type IgnoredLine, NO_SETTINGS, type Origin, type Settings, type Stage } from './plan.ts';
+import { Refusals, refusedAt } from './refusal.ts';
+import { goldenImage, MACHINE_SOURCE, PLATFORM, PLATFORM_ARGS, type RootImage } from './root-image.ts';
 import { StageReader } from './stage-reader.ts';
 import { expanded, splitWords, type Variables } from './words.ts';
 
@@ -13,7 +13,7 @@ export interface Wish {
   args: Variables;
   /** A stage, by name or place; null: the last. */
   target: string | null;
-  /** What a name behind FROM stands for: `debian:12` for `golden-debian12`. */
+  /** What a name behind FROM stands for, `node:20` for `golden-agent`. Those of {@link goldenImage} need none. */
   aliases: Readonly<Record<string, string>>;
   /** Root file systems of the context. `@default` none */
   roots?: readonly RootImage[];
@@ -27,15 +27,15 @@ export interface RootPath {
 
 /**
  * Reads a Dockerfile as Docker means it, all of it, before anything of it is done.
- * @throws MayflyError dockerfile_unsupported with the line
+ * @throws MayflyError dockerfile_unsupported with each line that is refused
  */
 export function readDockerfile(wish: Wish): BuildPlan {
   return new Reader(wish).plan();
 }
 
 /**
- * The root file systems that a Dockerfile begins at, whether they are there or not.
- * @throws MayflyError dockerfile_unsupported with the line
+ * The root file systems that a Dockerfile begins at, whether they are there or not. What it says wrongly is left to
+ * {@link readDockerfile}, which finds all of it.
  */
 export function rootPathsOf(wish: Wish): RootPath[] {
   return new Reader(wish).rootPaths();
@@ -44,7 +44,9 @@ export function rootPathsOf(wish: Wish): RootPath[] {
 class Reader {
   readonly #stages: StageReader[] = [];
   readonly #names = new Map<string, number>();
-  readonly #globalArgs: Record<string, string> = {};
+  readonly #globalArgs: Record<string, string> = { ...PLATFORM_ARGS };
+  readonly #refusals = new Refusals();
+  readonly #ignored: IgnoredLine[] = [];
   readonly #asked = new Set<string>();
   readonly #rootPaths: RootPath[] = [];
   /** They make roots; counted from -1 down. */
@@ -53,7 +55,8 @@ class Reader {
   constructor(private readonly wish: Wish) {}
 
   plan(): BuildPlan {
-    for (const instruction of instructionsOf(this.wish.dockerfile)) this.#read(instruction);
+    for (const instruction of this.#instructions()) this.#refusals.attempt(() => this.#read(instruction));
+    this.#refusals.throwAll();
     const last = this.#stages.length - 1;
     if (last < 0) throw refusedAt(1, 'there is no FROM');
     const { target, args } = this.wish;
@@ -68,14 +71,19 @@ class Reader {
     const steps = stages.flatMap((stage) => stage.steps);
     const beyond = steps[LIMITS.image.steps];
     if (beyond) throw refusedAt(beyond.line, `there are more than ${LIMITS.image.steps} steps`);
-    return { stages, unusedArgs: Object.keys(args).filter((name) => !this.#asked.has(name)) };
+    const unusedArgs = Object.keys(args).filter((name) => !this.#asked.has(name));
+    return { stages, unusedArgs, ignored: this.#ignored };
+  }
+
+  #instructions(): Instruction[] {
+    return instructionsOf(this.wish.dockerfile, this.#refusals, this.#ignored);
   }
 
   rootPaths(): RootPath[] {
-    for (const instruction of instructionsOf(this.wish.dockerfile)) {
+    for (const instruction of this.#refusals.attempt(() => this.#instructions()) ?? []) {
       const isFirst = this.#stages.length === 0;
-      if (instruction.keyword === 'FROM') this.#from(instruction);
-      else if (isFirst) this.#readFirst(instruction);
+      if (instruction.keyword !== 'FROM' && !isFirst) continue;
+      this.#refusals.attempt(() => this.#read(instruction));
     }
     return this.#rootPaths;
   }
@@ -117,8 +125,8 @@ class Reader {
     const { line, flags, text } = instruction;
     const index = this.#stages.length;
     for (const { name, value } of flags) {
-      const isOurs = name === 'platform' && value !== null && this.#expand(value, instruction) === 'linux/amd64';
-      if (!isOurs) throw refusedAt(line, `FROM --${name}=${value ?? ''}: only --platform=linux/amd64`);
+      const isOurs = name === 'platform' && value !== null && this.#expand(value, instruction) === PLATFORM;
+      if (!isOurs) throw refusedAt(line, `FROM --${name}=${value ?? ''}: only --platform=${PLATFORM}`);
     }
     const words = splitWords(text, instruction);
     const [image = '', as, alias] = words;
@@ -129,13 +137,16 @@ class Reader {
     if (name !== null && !/^[a-z][a-z0-9-_.]*$/.test(name)) {
       throw refusedAt(line, `${JSON.stringify(alias)} is no name of a stage`);
     }
-    const { from, settings } = this.#origin(this.#expand(image, instruction), line);
+    // what follows is read, too, where there is nothing to begin at
+    const origin = this.#refusals.attempt(() => this.#origin(this.#expand(image, instruction), line));
+    const { from, settings } = origin ?? { from: { source: MACHINE_SOURCE }, settings: NO_SETTINGS };
     this.#stages.push(
       new StageReader({ index, name, from, line }, settings, {
         globalArgs: this.#globalArgs,
         given: this.wish.args,
         stageOf: (wanted) => this.#stageOf(wanted, index),
         asked: (asked) => this.#asked.add(asked),
+        ignore: (ignored) => this.#ignored.push(ignored),
       }),
     );
     if (name !== null) this.#names.set(name, index);
@@ -158,14 +169,13 @@ class Reader {
 
   #meant(name: string): string {
     const { aliases } = this.wish;
-    return (Object.hasOwn(aliases, name) ? aliases[name] : undefined) ?? name;
+    return (Object.hasOwn(aliases, name) ? aliases[name] : undefined) ?? goldenImage(name) ?? name;
   }
 
   #source(name: string, line: number): string {
     const source = this.#meant(name);
     if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(source)) return source;
-    const hint = 'an alias says which one is meant, and a root file system of the context begins with ./';
-    throw refusedAt(line, `${JSON.stringify(name)} is no source; ${hint}`);
+    throw refusedAt(line, `${JSON.stringify(name)} is no source; ${sourceHint(name)}`);
   }
 
   /** One root is made once, whoever begins at it. */
@@ -187,6 +197,20 @@ class Reader {
     const found = this.#names.get(name.toLowerCase()) ?? (/^\d{1,4}$/.test(name) ? Number(name) : null);
     return found !== null && found < before ? found : null;
   }
+}
+
+/** The commands that help with a name of another registry. */
+function sourceHint(name: string): string {
+  if (!/^[\w][\w./:@-]{0,255}$/.test(name))
+    return 'name a source, or say which one is meant with `--alias NAME=SOURCE`';
+  const file = `${name
+    .replace(/[:@].*$/, '')
+    .split('/')
+    .at(-1)}.tar`;
+  return (
+    `a root file system of the context begins with ./; else say which one is meant with \`--alias ${name}=SOURCE\`, or bring its root into the context with ` +
+    `\`skopeo copy docker://${name} oci-archive:${file}\` and \`--alias ${name}=./${file}\``
+  );
 }
 
 /** A stage and those that it is made of, in the order of the file. */

@@ -1,7 +1,9 @@
+import { LIMITS } from '../limits.ts';
+import { utf8Length } from '../utf8.ts';
 import { type Heredoc, textOf } from './heredocs.ts';
 import type { Instruction } from './instructions.ts';
 import { absolute } from './patterns/paths.ts';
-import type { RunStep, SecretMount, Settings } from './plan.ts';
+import type { CacheMount, Ignore, RunStep, SecretMount, Settings } from './plan.ts';
 import { refusedAt } from './refusal.ts';
 import { expanded, type Variables } from './words.ts';
 
@@ -9,19 +11,29 @@ import { expanded, type Variables } from './words.ts';
 const AS_PROGRAM = 'f=$(mktemp) && cat >"$f" && chmod 755 "$f" && { "$f" </dev/null; s=$?; rm -f "$f"; exit $s; }';
 
 /** What a RUN runs, with the variables that it is given. @throws MayflyError dockerfile_unsupported */
-export function runStep(instruction: Instruction, settings: Settings, args: Variables): RunStep {
+export function runStep(instruction: Instruction, settings: Settings, args: Variables, ignore: Ignore): RunStep {
   const { line, text } = instruction;
   const env = { ...args, ...settings.env };
+  const program = programOf(instruction, settings.shell);
+  refuseTooLong([...program.argv, ...Object.values(env)], line);
   return {
     kind: 'run',
     line,
     text: `RUN ${text}`,
-    ...programOf(instruction, settings.shell),
+    ...program,
     env,
     cwd: settings.workdir,
     user: settings.user,
-    secrets: secretsOf(instruction, env),
+    ...mountsOf(instruction, env, ignore),
   };
+}
+
+/** @throws MayflyError dockerfile_unsupported for what Linux passes to no program */
+export function refuseTooLong(argv: readonly string[], line: number): void {
+  const { maxLength } = LIMITS.command;
+  if (argv.some((word) => word.includes('\0'))) throw refusedAt(line, 'a NUL ends an argument');
+  if (argv.every((word) => word.length * 3 <= maxLength || utf8Length(word) <= maxLength)) return;
+  throw refusedAt(line, `an argument has at most ${maxLength} bytes in Linux: COPY what is longer as a file`);
 }
 
 function programOf({ json, text, heredocs }: Instruction, shell: readonly string[]): Pick<RunStep, 'argv' | 'stdin'> {
@@ -39,34 +51,63 @@ function asWritten({ name, content }: Heredoc): string {
   return `${content}${name}`;
 }
 
-function secretsOf({ flags, line, ...reading }: Instruction, variables: Variables): SecretMount[] {
+function mountsOf(instruction: Instruction, variables: Variables, ignore: Ignore): Pick<RunStep, 'secrets' | 'caches'> {
+  const { flags, line } = instruction;
   const secrets: SecretMount[] = [];
+  const caches: CacheMount[] = [];
   for (const { name, value } of flags) {
     if (name === 'network' && value === 'default') continue;
     if (name !== 'mount') throw refusedAt(line, `RUN --${name}${value === null ? '' : `=${value}`} is not done here`);
-    secrets.push(secretOf(expanded(value ?? '', variables, { line, escaper: reading.escaper }), line));
+    const mount = expanded(value ?? '', variables, instruction);
+    const options = new Map(mount.split(',').map((each) => splitOption(each)));
+    const type = options.get('type') ?? 'bind';
+    if (type === 'secret') secrets.push(secretOf(options, line));
+    else if (type === 'cache') {
+      caches.push(cacheOf(options, line));
+      ignore({ line, text: 'RUN --mount=type=cache: an empty folder, whose content is kept nowhere' });
+    } else throw refusedAt(line, `RUN --mount=type=${type} is not done here; type=secret and type=cache are`);
   }
-  return secrets;
+  return { secrets, ...(caches.length > 0 && { caches }) };
 }
 
-function secretOf(mount: string, line: number): SecretMount {
-  const options = new Map(mount.split(',').map((each) => splitOption(each)));
-  const type = options.get('type') ?? 'bind';
-  if (type !== 'secret') throw refusedAt(line, `RUN --mount=type=${type} is not done here; type=secret is`);
-  const unknown = [...options.keys()].find(
-    (key) => !['type', 'id', 'target', 'dst', 'destination', 'required', 'mode', 'uid', 'gid'].includes(key),
-  );
-  if (unknown !== undefined) throw refusedAt(line, `the option ${unknown} of --mount is not done here`);
-  const wanted = options.get('target') ?? options.get('dst') ?? options.get('destination');
+type Options = ReadonlyMap<string, string>;
+const OF_BOTH = ['type', 'id', 'target', 'dst', 'destination', 'mode', 'uid', 'gid'];
+
+function secretOf(options: Options, line: number): SecretMount {
+  refuseUnknown(options, ['required'], line);
+  const wanted = targetOf(options);
   const id = options.get('id') ?? wanted?.split('/').at(-1) ?? '';
   if (!/^[A-Za-z0-9._-]{1,128}$/.test(id)) throw refusedAt(line, 'a secret needs an `id` of A-Za-z0-9._-');
   const required = options.get('required') ?? 'false';
-  const { mode = '0400', uid = '0', gid = '0' } = Object.fromEntries(options);
-  if (!/^[0-7]{1,4}$/.test(mode) || !/^\d{1,10}$/.test(uid) || !/^\d{1,10}$/.test(gid)) {
-    throw refusedAt(line, 'mode of a secret is octal, uid and gid are numbers');
-  }
   const isRequired = required === 'true' || required === '';
-  return { id, target: absolute(wanted ?? id, '/run/secrets'), mode, owner: `${uid}:${gid}`, isRequired };
+  const target = absolute(wanted ?? id, '/run/secrets');
+  return { id, target, ...permissionsOf(options, '0400', line), isRequired };
+}
+
+function cacheOf(options: Options, line: number): CacheMount {
+  refuseUnknown(options, ['sharing', 'ro', 'readonly', 'rw', 'readwrite'], line);
+  const target = targetOf(options);
+  if (target === undefined || target === '') throw refusedAt(line, 'a cache needs a `target`');
+  const path = absolute(target, '/').replace(/(?<=.)\/$/, '');
+  if (path === '/') throw refusedAt(line, 'the `target` of a cache is no root');
+  return { target: path, ...permissionsOf(options, '0755', line) };
+}
+
+function refuseUnknown(options: Options, known: readonly string[], line: number): void {
+  const unknown = [...options.keys()].find((key) => !OF_BOTH.includes(key) && !known.includes(key));
+  if (unknown !== undefined) throw refusedAt(line, `the option ${unknown} of --mount is not done here`);
+}
+
+function targetOf(options: Options): string | undefined {
+  return options.get('target') ?? options.get('dst') ?? options.get('destination');
+}
+
+function permissionsOf(options: Options, otherwise: string, line: number): Pick<CacheMount, 'mode' | 'owner'> {
+  const { mode = otherwise, uid = '0', gid = '0' } = Object.fromEntries(options);
+  if (!/^[0-7]{1,4}$/.test(mode) || !/^\d{1,10}$/.test(uid) || !/^\d{1,10}$/.test(gid)) {
+    throw refusedAt(line, 'mode of a mount is octal, uid and gid are numbers');
+  }
+  return { mode, owner: `${uid}:${gid}` };
 }
 
 function splitOption(option: string): [string, string] {

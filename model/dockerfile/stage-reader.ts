@@ -1,10 +1,13 @@
+import { LIMITS } from '../limits.ts';
+import { utf8Length } from '../utf8.ts';
 import { copyStep } from './copy-step.ts';
 import type { Instruction } from './instructions.ts';
 import { argValues, namedValues } from './named-values.ts';
 import { absolute } from './patterns/paths.ts';
-import type { Settings, Stage, Step } from './plan.ts';
+import type { Ignore, Settings, Stage, Step } from './plan.ts';
 import { refusedAt } from './refusal.ts';
-import { runStep } from './run-step.ts';
+import { refuseTooLong, runStep } from './run-step.ts';
+import { isUser } from './user.ts';
 import { expanded, splitWords, type Variables } from './words.ts';
 
 /** What is known around a stage. */
@@ -16,6 +19,29 @@ export interface Surroundings {
   stageOf(name: string): number | null;
   /** Told of each ARG that asks for a variable. */
   asked(name: string): void;
+  ignore: Ignore;
+}
+
+/** Recorded by Docker for whoever runs the image; a sandbox has nothing of the kind. */
+const IGNORED: Readonly<Record<string, string>> = {
+  HEALTHCHECK: 'nothing is checked while a sandbox runs; `--ready` is asked before the image is saved',
+  MAINTAINER: 'kept nowhere; LABEL is',
+  STOPSIGNAL: 'systemd ends the program with SIGTERM',
+  VOLUME: 'a folder of the image like any other',
+};
+
+/** @throws MayflyError dockerfile_unsupported */
+function few<T extends object>({ line, keyword }: Instruction, all: T): T {
+  if (Object.keys(all).length <= LIMITS.image.variables) return all;
+  throw refusedAt(line, `${keyword}: a stage has at most ${LIMITS.image.variables} of them`);
+}
+
+/** @throws MayflyError dockerfile_unsupported */
+function refuseLongVariables(variables: Variables, line: number): void {
+  const { variableBytes } = LIMITS.image;
+  const bytes = Object.entries(variables).reduce((sum, [name, value]) => sum + name.length + 1 + utf8Length(value), 0);
+  if (bytes > variableBytes)
+    throw refusedAt(line, `the variables of a step have at most ${variableBytes} bytes in all`);
 }
 
 /** Reads one stage, instruction by instruction: each sees what those before it have said. */
@@ -41,6 +67,11 @@ export class StageReader {
   /** @throws MayflyError dockerfile_unsupported */
   read(instruction: Instruction): void {
     const { keyword, line, flags } = instruction;
+    const ignored = IGNORED[keyword];
+    if (ignored !== undefined) {
+      this.around.ignore({ line, text: `${keyword}: ${ignored}` });
+      return;
+    }
     const reader = this.#readers[keyword];
     if (!reader) throw refusedAt(line, `${keyword} is not done here`);
     const [flag] = flags;
@@ -49,16 +80,17 @@ export class StageReader {
   }
 
   readonly #readers: Record<string, (instruction: Instruction) => void> = {
-    RUN: (each) => this.#steps.push(runStep(each, this.#settings, this.#args)),
+    RUN: (each) => this.#steps.push(runStep(each, this.#settings, this.#args, this.around.ignore)),
     COPY: (each) => this.#copy(each),
     ADD: (each) => this.#copy(each),
     ARG: (each) => this.#arg(each),
-    ENV: (each) => this.#set({ env: { ...this.#settings.env, ...this.#named(each) } }),
-    LABEL: (each) => this.#set({ labels: { ...this.#settings.labels, ...this.#named(each) } }),
+    ENV: (each) => this.#env(each),
+    LABEL: (each) => this.#set({ labels: few(each, { ...this.#settings.labels, ...this.#named(each) }) }),
     WORKDIR: (each) => this.#workdir(each),
     USER: (each) => this.#set({ user: this.#userOf(each) }),
     SHELL: (each) => this.#set({ shell: this.#shellOf(each) }),
-    EXPOSE: (each) => this.#set({ exposed: [...new Set([...this.#settings.exposed, ...this.#portsOf(each)])] }),
+    EXPOSE: (each) =>
+      this.#set({ exposed: few(each, [...new Set([...this.#settings.exposed, ...this.#portsOf(each)])]) }),
     CMD: (each) => {
       this.#isCmdOwn = true;
       this.#set({ cmd: this.#programOf(each) });
@@ -77,9 +109,15 @@ export class StageReader {
     this.#settings = { ...this.#settings, ...changes };
   }
 
+  #env(instruction: Instruction): void {
+    const env = few(instruction, { ...this.#settings.env, ...this.#named(instruction) });
+    refuseLongVariables({ ...this.#args, ...env }, instruction.line);
+    this.#set({ env });
+  }
+
   #copy(instruction: Instruction): void {
     const stageOf = (name: string) => this.around.stageOf(name);
-    this.#steps.push(copyStep(instruction, this.#settings, this.#variables, stageOf));
+    this.#steps.push(copyStep(instruction, this.#settings, this.#variables, stageOf, this.around.ignore));
   }
 
   /** One without a default has that of before the first FROM. */
@@ -89,6 +127,8 @@ export class StageReader {
       const value = own ?? (Object.hasOwn(this.around.globalArgs, name) ? this.around.globalArgs[name] : undefined);
       if (value !== undefined) this.#args[name] = value;
     }
+    few(instruction, this.#args);
+    refuseLongVariables(this.#variables, instruction.line);
   }
 
   #named(instruction: Instruction): Record<string, string> {
@@ -97,17 +137,17 @@ export class StageReader {
 
   #workdir(instruction: Instruction): void {
     const workdir = absolute(this.#one(instruction), this.#settings.workdir).replace(/(?<=.)\/$/, '');
-    this.#set({ workdir });
     const { line, text } = instruction;
+    if (/\p{Cc}/u.test(workdir)) throw refusedAt(line, 'WORKDIR has a control character');
+    this.#set({ workdir });
     const { user } = this.#settings;
     this.#steps.push({ kind: 'workdir', line, text: `WORKDIR ${text}`, path: workdir, user });
   }
 
   #userOf(instruction: Instruction): string {
     const user = this.#one(instruction);
-    if (/^(?:[a-z_][a-z0-9_-]{0,31}\$?|\d{1,9})$/i.test(user)) return user;
-    const why = user.includes(':') ? 'a group of its own is not done here' : 'it is no name or number of a user';
-    throw refusedAt(instruction.line, `USER ${user}: ${why}`);
+    if (isUser(user)) return user;
+    throw refusedAt(instruction.line, `USER ${user}: it is no name or number of a user, or of a user and a group`);
   }
 
   #shellOf({ json, line }: Instruction): string[] {
@@ -123,8 +163,10 @@ export class StageReader {
     });
   }
 
-  #programOf({ json, text }: Instruction): string[] {
-    return json ?? [...this.#settings.shell, text];
+  #programOf({ json, text, line }: Instruction): string[] {
+    const program = json ?? [...this.#settings.shell, text];
+    refuseTooLong(program, line);
+    return program;
   }
 
   #one(instruction: Instruction): string {

@@ -128,6 +128,8 @@ export interface RunArtifact {
   bytes: number;
   /** SHA-256, hex. */
   digest: string;
+  /** What of it is not as it was, of a file that changed while it was read. */
+  note?: string;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { RunStep, SecretMount } from '../dockerfile/plan.ts';
+import type { CacheMount, RunStep, SecretMount } from '../dockerfile/plan.ts';
 
 /** What is mounted from now on is seen by nobody else. A simulated guest's root is no mount, and its mounts are nobody else's as it is. */
 const PRIVATE = 'mount --make-rprivate / 2>/dev/null || :';
@@ -12,7 +12,8 @@ const BELOW = '"$@"; exit $?';
  * would set is set, unless ENV has. What a shell can read is read by no program: on an emulated machine each that is started takes
  * a tenth of a second.
  */
-const CONTAIN = `user=$1 own=$2
+const CONTAIN = `user=\${1%%:*} own=$2 group=
+if [ "$user" != "$1" ]; then group=\${1#*:}; fi
 shift 2
 propagation=unchanged
 while read -r _ _ _ _ place _; do
@@ -30,10 +31,21 @@ fi
 IFS=: read -r name _ uid gid _ home shell <<END
 $entry
 END
+if [ "$group" != "" ]; then
+  case $group in
+    *[!0-9]*)
+      entry=$(/usr/bin/getent group "$group") || { echo "there is no group $group" >&2; exit 125; }
+      entry=\${entry#*:*:}
+      gid=\${entry%%:*}
+      ;;
+    *) gid=$group ;;
+  esac
+  groups=--clear-groups
+fi
 for each in "HOME=$home" "USER=$name" "LOGNAME=$name" "SHELL=$shell"; do
   case " $own " in *" \${each%%=*} "*) ;; *) export "\${each?}" ;; esac
 done
-if [ "$uid" != 0 ]; then set -- /usr/bin/setpriv --reuid "$uid" --regid "$gid" "$groups" -- "$@"; fi
+if [ "$uid" != 0 ] || [ "$group" != "" ]; then set -- /usr/bin/setpriv --reuid "$uid" --regid "$gid" "$groups" -- "$@"; fi
 exec /usr/bin/unshare --mount --propagation "$propagation" --pid --fork --kill-child --mount-proc /bin/sh -c '${BELOW}' sh "$@"`;
 
 const OF_LOGIN = ['HOME', 'USER', 'LOGNAME', 'SHELL'];
@@ -102,17 +114,57 @@ while read -r path; do rmdir -- "$path" 2>/dev/null || :; done <"$made.folders"
 umount -l "$dir" && rmdir -- "$dir"
 exit "$code"`;
 
+/**
+ * Caches are empty folders of the disk, which nobody else sees, and which go with the step. Where a place had to be made for
+ * one, it is removed again.
+ */
+const WITH_CACHES = `set -e
+${PRIVATE}
+count=$1
+shift
+cache=$(mktemp -d /var/tmp/mayfly-cache.XXXXXX)
+: >"$cache/made"
+n=0
+while [ "$n" -lt "$count" ]; do
+  n=$((n + 1))
+  missing=$1
+  while [ ! -e "$missing" ]; do
+    printf '%s\\n' "$missing" >>"$cache/made"
+    missing=\${missing%/*}
+    [ "$missing" != "" ] || missing=/
+  done
+  (umask 022; mkdir -p -- "$1")
+  mkdir "$cache/$n"
+  chown -- "$3" "$cache/$n"
+  chmod -- "$2" "$cache/$n"
+  mount --bind "$cache/$n" "$1"
+  printf '%s\\n' "$1" >>"$cache/mounted"
+  shift 3
+done
+code=0
+"$@" || code=$?
+tac "$cache/mounted" | while read -r path; do umount -l -- "$path"; done
+while read -r path; do rmdir -- "$path" 2>/dev/null || :; done <"$cache/made"
+rm -rf -- "$cache"
+exit "$code"`;
+
 /** Of a secret that is given: where it is mounted, and its bytes. */
 export interface GivenSecret extends SecretMount {
   bytes: number;
 }
 
 /** What a RUN comes to in the guest: the step and nothing else, and nothing of it that stays. */
-export function runProgram({ argv, env, user }: RunStep, secrets: readonly GivenSecret[]): string[] {
+export function runProgram({ argv, env, user, caches = [] }: RunStep, secrets: readonly GivenSecret[]): string[] {
   const own = OF_LOGIN.filter((name) => Object.hasOwn(env, name)).join(' ');
-  const contained = ['/bin/sh', '-c', CONTAIN, 'sh', user, own, ...argv];
+  const contained = [...cached(caches), '/bin/sh', '-c', CONTAIN, 'sh', user, own, ...argv];
   if (secrets.length === 0) return contained;
   const mounts = secrets.flatMap(({ target, bytes, mode, owner }) => [target, String(bytes), mode, owner]);
   const isolated = [...OWN_MOUNTS, '/bin/sh', '-c', WITH_SECRETS, 'sh', String(secrets.length)];
   return [...isolated, ...mounts, ...contained];
+}
+
+function cached(caches: readonly CacheMount[]): string[] {
+  if (caches.length === 0) return [];
+  const mounts = caches.flatMap(({ target, mode, owner }) => [target, mode, owner]);
+  return [...OWN_MOUNTS, '/bin/sh', '-c', WITH_CACHES, 'sh', String(caches.length), ...mounts];
 }

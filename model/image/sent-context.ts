@@ -28,6 +28,7 @@ export class ContextReader {
   readonly #scanner = new TarScanner({ entry: (head) => this.#entry(head), content: (piece) => this.#content(piece) });
   readonly #newDigest: () => Sha256;
   readonly #found = new Map<string, ContextEntry>();
+  readonly #tree = new ContextTree();
   #ignore: Uint8Array[] = [];
   #file: { entry: ContextEntry; digest: Sha256 } | null = null;
 
@@ -51,14 +52,11 @@ export class ContextReader {
 
   #entry({ path: said, type, mode, size, at, link }: TarHead): void {
     this.#finishFile();
-    const path = placeOf(said, this.#found);
+    const path = this.#tree.add(said, type);
     if (path === '') return;
     const plain = { path, type, mode: type === 'symlink' ? 0o777 : mode, size, digest: null, link };
     const entry: ContextEntry = type === 'file' ? { ...plain, at } : plain;
     this.#found.set(path, entry);
-    if (this.#found.size > LIMITS.image.contextEntries) {
-      throw refused(`it has more than ${LIMITS.image.contextEntries} entries`);
-    }
     if (path === IGNORE) this.#ignore = [];
     if (path === IGNORE && size > MOST_OF_IGNORE) throw refused(`${IGNORE} has more than ${MOST_OF_IGNORE} bytes`);
     if (type === 'file') this.#file = { entry, digest: this.#newDigest() };
@@ -93,26 +91,52 @@ export function describedContext(archive: Uint8Array): SentContext {
 /** By path; of two of one path the later. */
 export function filesOf(archive: Uint8Array): Map<string, TarEntry> {
   const found = new Map<string, TarEntry>();
+  const tree = new ContextTree();
   for (const entry of tarEntries(archive)) {
-    const path = placeOf(entry.path, found);
+    const path = tree.add(entry.path, entry.type);
     if (path !== '') found.set(path, { ...entry, path });
   }
   return found;
 }
 
-/**
- * Where an entry stands: nothing stands above the root, or below what is no folder.
- * @throws MayflyError invalid_request
- */
-function placeOf(said: string, found: ReadonlyMap<string, Pick<TarEntry, 'type'>>): string {
-  const parts = said.split('/').filter((part) => part !== '' && part !== '.');
-  if (said.startsWith('/') || parts.includes('..')) throw refused(`${JSON.stringify(said)} is outside of it`);
-  const path = parts.join('/');
-  if (path.includes('\0')) throw refused('a name has a NUL');
-  const above = parts.slice(0, -1).map((_, index) => parts.slice(0, index + 1).join('/'));
-  const blocking = above.find((folder) => (found.get(folder)?.type ?? 'directory') !== 'directory');
-  if (blocking === undefined) return path;
-  throw refused(`${JSON.stringify(said)} is below ${JSON.stringify(blocking)}, which is no folder`);
+/** The paths of an archive, with the folders that it names by what is in them alone. */
+class ContextTree {
+  readonly #types = new Map<string, TarEntry['type']>();
+
+  /**
+   * Where an entry stands: nothing stands above the root, below what is no folder, or where a folder is.
+   * @throws MayflyError invalid_request
+   */
+  add(said: string, type: TarEntry['type']): string {
+    const parts = said.split('/').filter((part) => part !== '' && part !== '.');
+    if (said.startsWith('/') || parts.includes('..')) throw refused(`${JSON.stringify(said)} is outside of it`);
+    const path = parts.join('/');
+    if (path.includes('\0')) throw refused('a name has a NUL');
+    if (path === '') return path;
+    this.#addFolders(path, said);
+    if (type !== 'directory' && this.#types.get(path) === 'directory') {
+      throw refused(`${JSON.stringify(said)} is a folder, and then none`);
+    }
+    this.#set(path, type);
+    return path;
+  }
+
+  /** From the last one up to one that is known: each is looked at once for all that is in it. */
+  #addFolders(path: string, said: string): void {
+    for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
+      const folder = path.slice(0, end);
+      const type = this.#types.get(folder);
+      if (type === 'directory') return;
+      if (type) throw refused(`${JSON.stringify(said)} is below ${JSON.stringify(folder)}, which is no folder`);
+      this.#set(folder, 'directory');
+    }
+  }
+
+  #set(path: string, type: TarEntry['type']): void {
+    this.#types.set(path, type);
+    const most = LIMITS.image.contextEntries;
+    if (this.#types.size > most) throw refused(`it has more than ${most} entries`);
+  }
 }
 
 function refused(problem: string): MayflyError {

@@ -1,6 +1,7 @@
 import type { Placed } from '../dockerfile/context.ts';
 import { isPattern } from '../dockerfile/patterns/glob.ts';
 import type { CopyStep, Settings, Step, WorkdirStep } from '../dockerfile/plan.ts';
+import { utf8Length } from '../utf8.ts';
 import { READY_FILE, type ReadyCheck, readyFile } from './ready.ts';
 import { type GivenSecret, runProgram } from './run-program.ts';
 import { UNIT, unitOf } from './unit.ts';
@@ -44,8 +45,13 @@ export const FOLDER = `folder() {
 const MAKE_FOLDER = `set -e
 umask 022
 owner=$2
-group=$(getent passwd "$owner" | cut -d : -f 4)
-owner=$owner:\${group:-$owner}
+case $owner in
+  *:*) ;;
+  *)
+    group=$(getent passwd "$owner" | cut -d : -f 4)
+    owner=$owner:\${group:-$owner}
+    ;;
+esac
 ${FOLDER}
 folder "$1"`;
 
@@ -159,7 +165,7 @@ export function finishing(settings: Settings, plain: Settings['env'], ready: Rea
 }
 
 function lengthOf(text: string): string {
-  return String(new TextEncoder().encode(text).length);
+  return String(utf8Length(text));
 }
 
 function making({ path, user }: WorkdirStep): string[] {

@@ -2,9 +2,9 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { originKey, stepKey } from '../dockerfile/cache-key.ts';
 import { BuildContext, type Placed } from '../dockerfile/context.ts';
-import { type CopyStep, NO_SETTINGS, type Settings, type Step } from '../dockerfile/plan.ts';
+import { type BuildPlan, type CopyStep, NO_SETTINGS, type Settings, type Step } from '../dockerfile/plan.ts';
 import { readDockerfile } from '../dockerfile/read-dockerfile.ts';
-import { refusedAt } from '../dockerfile/refusal.ts';
+import { Refusals, refusedAt } from '../dockerfile/refusal.ts';
 import type { ImageRequest } from './image.ts';
 import type { ImageRecord } from './image-record.ts';
 import type { ReadyCheck } from './ready.ts';
@@ -39,7 +39,13 @@ export interface Build {
   stages: BuildStage[];
   steps: BuildStep[];
   settings: Settings;
-  unusedArgs: string[];
+}
+
+/** What a build shows of itself. */
+export interface BuildOutline extends Pick<BuildPlan, 'unusedArgs' | 'ignored'> {
+  stages: BuildStage[];
+  steps: Pick<BuildStep, 'line' | 'text'>[];
+  settings: Settings;
 }
 
 /** What the sources hold: where nobody knows, the id of the build. */
@@ -53,10 +59,10 @@ const TEXT_LENGTH = 200;
  * @throws MayflyError dockerfile_unsupported
  */
 export function buildOf(request: ImageRequest, holding: Holding): Build {
-  const plan = readDockerfile(request);
+  const refusals = new Refusals();
   const context = request.context && new BuildContext(request.context.entries, request.context.dockerignore);
   const given = { context, secrets: request.secrets ?? [] };
-  const joined = joinedStages(plan);
+  const joined = joinedStages(readDockerfile(request));
   const stages: BuildStage[] = [];
   const steps: BuildStep[] = [];
   /** Of what each stage comes to. */
@@ -65,7 +71,8 @@ export function buildOf(request: ImageRequest, holding: Holding): Build {
     const first = steps.length;
     let key = 'source' in origin ? sourceKey(holding, origin.source) : (ends[origin.stage] ?? '');
     for (const step of own) {
-      const made = madeOf(step, key, ends, given);
+      const made = refusals.attempt(() => madeOf(step, key, ends, given));
+      if (!made) continue;
       steps.push(made);
       ({ key } = made);
     }
@@ -73,8 +80,32 @@ export function buildOf(request: ImageRequest, holding: Holding): Build {
     ends.push(key);
     stages.push({ origin, first, end: steps.length });
   }
+  refusals.throwAll();
   const settings = joined.at(-1)?.settings ?? NO_SETTINGS;
-  return { source: sourceOf(stages), stages, steps, settings, unusedArgs: plan.unusedArgs };
+  return { source: sourceOf(stages), stages, steps, settings };
+}
+
+/** The same without what it takes from its context. @throws MayflyError dockerfile_unsupported */
+export function outlineOf(request: ImageRequest): BuildOutline {
+  const plan = readDockerfile(request);
+  const stages: BuildStage[] = [];
+  const steps: BuildOutline['steps'] = [];
+  const joined = joinedStages(plan);
+  for (const [place, { origin, steps: own }] of joined.entries()) {
+    const first = steps.length;
+    steps.push(...own.map(textOf));
+    if (place === joined.length - 1) steps.push(LAST);
+    stages.push({ origin, first, end: steps.length });
+  }
+  const { unusedArgs, ignored } = plan;
+  return { stages, steps, settings: joined.at(-1)?.settings ?? NO_SETTINGS, unusedArgs, ignored };
+}
+
+/** What is done after all that stands in the Dockerfile. */
+const LAST = { line: null, text: 'finish' };
+
+function textOf(step: Step): Pick<BuildStep, 'line' | 'text'> {
+  return { line: step.line, text: brief(step.text) };
 }
 
 /** All that a build is made of. */
@@ -100,7 +131,7 @@ interface Given {
 }
 
 function madeOf(step: Step, parent: string, ends: readonly string[], { context, secrets }: Given): BuildStep {
-  const said = { line: step.line, text: brief(step.text) };
+  const said = textOf(step);
   if (step.kind === 'copy' && step.from !== null) {
     const key = stepKey(parent, step, [], ends[step.from] ?? '');
     const copied = { stage: step.from, program: packing(step) };
@@ -114,7 +145,7 @@ function madeOf(step: Step, parent: string, ends: readonly string[], { context, 
 function lastStep(parent: string, settings: Settings, ready: ReadyCheck | null): BuildStep {
   const program = finishing(settings, NO_SETTINGS.env, ready);
   const key = bytesToHex(sha256(utf8ToBytes(JSON.stringify([parent, 'finish', program]))));
-  return { line: null, text: 'finish', key, program, copied: null };
+  return { ...LAST, key, program, copied: null };
 }
 
 /** @throws MayflyError dockerfile_unsupported when one is missing that is required */

@@ -1,4 +1,5 @@
 import { MayflyError } from '../errors.ts';
+import { utf8Length } from '../utf8.ts';
 import { BLOCK, joined, type TarEntry } from './tar.ts';
 
 /** One entry of an archive, without its content. */
@@ -24,8 +25,10 @@ const TYPES: Record<string, TarEntry['type']> = { '0': 'file', '\0': 'file', '2'
 const OTHERS: Record<string, string> = { '1': 'a hard link', '3': 'a device', '4': 'a device', '6': 'a pipe' };
 /** Names that are longer than a header has room for: PAX records, and GNU's of a path and of a link. */
 const NAMES = ['x', 'L', 'K'];
-/** Linux has no path that is longer than 4 KiB. */
+/** Of a PAX record with other attributes beside. */
 const MOST_OF_A_NAME = 65_536;
+/** Linux has no longer path. Bytes. */
+const MOST_OF_A_PATH = 4_095;
 
 /** Reads an archive of ustar, with PAX records or GNU's long names, as it comes: no more than a header and a name are kept. */
 export class TarScanner {
@@ -101,8 +104,8 @@ export class TarScanner {
   #named(): void {
     const bytes = joined(this.#name);
     if (this.#letter === 'x') this.#long = { ...this.#long, ...paxOf(bytes) };
-    else if (this.#letter === 'L') this.#long = { ...this.#long, path: utf8(bytes).replace(/\0+$/, '') };
-    else this.#long = { ...this.#long, link: utf8(bytes).replace(/\0+$/, '') };
+    else if (this.#letter === 'L') this.#long = { ...this.#long, path: untilNul(bytes) };
+    else this.#long = { ...this.#long, link: untilNul(bytes) };
   }
 }
 
@@ -127,6 +130,8 @@ function headOf(header: Uint8Array, letter: string, size: number, at: number, lo
   const prefix = latin(header, 257, 5) === 'ustar' ? text(header, 345, 155) : '';
   const short = text(header, 0, 100);
   const path = long.path ?? (prefix === '' ? short : `${prefix}/${short}`);
+  if (Math.max(utf8Length(path), utf8Length(long.link ?? '')) > MOST_OF_A_PATH)
+    throw refused('a path in it is too long');
   const type = TYPES[letter];
   if (!type) throw refused(`${JSON.stringify(path)} is ${OTHERS[letter] ?? 'of an unknown kind'}`);
   const link = type === 'symlink' ? (long.link ?? text(header, 157, 100)) : null;
@@ -157,7 +162,10 @@ function octal(header: Uint8Array, at: number, length: number): number {
 }
 
 function text(header: Uint8Array, at: number, length: number): string {
-  const field = header.subarray(at, at + length);
+  return untilNul(header.subarray(at, at + length));
+}
+
+function untilNul(field: Uint8Array): string {
   const end = field.indexOf(0);
   return utf8(end < 0 ? field : field.subarray(0, end));
 }

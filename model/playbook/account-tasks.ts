@@ -68,7 +68,7 @@ function addUser(written: Written, user: User, uids: readonly number[], isOther:
     create_home: false,
     ...(uids.filter((other) => other === uid).length > 1 && { non_unique: true }),
   };
-  const secret = isHash(password) ? variableOf(name) : null;
+  const secret = isHash(password) ? variableOf(name, written.variables) : null;
   if (secret) written.variables.push({ name: secret, of: name, kind: 'password hash' });
   const given = secret ? `{{ ${secret} }}` : literal(password ?? '!');
   written.tasks.push(
@@ -76,6 +76,11 @@ function addUser(written: Written, user: User, uids: readonly number[], isOther:
   );
 }
 
-function variableOf(user: string): string {
-  return `mayfly_password_${user.toLowerCase().replace(/[^a-z0-9]/g, '_')}`;
+/** Of its own, also where another user is called the same but for what no variable may have. */
+function variableOf(user: string, others: readonly Variable[]): string {
+  const name = `mayfly_password_${user.toLowerCase().replace(/[^a-z0-9]/g, '_')}`;
+  const isTaken = (wanted: string) => others.some((other) => other.name === wanted);
+  let free = name;
+  for (let n = 2; isTaken(free); n++) free = `${name}_${n}`;
+  return free;
 }

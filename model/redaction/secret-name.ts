@@ -1,7 +1,7 @@
 /** Whatever else is in a word, with one of these the value is a secret. */
 const TELLING = /passw(?:or)?d|passphrase|passcode|secret|token|credential|authorization|apikey|privatekey|accesskey/;
 /** Words that tell it at the end of a name. */
-const LAST = new Set(['pass', 'pwd', 'auth', 'cookie', 'pat', 'sig', 'jwt']);
+const LAST = new Set(['pass', 'pwd', 'auth', 'cookie', 'pat', 'psk', 'sig', 'jwt']);
 /** What a name ends in that speaks of a secret and is none. */
 const ABOUT = new Set(
   (
@@ -14,7 +14,9 @@ const OPEN_KEYS = new Set(
   'public pub primary foreign sort partition cache host idempotency group map object row index natural'.split(' '),
 );
 const KEYS = new Set(
-  'api access secret private auth encryption signing master account storage service shared session license'.split(' '),
+  'api access secret private preshared auth encryption signing master account storage service shared session license'.split(
+    ' ',
+  ),
 );
 
 /**

@@ -6,7 +6,7 @@ const QUOTE = /\\*["'`]/y;
 const WORD = /(?:[^\s"'`&;\\]|\\[^"'`])+/y;
 const LINE = /[^\r\n"'`]+/y;
 /** What ends a list or an object around a value. */
-const CLOSING = /[,)}\]]+$/;
+const CLOSING = ',)}]';
 
 /**
  * The value that begins at an offset: within its quotes, with what a shell would join to it; else a word. A quote that is not
@@ -28,7 +28,9 @@ function plainAt(text: string, at: number, isLine: boolean): Span {
   const pattern = isLine ? LINE : WORD;
   pattern.lastIndex = at;
   const word = pattern.exec(text)?.[0] ?? '';
-  return { start: at, end: at + word.replace(CLOSING, '').length };
+  let { length } = word;
+  while (length > 0 && CLOSING.includes(word.charAt(length - 1))) length -= 1;
+  return { start: at, end: at + length };
 }
 
 function closeOf(text: string, quote: string, from: number): number {

@@ -11,6 +11,9 @@ export interface Cron {
   isEither: boolean;
 }
 
+/** Characters of an expression. */
+export const CRON_LENGTH = 256;
+
 interface Field {
   name: string;
   min: number;
@@ -47,6 +50,7 @@ const TERM = /^(?:\*|([A-Za-z]{3}|\d{1,2})(?:-([A-Za-z]{3}|\d{1,2}))?)(?:\/(\d{1
  * @returns what is wrong with it, for a person, when it is none
  */
 export function readCron(text: string): Cron | { problem: string } {
+  if (text.length > CRON_LENGTH) return { problem: `has more than ${CRON_LENGTH} characters` };
   const written = text.startsWith('@') ? SHORTHANDS[text.toLowerCase()] : text;
   if (written === undefined) {
     return { problem: `has ${JSON.stringify(text)}, which is none of ${Object.keys(SHORTHANDS).join(', ')}` };

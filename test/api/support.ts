@@ -11,6 +11,7 @@ import type { Store } from '../../store/connect.ts';
 import { hostRecord } from '../support/host-record.ts';
 import { openStore } from '../support/open-store.ts';
 import { startStoreServer } from '../support/store-server.ts';
+import { Watchdog } from '../support/watchdog.ts';
 import { ImmediateSagas } from './immediate-sagas.ts';
 
 /** The JSON of an answer, as the test expects it to be. */
@@ -75,7 +76,9 @@ export async function openDoor(guests = noGuests, more: Pick<AppDeps, 'queueLimi
   const store = await openStore(server.uri, { auditKey: Buffer.alloc(32, 1) });
   await store.hosts.describe(host('kvm-1'));
   const sagas = new ImmediateSagas(store);
-  const app = createApp({ store, sagas, guests, version: '0.0.0', logger: pino({ level: 'silent' }), ...more });
+  const watchdog = new Watchdog();
+  const own = { version: '0.0.0', logger: pino({ level: 'silent' }), traceRequest: watchdog.middleware };
+  const app = createApp({ store, sagas, guests, ...own, ...more });
   const keyIn = async (project: string, ...scopes: Scope[]) =>
     (await store.apiKeys.create({ name: 'test', project, scopes })).secret;
   const key = Object.assign((...scopes: Scope[]) => keyIn('default', ...scopes), { in: keyIn });
@@ -97,6 +100,7 @@ export async function openDoor(guests = noGuests, more: Pick<AppDeps, 'queueLimi
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       });
       refuseUndocumented(document, method, path, response);
+      watchdog.check();
       return response;
     },
     close: async () => {

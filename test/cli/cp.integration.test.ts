@@ -95,6 +95,17 @@ describe('a file', () => {
     expect((await lstat(join(here(), 'link'))).isSymbolicLink()).toBe(true);
   });
 
+  it('is not written through a link that leads out of its folder', async () => {
+    await writeFile(join(guest(), 'x'), 'new');
+    await mkdir(join(here(), 'tree'));
+    await writeFile(join(here(), 'mine'), 'mine');
+    await symlink('../mine', join(here(), 'tree/x'));
+    for (const target of ['tree/x', 'tree', 'tree/']) {
+      expect(await cp([remote('/x'), join(here(), target)])).toMatchObject({ code: 1 });
+    }
+    expect(await readFile(join(here(), 'mine'), 'utf8')).toBe('mine');
+  });
+
   it('comes from standard input and goes to standard output, in a process of its own', async () => {
     const bytes = Buffer.from('\0\xff\n', 'latin1');
     await piped(MAYFLY, ['cp', '-', remote('/piped')], bytes);

@@ -19,6 +19,7 @@ export const image: Image = {
   snapshotId: 'snp-0123456789abcdef',
   settings: { env: {}, workdir: '/', user: 'root', labels: {}, exposed: [], cmd: ['serve'], entrypoint: null },
   unusedArgs: ['SPARE'],
+  ignored: [],
   failure: null,
   waitingFor: null,
   createdBy: { apiKeyId: 'key', agentId: null },

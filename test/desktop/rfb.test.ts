@@ -5,6 +5,7 @@ import { ProtocolError } from '../../api/desktop/rfb/byte-reader.ts';
 import { passwordFile, passwordsOf } from '../../api/desktop/rfb/password.ts';
 import { pngOf } from '../../api/desktop/rfb/png.ts';
 import { Screen } from '../../api/desktop/rfb/screen.ts';
+import { ownProcessorMs } from '../support/processor-time.ts';
 import { RECORDED } from './recorded.ts';
 
 // Promise: our client speaks with a real server, and no server makes it hold, wait for or believe more than it bounds. Costs 0.5 s.
@@ -91,6 +92,22 @@ describe('a hostile server', () => {
     ],
   ])('that %s is refused', async (_, bytes) => {
     await expect(pictured(bytes)).rejects.toThrow(ProtocolError);
+  });
+
+  it('that paints each tile as often as it can costs no minute of this thread', async () => {
+    const small = Buffer.concat([Buffer.of(2 | 4 | 8), Buffer.alloc(8), Buffer.of(255), Buffer.alloc(510)]);
+    const whole = Buffer.concat([Buffer.of(8, 255), Buffer.alloc(510, Buffer.of(0x00, 0xff))]);
+    const [width, height] = [1_024, 1_024];
+    const tiles = (width / 16) * (height / 16);
+    const said = (tile: Buffer) =>
+      Buffer.concat([
+        hello(width, height),
+        update(Buffer.concat([rectangle(0, 0, width, height, HEXTILE), ...Array<Buffer>(tiles).fill(tile)])),
+      ]);
+    const began = ownProcessorMs();
+    expect(await pictured(said(small), 65_536)).toMatchObject({ width, height });
+    await expect(pictured(said(whole), 65_536)).rejects.toThrow('over and over');
+    expect(ownProcessorMs() - began).toBeLessThan(2_000);
   });
 
   it('gets no password before it has shown a challenge of 16 bytes, and then an answer to that', async () => {

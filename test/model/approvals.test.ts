@@ -71,6 +71,17 @@ describe('the commands of a line', () => {
     '>',
   ])('%j is not told', (line) => expect(shellCommands(line)).toBeNull());
 
+  it('lines within lines are read once, however many words name them', () => {
+    const began = ownProcessorMs();
+    const shells = 'sh '.repeat(60);
+    const third = `env ${shells} -c "${'a b;'.repeat(10_000)}"`;
+    const runs = runsOf({ argv: ['env', ...Array(60).fill('sh'), '-c', `env ${shells} -c '${third}'`] });
+    for (let n = 0; n < 100; n++) matchCommand(runs, `nc -l ${n}`);
+    expect(matchElevation(runs)).not.toBe('matches');
+    expect(matchCommand(runsOf({ command: 'sudo a;'.repeat(18_000) }), 'nc')).toBe('unclear');
+    expect(ownProcessorMs() - began).toBeLessThan(2_000);
+  });
+
   it('takes no longer for a long line than its length', () => {
     const began = ownProcessorMs();
     for (const part of ['1;', '""', '$a ', "''", '# ', '>a ']) shellCommands(part.repeat(65_000));

@@ -63,7 +63,7 @@ describe.concurrent('an image', () => {
   });
 
   test('is refused by its line before anything runs', async ({ images }) => {
-    const body = { name: images.name(), dockerfile: 'FROM golden-debian12\nRUN true\nVOLUME /x' };
+    const body = { name: images.name(), dockerfile: 'FROM golden-debian12\nRUN true\nONBUILD RUN x' };
     const answer = await door().call('POST', '/v1/images', body);
     expect(answer.status).toBe(422);
     expect(await answer.json()).toMatchObject({ code: 'dockerfile_unsupported', errors: [{ field: 'line 3' }] });

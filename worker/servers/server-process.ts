@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { closeSync, openSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { dirname } from 'node:path';
 
 /** A server of somebody else's that we run: Temporal's dev server, the store. */
 export interface ServerProcess {
@@ -19,14 +20,14 @@ const STOP_MS = 10_000;
 /**
  * Starts a server that lives no longer than this process (`setpriv --pdeathsig`): when we are killed it is told to
  * end, so the next start finds its files unlocked. Its own process group keeps a Ctrl-C at the terminal from it until
- * its users are gone. Standard error goes to the log file.
+ * its users are gone. Standard error goes to the log file, whose folder it works in.
  * @param group `@default` ours
  */
 export function startServer(program: string, args: string[], logFile: string, group?: number): ChildProcess {
   const log = openSync(logFile, 'a', 0o600);
   try {
     const argv = [...(group === undefined ? [] : joinGroup(group)), '--pdeathsig', 'TERM', '--', program, ...args];
-    return spawn('setpriv', argv, { stdio: ['ignore', 'pipe', log], detached: true });
+    return spawn('setpriv', argv, { stdio: ['ignore', 'pipe', log], detached: true, cwd: dirname(logFile) });
   } finally {
     closeSync(log);
   }

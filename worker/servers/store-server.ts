@@ -28,6 +28,10 @@ export async function startStoreServer(dir: string): Promise<ServerProcess> {
     const why = `${socket} is longer than a socket's path may be, ${MAX_SOCKET_PATH} bytes`;
     throw new MayflyError('store_unavailable', `${why}; choose a shorter MAYFLY_STATE_DIR.`);
   }
+  if (/[%?]/.test(dir)) {
+    const why = `${dir} has a % or a ?, which clients of a store take for a part of its address`;
+    throw new MayflyError('store_unavailable', `${why}; choose a MAYFLY_STATE_DIR without, or set MONGODB_URI.`);
+  }
   await mkdir(join(dir, 'data'), { recursive: true, mode: 0o700 });
   await chmod(dir, 0o700); // it may be there with another mode
   const start = binary.kind === 'embedded' ? startEmbedded : startMongod;

@@ -7,6 +7,9 @@ import { temporalBinary } from '../config/artifacts.mjs';
 import { getServerGroup, OPEN_ADDRESS } from './loopback-guard.ts';
 import { freePort, lastLineOf, type ServerProcess, serverProcess, sizeOf, startServer } from './server-process.ts';
 
+/** In its own folder: it is put into a URI as it is, where `#`, `?` and `%` of a folder would end the path. */
+const DATABASE = 'temporal.db';
+
 /** How long a dev server may take on a busy machine until it answers. Milliseconds. */
 const READY_MS = 60_000;
 
@@ -80,7 +83,7 @@ async function start(
   const begin = sizeOf(logFile);
   const child = startServer(
     program,
-    [...args, ...shown, '--db-filename', join(dir, 'temporal.db'), ...SETTINGS, ...limited, ...attributes],
+    [...args, ...shown, '--db-filename', DATABASE, ...SETTINGS, ...limited, ...attributes],
     logFile,
     ip === OPEN_ADDRESS ? undefined : getServerGroup(ip),
   );

@@ -1,41 +1,55 @@
 import { type ByteReader, ProtocolError } from './byte-reader.ts';
-import { BYTES_PER_PIXEL, drawRaw, fill, type Picture, type Rectangle } from './picture.ts';
+import { BYTES_PER_PIXEL, drawRaw, fill, type Picture, type Rectangle, wordsOf } from './picture.ts';
 
 /** Of a tile that is not at the right or lower edge. Pixels. */
 const TILE = 16;
 const IS = { raw: 1, background: 2, foreground: 4, subrectangles: 8, coloured: 16 };
 
+/** How often subrectangles may paint all of their tile: those of real servers do not overlap. */
+const MOST_LAYERS = 4;
+
+/** Stay from one tile to the next. */
+interface Colours {
+  background: number;
+  foreground: number;
+}
+
 /** The Hextile encoding of RFC 6143 §7.7.4: tiles of 16 × 16 pixels, most of which a screen has in one or two colours. */
 export async function drawHextile(reader: ByteReader, picture: Picture, whole: Rectangle): Promise<void> {
-  const colours = { background: Buffer.alloc(BYTES_PER_PIXEL), foreground: Buffer.alloc(BYTES_PER_PIXEL) };
+  const colours: Colours = { background: 0, foreground: 0 };
+  const words = wordsOf(picture);
   for (let y = whole.y; y < whole.y + whole.height; y += TILE) {
     for (let x = whole.x; x < whole.x + whole.width; x += TILE) {
       const width = Math.min(TILE, whole.x + whole.width - x);
       const height = Math.min(TILE, whole.y + whole.height - y);
-      await drawTile(reader, picture, { x, y, width, height }, colours);
+      await drawTile(reader, picture, { x, y, width, height }, colours, words);
     }
   }
 }
 
-/** Colours stay from one tile to the next. */
 async function drawTile(
   reader: ByteReader,
   picture: Picture,
   tile: Rectangle,
-  colours: { background: Buffer; foreground: Buffer },
+  colours: Colours,
+  words: Uint32Array | null,
 ): Promise<void> {
   const kind = await reader.u8();
   if (kind & IS.raw) return drawRaw(reader, picture, tile);
-  if (kind & IS.background) colours.background = await reader.bytes(BYTES_PER_PIXEL);
-  if (kind & IS.foreground) colours.foreground = await reader.bytes(BYTES_PER_PIXEL);
-  fill(picture, tile, colours.background);
+  if (kind & IS.background) colours.background = (await reader.bytes(BYTES_PER_PIXEL)).readUInt32LE();
+  if (kind & IS.foreground) colours.foreground = (await reader.bytes(BYTES_PER_PIXEL)).readUInt32LE();
+  if (words) fill(words, picture.width, tile, colours.background);
   if (!(kind & IS.subrectangles)) return;
   const isColoured = (kind & IS.coloured) !== 0;
   const size = 2 + (isColoured ? BYTES_PER_PIXEL : 0);
   const all = await reader.bytes((await reader.u8()) * size);
+  let painted = 0;
   for (let at = 0; at < all.length; at += size) {
-    const colour = isColoured ? all.subarray(at, at + BYTES_PER_PIXEL) : colours.foreground;
-    fill(picture, within(tile, all.readUInt16BE(at + size - 2)), colour);
+    const colour = isColoured ? all.readUInt32LE(at) : colours.foreground;
+    const rectangle = within(tile, all.readUInt16BE(at + size - 2));
+    painted += rectangle.width * rectangle.height;
+    if (painted > MOST_LAYERS * TILE * TILE) throw new ProtocolError('a tile is painted over and over');
+    if (words) fill(words, picture.width, rectangle, colour);
   }
 }
 

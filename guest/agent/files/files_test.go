@@ -183,12 +183,14 @@ func TestWhatIsNoFileIsRefusedWithoutWaiting(t *testing.T) {
 	x.nothingLeft()
 }
 
-func TestFilesOfTheKernelHaveContentButNoSize(t *testing.T) {
+func TestFilesOfTheKernelHaveContentButNotTheirSize(t *testing.T) {
 	x := newFixture(t)
-	want, err := os.ReadFile("/proc/version")
-	must(t, err)
-	if got := x.expect(x.ask("GET", "/v1/files", "/proc/version", "", nil), 200); got != string(want) {
-		t.Errorf("got %q", got)
+	for _, path := range []string{"/proc/version", "/sys/devices/system/cpu/online"} {
+		want, err := os.ReadFile(path)
+		must(t, err)
+		if got := x.expect(x.ask("GET", "/v1/files", path, "", nil), 200); got != string(want) {
+			t.Errorf("got %q", got)
+		}
 	}
 }
 

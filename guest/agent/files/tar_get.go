@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -91,7 +92,12 @@ func (a *archiver) addDirectory(root *os.Root, info os.FileInfo, name string) er
 		children, err := directory.Readdirnames(namesPerRead)
 		for _, child := range children {
 			// What vanishes while the archive is made is not in it.
-			if err := a.add(root, child, name+child); err != nil && !os.IsNotExist(err) {
+			err := a.add(root, child, name+child)
+			var left *unreadError
+			if errors.As(err, &left) {
+				err = a.note("%s: %s", name+child, left.cause)
+			}
+			if err != nil && !os.IsNotExist(err) {
 				return err
 			}
 		}
@@ -113,7 +119,7 @@ func (a *archiver) add(root *os.Root, child, name string) error {
 	case mode.IsDir():
 		below, err := root.OpenRoot(child)
 		if err != nil {
-			return err
+			return unread(err)
 		}
 		defer below.Close()
 		return a.addDirectory(below, info, name+"/")
@@ -135,7 +141,7 @@ func (a *archiver) add(root *os.Root, child, name string) error {
 func (a *archiver) addFile(root *os.Root, child, name string) error {
 	file, err := root.OpenFile(child, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
-		return err
+		return unread(err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
@@ -156,11 +162,11 @@ func (a *archiver) addFile(root *os.Root, child, name string) error {
 	if err := a.addHeader(info, name, ""); err != nil {
 		return err
 	}
-	return a.addContent(file, info.Size())
+	return a.addContent(file, name, info.Size())
 }
 
-// addContent adds as many bytes as the header says; a file that was cut short meanwhile breaks the archive off.
-func (a *archiver) addContent(file *os.File, size int64) error {
+// addContent adds as many bytes as the header says. As GNU tar does, it fills up what is missing with zeros, and names the file.
+func (a *archiver) addContent(file *os.File, name string, size int64) error {
 	for size > 0 {
 		if err := a.ctx.Err(); err != nil {
 			return err
@@ -172,7 +178,7 @@ func (a *archiver) addContent(file *os.File, size int64) error {
 		}
 		size -= int64(n)
 		if err != nil && size > 0 {
-			return io.ErrUnexpectedEOF
+			return a.fillUp(name, size, err)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package files
 
 import (
 	"net/http"
+	"path/filepath"
 
 	"mayfly/guest/agent/answer"
 )
@@ -35,6 +36,9 @@ func (f *service) putTar(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer root.Close()
 	unpacker.root, unpacker.isNew = root, isNew
+	if unpacker.path, err = filepath.EvalSymlinks(path); err != nil {
+		return refusalOf(path, err)
+	}
 	if unpacker.stage, err = f.journal.stage(root, path); err != nil {
 		return refusalOf(path, err)
 	}

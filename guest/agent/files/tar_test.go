@@ -180,6 +180,7 @@ func TestHostileArchivesWriteNothingOutside(t *testing.T) {
 		"hard link to a link": {200, []tar.Header{
 			symlink("a", "../outside/canary"), hard("b", "a"), file("b"),
 		}},
+		"loop, then file":          {409, []tar.Header{symlink("a", "b"), symlink("b", "a"), file("a/file")}},
 		"existing link, then file": {422, []tar.Header{file("present/file")}},
 		"directory over a file":    {409, []tar.Header{file("a"), directory("a")}},
 		"file over a directory":    {409, []tar.Header{directory("a/b"), file("a")}},
@@ -274,5 +275,76 @@ func TestArchivesThatShareDirectoriesAreUnpackedAtOnce(t *testing.T) {
 			body, _ := io.ReadAll(response.Body)
 			return response.StatusCode, string(body)
 		}, 200)
+	}
+}
+
+func TestAFileThatShrinksIsFilledUpAndNamed(t *testing.T) {
+	x := newFixture(t)
+	x.write("short", "abc", 0o644)
+	file, err := os.Open(x.path("short"))
+	must(t, err)
+	defer file.Close()
+	var out bytes.Buffer
+	a := &archiver{ctx: t.Context(), tar: tar.NewWriter(&out), buffer: make([]byte, blockBytes)}
+	must(t, a.tar.WriteHeader(&tar.Header{Name: "short", Typeflag: tar.TypeReg, Mode: 0o644, Size: blockBytes + 10}))
+	must(t, a.addContent(file, "short", blockBytes+10))
+	must(t, a.tar.WriteHeader(&tar.Header{Name: "next", Typeflag: tar.TypeReg, Mode: 0o644}))
+	must(t, a.tar.Close())
+	reader := tar.NewReader(&out)
+	_, err = reader.Next()
+	must(t, err)
+	content, err := io.ReadAll(reader)
+	must(t, err)
+	if want := append([]byte("abc"), make([]byte, blockBytes+7)...); !bytes.Equal(content, want) {
+		t.Errorf("%d bytes", len(content))
+	}
+	note, err := reader.Next()
+	must(t, err)
+	want := fmt.Sprintf("mayfly: short: file shrank by %d bytes; padding with zeros", blockBytes+7)
+	if note.PAXRecords["comment"] != want {
+		t.Error(note.PAXRecords)
+	}
+	if next, err := reader.Next(); err != nil || next.Name != "next" {
+		t.Error(next, err)
+	}
+}
+
+func TestLinksWithinTheDirectoryAreFollowed(t *testing.T) {
+	for name, link := range map[string]string{"absolute": "", "relative": "../run", "through another": "../run/../var/../run"} {
+		t.Run(name, func(t *testing.T) {
+			x := newFixture(t)
+			for _, folder := range []string{"target/run", "target/var"} {
+				must(t, os.MkdirAll(x.path(folder), 0o755))
+			}
+			if link == "" {
+				link = x.path("target/run")
+			}
+			must(t, os.Symlink(link, x.path("target/var/run")))
+			archive := archived(t,
+				tar.Header{Name: "var/run/", Typeflag: tar.TypeDir, Mode: 0o755},
+				tar.Header{Name: "var/run/file", Typeflag: tar.TypeReg, Mode: 0o644})
+			x.expect(x.ask("PUT", "/v1/tar", x.path("target"), "", archive), 200)
+			if _, err := os.Stat(x.path("target/run/file")); err != nil {
+				t.Error(err)
+			}
+			if info, err := os.Lstat(x.path("target/var/run")); err != nil || info.Mode()&os.ModeSymlink == 0 {
+				t.Error(info, err)
+			}
+			x.nothingLeft()
+		})
+	}
+}
+
+func TestAbsoluteLinksBelowTheRoot(t *testing.T) {
+	x := newFixture(t)
+	root, err := os.OpenRoot("/")
+	must(t, err)
+	defer root.Close()
+	must(t, os.Mkdir(x.path("real"), 0o755))
+	must(t, os.Symlink(x.path("real"), x.path("link")))
+	u := &unpacker{root: root, path: "/"}
+	got, err := u.resolve(strings.TrimPrefix(x.path("link/file"), "/"), false)
+	if want := strings.TrimPrefix(x.path("real/file"), "/"); err != nil || got != want {
+		t.Error(got, err)
 	}
 }

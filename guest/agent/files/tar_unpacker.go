@@ -14,7 +14,9 @@ import (
 
 // unpacker writes what an archive holds below one directory.
 type unpacker struct {
-	root  *os.Root
+	root *os.Root
+	// path is where the directory is, its links followed.
+	path  string
 	stage *stage
 	// isNew says that the directory itself was made for this archive, and so gets the mode that the archive has for it.
 	isNew bool
@@ -27,8 +29,9 @@ type unpacker struct {
 }
 
 type enteredDirectory struct {
-	name  string
-	mtime time.Time
+	// name is that of the archive, path that of the directory, its links followed.
+	name, path string
+	mtime      time.Time
 }
 
 func (u *unpacker) unpack(body io.Reader) error {
@@ -75,50 +78,28 @@ func entryError(name string, err error) error {
 	return refusalOf(name, err)
 }
 
-// maxNameBytes is the longest path that Linux takes (PATH_MAX without its NUL). It bounds what is held of an archive too.
-const maxNameBytes = 4095
-
-// nameWithin returns an entry's name without what means nothing ("./", "//"); "." is the directory itself.
-func nameWithin(name string) (string, error) {
-	if len(name) > maxNameBytes {
-		return "", answer.Refused("invalid_request", "The archive has a name of %d bytes; a path has %d at most.", len(name), maxNameBytes)
-	}
-	var parts []string
-	for _, part := range strings.Split(name, "/") {
-		if part == ".." {
-			return "", answer.Refused("invalid_request", "The archive's %q has a part \"..\".", name)
-		}
-		if part != "" && part != "." {
-			parts = append(parts, part)
-		}
-	}
-	if strings.HasPrefix(name, "/") {
-		return "", answer.Refused("invalid_request", "The archive's %q is an absolute path.", name)
-	}
-	if len(parts) == 0 {
-		return ".", nil
-	}
-	return strings.Join(parts, "/"), nil
-}
-
 func (u *unpacker) add(archive *tar.Reader, header *tar.Header, name string) error {
 	if err := u.leave(name); err != nil {
 		return err
 	}
-	if name != "." {
-		if err := u.makeParents(name); err != nil {
+	path, err := u.resolve(name, header.Typeflag == tar.TypeDir)
+	if err != nil {
+		return err
+	}
+	if path != "." {
+		if err := u.makeParents(path); err != nil {
 			return err
 		}
 	}
 	switch header.Typeflag {
 	case tar.TypeDir:
-		return u.addDirectory(header, name)
+		return u.addDirectory(header, name, path)
 	case tar.TypeReg, tar.TypeRegA, tar.TypeGNUSparse:
-		return u.addFile(archive, header, name)
+		return u.addFile(archive, header, path)
 	case tar.TypeSymlink:
-		return u.addSymlink(header, name)
+		return u.addSymlink(header, path)
 	case tar.TypeLink:
-		return u.addLink(header, name)
+		return u.addLink(header, path)
 	}
 	return answer.Refused("invalid_request", "The archive's %q is of a type that is not unpacked: only files, directories and links are.", header.Name)
 }
@@ -131,7 +112,7 @@ func (u *unpacker) leave(next string) error {
 			return nil
 		}
 		u.open = u.open[:len(u.open)-1]
-		if err := u.root.Chtimes(last.name, last.mtime, last.mtime); err != nil && !os.IsNotExist(err) {
+		if err := u.root.Chtimes(last.path, last.mtime, last.mtime); err != nil && !os.IsNotExist(err) {
 			return err
 		}
 	}
@@ -189,15 +170,15 @@ func (u *unpacker) ownerOf(header *tar.Header) owner {
 	return u.owner
 }
 
-func (u *unpacker) addDirectory(header *tar.Header, name string) error {
+func (u *unpacker) addDirectory(header *tar.Header, name, path string) error {
 	if name == "." && !u.isNew {
 		return nil
 	}
-	if _, err := u.ensureDirectory(name); err != nil {
+	if _, err := u.ensureDirectory(path); err != nil {
 		return err
 	}
-	u.open = append(u.open, enteredDirectory{name, header.ModTime})
-	return u.own(name, u.ownerOf(header), uint32(header.Mode)&0o7777)
+	u.open = append(u.open, enteredDirectory{name, path, header.ModTime})
+	return u.own(path, u.ownerOf(header), uint32(header.Mode)&0o7777)
 }
 
 func (u *unpacker) addFile(archive *tar.Reader, header *tar.Header, name string) error {
@@ -235,6 +216,9 @@ func (u *unpacker) addSymlink(header *tar.Header, name string) error {
 
 func (u *unpacker) addLink(header *tar.Header, name string) error {
 	first, err := nameWithin(header.Linkname)
+	if err == nil {
+		first, err = u.resolve(first, false)
+	}
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,25 @@ export interface PrivateLibvirtd {
   stop(options: { machines: boolean }): Promise<void>;
 }
 
+const SOCKET = 'run/libvirt-sock';
+/** Bytes of a folder: the longest socket below it is `run/libvirt-admin-sock`, and a socket's path has 107 (unix(7)). */
+const MAX_FOLDER = 80;
+
+/** @throws MayflyError host_unavailable, which names the setting */
+function refuseUnusable(folder: string): void {
+  const why =
+    Buffer.byteLength(folder) > MAX_FOLDER
+      ? `has ${Buffer.byteLength(folder)} bytes, and may have ${MAX_FOLDER}`
+      : /[\p{Cc}]/u.test(folder)
+        ? 'has a control character'
+        : null;
+  if (why === null) return;
+  throw new MayflyError(
+    'host_unavailable',
+    `The folder of the private libvirtd, ${JSON.stringify(folder)}, ${why}: choose another MAYFLY_STATE_DIR.`,
+  );
+}
+
 /** Our folders that lie over libvirt's. */
 const FOLDERS = ['run', 'etc', 'lib', 'log', 'cache'] as const;
 
@@ -45,11 +64,12 @@ const TIMEOUT_MS = 30_000;
 /**
  * Starts a private libvirtd in the caller's network namespace, or finds the one that runs on `folder` already. Its
  * domains, networks and leases are its own; they outlive the process that started it, and leave no mount behind.
- * @param folder absolute path, at most 80 characters (a socket's path has 107 at most, `unix(7)`); only our user may enter
- *   it then: what runs inside sees its parts where libvirt's usual folders are
- * @throws MayflyError host_unavailable when it does not come up.
+ * @param folder absolute path; only our user may enter it then: what runs inside sees its parts where libvirt's usual
+ *   folders are
+ * @throws MayflyError host_unavailable when it does not come up, or when the path is longer than its sockets allow
  */
 export async function startPrivateLibvirtd(folder: string): Promise<PrivateLibvirtd> {
+  refuseUnusable(folder);
   const virsh = new Virsh(uriOf(folder));
   await makeClosed(folder);
   const present = await namespacesOf(folder);
@@ -84,7 +104,8 @@ export function definitionsOf(folder: string): string {
 }
 
 function uriOf(folder: string): string {
-  return `qemu:///system?socket=${folder}/run/libvirt-sock`;
+  const socket = join(folder, SOCKET).split('/').map(encodeURIComponent).join('/');
+  return `qemu:///system?socket=${socket}`;
 }
 
 /**

@@ -1,18 +1,58 @@
 /** One part of a pattern between two slashes, as Go's filepath.Match has it: `*`, `?`, `[a-z]`, `[^a]`, `\x`. */
-type Token = 'any' | { matches(char: string): boolean };
+type Token = 'any' | { matches(char: string): boolean; comparisons: number };
 
 const CHARACTER = /\\?([\s\S])/gu;
+const SET = /\[(\^?)((?:\\[\s\S]|[^\]\\])+)\]/y;
+/** `**` between two slashes: any number of parts. */
+const ANY_PARTS = '**';
 
-/**
- * Whether a name matches. At most as many looks as the pattern and the name have characters, multiplied: patterns are a
- * stranger's, and a regular expression of one could take for ever.
- */
+/** Characters of a pattern: Linux has no longer path. */
+export const MOST_OF_A_PATTERN = 4_096;
+
+/** A pattern, read once for all paths that are held against it. */
+export class PathPattern {
+  readonly #parts: readonly (Token[] | typeof ANY_PARTS)[];
+
+  constructor(pattern: string) {
+    this.#parts = pattern.split('/').map((part) => (part === ANY_PARTS ? part : tokensOf(part)));
+  }
+
+  /** @param cost may throw: called with the number of comparisons */
+  matches(path: readonly string[], cost: (comparisons: number) => void = () => undefined): boolean {
+    // which beginnings of the path the pattern matches so far
+    let ends = new Set([0]);
+    for (const part of this.#parts) {
+      const reached = new Set<number>();
+      cost(ends.size);
+      if (part === ANY_PARTS) {
+        const first = Math.min(...ends);
+        for (let end = first; end <= path.length; end++) reached.add(end);
+      } else {
+        for (const end of ends) {
+          const name = path[end];
+          if (name !== undefined && matchesTokens(part, name, cost)) reached.add(end + 1);
+        }
+      }
+      if (reached.size === 0) return false;
+      ends = reached;
+    }
+    return ends.has(path.length);
+  }
+}
+
+/** Whether one name, without slashes, matches. */
 export function matchesName(pattern: string, name: string): boolean {
-  const tokens = tokensOf(pattern);
+  return matchesTokens(tokensOf(pattern), name, () => undefined);
+}
+
+/** At most as many comparisons as the pattern and the name have characters, multiplied: a regular expression could take for ever. */
+function matchesTokens(tokens: readonly Token[], name: string, cost: (comparisons: number) => void): boolean {
   const chars = Array.from(name);
   let [at, next, star, from] = [0, 0, -1, 0];
+  let comparisons = 1;
   while (at < chars.length) {
     const token = tokens[next];
+    comparisons += token === 'any' || token === undefined ? 1 : token.comparisons;
     if (token === 'any') {
       [star, from] = [next, at];
       next += 1;
@@ -22,31 +62,12 @@ export function matchesName(pattern: string, name: string): boolean {
     } else if (star >= 0) {
       from += 1;
       [at, next] = [from, star + 1];
-    } else return false;
+    } else break;
   }
+  cost(comparisons);
+  if (at < chars.length) return false;
   while (tokens[next] === 'any') next += 1;
   return next === tokens.length;
-}
-
-/** As {@link matchesName}, part by part; `**` is any number of them. */
-export function matchesPath(pattern: readonly string[], path: readonly string[]): boolean {
-  // which beginnings of the path the pattern matches so far
-  let ends = new Set([0]);
-  for (const part of pattern) {
-    const reached = new Set<number>();
-    if (part === '**') {
-      const first = Math.min(...ends);
-      for (let end = first; end <= path.length; end++) reached.add(end);
-    } else {
-      for (const end of ends) {
-        const name = path[end];
-        if (name !== undefined && matchesName(part, name)) reached.add(end + 1);
-      }
-    }
-    if (reached.size === 0) return false;
-    ends = reached;
-  }
-  return ends.has(path.length);
 }
 
 export function isPattern(text: string): boolean {
@@ -55,17 +76,21 @@ export function isPattern(text: string): boolean {
 
 function tokensOf(pattern: string): Token[] {
   const tokens: Token[] = [];
+  let hasClose = true;
   for (let at = 0; at < pattern.length; ) {
-    const set = /^\[(\^?)((?:\\[\s\S]|[^\]\\])+)\]/.exec(pattern.slice(at));
+    SET.lastIndex = at;
+    const set = hasClose ? SET.exec(pattern) : null;
+    // a bracket that is not closed until the end of the pattern: none behind it is
+    if (set === null && pattern[at] === '[' && pattern[at + 1] !== ']') hasClose = false;
     const char = String.fromCodePoint(pattern.codePointAt(at) ?? 0);
     if (char === '*') {
       if (tokens.at(-1) !== 'any') tokens.push('any');
-    } else if (char === '?') tokens.push({ matches: () => true });
+    } else if (char === '?') tokens.push({ matches: () => true, comparisons: 1 });
     else if (set) tokens.push(setOf(set[2] ?? '', set[1] === '^'));
     else {
       const literal =
         char === '\\' && at + 1 < pattern.length ? String.fromCodePoint(pattern.codePointAt(at + 1) ?? 0) : char;
-      tokens.push({ matches: (other) => other === literal });
+      tokens.push({ matches: (other) => other === literal, comparisons: 1 });
       if (literal !== char || char === '\\') at += 1;
     }
     at += set && char === '[' ? set[0].length : char.length;
@@ -82,5 +107,6 @@ function setOf(text: string, isNegated: boolean): Token {
     ranges.push([low, isRange ? high : low]);
     if (isRange) at += 2;
   }
-  return { matches: (char) => ranges.some(([low, high]) => low <= char && char <= high) !== isNegated };
+  const matches = (char: string) => ranges.some(([low, high]) => low <= char && char <= high) !== isNegated;
+  return { matches, comparisons: ranges.length };
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -51,4 +51,14 @@ test('one that stays taken is what the error names', async () => {
     code: 'temporal_unavailable',
     message: expect.stringMatching(/before it answered: .*address already in use.*its log is/),
   });
+});
+
+test('its database is in its folder, whatever that is called', async () => {
+  const root = await folder();
+  for (const name of ['a#1', 'a?b', '50%41', 'a b&c', 'ü']) {
+    const server = await startTemporalServer({ dir: join(root, name) });
+    await server.stop();
+    expect(await readdir(join(root, name))).toContain('temporal.db');
+  }
+  expect(await readdir(root)).not.toContain('a');
 });

@@ -147,7 +147,7 @@ test('what can be seen before anything runs is refused with the line of FROM', a
     [without(layerPath), './image', 'is missing'],
     [changed, './image', `is sha256:`],
     [arm, './image', 'it has no image for linux/amd64, but for linux/arm64'],
-    [saying({ User: 'node:node' }), './image', 'a group of its own'],
+    [saying({ User: 'no/de:node' }), './image', 'which is no user'],
     [saying({ Env: ["A;touch /x=' '"] }), './image', 'is no NAME=value'],
     [saying({ WorkingDir: '/a\nExecStartPre=/b' }), './image', 'a control character'],
     [[file('image', Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, 0]))], './image', 'zstd'],

@@ -149,3 +149,29 @@ describe('the key of a step (case 4)', () => {
     expect(of('RUN ["x y"]')).not.toBe(of('RUN ["x", "y"]'));
   });
 });
+
+it.each([
+  ['brackets that are not closed', '['.repeat(4_000)],
+  ['brackets that are closed by what is escaped', `${'['.repeat(4_000)}\\]`],
+  ['stars', '*a'.repeat(2_000)],
+  ['folders', '**/*a*a*a/'.repeat(400)],
+  ['sets', `[${'a-b'.repeat(1_000)}]*`.repeat(1)],
+  ['a hundred', Array.from({ length: 100 }, (_, n) => `${'*a'.repeat(100)}${n}`).join('\n')],
+])('a hostile .dockerignore is read in no time: %s', (_what, ignore) => {
+  const entries = Array.from({ length: 10_000 }, (_, n) => file(`${'a'.repeat(120)}/${n}${'a'.repeat(120)}`));
+  const began = ownProcessorMs();
+  try {
+    new BuildContext(entries, ignore);
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'invalid_request' });
+  }
+  expect(ownProcessorMs() - began).toBeLessThan(2_000);
+});
+
+it('all COPYs together take a bounded part of the context', () => {
+  const entries = Array.from({ length: 10_000 }, (_, n) => file(`f${n}`));
+  const context = new BuildContext(entries);
+  const step = { sources: ['.'], line: 7, target: '/x/', inline: [] };
+  for (let n = 0; n < 10; n++) expect(context.placed(step)).toHaveLength(10_000);
+  expect(() => context.placed(step)).toThrow('Line 7: all COPYs together');
+});

@@ -165,14 +165,13 @@ it('escape=`', () => {
 it.each([
   ['', 1, 'no FROM'],
   ['RUN a', 1, 'before the first FROM'],
-  ['FROM golden\nHEALTHCHECK CMD x', 2, 'HEALTHCHECK'],
   ['FROM golden\nONBUILD RUN x', 2, 'ONBUILD'],
-  ['FROM golden\nVOLUME /x', 2, 'VOLUME'],
   ['FROM golden\nWHAT', 2, 'no instruction'],
   ['FROM golden\n\n# x\nRUN a \\\n b\nADD https://x/y /z', 6, 'fetches nothing'],
   ['FROM golden\nADD git@github.com:x/y /z', 2, 'fetches nothing'],
   ['FROM golden\nADD x.tar.gz /z', 2, 'unpacks nothing'],
-  ['FROM golden\nRUN --mount=type=cache,target=/x y', 2, 'type=cache'],
+  ['FROM golden\nRUN --mount=type=cache y', 2, 'a `target`'],
+  ['FROM golden\nRUN --mount=type=cache,target=/x,from=a y', 2, 'the option from'],
   ['FROM golden\nRUN --mount=target=/x y', 2, 'type=bind'],
   ['FROM golden\nRUN --security=insecure y', 2, '--security'],
   ['FROM golden\nRUN --network=host y', 2, '--network=host'],
@@ -184,10 +183,10 @@ it.each([
   ['FROM golden\nCOPY a b c', 2, 'does not end with /'],
   ['FROM golden\nCOPY --from=alpine a /b', 2, 'no stage before'],
   ['FROM golden AS a\nCOPY --from=a a /b', 2, 'no stage before'],
-  ['FROM golden\nCOPY --link a /b', 2, '--link'],
   ['FROM golden\nCOPY --chmod=u+x a /b', 2, 'octal'],
   ["FROM golden\nCOPY --chown='$(id)' a /b", 2, 'user:group'],
-  ['FROM golden\nUSER a:b', 2, 'group'],
+  ['FROM golden\nUSER a:', 2, 'no name or number'],
+  ['ARG D\nFROM golden\nARG D="/a\\\n  b"\nUSER a:b:c', 5, 'no name or number'],
   ['FROM golden\nUSER ../x', 2, 'no name or number'],
   ['FROM golden\nSHELL bash', 2, 'JSON'],
   ['FROM golden\nEXPOSE ssh', 2, 'no port'],
@@ -202,30 +201,126 @@ it.each([
   ['FROM golden as', 1, 'AS name'],
   ['# escape=x\nFROM golden', 1, 'escape'],
   ['# syntax=evil/x\nFROM golden', 1, 'syntax'],
+  ['FROM golden\nARG A\nRUN x\nWORKDIR $A', 4, 'control character', { A: '/srv\nExecStartPre=+/bin/sh' }],
+  ['FROM golden\nARG A\nWORKDIR /x$A', 3, 'control character', { A: '\r' }],
+  [`FROM golden\nRUN ${'x'.repeat(131_072)}`, 2, 'at most 131071 bytes'],
+  [`FROM golden\nCMD ${'ü'.repeat(65_536)}`, 2, 'at most 131071 bytes'],
+  ['FROM golden\nARG A\nRUN x', 2, 'at most 131071 bytes', { A: 'x'.repeat(131_071) }],
+  [`FROM golden\nENV A=${'${a:-'.repeat(200)}${'}'.repeat(200)}`, 2, 'one within the other'],
+  [`FROM golden\nENV A=12345678${'\nENV A=$A$A'.repeat(30)}`, 16, 'at most 131071 bytes'],
+  [`FROM golden\nENV A=12345678\nLABEL ${`a=${'$A'.repeat(20_000)} `.repeat(30)}`, 3, 'come to more than'],
   [`FROM golden\n${'RUN x\n'.repeat(201)}`, 202, '200 steps'],
-] as const)('refused by its line: %.60j', (text, line, why) => {
+] as readonly [string, number, string, Record<string, string>?][])(
+  'refused by its line: %.60j',
+  (text, line, why, args) => {
+    expect(() => read(text, args)).toThrow(
+      expect.objectContaining({
+        code: 'dockerfile_unsupported',
+        message: expect.stringMatching(new RegExp(`^Line ${line}: .*${why}`)),
+      }),
+    );
+  },
+);
+
+it('what no build does is named, and nothing is refused for it', () => {
+  const text = [
+    `# syntax=docker/dockerfile:1.7-labs@sha256:${'a'.repeat(64)}`,
+    'FROM --platform=$BUILDPLATFORM debian:bookworm-slim',
+    'MAINTAINER me',
+    'VOLUME ["/data"]',
+    'HEALTHCHECK --interval=5s CMD curl -f x',
+    'STOPSIGNAL SIGKILL',
+    'COPY --link a /b',
+    'RUN --mount=type=cache,target=/root/.cache,sharing=locked,id=x --mount=type=secret,id=k y',
+    'USER app:web',
+    'ARG TARGETARCH TARGETPLATFORM TARGETVARIANT',
+    'RUN z',
+  ].join('\n');
+  const { stages, ignored } = read(text);
+  expect(ignored.map(({ line, text: said }) => [line, said.split(':')[0]])).toEqual([
+    [1, '# syntax=docker/dockerfile'],
+    [3, 'MAINTAINER'],
+    [4, 'VOLUME'],
+    [5, 'HEALTHCHECK'],
+    [6, 'STOPSIGNAL'],
+    [7, 'COPY --link'],
+    [8, 'RUN --mount=type=cache'],
+  ]);
+  const [stage] = stages;
+  expect(stage).toMatchObject({ from: { source: 'golden-debian12' }, settings: { user: 'app:web' } });
+  expect(stage?.steps[1]).toMatchObject({
+    caches: [{ target: '/root/.cache', mode: '0755', owner: '0:0' }],
+    secrets: [{ id: 'k' }],
+  });
+  const platform = { TARGETARCH: 'amd64', TARGETPLATFORM: 'linux/amd64', TARGETVARIANT: '' };
+  expect(stage?.steps[2]).toMatchObject({ env: platform, user: 'app:web' });
+});
+
+it.each([
+  'debian:12',
+  'debian:bookworm',
+  'debian:12.5-slim',
+  'docker.io/library/debian:12',
+  'debian:bookworm-20240110-slim',
+])('FROM %s is the golden image of that release', (name) => {
+  expect(readDockerfile({ dockerfile: `FROM ${name}`, args: {}, target: null, aliases: {} }).stages[0]?.from).toEqual({
+    source: 'golden-debian12',
+  });
+});
+
+it('all that is wrong is told at once, with the command that helps', () => {
+  const text = 'FROM node:20 AS a\nUSER a b\nWHAT\nFROM a\nONBUILD x\nCOPY --from=a /x /y\nENV A="b';
+  const lines = [1, 2, 3, 5, 7];
   expect(() => read(text)).toThrow(
     expect.objectContaining({
-      code: 'dockerfile_unsupported',
-      message: expect.stringMatching(new RegExp(`^Line ${line}: .*${why}`)),
+      message: expect.stringMatching(
+        /^Line 1: .*--alias node:20=SOURCE.*skopeo copy docker:\/\/node:20 oci-archive:node\.tar.*\nLine 2: /,
+      ),
+      options: {
+        fields: expect.arrayContaining(lines.map((line) => expect.objectContaining({ field: `line ${line}` }))),
+      },
     }),
   );
 });
 
-it('a hostile one is read in no time', () => {
+describe('quotes of a text are its own', () => {
+  it.each([
+    ['{"a": "say \\"hi\\""}', '{"a": "say \\"hi\\""}'],
+    ['it\'s \\n $X \\$X \\\\ ${Y:-"d"}', 'it\'s \\n q $X \\ "d"'],
+    ['a \\', 'a \\'],
+  ])('in a heredoc: %s', (content, expected) => {
+    expect(copyOf(`ENV X=q\nCOPY <<EOF /x\n${content}\nEOF`).inline).toEqual([
+      { name: 'EOF', content: `${expected}\n` },
+    ]);
+  });
+
+  it('in the JSON form', () => {
+    expect(copyOf('ENV X=q\nCOPY ["it\'s $X", "a\\"b", "/d/"]').sources).toEqual(["it's q", 'a"b']);
+  });
+});
+
+it.each([
+  ['flags', `RUN ${'--a=b '.repeat(150_000)}x`],
+  ['dollars', `ENV A=${'$'.repeat(500_000)}`],
+  ['braces', `ENV A=${'${a:-'.repeat(100_000)}`],
+  ['quotes', `ENV A=${'"'.repeat(99_999)}`],
+  ['empty lines', `RUN ${'\\\n'.repeat(200_000)}`],
+  ['heredocs', `RUN ${'<<a '.repeat(2_000)}`],
+  ['heredocs that end', `COPY ${'<<a '.repeat(150_000)} /x/\n${'a\n'.repeat(150_000)}`],
+  ['blanks within', `RUN a${' '.repeat(500_000)}b`],
+  ['variables', `ENV ${Array.from({ length: 100_000 }, (_, n) => `A${n}=`).join(' ')}`],
+  ['instructions', 'EXPOSE 1-2\n'.repeat(90_000)],
+  ['instructions that are none', 'x\n'.repeat(500_000)],
+  ['stages', 'FROM ./a\n'.repeat(100_000)],
+])('a hostile one is read in no time: %s', (_what, body) => {
   const began = ownProcessorMs();
-  for (const text of [
-    '$'.repeat(500_000),
-    `${'${a:-'.repeat(1_000)}`,
-    '"'.repeat(99_999),
-    '\\\n'.repeat(200_000),
-    '<<a '.repeat(2_000),
-  ]) {
+  for (const text of [`FROM golden\n${body}`, `# syntax=${body}`]) {
     try {
-      read(`FROM golden\nENV A=${text}\nRUN ${text}`);
+      read(text);
     } catch (error) {
       expect(error).toMatchObject({ code: 'dockerfile_unsupported' });
+      expect(String(error).length).toBeLessThan(60_000);
     }
   }
-  expect(ownProcessorMs() - began).toBeLessThan(5_000);
+  expect(ownProcessorMs() - began).toBeLessThan(1_000);
 });

@@ -77,12 +77,23 @@ describe('what is refused', () => {
     ['above the root', tarOf([file('a/../../b')]), 'outside'],
     ['absolute', tarOf([file('/etc/passwd')]), 'outside'],
     ['below a link', tarOf([link('a', '/etc'), file('a/passwd')]), 'which is no folder'],
+    ['a folder, and then none', tarOf([file('a/b'), file('a')]), 'and then none'],
+    ['a path that Linux has not', tarOf([file('ü/'.repeat(1_400))]), 'too long'],
     ['cut off', tarOf([file('a', 'x'.repeat(5_000))]).subarray(0, 3_000), 'cut off'],
     ['no archive', bytes('x'.repeat(2_000)), 'makes no sense'],
     ['nothing', bytes(''), 'cut off'],
     ['a name that is no UTF-8', tarOf([file('aaaa')]).map((byte) => (byte === 97 ? 255 : byte)), 'not UTF-8'],
   ])('%s', (_what, archive, why) => {
     expect(() => describedContext(archive)).toThrow(why);
+  });
+
+  it('folders that are named by what is in them alone count too, and are each looked at once', () => {
+    const began = ownProcessorMs();
+    const deep = Array.from({ length: 600 }, (_, n) => file(`${n}/${'a/'.repeat(2_000)}x`, ''));
+    expect(() => describedContext(tarOf(deep))).toThrow('more than 10000 entries');
+    const names = tarOf(Array.from({ length: 60 }, (_, n) => file(`${n}${'\0'.repeat(60_000)}a`, '')));
+    expect(() => describedContext(names)).toThrow('too long');
+    expect(ownProcessorMs() - began).toBeLessThan(2_000);
   });
 
   it('more entries than are taken, at once', () => {

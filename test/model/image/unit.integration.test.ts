@@ -19,12 +19,21 @@ it('runs both, in the words of systemd', () => {
     entrypoint: ['/bin/run'],
     cmd: hostile,
   });
-  expect(unit).toContain('User=app\nWorkingDirectory=/srv/a b\n');
+  expect(unit).toContain('User=app\nWorkingDirectory=/srv/a b/.\n');
   expect(unit).toContain('Environment="GREETING=it\'s \\"50%%\\" $x"\n');
   expect(unit).toContain(
     'ExecStart=/usr/bin/env -- "/bin/run" "serve" "a b" "$$HOME \\"q\\" \\\\ 100%%" "x\\x0a[Service]\\x0aUser=root"\n',
   );
   expect(unit?.match(/^User=/gm)).toHaveLength(1);
+});
+
+it.each(['/srv/x\\', '/srv/x ', '/srv/%h'])('a folder %j is one line of it, and stays so', (workdir) => {
+  const unit = unitOf({ ...NO_SETTINGS, cmd: ['x'], user: 'app:web', workdir }) ?? '';
+  expect(unit).toContain(`User=app\nGroup=web\nWorkingDirectory=${workdir.replaceAll('%', '%%')}/.\nEnvironment=`);
+});
+
+it.each(['/srv\nExecStartPre=+/bin/sh', '/srv\r'])('a folder %j is none', (workdir) => {
+  expect(() => unitOf({ ...NO_SETTINGS, cmd: ['x'], workdir })).toThrow('other lines');
 });
 
 it('is none where nothing is said, and none any more where it is taken back', () => {

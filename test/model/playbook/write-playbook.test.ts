@@ -139,6 +139,34 @@ describe('a playbook', () => {
     expect(written.text).not.toMatch(/c2VjcmV0|ghp_/);
   });
 
+  test('takes a database, UTF-16 and a program with a secret for variables too', () => {
+    const psk = 'psk=correct-horse-battery';
+    const contents: Record<string, Buffer> = {
+      '/srv/app.sqlite': Buffer.from(`SQLite format 3\0\x10\0\x01\0 ghp_${'a'.repeat(36)}\0`),
+      '/srv/wifi.db': Buffer.from(`\0\x01${psk}\n\0`),
+      '/srv/utf16.txt': Buffer.from(psk, 'utf16le'),
+      '/srv/wifi.conf': Buffer.from(psk),
+      '/srv/wg0.conf': Buffer.from('PresharedKey = c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2U='),
+      '/srv/program': Buffer.from(`\x7fELF\0ghp_${'a'.repeat(36)}`, 'latin1'),
+    };
+    const program = entry('/srv/plain', { bytes: Buffer.from('\x7fELF\0password: %s\0', 'latin1') });
+    const entries = Object.entries(contents).map(([path, bytes]) => entry(path, { bytes }));
+    const written = writePlaybook(changeOf({ entries: [...entries, program] }));
+    expect(written.variables.map(({ of }) => of)).toEqual(Object.keys(contents));
+    expect(written.files).toHaveLength(1);
+  });
+
+  test('each user has a password variable of its own', () => {
+    const names = ['web-1', 'web_1', 'web_1_2'];
+    const after = system({
+      passwd: names.map((name, n) => `${name}:x:${1000 + n}:1000::/:/bin/sh\n`).join(''),
+      shadow: names.map((name) => `${name}:$y$hash:1::::::\n`).join(''),
+    });
+    const { variables } = writePlaybook(changeOf({ before: system({}), after }));
+    expect(variables.map(({ of }) => of)).toEqual(names);
+    expect(new Set(variables.map(({ name }) => name)).size).toBe(3);
+  });
+
   test('makes way only for what is of another kind, so that it may run again', () => {
     const { text } = writePlaybook(changeOf({ gone: ['/a'], entries: [entry('/a', { type: 'directory' })] }));
     expect(text).toMatch(

@@ -49,6 +49,7 @@ it.each([
   ['0 0 0 1 1 * 2026', /7 fields/],
   ['0 * * * * *', /6 fields/],
   ['', /1 fields/],
+  [`${'*,'.repeat(300)}* * * * *`, /more than 256 characters/],
   ['@reboot', /none of @yearly/],
   ['@every 1h', /none of/],
   ['@constructor', /none of/],
