@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import { type CommandDef, renderUsage } from 'citty';
-import { createCommands } from './commands.ts';
+import { createCommands, GROUPS, LISTED } from './commands.ts';
+import { overview } from './terminal/overview.ts';
 import { CliError, usageError } from './terminal/cli-error.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import { Io } from './terminal/io.ts';
@@ -31,7 +32,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     }
     if (command.subCommands) {
       const [given] = rest;
-      if (given !== undefined) throw await unknownCommand(root, leaf, given);
+      if (given !== undefined) throw unknownCommand(leaf, given, LISTED);
       io.note(await usage(io, path, command));
       throw usageError('a command is missing');
     }
@@ -56,8 +57,8 @@ function withoutAlias(argv: string[]): string[] {
 }
 
 async function usage(io: Io, path: string[], command: CommandDef): Promise<string> {
-  const parent = { meta: { name: path.slice(0, -1).join(' ') } };
-  const text = await renderUsage(command, path.length > 1 ? parent : undefined);
+  if (path.length === 1) return overview(io, GROUPS);
+  const text = await renderUsage(command, { meta: { name: path.slice(0, -1).join(' ') } });
   return io.colors ? text : stripVTControlCharacters(text);
 }
 

@@ -138,7 +138,6 @@ const LOOK = 'See `mayfly command list` for what became of it.';
 /** `mayfly run`: as if the command ran here, with its output, its exit code and Ctrl-C. */
 export function runCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'run', description: 'Run a command in a sandbox: mayfly run sbx-… -- program arguments' },
     args: ARGS,
     run: ({ args, rawArgs }) => runIt(io, args, rawArgs),
   });

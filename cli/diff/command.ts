@@ -34,7 +34,6 @@ interface Pair {
 /** `mayfly diff`: ends with 0 whether or not anything differs. */
 export function diffCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'diff', description: 'What changed between two snapshots, or since one: mayfly diff snp-… current' },
     args: ARGS,
     async run({ args, rawArgs }) {
       const paths = (checkArguments(rawArgs, ARGS, ['path']).get('path') ?? []).map(absolute);

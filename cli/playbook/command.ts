@@ -29,7 +29,6 @@ const ARGS = {
 /** `mayfly playbook`: done when it is written, and checked as far as that can be. Ctrl-C has undone what it began. */
 export function playbookCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'playbook', description: 'Write what changed in a sandbox as an Ansible playbook, and check it' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

@@ -44,7 +44,6 @@ const ARGS = {
 /** `mayfly fork`: the sagas go on whatever becomes of this process. */
 export function forkCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'fork', description: 'Make sandboxes of a snapshot, each with an identity of its own' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

@@ -20,7 +20,6 @@ const ARGS = {
 /** `mayfly restore`: the sandbox runs again when it ends; says how to undo it. */
 export function restoreCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'restore', description: 'Take a sandbox back to one of its snapshots; commands that run are ended' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

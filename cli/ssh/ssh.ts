@@ -27,7 +27,6 @@ const SIGNALED = 128;
 /** `mayfly ssh`: the system's ssh with a key of its own, certified for this sandbox alone, and no host key but the pinned one. */
 export function sshCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'ssh', description: 'Log in to a sandbox: mayfly ssh sbx-… [-- command]' },
     args: ARGS,
     async run({ args, rawArgs }) {
       const split = rawArgs.indexOf('--');
