@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { fstatSync, readFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import { type CommandDef, renderUsage } from 'citty';
 import { createCommands, GROUPS, LISTED } from './commands.ts';
@@ -38,6 +38,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     }
     return await runLeaf(leaf);
   } catch (error) {
+    if (io.isUnread) return EXIT.unread;
     const interrupted = io.signal.aborted && !(error instanceof CliError);
     const shown = interrupted ? interruption(error) : error;
     const code = exitCodeOf(shown);
@@ -71,6 +72,12 @@ function interruption(cause: unknown): CliError {
   return new CliError(EXIT.interrupted, 'Interrupted', 'Ctrl-C or SIGTERM', 'Run it again when you like.', { cause });
 }
 
+/** Tells whether a pipe, a socket or a file is standard input; a terminal and /dev/null are devices. */
+function isPiped(): boolean {
+  const stat = fstatSync(0);
+  return stat.isFIFO() || stat.isFile() || stat.isSocket();
+}
+
 /** The process `mayfly`: Ctrl-C asks the command to end in order, a second one ends it at once. */
 export async function main(argv: string[]): Promise<void> {
   const [controller, force] = [new AbortController(), new AbortController()];
@@ -81,12 +88,18 @@ export async function main(argv: string[]): Promise<void> {
   };
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, interrupt);
   const { stdout, stderr, env } = process;
-  const io = new Io({ stdout, stderr, env, signal: controller.signal, force: force.signal });
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    // The reader, such as `head`, has seen enough.
-    if (!io.whenUnread) process.exit(EXIT.ok);
-    void io.whenUnread().finally(() => process.exit(EXIT.ok));
-  });
-  process.exitCode = await runCli(argv, io);
+  const stdin = { isPiped: isPiped(), open: () => process.stdin };
+  const io = new Io({ stdout, stderr, stdin, env, signal: controller.signal, force: force.signal });
+  for (const stream of [stdout, stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+      if (io.isUnread) return;
+      io.dropOutput();
+      if (io.whenUnread) void io.whenUnread().finally(() => process.exit(EXIT.unread));
+      else interrupt();
+    });
+  }
+  const code = await runCli(argv, io);
+  if (io.isUnread) process.exit(EXIT.unread);
+  process.exitCode = code;
 }

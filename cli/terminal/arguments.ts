@@ -44,7 +44,8 @@ export function checkArguments(
     if (typeof alias === 'string') options[name].short = alias;
   }
   try {
-    const parsed = parseArgs({ args: rawArgs, options, strict: true, allowPositionals: true });
+    const allowNegative = Object.values(definition).some((argument) => 'negativeDescription' in argument);
+    const parsed = parseArgs({ args: rawArgs, options, strict: true, allowPositionals: true, allowNegative });
     const last = positionals.at(-1) ?? '';
     const rest = parsed.positionals.slice(repeatable.includes(last) ? positionals.length - 1 : positionals.length);
     if (rest[0] !== undefined && !repeatable.includes(last)) throw new TypeError(`Unexpected argument '${rest[0]}'`);
