@@ -21,6 +21,7 @@ import type { Io } from '../terminal/io.ts';
 import { mebibytes, seconds } from '../terminal/quantities.ts';
 import { follow, StepPrinter, waitSignal } from './follow.ts';
 import { sandboxLines } from './sandbox-text.ts';
+import { stillGoing } from './wait.ts';
 
 const ARGS = {
   source: { type: 'positional', description: 'Name of the golden VM (`mayfly source list`)', required: true },
@@ -116,15 +117,6 @@ async function ask(
       `Ask again with --idempotency-key ${idempotencyKey}: it is made once. Or see \`mayfly sandbox list\`.`,
     );
   }
-}
-
-function stillGoing(io: Io, record: SandboxRecord, seconds: number): CliError {
-  return new CliError(
-    io.signal.aborted ? EXIT.interrupted : EXIT.waitedTooLong,
-    io.signal.aborted ? `Stopped watching ${record.id}` : `${record.id} is not running after ${seconds} s`,
-    'its saga goes on without anybody watching',
-    `See \`mayfly sandbox get ${record.id}\`; end it with \`mayfly sandbox destroy ${record.id}\`.`,
-  );
 }
 
 /** `mayfly sandbox create`: the saga goes on whatever becomes of this process. */

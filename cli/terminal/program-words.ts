@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { ArgsDef } from 'citty';
-import { usageError } from './cli-error.ts';
 import { checkArguments } from './arguments.ts';
+import { usageError } from './cli-error.ts';
 
 /** A command line, taken apart at `--`. */
 export interface ProgramWords {
@@ -16,7 +16,12 @@ export interface ProgramWords {
  * @param words of the command, such as `mayfly run`
  * @throws CliError with the line to type, where the program is not behind `--`
  */
-export function splitProgram(words: string, rawArgs: string[], definition: ArgsDef, repeatable: string[] = []): ProgramWords {
+export function splitProgram(
+  words: string,
+  rawArgs: string[],
+  definition: ArgsDef,
+  repeatable: string[] = [],
+): ProgramWords {
   const split = rawArgs.indexOf('--');
   const own = split === -1 ? rawArgs : rawArgs.slice(0, split);
   const at = split === -1 ? programIndex(own, definition) : null;

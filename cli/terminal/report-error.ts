@@ -22,11 +22,11 @@ function reportOf(error: unknown): Report {
   if (error instanceof CliError)
     return { what: error.message, why: error.why, ...(error.remedy !== '' && { remedy: error.remedy }) };
   if (error instanceof MayflyApiError) {
-    const { title, detail, code, requestId, errors } = error.problem;
+    const { title, detail, code, unknownCode, requestId, errors } = error.problem;
     return {
       what: title,
       why: detail ?? `the API answered ${error.status} ${code}`,
-      remedy: remedyOf(code),
+      remedy: unknownCode === undefined ? remedyOf(code) : error.remedy,
       code,
       ...(requestId !== undefined && { requestId }),
       ...(errors && { errors }),

@@ -27,14 +27,15 @@ export function isDestroying(verb: string): boolean {
  */
 export function suggest(word: string, { path, beside, all }: Candidates): string[] | null {
   const below = all.flatMap(({ name, verbs }) => verbs.map((verb) => ['mayfly', name, verb]));
-  const exact = path.length === 1 ? below.filter((words) => words.at(-1) === word || isMisspelled(word, words.at(-1))) : [];
+  const exact =
+    path.length === 1 ? below.filter((words) => words.at(-1) === word || isMisspelled(word, words.at(-1))) : [];
   const [only] = exact;
   if (only !== undefined && (exact.length === 1 || !REMOVE_ANYTHING.includes(only.at(-1) ?? ''))) return only;
   const harmless = beside.filter((name) => !isDestroying(name));
   const here =
-    destroying(word, beside, (known) => known === word) ??
+    destroying(beside, (known) => known === word) ??
     nearest(word, harmless, 1) ??
-    destroying(word, beside, (known) => isMisspelled(word, known)) ??
+    destroying(beside, (known) => isMisspelled(word, known)) ??
     nearest(word, harmless);
   if (here !== null) return [...path, here];
   const elsewhere = [...(path.length === 1 ? [] : all.map(({ name }) => ['mayfly', name])), ...below];
@@ -43,8 +44,8 @@ export function suggest(word: string, { path, beside, all }: Candidates): string
   return elsewhere.find((words) => words.at(-1) === near) ?? null;
 }
 
-/** Finds the verb beside that removes or ends, as the word does. */
-function destroying(word: string, beside: string[], isMeant: (known: string) => boolean): string | null {
+/** Finds the verb beside that removes or ends, as the word that is meant does. */
+function destroying(beside: string[], isMeant: (known: string) => boolean): string | null {
   const meanings = [REMOVE, END].filter((words) => words.some(isMeant));
   const verbs = meanings.flatMap((words) => [...words.filter(isMeant), ...words]);
   return verbs.find((verb) => beside.includes(verb)) ?? null;
@@ -57,11 +58,7 @@ function isMisspelled(word: string, known = ''): boolean {
 }
 
 /** Finds the first name that is mistyped as `word`, by at most so many letters. @param most `@default` a third of it */
-function nearest(
-  word: string,
-  names: string[],
-  most = Math.max(1, Math.floor(word.length / 3)),
-): string | null {
+function nearest(word: string, names: string[], most = Math.max(1, Math.floor(word.length / 3))): string | null {
   const ranked = names.map((name) => ({ name, edits: editsBetween(word, name) }));
   const [best] = ranked.toSorted((a, b) => a.edits - b.edits);
   return best && best.edits <= most ? best.name : null;

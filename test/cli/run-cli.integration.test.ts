@@ -205,6 +205,27 @@ describe('mayfly', () => {
     expect((await cli(['sandbox', 'create', 'golden', '--memory', '2G', '--memory-mib', '64'])).code).toBe(2);
   });
 
+  it('waits for a sandbox, as often as told, and says how the wait is taken up again', async () => {
+    const record = (state: string) => sandboxRecord({ state: state as 'running' });
+    const goes = (...states: string[]) =>
+      server.answers(({ path }, response) => {
+        if (!path.endsWith('/events')) return answerJson(response, 200, record(states[0] ?? ''));
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        for (const state of states) response.write(`event: sandbox\ndata: ${JSON.stringify(record(state))}\n\n`);
+      });
+    goes('creating', 'running');
+    expect(await cli(['sandbox', 'wait', ID])).toMatchObject({ code: 0, out: expect.stringContaining('running') });
+    goes('running', 'destroying', 'destroyed');
+    expect(await cli(['sandbox', 'wait', ID, '--for', 'ended'])).toMatchObject({ code: 0 });
+    goes('creating', 'failed');
+    expect((await cli(['sandbox', 'wait', ID])).code).not.toBe(0);
+    goes('creating');
+    expect(await cli(['sandbox', 'wait', ID, '--wait', '0'])).toMatchObject({
+      code: 124,
+      err: expect.stringContaining(`mayfly sandbox wait ${ID}`),
+    });
+  });
+
   it('lists those that live, by any of its names, and all when told so', async () => {
     server.answers((_request, response) => answerJson(response, 200, { items: [sandboxRecord()], nextCursor: null }));
     for (const words of [['sandbox', 'list'], ['ps'], ['ls'], ['ps', '-a'], ['ls', '--all']]) {

@@ -17,7 +17,10 @@ export interface LineOptions {
 export async function runLine(server: Pick<StandIn, 'url'>, args: string[], options: LineOptions = {}) {
   const [out, err]: [Buffer[], Buffer[]] = [[], []];
   const { isTTY = false, controller, stdin: text } = options;
-  const stdin = { isPiped: text !== undefined, open: () => Readable.from(text === undefined ? [] : [Buffer.from(text)]) };
+  const stdin = {
+    isPiped: text !== undefined,
+    open: () => Readable.from(text === undefined ? [] : [Buffer.from(text)]),
+  };
   const { signal } = controller ?? new AbortController();
   const env = options.env ?? { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
   const stdout = { isTTY, write: (bytes: string | Uint8Array) => out.push(Buffer.from(bytes as Uint8Array)) };

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../cli/main.ts';
 import { Io } from '../../cli/terminal/io.ts';
 import type { Command } from '../../client/sandbox/commands.ts';
-import { eventually } from '../support/eventually.ts';
 import { COMMAND_ID, commandRecord } from '../client/command-record.ts';
 import { ID } from '../client/sandbox-record.ts';
 import { answerJson, StandIn } from '../client/stand-in.ts';
+import { eventually } from '../support/eventually.ts';
 import { runLine } from './run-line.ts';
 
 let server: StandIn;
@@ -100,7 +100,9 @@ describe('mayfly run', () => {
       } else if (request.path.endsWith('/events')) {
         response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
         const closed = () => server.seen.some(({ path }) => path.includes('close=true'));
-        void eventually(closed, (isClosed) => isClosed || !isPassed).then(() => response.end('event: ended\ndata: {}\n\n'));
+        void eventually(closed, (isClosed) => isClosed || !isPassed).then(() =>
+          response.end('event: ended\ndata: {}\n\n'),
+        );
       } else answerJson(response, 200, request.method === 'POST' ? running : commandRecord());
     });
     const { code } = await runLine(server, ['run', ID, ...options, '--', 'wc', '-c'], { ...(stdin && { stdin }) });
@@ -116,7 +118,9 @@ describe('mayfly run', () => {
     server.seen.length = 0;
     await run(['run', ID, '--detach', '--timeout', '1h', '--', 'x'], {});
     expect(asked()).toEqual({ argv: ['x'], timeoutSeconds: 3_600 });
-    expect((await run(['run', ID, '--', 'x'], { outcome: 'timed-out', exitCode: null })).err).toMatch(/10 min.*--timeout/);
+    expect((await run(['run', ID, '--', 'x'], { outcome: 'timed-out', exitCode: null })).err).toMatch(
+      /10 min.*--timeout/,
+    );
     const own = await run(['run', ID, '--timeout', '1h', '--', 'x'], { outcome: 'timed-out', exitCode: null });
     expect(own.err).not.toContain('default');
   });
@@ -183,31 +187,34 @@ describe('mayfly run', () => {
     expect(server.seen.map(({ path }) => path)).toContain(`/v1/sandboxes/${ID}/commands/${COMMAND_ID}/cancel`);
   });
 
-  it.each(['stdout', 'stderr'] as const)('cancels when nobody reads its %s any more, and says nothing', async (stream) => {
-    const cancelled = new Promise<void>((resolve) => {
-      server.answers((request, response) => {
-        if (request.path.endsWith('/cancel')) resolve();
-        if (!request.path.endsWith('/events')) return answerJson(response, 202, running);
-        response.writeHead(200, { 'content-type': 'text/event-stream' });
-        const event = `event: output\ndata: {"stream":"${stream}","at":"","offset":0,"text":"y"}\n\n`;
-        const writing = setInterval(() => response.write(event), 20);
-        response.once('close', () => clearInterval(writing));
+  it.each(['stdout', 'stderr'] as const)(
+    'cancels when nobody reads its %s any more, and says nothing',
+    async (stream) => {
+      const cancelled = new Promise<void>((resolve) => {
+        server.answers((request, response) => {
+          if (request.path.endsWith('/cancel')) resolve();
+          if (!request.path.endsWith('/events')) return answerJson(response, 202, running);
+          response.writeHead(200, { 'content-type': 'text/event-stream' });
+          const event = `event: output\ndata: {"stream":"${stream}","at":"","offset":0,"text":"y"}\n\n`;
+          const writing = setInterval(() => response.write(event), 20);
+          response.once('close', () => clearInterval(writing));
+        });
       });
-    });
-    const env = { ...process.env, MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
-    const mayfly = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
-    const child = spawn(process.execPath, [mayfly, 'run', ID, '--', 'yes'], {
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const printed: Buffer[] = [];
-    (stream === 'stdout' ? child.stderr : child.stdout).on('data', (bytes: Buffer) => printed.push(bytes));
-    const ended = once(child, 'exit');
-    await once(child[stream], 'data');
-    child[stream].destroy();
-    expect([(await ended)[0], Buffer.concat(printed).toString()]).toEqual([141, '']);
-    await cancelled;
-  });
+      const env = { ...process.env, MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
+      const mayfly = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
+      const child = spawn(process.execPath, [mayfly, 'run', ID, '--', 'yes'], {
+        env,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      const printed: Buffer[] = [];
+      (stream === 'stdout' ? child.stderr : child.stdout).on('data', (bytes: Buffer) => printed.push(bytes));
+      const ended = once(child, 'exit');
+      await once(child[stream], 'data');
+      child[stream].destroy();
+      expect([(await ended)[0], Buffer.concat(printed).toString()]).toEqual([141, '']);
+      await cancelled;
+    },
+  );
 
   it.each([[[]], [['--command', 'x', '--', 'y']], [['--env', 'A', '--', 'x']], [['--timeout', '0', '--', 'x']]])(
     'refuses %j before anything is asked',

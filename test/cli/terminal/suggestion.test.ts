@@ -1,18 +1,25 @@
 import { expect, it, test } from 'vitest';
-import { LISTED } from '../../../cli/commands.ts';
 import { getVerbs } from '../../../cli/catalog/listed.ts';
+import { LISTED } from '../../../cli/commands.ts';
 import { isDestroying, suggest } from '../../../cli/terminal/suggestion.ts';
 
 const ROOT = LISTED.flatMap(({ name, aliases = [] }) => [name, ...aliases]);
 const all = LISTED.map((listed) => ({ name: listed.name, verbs: getVerbs(listed) }));
-const PLACES = [{ path: ['mayfly'], beside: ROOT }, ...all.map(({ name, verbs }) => ({ path: ['mayfly', name], beside: verbs }))];
+const PLACES = [
+  { path: ['mayfly'], beside: ROOT },
+  ...all.map(({ name, verbs }) => ({ path: ['mayfly', name], beside: verbs })),
+];
 
 function suggestionFor(line: string): string | null {
   const words = line.split(' ');
   const word = words.pop() ?? '';
   const place = PLACES.find(({ path }) => path.slice(1).join(' ') === words.join(' '));
   if (!place) throw new Error(`there is nothing below ${words.join(' ')}`);
-  return suggest(word, { ...place, all })?.slice(1).join(' ') ?? null;
+  return (
+    suggest(word, { ...place, all })
+      ?.slice(1)
+      .join(' ') ?? null
+  );
 }
 
 // Promise: a mistyped word never leads to a verb that destroys. Costs nothing.
@@ -50,17 +57,20 @@ it.each([
   ['revoke', 'key revoke'],
 ])('%s: %s', (line, meant) => expect(suggestionFor(line)).toBe(meant));
 
-test.each(['', 'function', 'source', 'port'])('a letter replaced in a verb of `%s` that destroys makes no such verb of it', (noun) => {
-  const place = PLACES.find(({ path }) => path.slice(1).join(' ') === noun);
-  const wrong: string[] = [];
-  for (const verb of place?.beside.filter(isDestroying) ?? []) {
-    for (let at = 0; at < verb.length; at++) {
-      for (const letter of 'aemot') {
-        const word = `${verb.slice(0, at)}${letter}${verb.slice(at + 1)}`;
-        const meant = word !== verb && suggest(word, { path: ['mayfly'], beside: [], ...place, all: [] })?.at(-1);
-        if (meant && isDestroying(meant)) wrong.push(`${noun} ${word}: ${meant}`);
+test.each(['', 'function', 'source', 'port'])(
+  'a letter replaced in a verb of `%s` that destroys makes no such verb of it',
+  (noun) => {
+    const place = PLACES.find(({ path }) => path.slice(1).join(' ') === noun);
+    const wrong: string[] = [];
+    for (const verb of place?.beside.filter(isDestroying) ?? []) {
+      for (let at = 0; at < verb.length; at++) {
+        for (const letter of 'aemot') {
+          const word = `${verb.slice(0, at)}${letter}${verb.slice(at + 1)}`;
+          const meant = word !== verb && suggest(word, { path: ['mayfly'], beside: [], ...place, all: [] })?.at(-1);
+          if (meant && isDestroying(meant)) wrong.push(`${noun} ${word}: ${meant}`);
+        }
       }
     }
-  }
-  expect(wrong).toEqual([]);
-});
+    expect(wrong).toEqual([]);
+  },
+);

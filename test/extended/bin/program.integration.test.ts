@@ -105,7 +105,10 @@ describe('bin/mayfly', () => {
       if (existsSync(from)) await symlink(from, join(clone, 'node_modules', name));
     }
     const partly = await run(['sandbox', 'list'], join(root, 'fresh'), { MAYFLY_DEBUG: '' }, program);
-    expect([partly.code, partly.stderr]).toEqual([2, expect.stringMatching(/package (zod|hono|@)\S* is not installed/)]);
+    expect([partly.code, partly.stderr]).toEqual([
+      2,
+      expect.stringMatching(/package (zod|hono|@)\S* is not installed/),
+    ]);
   });
 
   it('runs where nothing can be kept', async () => {
