@@ -2,12 +2,12 @@ import { defineCommand } from 'citty';
 import type { Io } from '../terminal/io.ts';
 import { createCommand } from './create.ts';
 import { destroyCommand } from './destroy.ts';
-import { extendCommand } from './extend.ts';
 import { getCommand } from './get.ts';
 import { listCommand } from './list.ts';
+import { setCommand } from './set.ts';
 import { waitCommand } from './wait.ts';
 
-/** `mayfly sandbox create|list|get|wait|extend|destroy` */
+/** `mayfly sandbox create|list|get|wait|set|extend|destroy` */
 export function sandboxCommand(io: Io) {
   return defineCommand({
     subCommands: {
@@ -15,7 +15,8 @@ export function sandboxCommand(io: Io) {
       list: listCommand(io),
       get: getCommand(io),
       wait: waitCommand(io),
-      extend: extendCommand(io),
+      set: setCommand(io, 'set'),
+      extend: setCommand(io, 'extend'),
       destroy: destroyCommand(io),
     },
   });

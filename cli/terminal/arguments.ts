@@ -90,12 +90,6 @@ export function sandboxName(text: string): string {
   );
 }
 
-/** @throws CliError when `text` is not a snapshot id */
-export function snapshotId(text: string): string {
-  if (isSnapshotId(text)) return text;
-  throw usageError(`${JSON.stringify(text)} is not a snapshot id`, 'List them with `mayfly snapshot list <sandbox>`.');
-}
-
 /** @throws CliError when `text` is not the id of a template, which is that of the snapshot that it is */
 export function templateId(text: string): string {
   if (isSnapshotId(text)) return text;
