@@ -127,7 +127,8 @@ describe('names of snapshots, and of what has ended', () => {
       const [, of] = /^\/v1\/sandboxes\/(sbx-\w+)\/snapshots/.exec(path) ?? [];
       const list = (items: object[]) => answerJson(response, 200, { items, nextCursor: null });
       if (of) return list(snapshots.filter(({ sandboxId }) => sandboxId === of));
-      if (path.startsWith('/v1/sandboxes?')) return list(path.includes('alive') ? [record, other] : [record, other, old]);
+      if (path.startsWith('/v1/sandboxes?'))
+        return list(path.includes('alive') ? [record, other] : [record, other, old]);
       if (path.endsWith('/audit') || path.includes('/audit?')) return list([]);
       if (method === 'GET' && path === NAMED) return answerJson(response, 200, record);
       if (path === '/v1/sandboxes/old') return answerJson(response, 404, missing);
