@@ -233,9 +233,13 @@ describe('mayfly', () => {
     expect(await cli(['sandbox', 'wait', ID, '--for', 'ended'])).toMatchObject({ code: 0 });
     goes('creating', 'failed');
     expect((await cli(['sandbox', 'wait', ID])).code).not.toBe(0);
-    goes('creating');
-    expect(await cli(['sandbox', 'wait', ID, '--wait', '0'])).toMatchObject({
-      code: 124,
+    const controller = new AbortController();
+    server.answers(({ path }, response) => {
+      if (path.endsWith('/events')) controller.abort(new Error('interrupted'));
+      else answerJson(response, 200, record('creating'));
+    });
+    expect(await cli(['sandbox', 'wait', ID], { controller })).toMatchObject({
+      code: 130,
       err: expect.stringContaining(`mayfly sandbox wait ${ID}`),
     });
   });

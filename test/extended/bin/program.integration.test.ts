@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { programFolder } from '../../../bin/manifest.mjs';
 import manifestOfPackage from '../../../package.json' with { type: 'json' };
@@ -109,6 +109,15 @@ describe('bin/mayfly', () => {
       2,
       expect.stringMatching(/package (zod|hono|@)\S* is not installed/),
     ]);
+  });
+
+  it.each([[['--help']], [['rnu']], [[]], [['--version']]])('loads no command for %j', async (args) => {
+    const hook = join(REPOSITORY, 'test', 'support', 'loaded-files.mjs');
+    const { stderr } = await run(args, root, {
+      NODE_OPTIONS: `--import ${pathToFileURL(hook).href}`,
+      MAYFLY_DEBUG: '',
+    });
+    expect(Number(/loaded (\d+) files/.exec(stderr)?.[1])).toBeLessThan(25);
   });
 
   it('runs where nothing can be kept', async () => {
