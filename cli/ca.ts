@@ -52,7 +52,6 @@ export function caCommand(io: Io) {
     },
   });
   return defineCommand({
-    meta: { name: 'ca', description: 'The user CA, which signs what opens sandboxes' },
     subCommands: { show, rotate },
   });
 }

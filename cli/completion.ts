@@ -1,4 +1,5 @@
 import { type ArgsDef, type CommandDef, defineCommand } from 'citty';
+import { createCommands } from './commands.ts';
 import { checkArguments } from './terminal/arguments.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
@@ -9,18 +10,14 @@ const ARGS = {
 } as const satisfies ArgsDef;
 
 /** `mayfly completion`: a script that completes commands and options, made from the very commands. */
-export function completionCommand(io: Io, root: () => CommandDef) {
+export function completionCommand(io: Io) {
   return defineCommand({
-    meta: {
-      name: 'completion',
-      description: 'Print completions for a shell: source <(mayfly completion), or --shell zsh',
-    },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       // zsh runs bash's completions: compinit(1), bashcompinit.
       if (args.shell === 'zsh') io.print('autoload -U +X compinit bashcompinit && compinit && bashcompinit');
-      io.print(script(await wordsBelow(root(), [])));
+      io.print(script(await wordsBelow(createCommands(io), [])));
       return EXIT.ok;
     },
   });

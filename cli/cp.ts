@@ -42,7 +42,6 @@ function explain(error: unknown): never {
 /** `mayfly cp`: as scp, through the API. */
 export function cpCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'cp', description: 'Copy files into a sandbox and out of it: mayfly cp FILE sbx-…:/tmp/' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

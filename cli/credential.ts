@@ -32,7 +32,6 @@ const MAX_KEY_BYTES = 16_384;
 /** `mayfly credential issue|list|revoke` */
 export function credentialCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'credential', description: 'Certificates that open a sandbox' },
     subCommands: { issue: issue(io), list: list(io), revoke: revoke(io) },
   });
 }

@@ -111,7 +111,6 @@ export function hostCommand(io: Io) {
     },
   });
   return defineCommand({
-    meta: { name: 'host', description: 'Hosts' },
     subCommands: {
       list,
       drain: drainCommand(io, 'drain', 'Give a host no new sandboxes; what lives on it lives on'),

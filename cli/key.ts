@@ -53,7 +53,6 @@ const REVOKE = {
 /** `mayfly key create|list|limit|revoke` */
 export function keyCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'key', description: 'API keys' },
     subCommands: { create: createKey(io), list: listKeys(io), limit: limitKey(io), revoke: revokeKey(io) },
   });
 }

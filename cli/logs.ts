@@ -16,10 +16,6 @@ const ARGS = {
 /** `mayfly logs`: what a command has written, each stream to its own; Ctrl-C ends the watching, never the command. */
 export function logsCommand(io: Io) {
   return defineCommand({
-    meta: {
-      name: 'logs',
-      description: 'Print what a command in a sandbox has written (`mayfly run --detach` starts one)',
-    },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

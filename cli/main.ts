@@ -1,11 +1,12 @@
-import { readFileSync } from 'node:fs';
+import { fstatSync, readFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import { type CommandDef, renderUsage } from 'citty';
-import { createCommands } from './commands.ts';
+import { createCommands, GROUPS, LISTED } from './commands.ts';
 import { CliError, usageError } from './terminal/cli-error.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import { Io } from './terminal/io.ts';
 import { leafOf, runLeaf, unknownCommand } from './terminal/leaf.ts';
+import { overview } from './terminal/overview.ts';
 import { exitCodeOf, reportError } from './terminal/report-error.ts';
 
 /** These end with the code of what they run in a sandbox, so that ours has to be one that is not taken for it. */
@@ -31,12 +32,13 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     }
     if (command.subCommands) {
       const [given] = rest;
-      if (given !== undefined) throw await unknownCommand(root, leaf, given);
+      if (given !== undefined) throw unknownCommand(leaf, given, LISTED);
       io.note(await usage(io, path, command));
       throw usageError('a command is missing');
     }
     return await runLeaf(leaf);
   } catch (error) {
+    if (io.isUnread) return EXIT.unread;
     const interrupted = io.signal.aborted && !(error instanceof CliError);
     const shown = interrupted ? interruption(error) : error;
     const code = exitCodeOf(shown);
@@ -56,8 +58,8 @@ function withoutAlias(argv: string[]): string[] {
 }
 
 async function usage(io: Io, path: string[], command: CommandDef): Promise<string> {
-  const parent = { meta: { name: path.slice(0, -1).join(' ') } };
-  const text = await renderUsage(command, path.length > 1 ? parent : undefined);
+  if (path.length === 1) return overview(io, GROUPS);
+  const text = await renderUsage(command, { meta: { name: path.slice(0, -1).join(' ') } });
   return io.colors ? text : stripVTControlCharacters(text);
 }
 
@@ -70,6 +72,12 @@ function interruption(cause: unknown): CliError {
   return new CliError(EXIT.interrupted, 'Interrupted', 'Ctrl-C or SIGTERM', 'Run it again when you like.', { cause });
 }
 
+/** Tells whether a pipe, a socket or a file is standard input; a terminal and /dev/null are devices. */
+function isPiped(): boolean {
+  const stat = fstatSync(0);
+  return stat.isFIFO() || stat.isFile() || stat.isSocket();
+}
+
 /** The process `mayfly`: Ctrl-C asks the command to end in order, a second one ends it at once. */
 export async function main(argv: string[]): Promise<void> {
   const [controller, force] = [new AbortController(), new AbortController()];
@@ -80,12 +88,18 @@ export async function main(argv: string[]): Promise<void> {
   };
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, interrupt);
   const { stdout, stderr, env } = process;
-  const io = new Io({ stdout, stderr, env, signal: controller.signal, force: force.signal });
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    // The reader, such as `head`, has seen enough.
-    if (!io.whenUnread) process.exit(EXIT.ok);
-    void io.whenUnread().finally(() => process.exit(EXIT.ok));
-  });
-  process.exitCode = await runCli(argv, io);
+  const stdin = { isPiped: isPiped(), open: () => process.stdin };
+  const io = new Io({ stdout, stderr, stdin, env, signal: controller.signal, force: force.signal });
+  for (const stream of [stdout, stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+      if (io.isUnread) return;
+      io.dropOutput();
+      if (io.whenUnread) void io.whenUnread().finally(() => process.exit(EXIT.unread));
+      else interrupt();
+    });
+  }
+  const code = await runCli(argv, io);
+  if (io.isUnread) process.exit(EXIT.unread);
+  process.exitCode = code;
 }

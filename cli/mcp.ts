@@ -31,7 +31,6 @@ function makesMachines(message: JSONRPCMessage, prefix: string): boolean {
 /** `mayfly mcp`: the tools over standard input and output, for clients that start their servers. Ends with its input. */
 export function mcpCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'mcp', description: 'Serve MCP on standard input and output, with the key of MAYFLY_API_KEY' },
     args: ARGS,
     async run({ args: { prefix }, rawArgs }) {
       checkArguments(rawArgs, ARGS);

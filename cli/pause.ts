@@ -18,7 +18,6 @@ type Options = Parameters<MayflyClient['pauseSandbox']>[1];
 
 interface Switch {
   name: 'pause' | 'hibernate' | 'resume';
-  description: string;
   goal: SandboxState;
   doing: string;
 }
@@ -31,25 +30,21 @@ const SWITCHES = {
 
 /** `mayfly pause` */
 export function pauseCommand(io: Io) {
-  const description = 'Stop the processors of a sandbox; its memory is kept';
-  return switchCommand(io, { name: 'pause', description, goal: 'paused', doing: 'pausing' });
+  return switchCommand(io, { name: 'pause', goal: 'paused', doing: 'pausing' });
 }
 
 /** `mayfly hibernate` */
 export function hibernateCommand(io: Io) {
-  const description = "Put a sandbox's memory on its host's disk, and give its room in memory back";
-  return switchCommand(io, { name: 'hibernate', description, goal: 'hibernated', doing: 'hibernating' });
+  return switchCommand(io, { name: 'hibernate', goal: 'hibernated', doing: 'hibernating' });
 }
 
 /** `mayfly resume` */
 export function resumeCommand(io: Io) {
-  const description = 'Let a paused or hibernated sandbox go on';
-  return switchCommand(io, { name: 'resume', description, goal: 'running', doing: 'resuming' });
+  return switchCommand(io, { name: 'resume', goal: 'running', doing: 'resuming' });
 }
 
-function switchCommand(io: Io, { name, description, goal, doing }: Switch) {
+function switchCommand(io: Io, { name, goal, doing }: Switch) {
   return defineCommand({
-    meta: { name, description },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

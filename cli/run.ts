@@ -5,13 +5,18 @@ import type { Command, RunCommand } from '../client/sandbox/commands.ts';
 import { LIMITS } from '../model/limits.ts';
 import { exitCodeOfCommand } from './command/command-text.ts';
 import { StdinPump } from './command/stdin-pump.ts';
-import { checkArguments, idOrName, JSON_OPTION } from './terminal/arguments.ts';
+import { idOrName, JSON_OPTION } from './terminal/arguments.ts';
 import { CliError, usageError } from './terminal/cli-error.ts';
 import { connect } from './terminal/connection.ts';
+import { duration } from './terminal/duration.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
 import { printable } from './terminal/printable.ts';
+import { splitProgram } from './terminal/program-words.ts';
 import { seconds } from './terminal/quantities.ts';
+
+const { timeoutSeconds: TIMEOUT } = LIMITS.command;
+const DEFAULT_TIMEOUT = duration(TIMEOUT.default * 1_000);
 
 const ARGS = {
   id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
@@ -19,8 +24,16 @@ const ARGS = {
   env: { type: 'string', valueHint: 'NAME=value', description: 'May be given more than once' },
   cwd: { type: 'string', description: "Absolute path, else the user's home" },
   user: { type: 'string', description: 'User of the guest, else its login user' },
-  timeout: { type: 'string', valueHint: '10m', description: 'Then it is ended (server default: 10m)' },
-  stdin: { type: 'boolean', description: 'Send what comes on standard input', default: false },
+  timeout: {
+    type: 'string',
+    valueHint: '10m',
+    description: `Then it is ended (default: ${DEFAULT_TIMEOUT}; with --detach: none)`,
+  },
+  stdin: {
+    type: 'boolean',
+    description: 'Send what comes on standard input (default: unless it is a terminal, or --detach is given)',
+    negativeDescription: 'Send none; as </dev/null',
+  },
   detach: { type: 'boolean', description: 'Do not wait: print its id', default: false },
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
@@ -30,23 +43,23 @@ interface RunArgs {
   cwd?: string | undefined;
   user?: string | undefined;
   timeout?: string | undefined;
-  stdin: boolean;
+  stdin?: boolean | undefined;
+  detach: boolean;
 }
 
-function requestFrom(args: RunArgs, argv: string[], env: string[]): RunCommand {
+function requestFrom(args: RunArgs, argv: string[], env: string[], stdinOpen: boolean): RunCommand {
   if ((args.command === undefined) === (argv.length === 0)) {
     throw usageError('give either `-- program arguments…` or --command', 'mayfly run sbx-… -- ls -la /etc');
   }
-  const { timeoutSeconds } = LIMITS.command;
   return {
     ...(args.command === undefined ? { argv } : { command: args.command }),
     ...(env.length > 0 && { env: Object.fromEntries(env.map(variableOf)) }),
     ...(args.cwd !== undefined && { cwd: args.cwd }),
     ...(args.user !== undefined && { user: args.user }),
-    ...(args.timeout !== undefined && {
-      timeoutSeconds: seconds('timeout', args.timeout, timeoutSeconds),
-    }),
-    ...(args.stdin && { stdinOpen: true }),
+    // The longest is as long as a sandbox can live.
+    ...(args.detach && { timeoutSeconds: TIMEOUT.max }),
+    ...(args.timeout !== undefined && { timeoutSeconds: seconds('timeout', args.timeout, TIMEOUT) }),
+    ...(stdinOpen && { stdinOpen: true }),
   };
 }
 
@@ -54,19 +67,6 @@ function variableOf(text: string): [string, string] {
   const [name, ...rest] = text.split('=');
   if (!name || rest.length === 0) throw usageError(`--env must be NAME=value, not ${JSON.stringify(text)}`);
   return [name, rest.join('=')];
-}
-
-/** @returns what was given more than once. @throws CliError which says where the program belongs, when it is not behind `--` */
-function checkOwn(own: string[], hasSplit: boolean): Map<string, string[]> {
-  try {
-    return checkArguments(own, ARGS, ['env']);
-  } catch (error) {
-    const [, word] = /^Unexpected argument '(.*)'$/.exec(error instanceof Error ? error.message : '') ?? [];
-    if (hasSplit || word === undefined) throw error;
-    const at = own.indexOf(word);
-    const line = ['mayfly run', ...own.slice(0, at), '--', ...own.slice(at)].join(' ');
-    throw usageError('the program goes behind `--`', line);
-  }
 }
 
 /** After a Ctrl-C, for the answer that says what is to be cancelled. Milliseconds. */
@@ -91,7 +91,7 @@ async function followCommand(
   io: Io,
   client: MayflyClient,
   { id, sandboxId: sandbox }: Command,
-  args: RunArgs & { json: boolean },
+  { json, stdinOpen }: { json: boolean; stdinOpen: boolean },
 ) {
   const cancel = async () => {
     io.note(`cancelling ${id} …`);
@@ -103,12 +103,12 @@ async function followCommand(
   io.signal.addEventListener('abort', interrupted, { once: true });
   if (io.signal.aborted) interrupted();
   io.whenUnread = cancel;
-  const pump = args.stdin ? new StdinPump(client.commands, sandbox, id, process.stdin) : null;
+  const pump = stdinOpen ? new StdinPump(client.commands, sandbox, id, io.stdin.open()) : null;
   pump?.start((error) => io.note(`standard input ends early: ${messageOf(error)}`));
   try {
     for await (const piece of client.commands.follow(sandbox, id)) {
       if ('ended' in piece) return piece.ended;
-      if (!args.json) await io.write(piece.stream, piece.bytes);
+      if (!json) await io.write(piece.stream, piece.bytes);
     }
   } finally {
     io.signal.removeEventListener('abort', interrupted);
@@ -138,26 +138,27 @@ const LOOK = 'See `mayfly command list` for what became of it.';
 /** `mayfly run`: as if the command ran here, with its output, its exit code and Ctrl-C. */
 export function runCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'run', description: 'Run a command in a sandbox: mayfly run sbx-… -- program arguments' },
     args: ARGS,
     run: ({ args, rawArgs }) => runIt(io, args, rawArgs),
   });
 }
 
-async function runIt(io: Io, args: RunArgs & { id: string; detach: boolean; json: boolean }, rawArgs: string[]) {
-  const split = rawArgs.indexOf('--');
-  const [own, argv] = split === -1 ? [rawArgs, []] : [rawArgs.slice(0, split), rawArgs.slice(split + 1)];
-  const env = checkOwn(own, split !== -1).get('env') ?? [];
-  const request = requestFrom(args, argv, env);
+async function runIt(io: Io, args: RunArgs & { id: string; json: boolean }, rawArgs: string[]) {
+  const { program, repeated } = splitProgram('mayfly run', rawArgs, ARGS, ['env']);
+  const stdinOpen = args.stdin ?? (io.stdin.isPiped && !args.detach);
+  const request = requestFrom(args, program, repeated.get('env') ?? [], stdinOpen);
   const client = connect(io);
   const accepted = await start(io, client, idOrName(args.id), request);
   if (args.detach) {
     if (args.json) io.printJson(accepted);
     else io.print(accepted.id);
+    if (args.timeout === undefined) io.note('It has no time-out: it runs until it ends, or its sandbox does.');
     return EXIT.ok;
   }
-  const ended = await followCommand(io, client, accepted, args);
+  const ended = await followCommand(io, client, accepted, { json: args.json, stdinOpen });
   if (args.json) io.printJson(ended);
   else if (ended.outcome !== 'exited') io.note(`mayfly: ${howItEnded(ended)}`);
+  if (ended.outcome === 'timed-out' && args.timeout === undefined)
+    io.note(`  Its time-out was ${DEFAULT_TIMEOUT}, the default: --timeout 1h gives it more, --detach has none.`);
   return exitCodeOfCommand(ended);
 }

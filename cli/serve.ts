@@ -18,7 +18,6 @@ function nameOf(text: string): 'api' | 'control' | 'host' | 'proxy' {
 /** `mayfly serve`: one process alone, for installations over several machines. */
 export function serveCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'serve', description: 'Run one process alone: api, control, host or proxy' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

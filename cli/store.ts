@@ -7,7 +7,6 @@ import type { Io } from './terminal/io.ts';
 /** `mayfly store` */
 export function storeCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'store', description: 'What is stored' },
     subCommands: { encrypt: encryptCommand(io) },
   });
 }

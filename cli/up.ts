@@ -83,7 +83,6 @@ function brokenError(what: string, stateDir: string): CliError {
 /** `mayfly up`: the whole of Mayfly on this machine, in the foreground. */
 export function upCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'up', description: 'Run all of Mayfly on this machine, in the foreground' },
     args: JSON_OPTION,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, JSON_OPTION);

@@ -55,10 +55,10 @@ export class Approvals {
    * @param options.project another than the own one, for operators
    */
   async *watch(options: CallOptions & { project?: string } = {}): AsyncGenerator<Approval, void, undefined> {
-    const { project, signal } = options;
+    const { project, ...stream } = options;
     const path = project === undefined ? EVENTS : `${EVENTS}?project=${encodeURIComponent(project)}`;
     const isOver = () => Promise.resolve(false);
-    for await (const { event, data } of followEvents(this.#transport, path, isOver, signal ? { signal } : {})) {
+    for await (const { event, data } of followEvents(this.#transport, path, isOver, stream)) {
       if (event === 'approval') yield JSON.parse(data) as Approval;
     }
   }

@@ -228,7 +228,7 @@ export class MayflyClient {
   }
 
   /** The record as it is now and after every change, until the sandbox has ended. */
-  async *watchSandbox(id: string, options: CallOptions = {}): AsyncGenerator<SandboxRecord, void, undefined> {
+  async *watchSandbox(id: string, options: EventStreamOptions = {}): AsyncGenerator<SandboxRecord, void, undefined> {
     for await (const { event, data } of this.sandboxEvents(id, options)) {
       if (event === 'sandbox') yield JSON.parse(data) as SandboxRecord;
     }

@@ -7,6 +7,7 @@ import { bytesOf } from './http/content.ts';
 import { type EventStreamOptions, followEvents } from './http/event-stream.ts';
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
 import { prefer } from './http/paths.ts';
+import { patiently } from './http/patient.ts';
 import type { CallOptions, PostOptions, RequestShape, Transport } from './http/transport.ts';
 import type { AuditPage } from './mayfly-client.ts';
 import type {
@@ -195,7 +196,7 @@ export class Runs {
     const waits = until === 'clean' && !look;
     const call = { ...(signal && { signal }), ...(waits && { waitSeconds: HELD_SECONDS }) };
     for (let pauseMs = LOOK.firstMs; ; pauseMs = Math.min(LOOK.mostMs, pauseMs * LOOK.factor)) {
-      const run = await this.get(id, call);
+      const run = await patiently(() => this.get(id, call), call);
       look?.(run);
       if (run.state === 'ended' && (until === 'ended' || isClean(run))) return run;
       await sleep(pauseMs, undefined, call).catch((cause: unknown) => {

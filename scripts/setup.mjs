@@ -14,6 +14,7 @@
  * @module
  */
 import { parseArgs } from 'node:util';
+import { findOldNode } from '../bin/readiness.mjs';
 import { ansible } from './setup/ansible.mjs';
 import { debianPackages } from './setup/debian-packages.mjs';
 import { diff } from './setup/diff.mjs';
@@ -81,15 +82,6 @@ function options() {
       `${/** @type {Error} */ (error).message}. Usage: node scripts/setup.mjs [--check] [--only ${names.join(',')}] [--also …] [--json]`,
     );
   }
-}
-
-/** Refuses a Node that the code itself would fail on, less clearly. */
-function checkNode() {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  if (major > 20 || (major === 20 && minor >= 19)) return;
-  throw new SetupProblem(
-    `Node ${process.versions.node} is too old: install Node 20.19 or newer, for example with \`nvm install 22\`.`,
-  );
 }
 
 /**
@@ -184,7 +176,8 @@ function report(wanted, progress) {
 async function main() {
   const started = Date.now();
   const { check, json, only, also } = options();
-  checkNode();
+  const old = findOldNode();
+  if (old !== null) throw new SetupProblem(`${old.what}: ${old.why}. ${old.remedy}`);
   const progress = new Progress(json ? process.stderr : process.stdout);
   const wanted = parts.filter(({ name }) => only.has(name) || also.has(name));
 

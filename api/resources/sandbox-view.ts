@@ -22,8 +22,9 @@ export function sandboxView(record: SandboxRecord): SandboxView {
       source,
       snapshotId,
       captureId,
-      cpus,
-      memoryMib,
+      // What the source has, where nothing was asked for.
+      cpus: cpus ?? record.size?.cpus ?? null,
+      memoryMib: memoryMib ?? record.size?.memoryMib ?? null,
       ttlSeconds,
       idleSeconds,
       autoResume,

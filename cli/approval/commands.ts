@@ -39,7 +39,6 @@ const WITHDRAW = { ...ID, ...JSON_OPTION } as const satisfies ArgsDef;
 /** `mayfly approval list|watch|show|approve|refuse|withdraw` */
 export function approvalCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'approval', description: 'Approvals: requests that wait for somebody to let them be done' },
     subCommands: {
       list: listApprovals(io),
       watch: watchApprovals(io),

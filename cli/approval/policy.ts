@@ -23,7 +23,6 @@ const MAX_VERSION = 999_999_999;
 /** `mayfly policy show|set` */
 export function policyCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'policy', description: 'The policy: what is let be done, asked for, and denied' },
     subCommands: { show: showPolicy(io), set: setPolicy(io) },
   });
 }

@@ -8,7 +8,6 @@ import { verifyCommand } from './verify.ts';
 /** `mayfly audit` */
 export function auditCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'audit', description: 'The audit trail' },
     subCommands: {
       show: showCommand(io),
       verify: verifyCommand(io),

@@ -1,17 +1,18 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { AuditEntry, AuditEvent } from '../../model/sandbox/audit.ts';
-import { checkArguments, idOrName } from '../terminal/arguments.ts';
+import { checkArguments } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { LIST_OPTION, printList } from '../terminal/list.ts';
+import { findSandboxId } from '../terminal/named.ts';
 import { printable } from '../terminal/printable.ts';
 import { briefDetail } from './audit-detail.ts';
 
 const ARGS = {
   id: {
     type: 'positional',
-    description: 'Id of a sandbox, also of one that has ended; or the name of one that lives',
+    description: 'Id or name of a sandbox, also of one that has ended',
     required: true,
   },
   ...LIST_OPTION,
@@ -33,9 +34,8 @@ export function showCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const named = idOrName(args.id);
       const client = connect(io);
-      const id = await client.sandboxIdOf(named, { signal: io.signal });
+      const id = await findSandboxId(client, args.id, io.signal);
       await printList(io, args, { header: HEADER, row }, async (range) => {
         const { items, nextCursor } = await client.sandboxAudit(id, range);
         return { items: items.map((entry) => ({ ...entry, event: JSON.parse(entry.body) as AuditEvent })), nextCursor };

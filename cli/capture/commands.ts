@@ -8,7 +8,6 @@ import { listCommand } from './list.ts';
 /** `mayfly capture create|list|get|delete` */
 export function captureCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'capture', description: 'Copies of golden VMs that run, to make sandboxes from' },
     subCommands: {
       create: createCommand(io),
       list: listCommand(io),

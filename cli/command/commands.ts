@@ -36,7 +36,6 @@ export function commandId(text: string): string {
 /** `mayfly command`: what ran, and runs, in a sandbox. `mayfly run` starts one. */
 export function commandCommands(io: Io) {
   return defineCommand({
-    meta: { name: 'command', description: 'Commands in a sandbox (`mayfly run` starts one)' },
     subCommands: { list: listOf(io), get: getOne(io), output: outputOf(io), cancel: cancelOne(io) },
   });
 }

@@ -20,7 +20,6 @@ next: \`bin/mayfly demo --ways\` also wakes a VM from a template and claims one 
 /** `mayfly demo`: the life of a sandbox in an installation of its own, of which nothing is left afterwards. */
 export function demoCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'demo', description: 'Create, use, destroy and prove a sandbox; leaves nothing behind' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

@@ -1,5 +1,6 @@
 import type { CreateSandbox } from '../../client/create-sandbox.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { ERRORS } from '../../model/errors.ts';
 import type { BootWay } from '../../model/sandbox/boot.ts';
 import { isFinal, type SandboxRecord, type SandboxState } from '../../model/sandbox/sandbox.ts';
 import type { Installation } from '../../worker/installation.ts';
@@ -12,6 +13,8 @@ import { printable } from '../terminal/printable.ts';
 import { gatherEvidence, isProvedGone } from './evidence.ts';
 import { poll } from './poll.ts';
 
+/** Creates after which the demo fails. */
+const CREATES = 3;
 const COMMAND = 'echo "$(id -un) on $(uname -sr)"; echo "and this is stderr" >&2';
 
 /** A sandbox that runs, and the times that its caller waited, ms. */
@@ -58,18 +61,39 @@ export async function showLife(
   return { ...created, commandMs, isProved };
 }
 
-/** Creates a sandbox and waits until it runs. @throws CliError when it does not */
+/**
+ * Creates a sandbox and waits until it runs. One that a busy machine was too slow for is created again.
+ * @throws CliError when it does not run for another reason, or not after {@link CREATES} attempts
+ */
 export async function createSandbox(
   io: Io,
   client: MayflyClient,
   request: CreateSandbox,
 ): Promise<Omit<Way, 'commandMs'>> {
+  for (let attempt = 1; ; attempt++) {
+    const created = await tryCreate(io, client, request);
+    if ('way' in created) return created;
+    const { failure } = created;
+    if (attempt === CREATES || failure === null || !ERRORS[failure.code].retryable) throw notRunning(created);
+    io.print(`  ${printable(`${failure.step}: ${failure.message}`)}`);
+    io.print(
+      `  nothing of it is left; the machine may be busy, so the demo creates another (${attempt + 1} of ${CREATES})`,
+    );
+  }
+}
+
+/** @returns the record where it does not run */
+async function tryCreate(
+  io: Io,
+  client: MayflyClient,
+  request: CreateSandbox,
+): Promise<Omit<Way, 'commandMs'> | SandboxRecord> {
   const began = performance.now();
   const requested = await client.createSandbox(request, { waitSeconds: 0, signal: io.signal });
   const isReached = (state: SandboxState) => state === 'running' || isFinal(state);
   const record = await pollSteps(io, client, requested, requested.steps.length, isReached);
   const createMs = performance.now() - began;
-  if (record.state !== 'running') throw notRunning(record);
+  if (record.state !== 'running') return record;
   const way = record.boot?.way ?? 'cold';
   io.print(`  ${record.id} runs after ${duration(createMs)} (${way})`);
   return { record, way, createMs };

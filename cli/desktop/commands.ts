@@ -10,7 +10,6 @@ import { streamCommand } from './stream.ts';
 /** `mayfly desktop …` */
 export function desktopCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'desktop', description: 'Screens of sandboxes made of desktop-debian12' },
     subCommands: {
       screenshot: screenshotCommand(io),
       windows: lookCommand(io),

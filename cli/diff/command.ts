@@ -3,11 +3,12 @@ import type { Diffs } from '../../client/diff.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { writeWhole } from '../copy/local-file.ts';
 import { rawArgument } from '../copy/raw-argument.ts';
-import { checkArguments, JSON_OPTION, snapshotId } from '../terminal/arguments.ts';
+import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../terminal/named.ts';
 import { betweenLines, stateText } from './between-text.ts';
 import { ChangeList } from './change-list.ts';
 import { growthOf, growthText } from './change-text.ts';
@@ -15,7 +16,7 @@ import { printFile } from './file-text.ts';
 import { FolderSums } from './folder-sums.ts';
 
 const ARGS = {
-  a: { type: 'positional', description: 'Snapshot id', required: true },
+  a: { type: 'positional', description: SNAPSHOT, required: true },
   b: { type: 'positional', description: 'Another snapshot on that host; or `current`', required: true },
   path: { type: 'positional', description: 'Only these files and folders, and all below them', required: false },
   stat: { type: 'boolean', description: 'Sum up by folder', default: false },
@@ -34,7 +35,6 @@ interface Pair {
 /** `mayfly diff`: ends with 0 whether or not anything differs. */
 export function diffCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'diff', description: 'What changed between two snapshots, or since one: mayfly diff snp-… current' },
     args: ARGS,
     async run({ args, rawArgs }) {
       const paths = (checkArguments(rawArgs, ARGS, ['path']).get('path') ?? []).map(absolute);
@@ -44,8 +44,11 @@ export function diffCommand(io: Io) {
       }
       if (file !== undefined && paths.length > 0) throw usageError('--file takes no other paths', EXAMPLE);
       if (json && (stat || tar !== undefined)) throw usageError('--json is for the changes, or for one file', EXAMPLE);
-      const pair = { a: snapshotId(args.a), b: args.b === 'current' ? args.b : snapshotId(args.b), paths };
-      const { diff } = connect(io).snapshots;
+      for (const text of [args.a, args.b]) snapshotIdOrName(text);
+      const client = connect(io);
+      const find = (text: string) => findSnapshotId(client, text, io.signal);
+      const pair = { a: await find(args.a), b: args.b === 'current' ? args.b : await find(args.b), paths };
+      const { diff } = client.snapshots;
       if (file !== undefined) await showFile(io, diff, pair, absolute(file), json);
       else if (tar !== undefined) await writeTar(io, diff, pair, tar);
       else if (json)

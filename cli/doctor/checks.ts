@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { freemem } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { findOldNode } from '../../bin/readiness.mjs';
 import { kvmUsable } from '../../host/libvirt/client/accel.ts';
 import type { Config } from '../../worker/config/config.ts';
 import type { Check } from '../../worker/doctor/check.ts';
@@ -29,8 +30,6 @@ const PROGRAMS: Record<Config['hostKind'], Record<string, string>> = {
   },
 };
 
-/** package.json `engines`. */
-const MIN_NODE = [20, 19] as const;
 /** Below this a demo with one small guest does not fit beside its servers. */
 const MIN_MEMORY_MIB = 1_024;
 const MIN_DISK_GIB = 4;
@@ -48,6 +47,7 @@ export async function checkMachine(config: Config, env: NodeJS.ProcessEnv): Prom
     ...(config.hostKind === 'libvirt' ? [await kvm()] : []),
     memory(),
     await disk(config.stateDir),
+    guestNetwork(),
   ];
 }
 
@@ -56,9 +56,8 @@ function check(name: string, ok: boolean, found: string, remedy: string, optiona
 }
 
 function node(): Check {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  const ok = major > MIN_NODE[0] || (major === MIN_NODE[0] && minor >= MIN_NODE[1]);
-  return check('node', ok, process.versions.node, `Install Node.js ${MIN_NODE.join('.')} or later.`);
+  const old = findOldNode();
+  return check('node', old === null, process.versions.node, old ? `${old.why}. ${old.remedy}` : '');
 }
 
 function root(): Check {
@@ -77,6 +76,13 @@ async function programCheck(program: string, from: string, path: string): Promis
     if (runs) return check(program, true, file, '');
   }
   return check(program, false, 'not on PATH', `apt-get install ${from}`);
+}
+
+/** Explains the first thing that goes wrong in a guest: names that do not resolve, and networks that are unreachable. */
+function guestNetwork(): Check {
+  const found =
+    'none, unless a sandbox is created with `--egress internet`: apt, pip and git say that they cannot resolve a name, or that the network is unreachable';
+  return check('network of guests', true, found, '');
 }
 
 /** By trying it: the node can be there without the hardware, the right or the module behind it. */

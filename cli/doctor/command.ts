@@ -46,7 +46,6 @@ const NOT_NEEDED_TO_LOOK = ['memory', 'disk', 'disk reserve', 'store is fit', 's
 /** `mayfly doctor`: looks at the machine, and lists what should not be on it. */
 export function doctorCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'doctor', description: 'Check this machine and list what sandboxes left behind' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

@@ -23,10 +23,6 @@ import { showCommand } from './show.ts';
 /** `mayfly function init|deploy|list|show|pause|resume|activate|delete`, and of its runs `invoke|trigger|batch|runs|run|logs|result|diff|open|replay|redrive|cancel` */
 export function functionCommand(io: Io) {
   return defineCommand({
-    meta: {
-      name: 'function',
-      description: 'Functions: programs that run once for each event, in a sandbox of its own',
-    },
     subCommands: {
       init: initCommand(io),
       deploy: deployCommand(io),

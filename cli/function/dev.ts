@@ -29,7 +29,6 @@ type Asked = Pick<Parameters<typeof eventOf>[0], 'data' | 'file' | 'type'>;
 /** `mayfly dev`: until Ctrl-C. What is changed while a run goes on ends that, and is run in its place. */
 export function devCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'dev', description: 'Deploy a folder as a function and run it, again whenever the folder changes' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

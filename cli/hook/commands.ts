@@ -27,7 +27,6 @@ const SECRETS = {
 /** `mayfly hook create|list|show|listen|set-secret|disable|enable|delete` */
 export function hookCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'hook', description: 'Hooks: ways in for signed events from outside' },
     subCommands: {
       create: createCommand(io),
       list: listCommand(io),

@@ -36,7 +36,6 @@ interface Taken {
 /** `mayfly trigger github push --hook … --file …`: signs a sample as its sender does, and sends it. */
 export function triggerCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'trigger', description: 'Sign a sample of an event as its sender does, and send it to a hook' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

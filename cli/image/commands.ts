@@ -8,7 +8,6 @@ import { pullCommand } from './pull.ts';
 /** `mayfly image build|builds|show|cancel`, of Dockerfiles; `mayfly image list|pull`, of golden images */
 export function imageCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'image', description: 'Sources of Dockerfiles, and golden images that this machine can build' },
     subCommands: {
       build: buildCommand(io),
       builds: buildsCommand(io),

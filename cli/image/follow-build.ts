@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyApiError } from '../../client/http/api-error.ts';
+import { patiently } from '../../client/http/patient.ts';
 import type { Image, Images } from '../../client/images.ts';
 import type { Command, Commands } from '../../client/sandbox/commands.ts';
 import { isImageOver } from '../../model/image/image.ts';
+import { LIMITS } from '../../model/limits.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 
@@ -41,7 +43,8 @@ export async function untilOver(
       if (isImageOver(image.state)) return image;
       io.noteForNow(io.paint('dim', `  ${printable(image.waitingFor ?? image.state)} …`));
       await sleep(LOOK_EVERY_MS, undefined, { signal });
-      image = await images.get(image.id, { signal });
+      const { id } = image;
+      image = await patiently(() => images.get(id, { signal }), { signal, deadlineSeconds: LIMITS.waitSeconds.max });
     }
   } catch (error) {
     if (!signal.aborted) throw error;

@@ -1,13 +1,15 @@
 import { type ArgsDef, defineCommand } from 'citty';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Playbook, Playbooks } from '../../client/playbooks.ts';
 import { isPlaybookId } from '../../model/ids.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import { waitSignal } from '../sandbox/follow.ts';
-import { checkArguments, idOrName, JSON_OPTION, snapshotId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { checkArguments, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { findSnapshotId, snapshotIdOrName } from '../terminal/named.ts';
 import { refuseTaken, writeArchive } from './archive.ts';
 import { followPlaybook } from './follow-playbook.ts';
 import { playbookLines } from './playbook-text.ts';
@@ -29,7 +31,6 @@ const ARGS = {
 /** `mayfly playbook`: done when it is written, and checked as far as that can be. Ctrl-C has undone what it began. */
 export function playbookCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'playbook', description: 'Write what changed in a sandbox as an Ansible playbook, and check it' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
@@ -37,8 +38,9 @@ export function playbookCommand(io: Io) {
       if (output === '-' && json) throw usageError('--json and --output - exclude each other');
       if (output !== undefined) await refuseTaken(output);
       const seconds = waitSeconds(wait);
-      const { playbooks } = connect(io);
-      const begin = beginning(io, playbooks, args);
+      const client = connect(io);
+      const { playbooks } = client;
+      const begin = beginning(io, client, args);
       const { signal } = waitSignal(io, seconds);
       const playbook = await followPlaybook(io, playbooks, await begin(), signal);
       if (!isPlaybookOver(playbook.state)) return leave(io, playbooks, playbook, isPlaybookId(of));
@@ -60,18 +62,22 @@ interface Asked {
 }
 
 /** @throws CliError before anything is asked for */
-function beginning(io: Io, playbooks: Playbooks, { of, from, network }: Asked): () => Promise<Playbook> {
+function beginning(io: Io, client: MayflyClient, { of, from, network }: Asked): () => Promise<Playbook> {
   const { signal } = io;
+  const { playbooks } = client;
   if (isPlaybookId(of)) {
     if (from === undefined && network === undefined) return () => playbooks.get(of, { signal });
     throw usageError('--from and --network are for a playbook that is begun', `Leave them out: ${of} has its own.`);
   }
-  const wish = {
-    ...(from !== undefined && { from: snapshotId(from) }),
-    ...(network !== undefined && { network: { egress: egressOf(network) } }),
-  };
+  if (from !== undefined) snapshotIdOrName(from);
+  const wish = network === undefined ? {} : { network: { egress: egressOf(network) } };
   const sandbox = idOrName(of);
-  return () => playbooks.write(sandbox, wish, { signal });
+  return async () => {
+    if (from === undefined) return playbooks.write(sandbox, wish, { signal });
+    const id = await client.sandboxIdOf(sandbox, { signal });
+    const base = await findSnapshotId(client, from, signal, id);
+    return playbooks.write(id, { ...wish, from: base }, { signal });
+  };
 }
 
 /** One that is not over: what this command has begun is undone by Ctrl-C, and else it goes on. */

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { patiently } from '../../client/http/patient.ts';
 import type { Playbook, Playbooks } from '../../client/playbooks.ts';
+import { LIMITS } from '../../model/limits.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
@@ -29,7 +31,9 @@ export async function followPlaybook(
       told = playbook.state;
       io.noteForNow(io.paint('dim', `  ${printable(playbook.waitingFor ?? playbook.state)} …`));
       await sleep(LOOK_EVERY_MS, undefined, { signal });
-      playbook = await playbooks.get(playbook.id, { signal });
+      const { id } = playbook;
+      const options = { signal, deadlineSeconds: LIMITS.waitSeconds.max };
+      playbook = await patiently(() => playbooks.get(id, { signal }), options);
     }
     return playbook;
   } catch (error) {

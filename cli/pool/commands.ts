@@ -29,7 +29,6 @@ const REMOVAL = { ...NAME, ...SHARED, ...WAIT_OPTION, ...JSON_OPTION } as const 
 /** `mayfly pool set|list|show|rm` */
 export function poolCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'pool', description: 'Pools: sandboxes that are kept ready' },
     subCommands: { set: setPool(io), list: listPools(io), show: showPool(io), rm: removePool(io) },
   });
 }

@@ -6,7 +6,6 @@ import { closeCommand, listCommand, openCommand, tokenCommand } from './open-por
 /** `mayfly port forward|open|list|token|close` */
 export function portCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'port', description: 'Ports of sandboxes' },
     subCommands: {
       forward: forwardCommand(io),
       open: openCommand(io),

@@ -28,7 +28,6 @@ const SETTINGS = {
 /** `mayfly project create|list|show|usage|set|delete` */
 export function projectCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'project', description: 'Projects: tenants, which see nothing of each other' },
     subCommands: {
       create: changing(io, 'create', 'Make a project, which may use the sources that are named and its own'),
       list: listProjects(io),

@@ -8,7 +8,6 @@ import { verifyCommand } from './verify.ts';
 /** `mayfly receipt` */
 export function receiptCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'receipt', description: 'Signed statements about runs' },
     subCommands: {
       get: getCommand(io),
       verify: verifyCommand(io),

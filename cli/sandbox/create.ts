@@ -21,9 +21,19 @@ import type { Io } from '../terminal/io.ts';
 import { mebibytes, seconds } from '../terminal/quantities.ts';
 import { follow, StepPrinter, waitSignal } from './follow.ts';
 import { sandboxLines } from './sandbox-text.ts';
+import { stillGoing } from './wait.ts';
+
+/** Has Python, Node.js, git and compilers; `mayfly image pull agent` builds it. */
+const AGENT_SOURCE = 'golden-agent';
+/** `npm run setup` builds it. */
+const PLAIN_SOURCE = 'golden-debian12';
 
 const ARGS = {
-  source: { type: 'positional', description: 'Name of the golden VM (`mayfly source list`)', required: true },
+  source: {
+    type: 'positional',
+    description: `Name of the golden VM (\`mayfly source list\`), else ${AGENT_SOURCE} where it is, else ${PLAIN_SOURCE}`,
+    required: false,
+  },
   name: { type: 'string', description: 'Of no other that lives; stands for its id in every command' },
   capture: { type: 'string', description: 'Capture of a running source, else its newest (`mayfly capture list`)' },
   cpus: { type: 'string', description: "Virtual CPUs, else the source's" },
@@ -54,7 +64,6 @@ const ARGS = {
 } as const satisfies ArgsDef;
 
 interface CreateArgs {
-  source: string;
   name?: string | undefined;
   capture?: string | undefined;
   cpus?: string | undefined;
@@ -68,10 +77,9 @@ interface CreateArgs {
   agent?: string | undefined;
 }
 
-function requestFrom(args: CreateArgs, metadata: string[]): CreateSandbox {
+function requestFrom(args: CreateArgs, metadata: string[]): Omit<CreateSandbox, 'source'> {
   const { cpus, ttlSeconds, idleSeconds } = LIMITS;
   return {
-    source: args.source,
     ...(args.name !== undefined && { name: sandboxName(args.name) }),
     ...(args.capture && { captureId: captureId(args.capture) }),
     ...(args.cpus && { cpus: wholeNumber('cpus', args.cpus, cpus.min, cpus.max) }),
@@ -98,6 +106,12 @@ function pairOf(text: string): [string, string] {
   return [key, rest.join('=')];
 }
 
+/** Returns the source of a create that names none. */
+async function defaultSource(io: Io, client: MayflyClient): Promise<string> {
+  const { items } = await client.listSources({ signal: io.signal });
+  return items.some(({ name }) => name === AGENT_SOURCE) ? AGENT_SOURCE : PLAIN_SOURCE;
+}
+
 /** Asks, and says what is known when Ctrl-C comes before the answer. */
 async function ask(
   io: Io,
@@ -118,15 +132,6 @@ async function ask(
   }
 }
 
-function stillGoing(io: Io, record: SandboxRecord, seconds: number): CliError {
-  return new CliError(
-    io.signal.aborted ? EXIT.interrupted : EXIT.waitedTooLong,
-    io.signal.aborted ? `Stopped watching ${record.id}` : `${record.id} is not running after ${seconds} s`,
-    'its saga goes on without anybody watching',
-    `See \`mayfly sandbox get ${record.id}\`; end it with \`mayfly sandbox destroy ${record.id}\`.`,
-  );
-}
-
 /** `mayfly sandbox create`: the saga goes on whatever becomes of this process. */
 export function createCommand(io: Io) {
   return defineCommand({
@@ -134,11 +139,13 @@ export function createCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       const metadata = checkArguments(rawArgs, ARGS, ['metadata']).get('metadata') ?? [];
-      const request = requestFrom(args, metadata);
+      const wish = requestFrom(args, metadata);
       const within = waitSeconds(args.wait);
       const client = connect(io);
+      const source = args.source ?? (await defaultSource(io, client));
+      const request = { source, ...wish };
       const accepted = await ask(io, client, request, args['idempotency-key'] ?? randomUUID());
-      io.note(`${accepted.id} from ${io.paint('bold', args.source)}`);
+      io.note(`${accepted.id} from ${io.paint('bold', source)}`);
       const { signal } = waitSignal(io, within);
       const record = await follow(client, accepted, settled, new StepPrinter(io), signal).catch((error: unknown) => {
         throw signal.aborted ? stillGoing(io, accepted, within) : error;

@@ -3,16 +3,18 @@ import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { checkArguments, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
-import { CliError } from '../terminal/cli-error.ts';
+import { CliError, usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT, type ExitCode } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { everyItem } from '../terminal/named.ts';
 import { exitCodeOf, reportError } from '../terminal/report-error.ts';
 import { follow, StepPrinter, waitSignal } from './follow.ts';
 import { sandboxLines } from './sandbox-text.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Ids or names of sandboxes, one or more', required: true },
+  id: { type: 'positional', description: 'Ids or names of sandboxes', required: false },
+  all: { type: 'boolean', description: 'All that live, except those that pools keep ready', default: false },
   ...WAIT_OPTION,
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
@@ -29,9 +31,11 @@ export function destroyCommand(io: Io) {
     meta: { name: 'destroy', description: 'End sandboxes and wait for the proof that nothing is left' },
     args: ARGS,
     async run({ args, rawArgs }) {
-      const ids = (checkArguments(rawArgs, ARGS, ['id']).get('id') ?? []).map(idOrName);
+      const given = (checkArguments(rawArgs, ARGS, ['id']).get('id') ?? []).map(idOrName);
+      if (args.all === given.length > 0) throw usageError('give either sandboxes or --all');
       const within = waitSeconds(args.wait);
       const client = connect(io);
+      const ids = args.all ? await livingIds(io, client) : given;
       const { signal } = waitSignal(io, within);
       // All are asked to end before the first is waited for.
       const asked = await Promise.allSettled(ids.map((id) => end(io, client, id)));
@@ -49,6 +53,15 @@ export function destroyCommand(io: Io) {
       return worst;
     },
   });
+}
+
+/** Ids of sandboxes that somebody has: a pool would replace the others. */
+async function livingIds(io: Io, client: MayflyClient): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const { id } of everyItem((page) => client.listSandboxes({ ...page, alive: true }), io.signal))
+    ids.push(id);
+  io.note(ids.length === 1 ? '1 sandbox lives' : `${ids.length} sandboxes live`);
+  return ids;
 }
 
 interface Ending {

@@ -1,4 +1,5 @@
 import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { LIMITS } from '../../model/limits.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { between, duration } from '../terminal/duration.ts';
 import type { Io } from '../terminal/io.ts';
@@ -40,7 +41,9 @@ export async function follow(
 ): Promise<SandboxRecord> {
   printer.show(first);
   if (reached(first)) return first;
-  for await (const record of client.watchSandbox(first.id, { signal })) {
+  // The signal ends the wait, however long the API stays away meanwhile.
+  const options = { signal, deadlineSeconds: LIMITS.waitSeconds.max };
+  for await (const record of client.watchSandbox(first.id, options)) {
     printer.show(record);
     if (reached(record)) return record;
   }

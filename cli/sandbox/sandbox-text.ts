@@ -18,6 +18,7 @@ export function sandboxLines(io: Io, record: SandboxRecord): string[] {
     ['fork of', spec.snapshotId],
     ['stands on', record.parentSnapshotId === spec.snapshotId ? null : record.parentSnapshotId],
     ['resumes', spec.autoResume ? 'when it is used' : null],
+    ['size', sizeOf(spec)],
     ['egress', spec.network.egress],
     ['host', record.hostId],
     ['address', ssh && `${ssh.user}@${ssh.address} port ${ssh.port}`],
@@ -33,6 +34,12 @@ export function sandboxLines(io: Io, record: SandboxRecord): string[] {
   ];
   const shown = fields.flatMap(([name, value]) => (value ? [`  ${name.padEnd(10)}${printable(value)}`] : []));
   return [io.paint('bold', record.id), ...shown, ...(record.proof ? proofLines(io, record.proof) : [])];
+}
+
+/** Returns its processors and memory; null: not known. */
+export function sizeOf({ cpus, memoryMib }: Pick<SandboxRecord['spec'], 'cpus' | 'memoryMib'>): string | null {
+  const parts = [cpus && `${cpus} CPU${cpus === 1 ? '' : 's'}`, memoryMib && sizeText(memoryMib * 1_048_576)];
+  return parts.filter(Boolean).join(', ') || null;
 }
 
 /** How it came to its machine, and why not quicker. */

@@ -9,7 +9,6 @@ import { missedCommand, nextCommand, timesCommand } from './times.ts';
 /** `mayfly schedule create|list|show|next|times|missed|pause|resume|trigger|backfill|delete` */
 export function scheduleCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'schedule', description: 'Schedules: times at which functions run' },
     subCommands: {
       create: createCommand(io),
       list: listCommand(io),

@@ -8,7 +8,6 @@ import { showCommand } from './show.ts';
 /** `mayfly secret set|list|show|delete` */
 export function secretCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'secret', description: 'Secrets of functions: they can be put, and never be read again' },
     subCommands: { set: setCommand(io), list: listCommand(io), show: showCommand(io), delete: deleteCommand(io) },
   });
 }

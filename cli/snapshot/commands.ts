@@ -8,7 +8,6 @@ import { listCommand } from './list.ts';
 /** `mayfly snapshot create|list|get|delete` */
 export function snapshotCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'snapshot', description: 'What the disks of sandboxes held at one moment' },
     subCommands: {
       create: createCommand(io),
       list: listCommand(io),

@@ -1,12 +1,13 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import { checkArguments, JSON_OPTION, snapshotId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../terminal/named.ts';
 import { snapshotLines } from './snapshot-text.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Snapshot id', required: true },
+  id: { type: 'positional', description: SNAPSHOT, required: true },
   ...WAIT_OPTION,
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
@@ -19,7 +20,10 @@ export function deleteCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const options = { waitSeconds: waitSeconds(args.wait), signal: io.signal };
-      const snapshot = await connect(io).snapshots.delete(snapshotId(args.id), options);
+      snapshotIdOrName(args.id);
+      const client = connect(io);
+      const id = await findSnapshotId(client, args.id, io.signal);
+      const snapshot = await client.snapshots.delete(id, options);
       if (args.json) io.printJson(snapshot);
       else for (const line of snapshotLines(io, snapshot)) io.print(line);
       const isGone = snapshot.state === 'deleted' || snapshot.state === 'failed';

@@ -38,7 +38,11 @@ export class OperationWatch {
     const { io, client, sandboxId, lastEventId, printer } = this;
     const { signal } = waitSignal(io, seconds);
     try {
-      for await (const { event, data } of client.sandboxEvents(sandboxId, { signal, lastEventId })) {
+      for await (const { event, data } of client.sandboxEvents(sandboxId, {
+        signal,
+        lastEventId,
+        deadlineSeconds: seconds,
+      })) {
         if (event === 'sandbox') printer.show(JSON.parse(data) as SandboxRecord);
         if (event !== 'audit') continue;
         const told = JSON.parse(data) as AuditEvent;

@@ -9,7 +9,6 @@ import {
   checkArguments,
   JSON_OPTION,
   sandboxName,
-  snapshotId,
   WAIT_OPTION,
   waitSeconds,
   wholeNumber,
@@ -19,11 +18,12 @@ import { columns } from '../terminal/columns.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../terminal/named.ts';
 import { seconds } from '../terminal/quantities.ts';
 
 const { count } = LIMITS.fork;
 const ARGS = {
-  snapshot: { type: 'positional', description: 'Snapshot id', required: true },
+  snapshot: { type: 'positional', description: SNAPSHOT, required: true },
   count: { type: 'string', description: `How many, ${count.min} to ${count.max}`, default: '1' },
   name: { type: 'string', description: 'Of one: of no other that lives; stands for its id in every command' },
   ttl: {
@@ -44,20 +44,20 @@ const ARGS = {
 /** `mayfly fork`: the sagas go on whatever becomes of this process. */
 export function forkCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'fork', description: 'Make sandboxes of a snapshot, each with an identity of its own' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const name = args.name === undefined ? null : sandboxName(args.name);
       const forks = wholeNumber('count', args.count, count.min, count.max);
       if (name !== null && forks > 1) throw usageError('--name is of one fork; leave it out, or --count');
-      const request = {
-        snapshotId: snapshotId(args.snapshot),
+      snapshotIdOrName(args.snapshot);
+      const wish = {
         ...(args.ttl && { ttlSeconds: seconds('ttl', args.ttl, LIMITS.ttlSeconds) }),
         ...(args.egress && { network: { egress: args.egress } }),
       };
       const within = waitSeconds(args.wait);
       const client = connect(io);
+      const request = { snapshotId: await findSnapshotId(client, args.snapshot, io.signal), ...wish };
       const idempotencyKey = args['idempotency-key'] ?? randomUUID();
       const options = { waitSeconds: 0, idempotencyKey, signal: io.signal };
       const begun: Fork[] =

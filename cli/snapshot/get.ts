@@ -1,12 +1,13 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import { checkArguments, JSON_OPTION, snapshotId } from '../terminal/arguments.ts';
+import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../terminal/named.ts';
 import { snapshotLines } from './snapshot-text.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Snapshot id', required: true },
+  id: { type: 'positional', description: SNAPSHOT, required: true },
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
@@ -17,7 +18,10 @@ export function getCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const snapshot = await connect(io).snapshots.get(snapshotId(args.id), { signal: io.signal });
+      snapshotIdOrName(args.id);
+      const client = connect(io);
+      const { signal } = io;
+      const snapshot = await client.snapshots.get(await findSnapshotId(client, args.id, signal), { signal });
       if (args.json) io.printJson(snapshot);
       else for (const line of snapshotLines(io, snapshot)) io.print(line);
       return EXIT.ok;

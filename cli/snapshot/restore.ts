@@ -2,16 +2,17 @@ import { type ArgsDef, defineCommand } from 'citty';
 import { isErrorCode } from '../../model/errors.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { sandboxLines } from '../sandbox/sandbox-text.ts';
-import { checkArguments, idOrName, JSON_OPTION, snapshotId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { checkArguments, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT, exitCodeOfCode } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { findSnapshotId, snapshotIdOrName } from '../terminal/named.ts';
 import { OperationWatch } from './follow-operation.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
-  snapshot: { type: 'positional', description: 'Id of one of its snapshots', required: true },
+  snapshot: { type: 'positional', description: 'Id or name of one of its snapshots', required: true },
   'drop-current': { type: 'boolean', description: 'Do not keep the state that is left', default: false },
   ...WAIT_OPTION,
   ...JSON_OPTION,
@@ -20,15 +21,16 @@ const ARGS = {
 /** `mayfly restore`: the sandbox runs again when it ends; says how to undo it. */
 export function restoreCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'restore', description: 'Take a sandbox back to one of its snapshots; commands that run are ended' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const named = idOrName(args.id);
-      const request = { snapshotId: snapshotId(args.snapshot), keepCurrent: !args['drop-current'] };
+      snapshotIdOrName(args.snapshot);
       const seconds = waitSeconds(args.wait);
       const client = connect(io);
       const id = await client.sandboxIdOf(named, { signal: io.signal });
+      const snapshotId = await findSnapshotId(client, args.snapshot, io.signal, id);
+      const request = { snapshotId, keepCurrent: !args['drop-current'] };
       const watch = await OperationWatch.begin(io, client, id);
       const accepted = await client.snapshots.restore(id, request, { waitSeconds: 0, signal: io.signal });
       io.note(`${id} back to ${request.snapshotId}`);

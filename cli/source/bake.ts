@@ -1,13 +1,14 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import { checkArguments, JSON_OPTION, snapshotId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../terminal/named.ts';
 import { bakedLines } from './baked-text.ts';
 
 const ARGS = {
   name: { type: 'positional', description: 'What it shall be called', required: true },
-  from: { type: 'string', valueHint: 'snapshot', description: 'Snapshot id', required: true },
+  from: { type: 'string', valueHint: 'snapshot', description: SNAPSHOT, required: true },
   ...WAIT_OPTION,
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
@@ -22,9 +23,11 @@ export function bakeCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const request = { name: args.name, fromSnapshot: snapshotId(args.from) };
+      snapshotIdOrName(args.from);
       const options = { waitSeconds: waitSeconds(args.wait), signal: io.signal };
-      const baked = await connect(io).sources.bake(request, options);
+      const client = connect(io);
+      const fromSnapshot = await findSnapshotId(client, args.from, io.signal);
+      const baked = await client.sources.bake({ name: args.name, fromSnapshot }, options);
       if (args.json) io.printJson(baked);
       else for (const line of bakedLines(io, baked)) io.print(line);
       return baked.state === 'baking' ? EXIT.waitedTooLong : EXIT.ok;

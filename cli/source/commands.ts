@@ -12,7 +12,6 @@ import { showCommand } from './show.ts';
 /** `mayfly source list|show|start|stop|bake|delete|prepare|unprepare|run|cat` */
 export function sourceCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'source', description: 'Golden VMs' },
     subCommands: {
       list: listCommand(io),
       show: showCommand(io),

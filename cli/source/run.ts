@@ -6,6 +6,7 @@ import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import type { Io } from '../terminal/io.ts';
+import { programIndex } from '../terminal/program-words.ts';
 import { seconds } from '../terminal/quantities.ts';
 import { HOST_OPTION, onHost } from './host-option.ts';
 
@@ -49,8 +50,9 @@ export function runCommand(io: Io) {
 /** As `mayfly run` has them: here the line is read, and judged, as a whole. */
 function refuseWords(rawArgs: string[], name: string): void {
   const at = rawArgs.indexOf('--');
-  if (at < 0) return;
-  const line = rawArgs.slice(at + 1).join(' ');
+  const first = at >= 0 ? at + 1 : programIndex(rawArgs, ARGS);
+  if (first === null || (at < 0 && first === rawArgs.length - 1)) return;
+  const line = rawArgs.slice(first).join(' ');
   const example = line === '' || line.includes("'") ? 'ps aux | head -5' : line;
   throw usageError('a command on a source is one argument, quoted', `mayfly source run ${name} '${example}'`);
 }

@@ -7,11 +7,12 @@ import { type ArgsDef, defineCommand } from 'citty';
 import type { IssuedCredential } from '../../client/credentials.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
-import { checkArguments, idOrName } from '../terminal/arguments.ts';
+import { idOrName } from '../terminal/arguments.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { splitProgram } from '../terminal/program-words.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
@@ -27,15 +28,12 @@ const SIGNALED = 128;
 /** `mayfly ssh`: the system's ssh with a key of its own, certified for this sandbox alone, and no host key but the pinned one. */
 export function sshCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'ssh', description: 'Log in to a sandbox: mayfly ssh sbx-… [-- command]' },
     args: ARGS,
     async run({ args, rawArgs }) {
-      const split = rawArgs.indexOf('--');
-      const [own, command] = split === -1 ? [rawArgs, []] : [rawArgs.slice(0, split), rawArgs.slice(split + 1)];
-      checkArguments(own, ARGS);
+      const { program } = splitProgram('mayfly ssh', rawArgs, ARGS);
       const named = idOrName(args.id);
       const client = connect(io);
-      return logIn(io, client, await client.sandboxIdOf(named, { signal: io.signal }), command);
+      return logIn(io, client, await client.sandboxIdOf(named, { signal: io.signal }), program);
     },
   });
 }

@@ -8,7 +8,6 @@ import { showCommand } from './show.ts';
 /** `mayfly template list|show|make|rm` */
 export function templateCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'template', description: 'Memories of booted guests, to wake sandboxes from' },
     subCommands: {
       list: listCommand(io),
       show: showCommand(io),

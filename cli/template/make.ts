@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ArgsDef, defineCommand } from 'citty';
+import { patiently } from '../../client/http/patient.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Template } from '../../client/templates.ts';
 import { LIMITS } from '../../model/limits.ts';
@@ -59,7 +60,8 @@ async function settled(client: MayflyClient, begun: Template, signal: AbortSigna
   try {
     while (isUnderWay(template)) {
       await sleep(LOOK_EVERY_MS, undefined, { signal });
-      template = await client.templates.get(template.id, { signal });
+      const { id } = template;
+      template = await patiently(() => client.templates.get(id, { signal }), { signal });
     }
   } catch (error) {
     if (!signal.aborted) throw error;

@@ -44,7 +44,8 @@ export function checkArguments(
     if (typeof alias === 'string') options[name].short = alias;
   }
   try {
-    const parsed = parseArgs({ args: rawArgs, options, strict: true, allowPositionals: true });
+    const allowNegative = Object.values(definition).some((argument) => 'negativeDescription' in argument);
+    const parsed = parseArgs({ args: rawArgs, options, strict: true, allowPositionals: true, allowNegative });
     const last = positionals.at(-1) ?? '';
     const rest = parsed.positionals.slice(repeatable.includes(last) ? positionals.length - 1 : positionals.length);
     if (rest[0] !== undefined && !repeatable.includes(last)) throw new TypeError(`Unexpected argument '${rest[0]}'`);
@@ -87,12 +88,6 @@ export function sandboxName(text: string): string {
     `${JSON.stringify(text)} cannot name a sandbox`,
     '1 to 63 of a-z, 0-9 and -; it begins with a letter, does not end with -, and does not begin as an id does (sbx-).',
   );
-}
-
-/** @throws CliError when `text` is not a snapshot id */
-export function snapshotId(text: string): string {
-  if (isSnapshotId(text)) return text;
-  throw usageError(`${JSON.stringify(text)} is not a snapshot id`, 'List them with `mayfly snapshot list <sandbox>`.');
 }
 
 /** @throws CliError when `text` is not the id of a template, which is that of the snapshot that it is */

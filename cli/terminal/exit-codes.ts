@@ -21,6 +21,8 @@ export const EXIT = {
   /** `--wait` was over first; what was asked for goes on. */
   waitedTooLong: 124,
   interrupted: 130,
+  /** Whoever read the output has gone, such as `head`: the shell's for SIGPIPE. */
+  unread: 141,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

@@ -1,4 +1,5 @@
 import { EventEmitter, once } from 'node:events';
+import { Readable } from 'node:stream';
 import { printable, printableJson } from './printable.ts';
 
 type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow';
@@ -11,6 +12,13 @@ const SGR: Record<Style, [number, number]> = {
   yellow: [33, 39],
 };
 
+/** Standard input. */
+export interface Source {
+  /** Whether a program or a file writes to it, and neither a person nor nobody. */
+  isPiped: boolean;
+  open(): Readable;
+}
+
 interface Sink {
   write(text: string | Uint8Array): unknown;
   isTTY?: boolean;
@@ -20,6 +28,8 @@ export interface IoOptions {
   stdout: Sink;
   stderr: Sink;
   env: NodeJS.ProcessEnv;
+  /** `@default` empty */
+  stdin?: Source;
   /** Aborted by Ctrl-C and SIGTERM. */
   signal: AbortSignal;
   /** Aborted by the second of them. */
@@ -31,6 +41,7 @@ export class Io {
   readonly env: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
   readonly force: AbortSignal;
+  readonly stdin: Source;
   /** Set by a command that must clean up even when forced; it ends the process itself. */
   endsItself = false;
   /** Set by a command that has something to end elsewhere when nobody reads its results any more; never rejects. */
@@ -38,45 +49,55 @@ export class Io {
   readonly #stdout: Sink;
   readonly #stderr: Sink;
   #transient = false;
+  #isUnread = false;
 
   constructor(options: IoOptions) {
     this.env = options.env;
+    this.stdin = options.stdin ?? { isPiped: false, open: () => Readable.from([]) };
     this.signal = options.signal;
     this.force = options.force;
     this.#stdout = options.stdout;
     this.#stderr = options.stderr;
   }
 
+  /** Whether nobody reads the output any more. */
+  get isUnread(): boolean {
+    return this.#isUnread;
+  }
+
+  /** Drops all that is written from now on: a reader such as `head` has gone. */
+  dropOutput(): void {
+    this.#isUnread = true;
+  }
+
   /** A line of the result. */
   print(line: string): void {
-    this.#clear();
-    this.#stdout.write(`${line}\n`);
+    this.#put('stdout', `${line}\n`);
   }
 
   /** One JSON document, or one line of NDJSON. */
   printJson(value: unknown): void {
-    this.#clear();
-    this.#stdout.write(`${printableJson(value)}\n`);
+    this.#put('stdout', `${printableJson(value)}\n`);
   }
 
   /** Output of a command of the guest's, byte for byte, as `ssh` passes it on; resolves when there is room for more. */
   async write(stream: 'stdout' | 'stderr', bytes: Uint8Array): Promise<void> {
-    this.#clear();
     const sink = stream === 'stdout' ? this.#stdout : this.#stderr;
-    if (sink.write(bytes) === false && sink instanceof EventEmitter) await once(sink, 'drain');
+    if (this.#put(stream, bytes) !== false || !(sink instanceof EventEmitter)) return;
+    await once(sink, 'drain').catch((error: unknown) => {
+      if (!this.#isUnread) throw error;
+    });
   }
 
   /** A line for the person who watches. */
   note(line: string): void {
-    this.#clear();
-    this.#stderr.write(`${line}\n`);
+    this.#put('stderr', `${line}\n`);
   }
 
   /** A line that the next one replaces; only shown on a terminal. */
   noteForNow(line: string): void {
     if (!this.#stderr.isTTY) return;
-    this.#clear();
-    this.#stderr.write(line);
+    this.#put('stderr', line);
     this.#transient = true;
   }
 
@@ -103,8 +124,14 @@ export class Io {
     return this.colors ? `\u001b[${on}m${safe}\u001b[${off}m` : safe;
   }
 
+  #put(stream: 'stdout' | 'stderr', bytes: string | Uint8Array): unknown {
+    if (this.#isUnread) return true;
+    this.#clear();
+    return (stream === 'stdout' ? this.#stdout : this.#stderr).write(bytes);
+  }
+
   #clear(): void {
-    if (this.#transient) this.#stderr.write('\r\u001b[K');
+    if (this.#transient && !this.#isUnread) this.#stderr.write('\r\u001b[K');
     this.#transient = false;
   }
 }

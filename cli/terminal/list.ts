@@ -1,13 +1,14 @@
 import type { ArgsDef } from 'citty';
 import type { Page, PageOptions } from '../../client/http/options.ts';
-import { LIMITS } from '../../model/limits.ts';
 import { columns } from './columns.ts';
 import type { Io } from './io.ts';
+import { everyItem } from './named.ts';
 import { printable } from './printable.ts';
 
 /** The option of every list; a list has one shape whatever it is of. */
 export const LIST_OPTION = {
   json: { type: 'boolean', description: 'Print NDJSON on stdout, one item a line', default: false },
+  quiet: { type: 'boolean', alias: 'q', description: 'Print the ids alone, or what stands for them', default: false },
 } as const satisfies ArgsDef;
 
 export interface Table<T> {
@@ -15,24 +16,42 @@ export interface Table<T> {
   row: (item: T) => string[];
 }
 
+interface ListOptions {
+  json: boolean;
+  quiet?: boolean;
+}
+
 /**
- * Prints all pages of a list: as a table when the last one is there, or with `--json` as they come.
+ * Prints all pages of a list: as a table when the last one is there, with `--json` or `--quiet` as they come.
  * @param read one page
  */
 export async function printList<T>(
   io: Io,
-  { json }: { json: boolean },
-  { header, row }: Table<T>,
+  options: ListOptions,
+  table: Table<T>,
   read: (page: PageOptions) => Promise<Page<T>>,
 ): Promise<void> {
-  const rows: string[][] = [];
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const page: Page<T> = await read({ limit: LIMITS.page.max, signal: io.signal, ...(cursor && { cursor }) });
-    if (json) for (const item of page.items) io.printJson(item);
-    else rows.push(...page.items.map(row));
+  const readAndNote = async (wanted: PageOptions) => {
+    const page = await read(wanted);
     for (const { id, problem } of page.unreadable ?? [])
       io.note(`cannot be read: ${printable(id)}: ${printable(problem)}`);
-    cursor = page.nextCursor;
+    return page;
+  };
+  await printEach(io, options, table, everyItem(readAndNote, io.signal));
+}
+
+/** Prints items as {@link printList} does. */
+export async function printEach<T>(
+  io: Io,
+  { json, quiet = false }: ListOptions,
+  { header, row }: Table<T>,
+  items: AsyncIterable<T>,
+): Promise<void> {
+  const rows: string[][] = [];
+  for await (const item of items) {
+    if (json) io.printJson(item);
+    else if (quiet) io.print(printable(row(item)[0] ?? ''));
+    else rows.push(row(item));
   }
-  if (!json) for (const line of columns(header, rows)) io.print(line);
+  if (!json && !quiet) for (const line of columns(header, rows)) io.print(line);
 }

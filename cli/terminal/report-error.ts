@@ -1,3 +1,4 @@
+import { findMissingPackage } from '../../bin/readiness.mjs';
 import { MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
 import { ERRORS, MayflyError } from '../../model/errors.ts';
 import { CliError } from './cli-error.ts';
@@ -21,11 +22,11 @@ function reportOf(error: unknown): Report {
   if (error instanceof CliError)
     return { what: error.message, why: error.why, ...(error.remedy !== '' && { remedy: error.remedy }) };
   if (error instanceof MayflyApiError) {
-    const { title, detail, code, requestId, errors } = error.problem;
+    const { title, detail, code, unknownCode, requestId, errors } = error.problem;
     return {
       what: title,
       why: detail ?? `the API answered ${error.status} ${code}`,
-      remedy: remedyOf(code),
+      remedy: unknownCode === undefined ? remedyOf(code) : error.remedy,
       code,
       ...(requestId !== undefined && { requestId }),
       ...(errors && { errors }),
@@ -41,6 +42,8 @@ function reportOf(error: unknown): Report {
   if (error instanceof MayflyError) {
     return { what: ERRORS[error.code].title, why: error.message, remedy: remedyOf(error.code), code: error.code };
   }
+  const unready = findMissingPackage(error);
+  if (unready !== null) return unready;
   return {
     what: 'Mayfly failed in a way it does not know',
     why: error instanceof Error ? error.message : String(error),
@@ -75,5 +78,5 @@ export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof CliError) return error.exitCode;
   if (error instanceof MayflyConnectionError) return EXIT.unavailable;
   if (error instanceof MayflyApiError || error instanceof MayflyError) return exitCodeOfCode(error.code);
-  return EXIT.failed;
+  return findMissingPackage(error) === null ? EXIT.failed : EXIT.usage;
 }

@@ -13,7 +13,6 @@ const ARGS = {
 /** `mayfly top`: what lives, what is under way, what may be left. */
 export function topCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'top', description: 'Watch sandboxes, sagas, pools and residue' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

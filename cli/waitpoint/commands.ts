@@ -7,7 +7,6 @@ import { listCommand } from './list.ts';
 /** `mayfly waitpoint create|list|complete` */
 export function waitpointCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'waitpoint', description: 'Waitpoints: where the process of a run waits for data from outside' },
     subCommands: { create: createCommand(io), list: listCommand(io), complete: completeCommand(io) },
   });
 }

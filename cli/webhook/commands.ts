@@ -7,7 +7,6 @@ import { deleteCommand, enableCommand, listCommand, rotateCommand, showCommand }
 /** `mayfly webhook create|list|show|enable|rotate|delete`, and of what was sent `deliveries|redeliver|recover` */
 export function webhookCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'webhook', description: 'Webhooks: events of the project are sent to a URL' },
     subCommands: {
       create: createCommand(io),
       list: listCommand(io),

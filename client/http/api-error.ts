@@ -1,5 +1,5 @@
 import type { ShownApproval } from '../../model/approvals/approval.ts';
-import type { ErrorCode } from '../../model/errors.ts';
+import { ERRORS, type ErrorCode } from '../../model/errors.ts';
 import type { Problem } from './problem.ts';
 
 /** The API refused, or said that it failed. `message` is fit for a person; `problem` is the whole answer. */
@@ -20,6 +20,10 @@ export class MayflyApiError extends Error {
   }
   get retryable(): boolean {
     return this.problem.retryable;
+  }
+  /** What to do about it, in the words of the API. */
+  get remedy(): string {
+    return this.problem.remedy ?? ERRORS[this.code].remedy;
   }
   get requestId(): string | null {
     return this.problem.requestId ?? null;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyApiError, MayflyConnectionError } from './api-error.ts';
+import { MayflyConnectionError } from './api-error.ts';
+import { isPassing } from './patient.ts';
 import type { Transport } from './transport.ts';
 
 /** One server-sent event (WHATWG HTML §9.2). */
@@ -15,8 +16,6 @@ export interface ServerEvent {
 const MAX_EVENT_LENGTH = 1_048_576;
 /** Wait before connecting again, unless the server's `retry` field says otherwise. Milliseconds. */
 const RECONNECT_MS = 500;
-/** Connections in a row that bring no event before giving up. */
-const MAX_EMPTY_CONNECTIONS = 20;
 
 /** Takes a stream apart into events; a last event without its blank line is dropped, as the standard says. */
 export class EventParser {
@@ -75,6 +74,8 @@ export interface EventStreamOptions {
   signal?: AbortSignal;
   /** Go on after this event. */
   lastEventId?: string;
+  /** How long the API may bring no event and stay away before the stream is given up. Seconds. `@default` the client's */
+  deadlineSeconds?: number;
 }
 
 /**
@@ -88,27 +89,28 @@ export async function* followEvents(
   isOver: () => Promise<boolean>,
   options: EventStreamOptions = {},
 ): AsyncGenerator<ServerEvent, void, undefined> {
-  const { signal } = options;
+  const { signal, deadlineSeconds = transport.deadlineSeconds } = options;
+  let cause: unknown = new Error('the event stream keeps breaking');
   let lastEventId = options.lastEventId ?? '';
   let reconnectMs = RECONNECT_MS;
-  for (let empty = 0; empty < MAX_EMPTY_CONNECTIONS; empty++) {
+  for (let heardAt = performance.now(); performance.now() - heardAt < deadlineSeconds * 1_000; ) {
     const parser = new EventParser(lastEventId);
     try {
       for await (const event of connect(transport, path, parser, lastEventId, signal)) {
         lastEventId = event.id;
-        empty = 0;
         yield event;
+        heardAt = performance.now();
       }
       if (await isOver()) return;
     } catch (error) {
       signal?.throwIfAborted();
-      const passing = error instanceof MayflyConnectionError || (error instanceof MayflyApiError && error.retryable);
-      if (!passing) throw error;
+      if (!isPassing(error)) throw error;
+      cause = error;
     }
     reconnectMs = parser.retryMs ?? reconnectMs;
     await sleep(reconnectMs, undefined, signal && { signal });
   }
-  throw new MayflyConnectionError(transport.baseUrl, new Error('the event stream keeps breaking'));
+  throw new MayflyConnectionError(transport.baseUrl, cause);
 }
 
 async function* connect(

@@ -11,6 +11,8 @@ export interface Problem {
   /** A code that is newer than this client; `code` is then what the status stands for. */
   unknownCode?: string;
   retryable: boolean;
+  /** What to do about it. */
+  remedy?: string;
   requestId?: string;
   /** The fields that are not valid, of `invalid_request`. */
   errors?: { field: string; problem: string }[];
@@ -57,6 +59,7 @@ export function problemFrom(status: number, body: string): Problem {
     text(fields['detail']) ?? (parsed === null ? `HTTP ${status} with a body that is no problem+json` : '');
   const errors = fieldErrors(fields['errors']);
   const requestId = text(fields['requestId']);
+  const remedy = text(fields['remedy']);
   const sandboxId = text(fields['sandboxId']);
   return {
     title: text(fields['title']) ?? ERRORS[code].title,
@@ -64,6 +67,7 @@ export function problemFrom(status: number, body: string): Problem {
     code,
     ...(given !== undefined && !isKnown && { unknownCode: given }),
     retryable: typeof fields['retryable'] === 'boolean' ? fields['retryable'] : ERRORS[code].retryable,
+    ...(remedy !== undefined && { remedy }),
     ...(detail && { detail }),
     ...(requestId !== undefined && { requestId }),
     ...(sandboxId !== undefined && { sandboxId }),

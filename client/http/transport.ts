@@ -69,7 +69,8 @@ export class Transport {
   readonly baseUrl: string;
   readonly #apiKey: string;
   readonly #fetch: typeof fetch;
-  readonly #deadlineSeconds: number;
+  /** Of calls that say none themselves. */
+  readonly deadlineSeconds: number;
   readonly #onApproval: ClientOptions['onApproval'];
   readonly #told = new Set<string>();
 
@@ -83,7 +84,7 @@ export class Transport {
     if (!SENDABLE.test(options.apiKey)) throw new TypeError('the API key has characters that no key has');
     this.#apiKey = options.apiKey;
     this.#fetch = options.fetch ?? fetch;
-    this.#deadlineSeconds = options.deadlineSeconds ?? DEADLINE_SECONDS;
+    this.deadlineSeconds = options.deadlineSeconds ?? DEADLINE_SECONDS;
     this.#onApproval = options.onApproval;
   }
 
@@ -118,7 +119,7 @@ export class Transport {
 
   /** What may be sent again: up to four times, within the call's deadline. */
   repeated<T>(options: CallOptions, send: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { signal, deadlineSeconds = this.#deadlineSeconds } = options;
+    const { signal, deadlineSeconds = this.deadlineSeconds } = options;
     return withinDeadline(deadlineSeconds, signal, (within, endsAt) => {
       return withRetries(() => send(within), within, endsAt);
     });

@@ -30,7 +30,7 @@ export class Mayfly extends MayflyClient {
     try {
       return await withinDeadline(deadlineSeconds, signal, async (within) => {
         const begun = await this.createSandbox(request, { idempotencyKey, deadlineSeconds, signal: within });
-        return new Sandbox(this, await this.#running(begun, within));
+        return new Sandbox(this, await this.#running(begun, within, deadlineSeconds));
       });
     } catch (error) {
       // What the API refused, or lets wait, was not begun, and what it could not make is not there.
@@ -62,10 +62,11 @@ export class Mayfly extends MayflyClient {
     } while (cursor);
   }
 
-  async #running(begun: SandboxRecord, signal: AbortSignal): Promise<SandboxRecord> {
+  async #running(begun: SandboxRecord, signal: AbortSignal, deadlineSeconds: number): Promise<SandboxRecord> {
     let record = begun;
     if (!isSettled(record.state)) {
-      for await (record of this.watchSandbox(begun.id, { signal })) if (isSettled(record.state)) break;
+      const options = { signal, deadlineSeconds };
+      for await (record of this.watchSandbox(begun.id, options)) if (isSettled(record.state)) break;
     }
     if (!isFinal(record.state)) return record;
     const { failure } = record;

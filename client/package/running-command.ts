@@ -31,8 +31,7 @@ export class RunningCommand implements AsyncIterable<CommandOutput> {
 
   /** What it writes, from its beginning until it ends, in order; goes on by itself where a connection breaks. */
   async *output(options: CallOptions = {}): AsyncGenerator<CommandOutput, void, undefined> {
-    const call = options.signal ? { signal: options.signal } : {};
-    for await (const event of this.#client.commands.follow(this.#sandboxId, this.id, call)) {
+    for await (const event of this.#client.commands.follow(this.#sandboxId, this.id, options)) {
       if ('ended' in event) this.#record = event.ended;
       else yield event;
     }

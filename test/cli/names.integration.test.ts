@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import { sandboxRecord } from '../client/sandbox-record.ts';
+import { snapshotRecord } from '../client/snapshot-record.ts';
 import { answerJson, StandIn } from '../client/stand-in.ts';
 import { runLine } from './run-line.ts';
 
@@ -108,6 +109,80 @@ describe('mayfly sandbox', () => {
     expect(out).toMatch(new RegExp(`${id} +web +running`));
     server.answers((_request, response) => answerJson(response, 200, { ...record, snapshots: 0 }));
     expect((await runLine(server, ['sandbox', 'get', 'web'])).out).toMatch(/name +web/);
+  });
+});
+
+describe('names of snapshots, and of what has ended', () => {
+  const other = sandboxRecord({ id: id.replace(/.$/, 'z'), name: 'db', state: 'running' });
+  const old = sandboxRecord({ id: id.replace(/.$/, 'y'), name: 'old', state: 'destroyed' });
+  const SNAPSHOT = 'snp-0123456789abcdef';
+  const SAME = 'snp-0123456789abcdeg';
+  const taken = (of: string, name: string, snapshotId: string) =>
+    snapshotRecord({ id: snapshotId, name, sandboxId: of, state: 'ready' });
+  const snapshots = [taken(id, 'installed', SNAPSHOT), taken(id, 'both', SNAPSHOT), taken(other.id, 'both', SAME)];
+  const missing = { code: 'sandbox_not_found', status: 404 };
+
+  beforeEach(() =>
+    server.answers(({ method, path }, response) => {
+      const [, of] = /^\/v1\/sandboxes\/(sbx-\w+)\/snapshots/.exec(path) ?? [];
+      const list = (items: object[]) => answerJson(response, 200, { items, nextCursor: null });
+      if (of) return list(snapshots.filter(({ sandboxId }) => sandboxId === of));
+      if (path.startsWith('/v1/sandboxes?'))
+        return list(path.includes('alive') ? [record, other] : [record, other, old]);
+      if (path.endsWith('/audit') || path.includes('/audit?')) return list([]);
+      if (method === 'GET' && path === NAMED) return answerJson(response, 200, record);
+      if (path === '/v1/sandboxes/old') return answerJson(response, 404, missing);
+      answerJson(response, 403, { code: 'forbidden', status: 403 });
+    }),
+  );
+
+  it.each([
+    ['snapshot get installed', `GET /v1/snapshots/${SNAPSHOT}`],
+    ['snapshot get web/installed', `GET /v1/snapshots/${SNAPSHOT}`],
+    ['snapshot get db/both', `GET /v1/snapshots/${SAME}`],
+    ['snapshot delete installed', `DELETE /v1/snapshots/${SNAPSHOT}`],
+    ['fork installed', 'POST /v1/sandboxes'],
+    ['source bake web-2 --from installed', 'POST /v1/sources'],
+    ['audit show old', `GET /v1/sandboxes/${old.id}/audit`],
+    ['snapshot list old', `GET /v1/sandboxes/${old.id}/snapshots`],
+  ])('%s', async (line, wanted) => {
+    const words = line.replace('db/', `${other.id}/`).split(' ');
+    await runLine(server, words);
+    expect(asked()).toContain(wanted);
+  });
+
+  it('asks which, where several sandboxes have one, and says where none is', async () => {
+    const several = await runLine(server, ['fork', 'both']);
+    expect([several.code, several.err]).toEqual([2, expect.stringContaining(`${id}/both, ${other.id}/both`)]);
+    const none = await runLine(server, ['snapshot', 'get', 'web/nothing']);
+    expect([none.code, none.err]).toEqual([3, expect.stringContaining('mayfly snapshot list')]);
+    for (const text of ['a/b/c', 'sbx-x', '-x', '', 'web/']) {
+      expect((await runLine(server, ['snapshot', 'get', '--', text])).code, text).toBe(2);
+    }
+  });
+
+  it('lists the snapshots of all, and ids alone', async () => {
+    const { out } = await runLine(server, ['snapshot', 'list']);
+    expect(out).toMatch(new RegExp(`${SNAPSHOT} +installed +web `));
+    expect(out).toMatch(new RegExp(`${SAME} +both +db `));
+    expect((await runLine(server, ['snapshot', 'list', '-q'])).out).toBe(`${SNAPSHOT}\n${SNAPSHOT}\n${SAME}\n`);
+    expect((await runLine(server, ['ls', '-q'])).out).toBe(`${id}\n${other.id}\n`);
+    expect((await runLine(server, ['ps', '--quiet', '--all'])).out).toBe(`${id}\n${other.id}\n${old.id}\n`);
+  });
+
+  it('ends all that live with rm --all, which takes no other', async () => {
+    server.answers(({ method, path }, response) => {
+      if (path.startsWith('/v1/sandboxes?')) answerJson(response, 200, { items: [record, other], nextCursor: null });
+      else answerJson(response, method === 'GET' ? 200 : 403, method === 'GET' ? record : missing);
+    });
+    await runLine(server, ['rm', '--all']);
+    expect(asked().filter((line) => line.startsWith('DELETE'))).toHaveLength(2);
+    for (const words of [['rm'], ['rm', '--all', 'web']]) expect((await runLine(server, words)).code).toBe(2);
+  });
+
+  it('sandbox set is what extend does', async () => {
+    await runLine(server, ['sandbox', 'set', 'web', '--ttl', '1h', '--idle', 'off', '--auto-resume', 'on']);
+    expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual({ ttlSeconds: 3_600, idleSeconds: null, autoResume: true });
   });
 });
 

@@ -146,7 +146,6 @@ describe('mayfly', () => {
   it.each([
     [['toString']],
     [['sandbox']],
-    [['sandbox', 'create']],
     [['sandbox', 'create', 'a', 'b']],
     [['sandbox', 'create', 'a', '--cpu', '2']],
     [['sandbox', 'create', 'a', '--cpus', '-1']],
@@ -168,7 +167,7 @@ describe('mayfly', () => {
   });
 
   it.each([
-    [['sandbox', 'create'], 'mayfly sandbox create'],
+    [['sandbox', 'get'], 'mayfly sandbox get'],
     [['sandbox', 'create', 'x', '--ttl', '1x'], 'mayfly sandbox create'],
     [['rm'], 'mayfly rm'],
     [[], 'mayfly'],
@@ -181,6 +180,7 @@ describe('mayfly', () => {
     [['sandbox', 'lst'], 'mayfly sandbox list'],
     [['create', 'golden'], 'mayfly sandbox create'],
     [['destory', ID], 'mayfly sandbox destroy'],
+    [['function', 'rm'], 'mayfly function delete'],
     [['source', 'prepar'], 'mayfly source prepare'],
   ])('suggests what %j may mean, and prints no list of commands', async (args, meant) => {
     const { code, err } = await cli(args);
@@ -203,6 +203,45 @@ describe('mayfly', () => {
       memoryMib: 2_048,
     });
     expect((await cli(['sandbox', 'create', 'golden', '--memory', '2G', '--memory-mib', '64'])).code).toBe(2);
+  });
+
+  it.each([
+    [['golden-agent', 'golden-debian12'], 'golden-agent'],
+    [['golden-debian12'], 'golden-debian12'],
+  ])('creates a sandbox without a source, where there are %j, of %s', async (names, source) => {
+    const items = names.map((name) => ({ name, hosts: ['host'] }));
+    server.answers(({ path, method }, response) => {
+      if (path.startsWith('/v1/sources')) return answerJson(response, 200, { items, nextCursor: null });
+      answerJson(response, method === 'POST' ? 201 : 200, sandboxRecord());
+    });
+    expect((await cli(['sandbox', 'create'])).code).toBe(0);
+    const asked = server.seen.find(({ method }) => method === 'POST');
+    expect(JSON.parse(asked?.body ?? '')).toEqual({ source });
+  });
+
+  it('waits for a sandbox, as often as told, and says how the wait is taken up again', async () => {
+    const record = (state: string) => sandboxRecord({ state: state as 'running' });
+    const goes = (...states: string[]) =>
+      server.answers(({ path }, response) => {
+        if (!path.endsWith('/events')) return answerJson(response, 200, record(states[0] ?? ''));
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        for (const state of states) response.write(`event: sandbox\ndata: ${JSON.stringify(record(state))}\n\n`);
+      });
+    goes('creating', 'running');
+    expect(await cli(['sandbox', 'wait', ID])).toMatchObject({ code: 0, out: expect.stringContaining('running') });
+    goes('running', 'destroying', 'destroyed');
+    expect(await cli(['sandbox', 'wait', ID, '--for', 'ended'])).toMatchObject({ code: 0 });
+    goes('creating', 'failed');
+    expect((await cli(['sandbox', 'wait', ID])).code).not.toBe(0);
+    const controller = new AbortController();
+    server.answers(({ path }, response) => {
+      if (path.endsWith('/events')) controller.abort(new Error('interrupted'));
+      else answerJson(response, 200, record('creating'));
+    });
+    expect(await cli(['sandbox', 'wait', ID], { controller })).toMatchObject({
+      code: 130,
+      err: expect.stringContaining(`mayfly sandbox wait ${ID}`),
+    });
   });
 
   it('lists those that live, by any of its names, and all when told so', async () => {

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { runCli } from '../../cli/main.ts';
 import { Io } from '../../cli/terminal/io.ts';
 import { answerJson, type StandIn } from '../client/stand-in.ts';
@@ -6,6 +7,8 @@ export interface LineOptions {
   /** `@default` the way to the stand-in */
   env?: NodeJS.ProcessEnv;
   controller?: AbortController;
+  /** What is piped into it. `@default` nothing */
+  stdin?: string;
   /** Whether both streams are a terminal. `@default` false */
   isTTY?: boolean;
 }
@@ -13,12 +16,16 @@ export interface LineOptions {
 /** Runs a command line in this process, against a stand-in for the API. */
 export async function runLine(server: Pick<StandIn, 'url'>, args: string[], options: LineOptions = {}) {
   const [out, err]: [Buffer[], Buffer[]] = [[], []];
-  const { isTTY = false, controller } = options;
+  const { isTTY = false, controller, stdin: text } = options;
+  const stdin = {
+    isPiped: text !== undefined,
+    open: () => Readable.from(text === undefined ? [] : [Buffer.from(text)]),
+  };
   const { signal } = controller ?? new AbortController();
   const env = options.env ?? { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
   const stdout = { isTTY, write: (bytes: string | Uint8Array) => out.push(Buffer.from(bytes as Uint8Array)) };
   const stderr = { isTTY, write: (bytes: string | Uint8Array) => err.push(Buffer.from(bytes as Uint8Array)) };
-  const code = await runCli(args, new Io({ stdout, stderr, env, signal, force: signal }));
+  const code = await runCli(args, new Io({ stdout, stderr, stdin, env, signal, force: signal }));
   const bytes = Buffer.concat(out);
   return { code, bytes, out: bytes.toString(), err: Buffer.concat(err).toString() };
 }

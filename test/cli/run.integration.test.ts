@@ -8,6 +8,7 @@ import type { Command } from '../../client/sandbox/commands.ts';
 import { COMMAND_ID, commandRecord } from '../client/command-record.ts';
 import { ID } from '../client/sandbox-record.ts';
 import { answerJson, StandIn } from '../client/stand-in.ts';
+import { eventually } from '../support/eventually.ts';
 import { runLine } from './run-line.ts';
 
 let server: StandIn;
@@ -84,12 +85,57 @@ describe('mayfly run', () => {
     expect((await run(args, {})).code).toBe(125);
   });
 
+  it.each([
+    [[], 'abc', true],
+    [['--stdin'], undefined, true],
+    [['--no-stdin'], 'abc', false],
+    [['--detach'], 'abc', false],
+    [[], undefined, false],
+  ])('passes standard input on with %j when %j is piped in: %j', async (options, stdin, isPassed) => {
+    const got: Buffer[] = [];
+    server.answers((request, response) => {
+      if (request.path.includes('/stdin')) {
+        got.push(Buffer.from(request.body));
+        answerJson(response, 200, { offset: Buffer.concat(got).length });
+      } else if (request.path.endsWith('/events')) {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+        const closed = () => server.seen.some(({ path }) => path.includes('close=true'));
+        void eventually(closed, (isClosed) => isClosed || !isPassed).then(() =>
+          response.end('event: ended\ndata: {}\n\n'),
+        );
+      } else answerJson(response, 200, request.method === 'POST' ? running : commandRecord());
+    });
+    const { code } = await runLine(server, ['run', ID, ...options, '--', 'wc', '-c'], { ...(stdin && { stdin }) });
+    expect([code, asked()]).toEqual([0, expect.objectContaining({ argv: ['wc', '-c'] })]);
+    expect(Object(asked()).stdinOpen).toBe(isPassed || undefined);
+    expect(Buffer.concat(got).toString()).toBe(isPassed ? (stdin ?? '') : '');
+  });
+
+  it('has no time-out when it is detached, and says which it had when that was over', async () => {
+    const { err } = await run(['run', ID, '--detach', '--', 'x'], {});
+    expect(asked()).toEqual({ argv: ['x'], timeoutSeconds: 2_592_000 });
+    expect(err).toContain('no time-out');
+    server.seen.length = 0;
+    await run(['run', ID, '--detach', '--timeout', '1h', '--', 'x'], {});
+    expect(asked()).toEqual({ argv: ['x'], timeoutSeconds: 3_600 });
+    expect((await run(['run', ID, '--', 'x'], { outcome: 'timed-out', exitCode: null })).err).toMatch(
+      /10 min.*--timeout/,
+    );
+    const own = await run(['run', ID, '--timeout', '1h', '--', 'x'], { outcome: 'timed-out', exitCode: null });
+    expect(own.err).not.toContain('default');
+  });
+
   it('says where the program belongs', async () => {
     const { code, err } = await run(['run', ID, 'echo', 'hi'], {});
     expect(code).toBe(125);
     expect(err).toContain(`mayfly run ${ID} -- echo hi`);
     const withOptions = await run(['run', '--cwd', '/srv', ID, 'ls', 'x'], {});
     expect(withOptions.err).toContain(`mayfly run --cwd /srv ${ID} -- ls x`);
+    for (const words of ['run web ls -la', 'exec web ls -la --json', 'run web --cwd /srv ls -la', 'ssh web ls -la']) {
+      const line = words.replace('exec', 'run').replace(' ls', ' -- ls');
+      expect((await run(words.split(' '), {})).err).toContain(`mayfly ${line}`);
+    }
+    expect((await run(['source', 'run', 'web-1', 'ps', '-ef'], {})).err).toContain("mayfly source run web-1 'ps -ef'");
     expect((await run(['run', '--cwd', '/srv', ID, '--bogus'], {})).err).not.toContain('behind');
   });
 
@@ -141,29 +187,34 @@ describe('mayfly run', () => {
     expect(server.seen.map(({ path }) => path)).toContain(`/v1/sandboxes/${ID}/commands/${COMMAND_ID}/cancel`);
   });
 
-  it('cancels when nobody reads its output any more', async () => {
-    const cancelled = new Promise<void>((resolve) => {
-      server.answers((request, response) => {
-        if (request.path.endsWith('/cancel')) resolve();
-        if (!request.path.endsWith('/events')) return answerJson(response, 202, running);
-        response.writeHead(200, { 'content-type': 'text/event-stream' });
-        const event = 'event: output\ndata: {"stream":"stdout","at":"","offset":0,"text":"y"}\n\n';
-        const writing = setInterval(() => response.write(event), 20);
-        response.once('close', () => clearInterval(writing));
+  it.each(['stdout', 'stderr'] as const)(
+    'cancels when nobody reads its %s any more, and says nothing',
+    async (stream) => {
+      const cancelled = new Promise<void>((resolve) => {
+        server.answers((request, response) => {
+          if (request.path.endsWith('/cancel')) resolve();
+          if (!request.path.endsWith('/events')) return answerJson(response, 202, running);
+          response.writeHead(200, { 'content-type': 'text/event-stream' });
+          const event = `event: output\ndata: {"stream":"${stream}","at":"","offset":0,"text":"y"}\n\n`;
+          const writing = setInterval(() => response.write(event), 20);
+          response.once('close', () => clearInterval(writing));
+        });
       });
-    });
-    const env = { ...process.env, MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
-    const mayfly = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
-    const child = spawn(process.execPath, [mayfly, 'run', ID, '--', 'yes'], {
-      env,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    const ended = once(child, 'exit');
-    await once(child.stdout, 'data');
-    child.stdout.destroy();
-    expect((await ended)[0]).toBe(0);
-    await cancelled;
-  });
+      const env = { ...process.env, MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
+      const mayfly = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
+      const child = spawn(process.execPath, [mayfly, 'run', ID, '--', 'yes'], {
+        env,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      const printed: Buffer[] = [];
+      (stream === 'stdout' ? child.stderr : child.stdout).on('data', (bytes: Buffer) => printed.push(bytes));
+      const ended = once(child, 'exit');
+      await once(child[stream], 'data');
+      child[stream].destroy();
+      expect([(await ended)[0], Buffer.concat(printed).toString()]).toEqual([141, '']);
+      await cancelled;
+    },
+  );
 
   it.each([[[]], [['--command', 'x', '--', 'y']], [['--env', 'A', '--', 'x']], [['--timeout', '0', '--', 'x']]])(
     'refuses %j before anything is asked',

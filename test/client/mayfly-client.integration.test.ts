@@ -81,6 +81,7 @@ describe('MayflyClient', () => {
     server.answers((_request, response) => answerJson(response, 502, failed));
     const error = await client.createSandbox({ source: 'x' }).catch((caught: unknown) => caught);
     expect(error).toMatchObject({ code: 'boot_failed', retryable: true, problem: { sandboxId: ID } });
+    expect(error).toMatchObject({ remedy: expect.stringMatching(/\w/) });
     expect(server.seen).toHaveLength(1);
   });
 
@@ -127,6 +128,27 @@ describe('MayflyClient', () => {
     server.answers((_request, response) => answerJson(response, 429, busy, { 'retry-after': '20' }));
     await expect(client.getSandbox(ID, { deadlineSeconds: 5 })).rejects.toMatchObject({ code: 'too_many_requests' });
     expect(server.seen).toHaveLength(1);
+  });
+
+  it('takes a stream up again until its deadline, however often the API is away', async () => {
+    const streams = () => server.seen.filter(({ path }) => path.endsWith('/events')).length;
+    const end = sandboxRecord({ state: 'destroyed' });
+    server.answers(({ path }, response) => {
+      if (!path.endsWith('/events')) return void response.destroy();
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write('retry: 1\n\n');
+      if (streams() < 40) response.destroy();
+      else {
+        server.answers((_request, other) => answerJson(other, 200, end));
+        response.end(`event: sandbox\ndata: ${JSON.stringify(end)}\n\n`);
+      }
+    });
+    const states: string[] = [];
+    for await (const { state } of client.watchSandbox(ID)) states.push(state);
+    expect(states).toEqual(['destroyed']);
+
+    server.answers((_request, response) => void response.destroy());
+    const watching = client.watchSandbox(ID, { deadlineSeconds: 0.01 });
+    await expect(watching.next()).rejects.toThrow('does not answer');
   });
 
   it('keeps a code that is newer than it', async () => {

@@ -1,7 +1,13 @@
 import { expect, test } from 'vitest';
-import { createCommands } from '../../cli/commands.ts';
+import { getVerbs } from '../../cli/catalog/listed.ts';
+import { createCommands, LISTED } from '../../cli/commands.ts';
 import { Io } from '../../cli/terminal/io.ts';
+import { subCommandsOf } from '../../cli/terminal/leaf.ts';
 import { PAGES, textOf, wrongIn } from './documented.ts';
+
+const sink = { write: () => {} };
+const { signal } = new AbortController();
+const root = createCommands(new Io({ stdout: sink, stderr: sink, env: {}, signal, force: signal }));
 
 /** Each `mayfly …` of a page: between backticks, or a line of a block. */
 function commandsOn(page: string): string[] {
@@ -13,9 +19,6 @@ function commandsOn(page: string): string[] {
 
 // Promise: no page names a command or an option that is not there. Costs nothing; docs/pages.integration runs them.
 test('every command that a page names is one, with its options', async () => {
-  const sink = { write: () => {} };
-  const { signal } = new AbortController();
-  const root = createCommands(new Io({ stdout: sink, stderr: sink, env: {}, signal, force: signal }));
   const wrong: string[] = [];
   let found = 0;
   for (const page of PAGES) {
@@ -27,4 +30,10 @@ test('every command that a page names is one, with its options', async () => {
   }
   expect(found).toBeGreaterThan(60);
   expect(wrong).toEqual([]);
+});
+
+test('the catalog, which loads no command, names the very commands below each', async () => {
+  const commands = await subCommandsOf(root);
+  const below = Object.fromEntries(commands.map(([name, { subCommands }]) => [name, Object.keys(subCommands ?? {})]));
+  for (const listed of LISTED) expect([listed.name, below[listed.name]]).toEqual([listed.name, getVerbs(listed)]);
 });

@@ -38,7 +38,7 @@ export const NOT_HERE: [RegExp, string][] = [
   [/^npm run fuzz/, 'ten minutes, by hand'],
   [/^npm run demo/, 'a VM of its own; cli/demo.integration'],
   [/^npm (?:test|run test:all)/, 'runs this test'],
-  [/^npm run setup/, 'has run before any test'],
+  [/^(?:sudo )?npm run setup/, 'has run before any test'],
   [/^npm run types/, 'a minute; .ci/run'],
   [/^(?:npm (?:run client|install)|pip )/, 'in a project of its own, below; client/python.integration'],
   [/^npm run bench/, 'how it is called, with all that may be left out; bench/measure'],

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BulkAction, BulkWish } from '../../../client/functions.ts';
+import { patiently } from '../../../client/http/patient.ts';
 import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
@@ -22,7 +23,8 @@ export async function actOnAll(io: Io, name: string, wish: BulkWish, isJson: boo
     while (bulk.endedAt === null) {
       io.noteForNow(io.paint('dim', `  ${countsOf(bulk)} …`));
       await sleep(LOOK_EVERY_MS, undefined, { signal });
-      bulk = await functions.bulk(name, bulk.id, { signal });
+      const { id } = bulk;
+      bulk = await patiently(() => functions.bulk(name, id, { signal }), { signal });
     }
   } catch (error) {
     if (!signal.aborted) throw error;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ArgsDef, defineCommand } from 'citty';
 import { MayflyApiError } from '../../../client/http/api-error.ts';
+import { patiently } from '../../../client/http/patient.ts';
 import type { RunOutput, RunOutputOptions } from '../../../client/run-shapes.ts';
 import type { Runs } from '../../../client/runs.ts';
 import { LIMITS } from '../../../model/limits.ts';
@@ -79,7 +80,7 @@ async function follow(io: Io, runs: Runs, id: string, streams: readonly Stream[]
   const { signal } = io;
   let attempt = only;
   for (let offsets = new Map<Stream, number>(); ; ) {
-    const run = await runs.get(id, { signal });
+    const run = await patiently(() => runs.get(id, { signal }), { signal });
     attempt ??= run.attempts.length || undefined;
     const isOver = attempt === undefined || (await printMore(io, runs, { id, attempt }, streams, offsets));
     const isLater = attempt !== undefined && run.attempts.length > attempt;

@@ -1,5 +1,6 @@
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import { sizeOf } from '../../sandbox/sandbox-text.ts';
 import { cellText, type Row, stateText } from '../rows/row.ts';
 import type { Found, Section } from '../rows/section.ts';
 
@@ -10,7 +11,7 @@ const PAGE = 100;
 export type LiveSandbox = Pick<
   SandboxRecord,
   'id' | 'name' | 'project' | 'state' | 'phase' | 'hostId' | 'waitingFor' | 'createdAt' | 'expiresAt'
-> & { source: string; address: string | null; egress: string };
+> & { source: string; size: string | null; address: string | null; egress: string };
 
 /** One page of those that live, newest first. */
 export interface LivePage {
@@ -25,7 +26,7 @@ export async function readLivePage(client: MayflyClient, cursor: string, signal:
 
 function live({ spec, ssh, ...record }: SandboxRecord): LiveSandbox {
   const { id, name, project, state, phase, hostId, waitingFor, createdAt, expiresAt } = record;
-  const about = { source: spec.source, address: ssh?.address ?? null, egress: spec.network.egress };
+  const about = { source: spec.source, size: sizeOf(spec), address: ssh?.address ?? null, egress: spec.network.egress };
   return { id, name, project, state, phase, hostId, waitingFor, createdAt, expiresAt, ...about };
 }
 
@@ -39,6 +40,7 @@ export const sandboxes: Section<LiveSandbox> = {
     { title: 'STATE', rank: 1 },
     { title: 'AGE', rank: 2 },
     { title: 'SOURCE', rank: 4 },
+    { title: 'SIZE', rank: 9 },
     { title: 'HOST', rank: 5 },
     { title: 'ADDRESS', rank: 6 },
     { title: 'EGRESS', rank: 8 },
@@ -49,8 +51,8 @@ export const sandboxes: Section<LiveSandbox> = {
 };
 
 export function liveRow(item: LiveSandbox): Row {
-  const { id, name, project, state, phase, source, hostId, address, egress, createdAt, waitingFor } = item;
-  const texts = [source, hostId, address, egress, project].map(cellText);
+  const { id, name, project, state, phase, source, size, hostId, address, egress, createdAt, waitingFor } = item;
+  const texts = [source, size, hostId, address, egress, project].map(cellText);
   return {
     id: cellText(id),
     sandboxId: id,

@@ -17,6 +17,7 @@ class MayflyApiError(MayflyError):
         self.code = str(problem.get("code", "unknown"))
         self.retryable = problem.get("retryable") is True or (status in (429, 502, 503, 504) and "code" not in problem)
         self.retry_after = retry_after
+        self.remedy: str | None = problem.get("remedy")
         self.request_id: str | None = problem.get("requestId")
         title, detail = problem.get("title", f"HTTP {status}"), problem.get("detail")
         super().__init__(f"{title}: {detail}" if detail else f"{title} ({self.code})")

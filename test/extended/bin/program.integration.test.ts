@@ -1,15 +1,16 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { programFolder } from '../../../bin/manifest.mjs';
 import manifestOfPackage from '../../../package.json' with { type: 'json' };
 import { sweep } from '../../support/sweep.ts';
 
-const MAYFLY = fileURLToPath(new URL('../../../bin/mayfly', import.meta.url));
+const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url));
+const MAYFLY = join(REPOSITORY, 'bin', 'mayfly');
 
 let root: string;
 
@@ -19,10 +20,18 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true }));
 
-function run(args: string[], cache = root, more = {}): Promise<{ stdout: string; stderr: string }> {
+interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+function run(args: string[], cache = root, more = {}, program = MAYFLY): Promise<Ended> {
   const env = { ...process.env, XDG_CACHE_HOME: cache, MAYFLY_DEBUG: '1', ...more };
   return new Promise((resolve) => {
-    execFile(process.execPath, [MAYFLY, ...args], { env }, (_error, stdout, stderr) => resolve({ stdout, stderr }));
+    const child = execFile(process.execPath, [program, ...args], { env }, (_error, stdout, stderr) =>
+      resolve({ code: child.exitCode ?? -1, stdout, stderr }),
+    );
   });
 }
 
@@ -32,9 +41,9 @@ const version = `${manifestOfPackage.version}\n`;
 
 describe('bin/mayfly', () => {
   it('keeps the scripts that it was made into, for as long as no source changes', async () => {
-    expect(await run(['--version'])).toEqual({ stdout: version, stderr: '' });
+    expect(await run(['--version'])).toEqual({ code: 0, stdout: version, stderr: '' });
     const made = await readManifest();
-    expect(await run(['--version'])).toEqual({ stdout: version, stderr: '' });
+    expect(await run(['--version'])).toEqual({ code: 0, stdout: version, stderr: '' });
     expect(await readManifest()).toEqual(made);
   });
 
@@ -48,7 +57,7 @@ describe('bin/mayfly', () => {
     const sources = { ...made.sources, ...change.sources };
     const packages = { ...made.packages, ...change.packages };
     await writeFile(manifestPath(), JSON.stringify({ ...made, ...change, sources, packages }));
-    expect(await run(['--version'])).toEqual({ stdout: version, stderr: '' });
+    expect(await run(['--version'])).toEqual({ code: 0, stdout: version, stderr: '' });
     const anew = await readManifest();
     expect(anew.build).not.toBe(made.build);
     expect(anew.sources).toEqual(made.sources);
@@ -57,7 +66,7 @@ describe('bin/mayfly', () => {
 
   it('makes them anew when what says of what they are made cannot be read', async () => {
     await writeFile(manifestPath(), '{');
-    expect(await run(['--version'])).toEqual({ stdout: version, stderr: '' });
+    expect(await run(['--version'])).toEqual({ code: 0, stdout: version, stderr: '' });
     expect(Object.keys((await readManifest()).sources)).toContain('cli/main.ts');
   });
 
@@ -73,8 +82,42 @@ describe('bin/mayfly', () => {
 
   it('makes no home where there is none', async () => {
     const home = join(root, 'no-home');
-    expect(await run(['--version'], '', { HOME: home })).toEqual({ stdout: version, stderr: '' });
+    expect(await run(['--version'], '', { HOME: home })).toEqual({ code: 0, stdout: version, stderr: '' });
     expect(existsSync(home)).toBe(false);
+  });
+
+  it('says in a fresh clone how it is set up, in one shape for people and programs', async () => {
+    const clone = join(root, 'clone');
+    const wanted = ['bin', 'cli', 'client', 'model', 'worker', 'package.json', 'package-lock.json', 'tsconfig.json'];
+    for (const name of wanted) await cp(join(REPOSITORY, name), join(clone, name), { recursive: true });
+    const program = join(clone, 'bin', 'mayfly');
+    for (const args of [[], ['--help'], ['up'], ['sandbox', 'list']]) {
+      const { code, stdout, stderr } = await run(args, join(root, 'fresh'), { MAYFLY_DEBUG: '' }, program);
+      expect([args, code, stdout]).toEqual([args, 2, '']);
+      expect(stderr).toMatch(/^mayfly: .* not set up .*\n {2}why: {2}.*not installed\n {2}do: {3}.*npm run setup.*\n$/);
+    }
+    const asJson = await run(['sandbox', 'list', '--json'], join(root, 'fresh'), { MAYFLY_DEBUG: '' }, program);
+    expect(JSON.parse(asJson.stdout)).toEqual({ error: expect.objectContaining({ exitCode: 2 }) });
+    // what one installation of packages leaves out is named as well
+    await mkdir(join(clone, 'node_modules'));
+    for (const name of ['tsx', 'esbuild', '@esbuild', 'get-tsconfig', 'resolve-pkg-maps', 'citty']) {
+      const from = join(REPOSITORY, 'node_modules', name);
+      if (existsSync(from)) await symlink(from, join(clone, 'node_modules', name));
+    }
+    const partly = await run(['sandbox', 'list'], join(root, 'fresh'), { MAYFLY_DEBUG: '' }, program);
+    expect([partly.code, partly.stderr]).toEqual([
+      2,
+      expect.stringMatching(/package (zod|hono|@)\S* is not installed/),
+    ]);
+  });
+
+  it.each([[['--help']], [['rnu']], [[]], [['--version']]])('loads no command for %j', async (args) => {
+    const hook = join(REPOSITORY, 'test', 'support', 'loaded-files.mjs');
+    const { stderr } = await run(args, root, {
+      NODE_OPTIONS: `--import ${pathToFileURL(hook).href}`,
+      MAYFLY_DEBUG: '',
+    });
+    expect(Number(/loaded (\d+) files/.exec(stderr)?.[1])).toBeLessThan(25);
   });
 
   it('runs where nothing can be kept', async () => {

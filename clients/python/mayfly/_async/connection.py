@@ -2,18 +2,19 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from time import monotonic
 from typing import Any
 
 import httpx
 
 from mayfly._async.transport import OPEN
+from mayfly.deadline import DEFAULT_SECONDS
 from mayfly.errors import MayflyApiError, MayflyConnectionError
 from mayfly.events import AsyncEvents, EventParser
 from mayfly.openapi.client import AuthenticatedClient
 from mayfly.pause import async_pause
 
 RECONNECT_SECONDS = 0.5
-MAX_EMPTY_CONNECTIONS = 20
 
 
 class AsyncConnection:
@@ -34,7 +35,7 @@ class AsyncConnection:
 
     async def events(self, path: str) -> AsyncEvents:
         """Across broken connections, until who reads has enough."""
-        last_id, reconnect, empty = "", RECONNECT_SECONDS, 0
+        last_id, reconnect, heard_at = "", RECONNECT_SECONDS, monotonic()
         while True:
             parser = EventParser(last_id)
             headers = {"Accept": "text/event-stream", **({"Last-Event-ID": last_id} if last_id else {})}
@@ -42,15 +43,15 @@ class AsyncConnection:
                 async with self.open("GET", path, headers=headers) as response:
                     async for chunk in response.aiter_bytes():
                         for event in parser.push(chunk):
-                            last_id, empty = event.id, 0
+                            last_id = event.id
                             yield event
+                            heard_at = monotonic()
             except MayflyConnectionError:
                 pass
             except MayflyApiError as error:
                 if not error.retryable:
                     raise
-            empty += 1
-            if empty >= MAX_EMPTY_CONNECTIONS:
+            if monotonic() - heard_at >= DEFAULT_SECONDS:
                 raise MayflyConnectionError("the event stream keeps breaking")
             reconnect = parser.retry if parser.retry is not None else reconnect
             await async_pause(reconnect)

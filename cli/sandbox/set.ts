@@ -24,10 +24,13 @@ function idleFrom(text: string): number | null {
   return text === 'off' ? null : seconds('idle', text, LIMITS.idleSeconds);
 }
 
-/** `mayfly sandbox extend`: moves the end of a sandbox, or says whether it is resumed by being used. */
-export function extendCommand(io: Io) {
+/** `mayfly sandbox set`, also called `extend`: moves the end of a sandbox, or says whether it is resumed by being used. */
+export function setCommand(io: Io, name: 'set' | 'extend') {
   return defineCommand({
-    meta: { name: 'extend', description: 'Give a sandbox more (or less) time' },
+    meta: {
+      name,
+      description: name === 'set' ? 'Change when a sandbox ends, and whether use resumes it' : 'The same as set',
+    },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

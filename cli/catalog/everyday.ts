@@ -1,0 +1,107 @@
+import type { Listed } from './listed.ts';
+
+/** Commands in the order of `mayfly --help`. */
+export const EVERYDAY: Listed[] = [
+  {
+    name: 'sandbox',
+    description: 'Sandboxes: create, look at, extend and destroy them',
+    verbs: 'create list get wait set extend destroy',
+    load: async (io) => (await import('../sandbox/commands.ts')).sandboxCommand(io),
+  },
+  {
+    name: 'ls',
+    aliases: ['ps'],
+    description: 'List the sandboxes that live, newest first',
+    load: async (io) => (await import('../sandbox/list.ts')).listCommand(io),
+  },
+  {
+    name: 'rm',
+    description: 'End sandboxes and wait for the proof that nothing is left',
+    load: async (io) => (await import('../sandbox/destroy.ts')).destroyCommand(io),
+  },
+  {
+    name: 'run',
+    aliases: ['exec'],
+    description: 'Run a command in a sandbox: mayfly run sbx-… -- program arguments',
+    load: async (io) => (await import('../run.ts')).runCommand(io),
+  },
+  {
+    name: 'logs',
+    description: 'Print what a command in a sandbox has written (`mayfly run --detach` starts one)',
+    load: async (io) => (await import('../logs.ts')).logsCommand(io),
+  },
+  {
+    name: 'cp',
+    description: 'Copy files into a sandbox and out of it: mayfly cp FILE sbx-…:/tmp/',
+    load: async (io) => (await import('../cp.ts')).cpCommand(io),
+  },
+  {
+    name: 'ssh',
+    description: 'Log in to a sandbox: mayfly ssh sbx-… [-- command]',
+    load: async (io) => (await import('../ssh/ssh.ts')).sshCommand(io),
+  },
+  {
+    name: 'command',
+    description: 'Commands in a sandbox (`mayfly run` starts one)',
+    verbs: 'list get output cancel',
+    load: async (io) => (await import('../command/commands.ts')).commandCommands(io),
+  },
+  {
+    name: 'port',
+    description: 'Ports of sandboxes',
+    verbs: 'forward open list token close',
+    load: async (io) => (await import('../port/commands.ts')).portCommand(io),
+  },
+  {
+    name: 'desktop',
+    description: 'Screens of sandboxes made of desktop-debian12',
+    verbs: 'screenshot windows open click move drag scroll type key stream',
+    load: async (io) => (await import('../desktop/commands.ts')).desktopCommand(io),
+  },
+  {
+    name: 'pause',
+    description: 'Stop the processors of a sandbox; its memory is kept',
+    load: async (io) => (await import('../pause.ts')).pauseCommand(io),
+  },
+  {
+    name: 'hibernate',
+    description: "Put a sandbox's memory on its host's disk, and give its room in memory back",
+    load: async (io) => (await import('../pause.ts')).hibernateCommand(io),
+  },
+  {
+    name: 'resume',
+    description: 'Let a paused or hibernated sandbox go on',
+    load: async (io) => (await import('../pause.ts')).resumeCommand(io),
+  },
+  {
+    name: 'snapshot',
+    description: 'What the disks of sandboxes held at one moment',
+    verbs: 'create list get delete',
+    load: async (io) => (await import('../snapshot/commands.ts')).snapshotCommand(io),
+  },
+  {
+    name: 'restore',
+    description: 'Take a sandbox back to one of its snapshots; commands that run are ended',
+    load: async (io) => (await import('../snapshot/restore.ts')).restoreCommand(io),
+  },
+  {
+    name: 'fork',
+    description: 'Make sandboxes of a snapshot, each with an identity of its own',
+    load: async (io) => (await import('../snapshot/fork.ts')).forkCommand(io),
+  },
+  {
+    name: 'diff',
+    description: 'What changed between two snapshots, or since one: mayfly diff snp-… current',
+    load: async (io) => (await import('../diff/command.ts')).diffCommand(io),
+  },
+  {
+    name: 'playbook',
+    description: 'Write what changed in a sandbox as an Ansible playbook, and check it',
+    load: async (io) => (await import('../playbook/command.ts')).playbookCommand(io),
+  },
+  {
+    name: 'top',
+    description: 'Watch sandboxes, sagas, pools and residue',
+    load: async (io) => (await import('../top/command.ts')).topCommand(io),
+  },
+];

@@ -1,0 +1,89 @@
+import type { Listed } from './listed.ts';
+
+/** Commands in the order of `mayfly --help`. */
+export const OPERATE: Listed[] = [
+  {
+    name: 'up',
+    description: 'Run all of Mayfly on this machine, in the foreground',
+    load: async (io) => (await import('../up.ts')).upCommand(io),
+  },
+  {
+    name: 'demo',
+    description: 'Create, use, destroy and prove a sandbox; leaves nothing behind',
+    load: async (io) => (await import('../demo/command.ts')).demoCommand(io),
+  },
+  {
+    name: 'doctor',
+    description: 'Check this machine and list what sandboxes left behind',
+    load: async (io) => (await import('../doctor/command.ts')).doctorCommand(io),
+  },
+  {
+    name: 'serve',
+    description: 'Run one process alone: api, control, host or proxy',
+    load: async (io) => (await import('../serve.ts')).serveCommand(io),
+  },
+  {
+    name: 'mcp',
+    description: 'Serve MCP on standard input and output, with the key of MAYFLY_API_KEY',
+    load: async (io) => (await import('../mcp.ts')).mcpCommand(io),
+  },
+  {
+    name: 'host',
+    description: 'Hosts',
+    verbs: 'list drain resume forget',
+    load: async (io) => (await import('../host.ts')).hostCommand(io),
+  },
+  {
+    name: 'project',
+    description: 'Projects: tenants, which see nothing of each other',
+    verbs: 'create list show usage set delete',
+    load: async (io) => (await import('../project/project.ts')).projectCommand(io),
+  },
+  {
+    name: 'key',
+    description: 'API keys',
+    verbs: 'create list limit revoke',
+    load: async (io) => (await import('../key.ts')).keyCommand(io),
+  },
+  {
+    name: 'credential',
+    description: 'Certificates that open a sandbox',
+    verbs: 'issue list revoke',
+    load: async (io) => (await import('../credential.ts')).credentialCommand(io),
+  },
+  {
+    name: 'ca',
+    description: 'The user CA, which signs what opens sandboxes',
+    verbs: 'show rotate',
+    load: async (io) => (await import('../ca.ts')).caCommand(io),
+  },
+  {
+    name: 'approval',
+    description: 'Approvals: requests that wait for somebody to let them be done',
+    verbs: 'list watch show approve refuse withdraw',
+    load: async (io) => (await import('../approval/commands.ts')).approvalCommand(io),
+  },
+  {
+    name: 'policy',
+    description: 'The policy: what is let be done, asked for, and denied',
+    verbs: 'show set',
+    load: async (io) => (await import('../approval/policy.ts')).policyCommand(io),
+  },
+  {
+    name: 'audit',
+    description: 'The audit trail',
+    verbs: 'show verify export accept',
+    load: async (io) => (await import('../audit/commands.ts')).auditCommand(io),
+  },
+  {
+    name: 'store',
+    description: 'What is stored',
+    verbs: 'encrypt',
+    load: async (io) => (await import('../store.ts')).storeCommand(io),
+  },
+  {
+    name: 'completion',
+    description: 'Print completions for a shell: source <(mayfly completion), or --shell zsh',
+    load: async (io) => (await import('../completion.ts')).completionCommand(io),
+  },
+];

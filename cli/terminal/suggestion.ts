@@ -1,0 +1,81 @@
+/** Words that ask for something to be removed, or ended; verbs of commands are among them. */
+const REMOVE_ANYTHING = 'delete destroy rm remove del erase drop purge rmi'.split(' ');
+const REMOVE = [...REMOVE_ANYTHING, ...'unset revoke forget uninstall close'.split(' ')];
+const END = 'stop kill cancel terminate abort halt shutdown poweroff close quit refuse withdraw'.split(' ');
+
+/** Shortest word of which a misspelling is still taken for that word, where it destroys something. */
+const UNMISTAKABLE_LENGTH = 6;
+
+export interface Candidates {
+  /** Words that led to the unknown one. */
+  path: string[];
+  /** Commands that could stand in its place. */
+  beside: string[];
+  /** Every command of `mayfly`, with the names below it. */
+  all: { name: string; verbs: string[] }[];
+}
+
+/** Tells whether a command of this name removes or ends something. */
+export function isDestroying(verb: string): boolean {
+  return REMOVE.includes(verb) || END.includes(verb);
+}
+
+/**
+ * Finds the command that a mistyped word may mean: first of the same noun, then elsewhere. One that removes or ends
+ * something is found for a word alone that means so, and of the same noun.
+ * @returns the words of the command; null when none is near
+ */
+export function suggest(word: string, { path, beside, all }: Candidates): string[] | null {
+  const below = all.flatMap(({ name, verbs }) => verbs.map((verb) => ['mayfly', name, verb]));
+  const exact =
+    path.length === 1 ? below.filter((words) => words.at(-1) === word || isMisspelled(word, words.at(-1))) : [];
+  const [only] = exact;
+  if (only !== undefined && (exact.length === 1 || !REMOVE_ANYTHING.includes(only.at(-1) ?? ''))) return only;
+  const harmless = beside.filter((name) => !isDestroying(name));
+  const here =
+    destroying(beside, (known) => known === word) ??
+    nearest(word, harmless, 1) ??
+    destroying(beside, (known) => isMisspelled(word, known)) ??
+    nearest(word, harmless);
+  if (here !== null) return [...path, here];
+  const elsewhere = [...(path.length === 1 ? [] : all.map(({ name }) => ['mayfly', name])), ...below];
+  const names = elsewhere.map((words) => words.at(-1) ?? '').filter((name) => !isDestroying(name));
+  const near = nearest(word, names);
+  return elsewhere.find((words) => words.at(-1) === near) ?? null;
+}
+
+/** Finds the verb beside that removes or ends, as the word that is meant does. */
+function destroying(beside: string[], isMeant: (known: string) => boolean): string | null {
+  const meanings = [REMOVE, END].filter((words) => words.some(isMeant));
+  const verbs = meanings.flatMap((words) => [...words.filter(isMeant), ...words]);
+  return verbs.find((verb) => beside.includes(verb)) ?? null;
+}
+
+/** Letters left out, doubled or swapped in a long word; one replaced can make another word of it, as `remote` of `remove`. */
+function isMisspelled(word: string, known = ''): boolean {
+  if (known.length < UNMISTAKABLE_LENGTH || editsBetween(word, known) !== 1) return false;
+  return word.length !== known.length || [...word].toSorted().join('') === [...known].toSorted().join('');
+}
+
+/** Finds the first name that is mistyped as `word`, by at most so many letters. @param most `@default` a third of it */
+function nearest(word: string, names: string[], most = Math.max(1, Math.floor(word.length / 3))): string | null {
+  const ranked = names.map((name) => ({ name, edits: editsBetween(word, name) }));
+  const [best] = ranked.toSorted((a, b) => a.edits - b.edits);
+  return best && best.edits <= most ? best.name : null;
+}
+
+/** Letters left out, put in, replaced, or swapped with their neighbour: the distance of optimal string alignment. */
+function editsBetween(a: string, b: string): number {
+  const rows = [Array.from({ length: b.length + 1 }, (_, n) => n)];
+  for (let i = 1; i <= a.length; i++) {
+    const [above, row] = [rows[i - 1] ?? [], [i]];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (above[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const isSwap = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swapped = isSwap ? (rows[i - 2]?.[j - 2] ?? 0) + 1 : replaced;
+      row.push(Math.min(replaced, swapped, (above[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
+    }
+    rows.push(row);
+  }
+  return rows.at(-1)?.at(-1) ?? 0;
+}

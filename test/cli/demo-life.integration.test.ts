@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createSandbox } from '../../cli/demo/life.ts';
+import { Io } from '../../cli/terminal/io.ts';
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { sandboxRecord } from '../client/sandbox-record.ts';
+import { answerJson, StandIn } from '../client/stand-in.ts';
+
+let server: StandIn;
+beforeAll(async () => {
+  server = await StandIn.start();
+});
+afterAll(() => server.stop());
+
+/** Creates a sandbox as the demo does, where the API ends each create so. */
+async function create(...ends: Partial<SandboxRecord>[]) {
+  const printed: string[] = [];
+  const sink = { write: (text: string | Uint8Array) => printed.push(text.toString()) };
+  const { signal } = new AbortController();
+  const io = new Io({ stdout: sink, stderr: sink, env: {}, signal, force: signal });
+  let creates = 0;
+  server.answers((_request, response) => answerJson(response, 200, sandboxRecord(ends[creates++] ?? {})));
+  const client = new MayflyClient({ baseUrl: server.url, apiKey: 'mfk_x' });
+  const created = createSandbox(io, client, { source: 'golden-debian12' });
+  return { ...(await created.catch((error: Error) => ({ error: error.message }))), creates, said: printed.join('') };
+}
+
+const failed = (code: 'ip_timeout' | 'host_key_mismatch'): Partial<SandboxRecord> => ({
+  state: 'failed',
+  failure: { code, step: 'awaitIp', message: 'no address in 60 s' },
+});
+
+// Promise: the demo fails for what is wrong, and not for a machine that is busy. Costs nothing.
+it('creates another sandbox where a machine was too slow for one, and says so', async () => {
+  const { record, creates, said } = Object(await create(failed('ip_timeout'), failed('ip_timeout'), {}));
+  expect([record?.state, creates]).toEqual(['running', 3]);
+  expect(said).toContain('awaitIp: no address in 60 s');
+  expect(said).toContain('creates another (3 of 3)');
+});
+
+it('fails at once for another reason, and after three that were too slow', async () => {
+  expect(await create(failed('host_key_mismatch'))).toMatchObject({ creates: 1, error: expect.any(String) });
+  const slow = failed('ip_timeout');
+  expect(await create(slow, slow, slow, slow)).toMatchObject({ creates: 3, error: expect.any(String) });
+});

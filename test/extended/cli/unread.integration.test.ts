@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { COMMAND_ID, commandRecord } from '../../client/command-record.ts';
+import { ID, sandboxRecord } from '../../client/sandbox-record.ts';
+import { answerJson, StandIn } from '../../client/stand-in.ts';
+
+const MAYFLY = fileURLToPath(new URL('../../../bin/mayfly', import.meta.url));
+const OUTPUT = 'event: output\ndata: {"stream":"stdout","at":"","offset":0,"text":"y"}\n\n';
+
+let server: StandIn;
+beforeAll(async () => {
+  server = await StandIn.start();
+  const running = commandRecord({ state: 'running', outcome: null, exitCode: null, endedAt: null });
+  server.answers(({ path }, response) => {
+    const write = (text: string) => {
+      const writing = setInterval(() => response.write(text), 20);
+      response.once('close', () => clearInterval(writing));
+    };
+    if (path.endsWith('/events')) write(OUTPUT);
+    else if (path.startsWith('/v1/sandboxes?'))
+      answerJson(response, 200, { items: [sandboxRecord()], nextCursor: 'on' });
+    else answerJson(response, 200, path.includes('/commands') ? running : sandboxRecord());
+  });
+});
+afterAll(() => server.stop());
+
+// Promise: whoever leaves early ends what it read, as with any program of a pipe. Costs 3 s.
+it.each([[['logs', ID, COMMAND_ID, '-f']], [['ls', '--json']], [['ls', '-q', '--all']], [['run', ID, '--', 'yes']]])(
+  '%j ends with 141 and says nothing, when its reader goes',
+  async (args) => {
+    const env = { ...process.env, MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
+    const child = spawn(process.execPath, [MAYFLY, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const said: Buffer[] = [];
+    child.stderr.on('data', (bytes: Buffer) => said.push(bytes));
+    const ended = once(child, 'close');
+    await once(child.stdout, 'data');
+    child.stdout.destroy();
+    expect([(await ended)[0], Buffer.concat(said).toString()]).toEqual([141, '']);
+  },
+);
