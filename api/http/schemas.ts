@@ -29,14 +29,13 @@ export function printable(max: number, min = 1) {
     .openapi({ ...PRINTABLE_SCHEMA, maxLength: max });
 }
 
-const LONE_SURROGATE = /\p{Cs}/u;
+/** Text that UTF-8 can hold. */
+export const wellFormed = z.string().refine((text) => !/\p{Cs}/u.test(text), 'must be well-formed Unicode');
 
 /** What a program is given: any text that UTF-8 can hold, but NUL, which ends an argument in C. */
 export function passed(maxBytes: number) {
-  return z
-    .string()
+  return wellFormed
     .refine((text) => !text.includes('\0'), 'must have no NUL character')
-    .refine((text) => !LONE_SURROGATE.test(text), 'must be well-formed Unicode')
     .refine((text) => Buffer.byteLength(text) <= maxBytes, `must have at most ${maxBytes} bytes`)
     .openapi({ pattern: '^[^\\u0000]*$', maxLength: maxBytes });
 }
