@@ -12,6 +12,7 @@ import {
   passed,
   VARIABLES_FIT,
   variablesFit,
+  wellFormed,
   whole,
 } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
@@ -69,12 +70,7 @@ export const startCommand = z
       .regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'must be the name of a user')
       .optional(),
     timeoutSeconds: whole(limits.timeoutSeconds, 'seconds').optional(),
-    stdin: z
-      .union([
-        z.string().refine((text) => !LONE_SURROGATE.test(text), 'must be well-formed Unicode'),
-        z.strictObject({ base64 }),
-      ])
-      .optional(),
+    stdin: z.union([wellFormed, z.strictObject({ base64 })]).optional(),
     stdinOpen: z.boolean().optional(),
     maxOutputBytes: whole(limits.maxOutputBytes, 'bytes').optional(),
   })

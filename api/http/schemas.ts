@@ -30,12 +30,13 @@ export function printable(max: number, min = 1) {
 
 const LONE_SURROGATE = /\p{Cs}/u;
 
-/** What a program is given: any text that UTF-8 can hold, but NUL, which ends an argument in C. */
+/** Any text that UTF-8 can hold. */
+export const wellFormed = z.string().refine((text) => !LONE_SURROGATE.test(text), 'must be well-formed Unicode');
+
+/** What a program is given: any such text but NUL, which ends an argument in C. */
 export function passed(maxBytes: number) {
-  return z
-    .string()
+  return wellFormed
     .refine((text) => !text.includes('\0'), 'must have no NUL character')
-    .refine((text) => !LONE_SURROGATE.test(text), 'must be well-formed Unicode')
     .refine((text) => Buffer.byteLength(text) <= maxBytes, `must have at most ${maxBytes} bytes`)
     .openapi({ pattern: '^[^\\u0000]*$', maxLength: maxBytes });
 }
