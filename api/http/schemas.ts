@@ -32,7 +32,10 @@ export function printable(max: number, min = 1) {
 /** Text that UTF-8 can hold. */
 export const wellFormed = z.string().refine((text) => !/\p{Cs}/u.test(text), 'must be well-formed Unicode');
 
-/** What a program is given: any text that UTF-8 can hold, but NUL, which ends an argument in C. */
+/** Any text that UTF-8 can hold. */
+export const wellFormed = z.string().refine((text) => !LONE_SURROGATE.test(text), 'must be well-formed Unicode');
+
+/** What a program is given: any such text but NUL, which ends an argument in C. */
 export function passed(maxBytes: number) {
   return wellFormed
     .refine((text) => !text.includes('\0'), 'must have no NUL character')

@@ -11,9 +11,12 @@ it.each(['/srv/50%', '/srv/a?b', `/srv/${'a'.repeat(100)}`])('a store in %s', as
   });
 });
 
-it.each([`/srv/${'a'.repeat(80)}`, `/srv/${'ü'.repeat(40)}`, '/srv/a\nb'])('a private libvirtd in %j', async (folder) => {
-  await expect(startPrivateLibvirtd(folder)).rejects.toMatchObject({
-    code: 'host_unavailable',
-    message: expect.stringContaining('MAYFLY_STATE_DIR'),
-  });
-});
+it.each([`/srv/${'a'.repeat(80)}`, `/srv/${'ü'.repeat(40)}`, '/srv/a\nb'])(
+  'a private libvirtd in %j',
+  async (folder) => {
+    await expect(startPrivateLibvirtd(folder)).rejects.toMatchObject({
+      code: 'host_unavailable',
+      message: expect.stringContaining('MAYFLY_STATE_DIR'),
+    });
+  },
+);

@@ -30,7 +30,12 @@ async function notesIn(archive: Buffer, size: number): Promise<string[]> {
 it.each([1, 511, 65_536])('notes are read from an archive that passes in pieces of %d bytes', async (size) => {
   const one = Buffer.from(tarOf([file('a', Buffer.from('g'.repeat(1_000)))])).subarray(0, -END);
   const two = Buffer.from(tarOf([file('b', comment('mayfly: no note but the content of a file'))]));
-  const archive = Buffer.concat([one, comment('mayfly: a: file shrank by 3 bytes; padding with zeros'), comment('x'), two]);
+  const archive = Buffer.concat([
+    one,
+    comment('mayfly: a: file shrank by 3 bytes; padding with zeros'),
+    comment('x'),
+    two,
+  ]);
   expect(await notesIn(archive, size)).toEqual(['a: file shrank by 3 bytes; padding with zeros']);
 });
 
