@@ -5,7 +5,7 @@ import type { Problem } from '../../../api/http/problem.ts';
 import { ownFetch } from '../../../api/mcp/own-fetch.ts';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
-import type { ApprovalRecord } from '../../../model/approvals/approval.ts';
+import type { ApprovalRecord, ShownApproval } from '../../../model/approvals/approval.ts';
 import type { PolicyRule } from '../../../model/approvals/policy.ts';
 import { approvalIdOf, sourceIdOf } from '../../../model/ids.ts';
 import { LIMITS } from '../../../model/limits.ts';
@@ -471,7 +471,7 @@ describe('the stream of approvals', () => {
       own(input, { ...init, headers: { ...Object.fromEntries(new Headers(init?.headers)), ...headers } });
     return new MayflyClient({ baseUrl: 'http://mayfly', apiKey, fetch }).approvals.watch({ signal });
   };
-  const until = async (seen: AsyncGenerator<ApprovalRecord>, id: string, state: string) => {
+  const until = async (seen: AsyncGenerator<ShownApproval>, id: string, state: string) => {
     for await (const approval of { [Symbol.asyncIterator]: () => ({ next: () => seen.next() }) })
       if (approval.id === id && approval.state === state) return approval;
     throw new Error(`${id} was never ${state}`);

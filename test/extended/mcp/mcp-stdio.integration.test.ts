@@ -59,7 +59,7 @@ it.each([
     answers
       .filter(({ result }) => result !== undefined)
       .map(({ id }) => id)
-      .sort(),
+      .toSorted((a, b) => a - b),
   ).toEqual(ids);
 });
 
