@@ -11,8 +11,8 @@ import { Screen, type Wire } from './rfb/screen.ts';
 
 /** Ports of a desktop's loopback, as images/root.desktop has them. */
 export const DESKTOP_PORTS = { screen: 5_901, look: 5_902, paste: 5_903, noVnc: 6_080 } as const;
-/** Where a guest has its passwords, and what says that it has a desktop. */
-const PASSWORD_PATH = Buffer.from('/var/lib/mayfly-desktop/passwd').toString('base64url');
+/** Where a guest has its passwords, and what says that it has a desktop; base64url. The file door gives it to nobody. */
+export const PASSWORD_PATH = Buffer.from('/var/lib/mayfly-desktop/passwd').toString('base64url');
 /** All that is done with one connection. Milliseconds. */
 const ANSWERED_MS = 60_000;
 /** How often a desktop that starts is looked for. Milliseconds. */

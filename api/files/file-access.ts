@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { refuseUnlessAllowed } from '../approvals/permission.ts';
+import { PASSWORD_PATH } from '../desktop/open-screen.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { FilePath } from '../http/file-path.ts';
 import { type GuestRequest, refusalOf } from '../http/guests.ts';
@@ -47,7 +48,10 @@ export class FileAccess {
     query: Record<string, string | number | undefined> = {},
     init: GuestRequest = {},
   ): Promise<Response> {
-    const parameters = new URLSearchParams({ path: this.path.base64url });
+    const parameters = new URLSearchParams({
+      path: this.path.base64url,
+      ...(method === 'GET' && { closed: PASSWORD_PATH }),
+    });
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) parameters.set(name, String(value));
     }

@@ -57,6 +57,23 @@ describe('names', () => {
     expect((await client().files.list(id(), at('a/link/..'))).items.map(({ name }) => name)).toContain('usr');
   });
 
+  it('lead to nothing that a process has for itself, also by links of the guest', async () => {
+    const { pid } = files().agent.agent;
+    await symlink(`/proc/${pid}/root`, at('root'));
+    await symlink(`/proc/${pid}/environ`, at('environ'));
+    const paths = ['root', 'cwd', 'fd/0', 'environ', 'mem', 'map_files', `task/${pid}/environ`].map(
+      (name) => `/proc/${pid}/${name}`,
+    );
+    for (const path of [...paths, `${at('root').toString()}/etc/hostname`, at('environ').toString()]) {
+      const response = await ask(filePathInUrl(Buffer.from(path)));
+      expect([path, response.status, (await jsonOf<{ code: string }>(response)).code]).toEqual([
+        path,
+        403,
+        'file_forbidden',
+      ]);
+    }
+  });
+
   it('of the root directory are listed', async () => {
     const page = await jsonOf<{ items: { path: string }[] }>(ask(''));
     expect(page.items.map(({ path }) => path)).toContain('etc');

@@ -64,14 +64,22 @@ func (f *service) list(w http.ResponseWriter, r *http.Request) error {
 
 // openDirectory opens a directory. os.OpenRoot alone would wait for somebody to write into a FIFO.
 func openDirectory(path string) (*os.Root, error) {
-	info, err := os.Stat(path)
+	info, err := statResolved(path, 0)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
 		return nil, syscall.ENOTDIR
 	}
-	return os.OpenRoot(path)
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := root.Stat("."); err != nil || !os.SameFile(info, opened) {
+		root.Close()
+		return nil, answer.Refused("file_conflict", "%q was replaced while it was being opened.", path)
+	}
+	return root, nil
 }
 
 func pageOf(r *http.Request) (after string, limit int, err error) {

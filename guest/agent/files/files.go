@@ -61,6 +61,13 @@ func (f *service) get(w http.ResponseWriter, r *http.Request) error {
 		return refusalOf(path, err)
 	}
 	defer file.Close()
+	closed, err := closedOf(r)
+	if err != nil {
+		return err
+	}
+	if isClosed(closed, info) {
+		return answer.Refused("file_forbidden", "%q holds passwords of the desktop.", path)
+	}
 	describe(w.Header(), info)
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if info.Size() == 0 {
@@ -72,14 +79,14 @@ func (f *service) get(w http.ResponseWriter, r *http.Request) error {
 // openRegular opens a file for reading without waiting for anybody, and refuses what is no regular file.
 func openRegular(path string) (*os.File, os.FileInfo, error) {
 	// Looked at before it is opened: opening some devices does something.
-	info, err := os.Stat(path)
+	info, err := statResolved(path, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, nil, answer.Refused("file_conflict", "%q is no file but a %s.", path, typeOf(info.Mode()))
 	}
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	file, err := openResolved(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,7 +129,7 @@ func (f *service) head(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	info, err := os.Lstat(path)
+	info, err := statResolved(path, syscall.O_NOFOLLOW)
 	if err != nil {
 		return refusalOf(path, err)
 	}
@@ -154,20 +161,25 @@ func (f *service) remove(w http.ResponseWriter, r *http.Request) error {
 	}
 	// With its slash, a link would mean the directory behind it.
 	path = strings.TrimRight(path, "/")
-	_, name := splitPath("/" + path)
+	directory, name := splitPath("/" + path)
 	switch name {
 	case "":
 		return answer.Refused("file_conflict", "The root directory cannot be removed.")
 	case ".", "..":
 		return answer.Refused("file_conflict", "%q is not removed: give the directory's own name.", path)
 	}
-	if _, err := os.Lstat(path); err != nil {
+	root, err := openDirectory(directory)
+	if err != nil {
+		return refusalOf(path, err)
+	}
+	defer root.Close()
+	if _, err := root.Lstat(name); err != nil {
 		return refusalOf(path, err)
 	}
 	if recursive {
-		err = os.RemoveAll(path)
+		err = root.RemoveAll(name)
 	} else {
-		err = os.Remove(path)
+		err = root.Remove(name)
 	}
 	if err != nil {
 		return refusalOf(path, err)
@@ -177,6 +189,6 @@ func (f *service) remove(w http.ResponseWriter, r *http.Request) error {
 }
 
 func leadsToDirectory(path string) bool {
-	info, err := os.Stat(path)
+	info, err := statResolved(path, 0)
 	return err == nil && info.IsDir()
 }

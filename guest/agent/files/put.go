@@ -223,6 +223,9 @@ func makeDirectories(path string, o owner) (undo func(), err error) {
 		if os.IsExist(err) && leadsToDirectory(prefix) {
 			continue // another upload has made it meanwhile
 		}
+		if _, refusal := statResolved(prefix, 0); os.IsExist(err) && refusal != nil {
+			err = refusal
+		}
 		if err != nil {
 			undo()
 			return nil, err

@@ -21,6 +21,24 @@ func pathOf(r *http.Request) (string, error) {
 	return path, nil
 }
 
+// closedOf describes the file whose content the request is not to have, by whatever name; nil when there is none.
+func closedOf(r *http.Request) (os.FileInfo, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(r.URL.Query().Get("closed"))
+	if err != nil {
+		return nil, answer.Refused("invalid_request", "`closed` must be the base64url of a path.")
+	}
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	info, err := os.Stat(string(raw))
+	if err != nil {
+		return nil, nil // nothing is there to close
+	}
+	return info, nil
+}
+
+func isClosed(closed, info os.FileInfo) bool { return closed != nil && os.SameFile(closed, info) }
+
 // flagOf returns whether a query parameter is "true"; without one it is false.
 func flagOf(query url.Values, name string) (bool, error) {
 	switch query.Get(name) {

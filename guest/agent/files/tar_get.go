@@ -19,6 +19,10 @@ func (f *service) getTar(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	closed, err := closedOf(r)
+	if err != nil {
+		return err
+	}
 	root, err := openDirectory(path)
 	if err != nil {
 		return refusalOf(path, err)
@@ -36,6 +40,7 @@ func (f *service) getTar(w http.ResponseWriter, r *http.Request) error {
 		ctx:    r.Context(),
 		tar:    tar.NewWriter(buffered),
 		device: uint64(statOf(info).Dev),
+		closed: closed,
 		linked: map[fileID]string{},
 		buffer: make([]byte, blockBytes),
 	}
@@ -60,6 +65,8 @@ type archiver struct {
 	tar *tar.Writer
 	// device is the file system that is archived.
 	device uint64
+	// closed is left out, nil when nothing is.
+	closed os.FileInfo
 	// linked holds the first name of every file that has several.
 	linked map[fileID]string
 	buffer []byte
@@ -135,7 +142,7 @@ func (a *archiver) addFile(root *os.Root, child, name string) error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() {
+	if !info.Mode().IsRegular() || isClosed(a.closed, info) {
 		return os.ErrNotExist
 	}
 	stat := statOf(info)
