@@ -1,3 +1,4 @@
+import type { RouteConfig } from '@hono/zod-openapi';
 import { ERRORS, type ErrorCode } from '../../model/errors.ts';
 import { MACHINE_END_CODES } from '../../model/sandbox/machine-end.ts';
 import { problemAnswer } from './schemas.ts';
@@ -100,4 +101,14 @@ export function problems(...codes: (ErrorCode | Codes)[]): typeof other {
     return [status, { description, content }];
   });
   return { ...Object.fromEntries(named), ...other };
+}
+
+/** Adds a problem to the documentation of a route, for what answers it before its handler. */
+export function addProblem({ responses }: Pick<RouteConfig, 'responses'>, code: ErrorCode): void {
+  const { status, title } = ERRORS[code];
+  const present = responses[status];
+  const before = present && 'description' in present ? present.description : undefined;
+  if (before?.includes(`\`${code}\``)) return;
+  const own = `\`${code}\`: ${title}`;
+  responses[status] = { description: before === undefined ? own : `${before}; ${own}`, content };
 }
