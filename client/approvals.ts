@@ -1,4 +1,4 @@
-import type { ApprovalRecord, ApprovalState } from '../model/approvals/approval.ts';
+import type { ApprovalState, ShownApproval } from '../model/approvals/approval.ts';
 import type { Policy, PolicyRule } from '../model/approvals/policy.ts';
 import { followEvents } from './http/event-stream.ts';
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
@@ -6,7 +6,7 @@ import { prefer } from './http/paths.ts';
 import type { CallOptions, Transport } from './http/transport.ts';
 
 /** Someone asks for what a policy does not let be done without somebody else's leave. */
-export type Approval = ApprovalRecord;
+export type Approval = ShownApproval;
 
 export interface Decision {
   /** Of what was read: it decides on that and on nothing else. */

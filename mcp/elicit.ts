@@ -12,7 +12,8 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { ApprovalNeededError } from '../client/http/api-error.ts';
-import type { ApprovalRecord } from '../model/approvals/approval.ts';
+import type { ShownApproval } from '../model/approvals/approval.ts';
+import { visibleJson } from '../model/approvals/visible-text.ts';
 import type { Call } from './call.ts';
 import { maskText } from './clean-text.ts';
 import { ToolError } from './error-text.ts';
@@ -102,7 +103,7 @@ async function afterAnswer<T>(
   }
   call.goesOnAs(idempotencyKey);
   if (action === 'accept') {
-    const approval: ApprovalRecord = await approvals.get(approvalId, {
+    const approval: ShownApproval = await approvals.get(approvalId, {
       waitSeconds: ANSWER_SECONDS,
       signal: call.signal,
     });
@@ -129,7 +130,7 @@ function declaredIn({ envelope }: ServerContext['mcpReq']): ClientCapabilities |
 /** A form has no field: nothing that a client fills in decides. */
 function paramsOf(mode: Mode, { approval, message: why }: ApprovalNeededError, page: string) {
   const { id, action, request, digest, expiresAt } = approval;
-  const what = JSON.stringify(request);
+  const what = visibleJson(request);
   const asked = what.length > SHOWN ? `${what.slice(0, SHOWN)}… (${page} has all of it)` : what;
   const how = `Who has ${approval.role} decides at ${page}, or with: mayfly approval approve ${id} --digest ${digest}`;
   const message = maskText(`${action}: ${asked}\n${why}. Nothing is begun before; it expires at ${expiresAt}.\n${how}`);

@@ -393,8 +393,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     /** Of the project whose key asks, also of operators. */
     get admissions() {
       return {
-        admit: async (wanted: readonly Counted[], isOpen: (sandboxId: string) => Promise<boolean>) =>
-          store.admissions.admit(await self(), wanted, isOpen),
+        admit: async (...wish: Rest<typeof store.admissions.admit>) => store.admissions.admit(await self(), ...wish),
         /** What has to end before these can be admitted; null: that would not help. */
         shortage: async (wanted: readonly Counted[]) => {
           const { id, limits } = await self();

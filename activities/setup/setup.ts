@@ -1,3 +1,4 @@
+import { runsOf } from '../../model/approvals/command-pattern.ts';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { endOfAttempt } from '../../model/functions/command-end.ts';
 import { FILES_FOLDER } from '../../model/functions/guest-layout.ts';
@@ -11,6 +12,7 @@ import { sizeOfSource } from '../../model/source-size.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { admitSandbox } from '../function/prepared/admitted-sandbox.ts';
+import { refuseByPolicy } from '../function/prepared/policy.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 
 interface Deps {
@@ -67,7 +69,11 @@ export function createSetupActivities({ store, reconciliation }: Deps) {
       const { wish, project, createdBy } = await wanted(of);
       const { source, cpus, memoryMib, network, timeoutSeconds } = wish;
       const size = sizeOfSource(source, await store.hosts.list(), { cpus, memoryMib });
-      await admitSandbox({ store, reconciliation }, project, of.tried.sandboxId, { source, size });
+      const { script, env, user } = wish;
+      const runs = runsOf({ command: script, env, user: user ?? undefined });
+      const facts = { egress: network.egress, memoryMib: size.memoryMib, runs };
+      const countRule = await refuseByPolicy(store, project, facts);
+      await admitSandbox({ store, reconciliation }, project, of.tried.sandboxId, { source, size }, countRule);
       return {
         id: of.tried.sandboxId,
         spec: {

@@ -1,21 +1,19 @@
 import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { parsePublicKey } from '../../ca/public-key.ts';
-import type { Runs } from '../../model/approvals/command-pattern.ts';
+import { RUNS_ANYTHING } from '../../model/approvals/command-pattern.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
-import type { SandboxRecord, SshEndpoint } from '../../model/sandbox/sandbox.ts';
+import { generationOf, type SandboxRecord, type SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import { askPermission } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { answerOnce, freeRequest } from '../http/idempotency.ts';
 import type { IdempotencyHeaders } from '../http/schemas.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
 import type { RunningSandbox } from '../resources/running-sandbox.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
 import type { issueCredential, issuedAnswer } from './credential-schemas.ts';
-
-/** Who logs in runs what he likes. */
-const ANYTHING: Runs = { commands: null, user: null };
 
 /**
  * POST …/credentials: one request, one certificate, however often it is sent with the same Idempotency-Key.
@@ -38,9 +36,10 @@ export async function answerIssue(
       project: record.project,
       agentId: record.spec.agentId,
       prefer,
-      resolve: () => {
+      resolve: async () => {
         const shown = { sandboxId: record.id, publicKey: line, ttlSeconds: request.ttlSeconds ?? null };
-        return Promise.resolve({ facts: { runs: ANYTHING }, request: shown });
+        const content = generationOf(await requireSandbox(deps, record.id));
+        return { facts: { runs: RUNS_ANYTHING }, request: shown, content };
       },
     });
     if (waiting) return waiting;

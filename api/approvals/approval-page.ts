@@ -1,3 +1,4 @@
+import { UNSEEN } from '../../model/approvals/visible-text.ts';
 import type { App } from '../http/context.ts';
 import { PAGE_POLICY } from '../http/page-policy.ts';
 
@@ -10,8 +11,8 @@ label{display:block;margin:.5rem 0}[hidden]{display:none}
 const SCRIPT = `const $ = (id) => document.getElementById(id);
 const id = location.hash.slice(1);
 const path = '/v1/approvals/' + encodeURIComponent(id);
-const unseen = /[\\u007f-\\u00a0\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202f\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\u{e0000}-\\u{e007f}]/gu;
-const shown = (value) => JSON.stringify(value, null, 2).replace(unseen, (one) => '\\\\u{' + one.codePointAt(0).toString(16) + '}');
+const escaped = (one) => (one === ' ' || one === '\\n' ? one : '\\\\u{' + one.codePointAt(0).toString(16) + '}');
+const shown = (value) => JSON.stringify(value, null, 2).replace(${UNSEEN}, escaped);
 let digest = '';
 async function ask(path, body) {
   const headers = { Authorization: 'Bearer ' + $('key').value.trim() };

@@ -41,7 +41,7 @@ export const approvalAnswer = z
     request: z
       .record(z.string(), z.unknown())
       .openapi({ description: 'With its defaults filled in. Texts of callers, of any characters: escape them' }),
-    digest: z.string().openapi({ description: 'SHA-256 of all that decides what is done, and of who asks' }),
+    digest: z.string().openapi({ description: 'Salted digest of all that decides what is done, and of who asks' }),
     rules: z.array(z.string()),
     policyVersion: z.int(),
     role: z.enum(APPROVER_ROLES),
@@ -56,6 +56,6 @@ export const approvalAnswer = z
   })
   .openapi('Approval');
 
-export function approvalView(record: ApprovalRecord): z.infer<typeof approvalAnswer> {
+export function approvalView({ salt: _salt, ...record }: ApprovalRecord): z.infer<typeof approvalAnswer> {
   return record;
 }

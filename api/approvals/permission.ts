@@ -1,8 +1,9 @@
-import { createHash } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context } from 'hono';
 import type { ApprovalAction, ApprovalRecord } from '../../model/approvals/approval.ts';
 import {
+  countRuleOf,
   countsSandboxes,
   type Policy,
   type PolicyFacts,
@@ -50,6 +51,15 @@ export interface ResolvedWish {
 
 type Asking = Extract<Verdict, { effect: 'ask' }>;
 
+/** An approval that a request needs, and all that its digest is of. */
+interface Needed {
+  record: ApprovalRecord;
+  whole: string;
+}
+
+/** So that nobody finds out by guessing what is not shown. Bytes. */
+const SALT_BYTES = 16;
+
 /**
  * Has the policy of a project look at a request before anything of it is begun, or counted. The same request again, with its
  * Idempotency-Key, uses what was approved; it does so once.
@@ -72,24 +82,20 @@ export async function askPermission(
     if (record.state === 'awaiting-approval') return waitingAnswer(c, record);
     // While it waited the policy, and what it is made of, may have become others.
     const now = record === asked ? before : await neededNow(c, deps, attempt, wish);
-    if (now) await useApproval(c, deps, attempt, refuseOther(record, now), now);
+    if (now) await useApproval(c, deps, attempt, refuseOther(record, now), now.record);
     return null;
   });
 }
 
 /** The approval that a request would need were it done now; null: none. @throws MayflyError policy_denied, idempotency_key_required */
-async function neededNow(
-  c: Context<Env>,
-  deps: RequestDeps,
-  attempt: Attempt,
-  wish: Wish,
-): Promise<ApprovalRecord | null> {
+async function neededNow(c: Context<Env>, deps: RequestDeps, attempt: Attempt, wish: Wish): Promise<Needed | null> {
   const policy = await policyOf(deps.store, wish.project);
   if (!policy) return null;
   const resolved = await wish.resolve();
   const verdict = verdictOf(policy.rules, await counted(deps, policy, wish.project, resolved.facts));
-  if (verdict.effect === 'allow') return null;
   if (verdict.effect === 'deny') throw deniedBy(verdict.rules);
+  attempt.countRule = countRuleOf(policy.rules, verdict.effect === 'ask' ? ['deny'] : ['deny', 'ask']);
+  if (verdict.effect === 'allow') return null;
   return approvalOf(c, attempt, wish, resolved, { policy, verdict });
 }
 
@@ -134,7 +140,7 @@ function approvalOf(
   { action, project, agentId = null }: Wish,
   { request, content = null }: ResolvedWish,
   { policy, verdict }: { policy: Pick<Policy, 'version'>; verdict: Asking },
-): ApprovalRecord {
+): Needed {
   if (!claim) {
     const why = `By ${namesOf(verdict.rules)} of the policy of the project it needs an approval`;
     throw new MayflyError('idempotency_key_required', `${why}, which is for one request: name it.`);
@@ -143,13 +149,15 @@ function approvalOf(
   const { rules, role, expiresSeconds } = verdict;
   const now = Date.now();
   const whole = canonicalJson({ action, project, request, content, askedBy });
-  return {
+  const salt = randomBytes(SALT_BYTES).toString('hex');
+  const record: ApprovalRecord = {
     id: approvalIdOf(claim.apiKeyId, claim.key),
     project,
     state: 'awaiting-approval',
     action,
     request,
-    digest: createHash('sha256').update(whole).digest('hex'),
+    digest: digestOf(salt, whole),
+    salt,
     rules,
     policyVersion: policy.version,
     role,
@@ -162,17 +170,23 @@ function approvalOf(
     usedAt: null,
     usedFor: null,
   };
+  return { record, whole };
+}
+
+function digestOf(salt: string, whole: string): string {
+  return createHmac('sha256', salt).update(whole).digest('hex');
 }
 
 /**
  * The approval of this request, which is asked for when it was not before.
  * @throws MayflyError approval_stale when it is for something else, approvals_full
  */
-async function ensureAsked(deps: RequestDeps, asked: ApprovalRecord): Promise<ApprovalRecord> {
+async function ensureAsked(deps: RequestDeps, needed: Needed): Promise<ApprovalRecord> {
+  const { record: asked } = needed;
   const { approvals } = deps.store;
   const present = await approvals.get(asked.id);
   const isFirst = present === null && (await approvals.create(asked));
-  if (!isFirst) return refuseOther(present ?? (await approvals.get(asked.id)), asked);
+  if (!isFirst) return refuseOther(present ?? (await approvals.get(asked.id)), needed);
   const isAmong = await approvals.isAmong(asked, LIMITS.approvals.waiting);
   // One that is not removed was decided meanwhile: it waits no more.
   if (!isAmong && (await approvals.remove(asked.id))) {
@@ -184,9 +198,9 @@ async function ensureAsked(deps: RequestDeps, asked: ApprovalRecord): Promise<Ap
 }
 
 /** @returns the record, which is of what would be done now @throws MayflyError approval_stale */
-function refuseOther(record: ApprovalRecord | null, { id, digest }: ApprovalRecord): ApprovalRecord {
-  if (record?.digest === digest) return record;
-  const why = 'What it is made of, its settings or who asks are not as they were when that was asked for';
+function refuseOther(record: ApprovalRecord | null, { record: { id }, whole }: Needed): ApprovalRecord {
+  if (record && digestOf(record.salt, whole) === record.digest) return record;
+  const why = 'What it is made of, its settings, its sandbox or who asks are not as they were when that was asked for';
   throw new MayflyError('approval_stale', `${id} is of another request. ${why}.`);
 }
 

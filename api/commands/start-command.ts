@@ -12,7 +12,7 @@ import {
   type CommandSpec,
   requestedCommand,
 } from '../../model/sandbox/command.ts';
-import { type Actor, hostOf } from '../../model/sandbox/sandbox.ts';
+import { type Actor, generationOf, hostOf } from '../../model/sandbox/sandbox.ts';
 import { askPermission, type Wish } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
@@ -89,10 +89,11 @@ async function wishOf(
     project,
     prefer,
     isBegun: async () => (await deps.store.commands.get(commandId)) !== null,
-    resolve: () => {
+    resolve: async () => {
       const { env, stdin } = inputsOf(request);
       const shown = { sandboxId, ...specOf(request), stdinBytes: stdin.length };
-      return Promise.resolve({ facts: { runs: runsOf(request) }, request: shown, content: { env, stdin } });
+      const content = { env, stdin, generation: generationOf(await requireSandbox(deps, sandboxId)) };
+      return { facts: { runs: runsOf(request) }, request: shown, content };
     },
   };
 }

@@ -1,7 +1,6 @@
 import type { Context } from 'hono';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { operationIdFrom } from '../../model/ids.ts';
-import { refuseUnlessAllowed } from '../approvals/permission.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { answerOnce, freeRequest } from '../http/idempotency.ts';
 import { sandboxOfPath } from '../resources/require-sandbox.ts';
@@ -9,6 +8,7 @@ import { act, type DesktopAction } from './act.ts';
 import { beginAccess } from './desktop-access.ts';
 import { connected, DESKTOP_PORTS, type Place, type Screens } from './open-screen.ts';
 import { ByteReader, ProtocolError } from './rfb/byte-reader.ts';
+import { refuseTyping } from './typing.ts';
 
 /** What images/root.desktop's `paste` says when programs can have a text, when one has given up on it, and when one has fetched it. */
 const SAID = { taken: 'taken\n', offered: 'offered\n', fetched: 'fetched\n' };
@@ -23,7 +23,7 @@ export async function answerAction(
   screens: Screens,
   { sandboxId, action, key }: { sandboxId: string; action: DesktopAction; key: string | undefined },
 ): Promise<Response> {
-  await refuseTyping(c, deps, sandboxId);
+  await refuseTyping(deps, (await sandboxOfPath(c, deps, sandboxId)).project);
   return answerOnce(c, deps.store, { idFrom: operationIdFrom, key, body: action }, async (attempt) => {
     if (!attempt.isFresh) throw new MayflyError('desktop_uncertain', 'It was begun, and nobody has said how it ended.');
     let isBegun = false;
@@ -66,12 +66,6 @@ function paste(deps: RequestDeps, place: Place, text: string, press: () => Promi
     if (last === SAID.fetched) return;
     throw new ProtocolError('no program took what was pasted: the window that is typed into takes no text, or is busy');
   });
-}
-
-/** Who types into a terminal runs what he likes. @throws MayflyError policy_denied */
-export async function refuseTyping(c: Context<Env>, deps: RequestDeps, sandboxId: string): Promise<void> {
-  const { project } = await sandboxOfPath(c, deps, sandboxId);
-  await refuseUnlessAllowed(deps, project, { runs: { commands: null, user: null } }, 'run a command instead');
 }
 
 /** Without texts, which may be passwords. */

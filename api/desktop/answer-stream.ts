@@ -5,10 +5,11 @@ import type { Env, RequestDeps } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
 import { ensureOpen, issueTokenOf } from '../ports/opened-port.ts';
 import { TOKEN_NAME } from '../ports/port-token.ts';
-import { refuseTyping } from './answer-action.ts';
+import { sandboxOfPath } from '../resources/require-sandbox.ts';
 import { beginAccess } from './desktop-access.ts';
 import { DESKTOP_PORTS, passwordPath, passwords } from './open-screen.ts';
 import { PASSWORD_BYTES, passwordFile } from './rfb/password.ts';
+import { refuseTyping } from './typing.ts';
 
 type Mode = 'view' | 'control';
 
@@ -28,7 +29,7 @@ export async function answerStream(
   { sandboxId, mode, ttlSeconds }: { sandboxId: string; mode: Mode; ttlSeconds: number },
   addresses: PortAddress,
 ): Promise<Response> {
-  if (mode === 'control') await refuseTyping(c, deps, sandboxId);
+  if (mode === 'control') await refuseTyping(deps, (await sandboxOfPath(c, deps, sandboxId)).project);
   const place = await beginAccess(c, deps, sandboxId, { kind: 'desktop.stream-opened', detail: { mode } });
   const before = await passwords(deps, place);
   const port = DESKTOP_PORTS.noVnc;

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { CountRule } from '../../model/approvals/policy.ts';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { ID_BYTES } from '../../model/ids.ts';
 import type { Claim, Claimed, Lead, StoredAnswer } from '../../store/access/idempotency.ts';
@@ -52,6 +53,8 @@ export interface Attempt {
   approvalId: string | null;
   /** Null without an Idempotency-Key. */
   claim: Claim | null;
+  /** How many sandboxes the policy lets its project have, when they are counted. `@default` any number */
+  countRule?: CountRule | undefined;
 }
 
 /**

@@ -44,7 +44,7 @@ async function begun(
   const { subjectId: id } = attempt;
   const present = attempt.isFresh ? null : await store.playbooks.get(id);
   if (present && present.state !== 'diffing') return present;
-  const { record, input } = await wished(c, deps, id, await describedBy(deps, sandboxId, body));
+  const { record, input } = await wished(c, deps, attempt, await describedBy(deps, sandboxId, body));
   const checkerId = record.checkerId;
   await uncountedWhenRefused(deps, attempt, checkerId, async () => {
     await store.playbooks.create(record);
@@ -57,13 +57,14 @@ async function begun(
 async function wished(
   c: Context<Env>,
   deps: RequestDeps,
-  id: string,
+  attempt: Attempt,
   { sandbox, host, since, snapshotId, origin }: Described,
 ): Promise<{ record: PlaybookRecord; input: PlaybookInput }> {
+  const { subjectId: id } = attempt;
   const actor = actorOf(c);
   const at = new Date().toISOString();
   const checkerId = furtherId(sandboxIdFrom, id, 'checker');
-  await admit(deps, [checkerId], origin.size);
+  await admit(deps, [checkerId], origin.size, attempt);
   const snapshots = {
     now: furtherId(snapshotIdFrom, id, 'now'),
     fresh: furtherId(snapshotIdFrom, id, 'fresh'),

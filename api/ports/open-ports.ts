@@ -32,7 +32,16 @@ const openOne = createRoute({
   responses: {
     200: json('It was open, with these settings', portAnswer),
     201: json('It is open', portAnswer),
-    ...problems(BODY, SAGA, 'sandbox_not_found', 'sandbox_ended', 'port_refused', 'port_open', 'ports_full'),
+    ...problems(
+      BODY,
+      SAGA,
+      'policy_denied',
+      'sandbox_not_found',
+      'sandbox_ended',
+      'port_refused',
+      'port_open',
+      'ports_full',
+    ),
   },
 });
 

@@ -4,6 +4,7 @@ import { LIMITS } from '../../model/limits.ts';
 import type { ExposedPort, PortSettings } from '../../model/ports/exposed-port.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { refuseTypingBy } from '../desktop/typing.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
 import { recordAccess } from '../resources/record-access.ts';
@@ -13,7 +14,7 @@ import { issuePortToken, newPortSecret } from './port-token.ts';
 
 /**
  * Opens a port, or finds it open with the same settings.
- * @throws MayflyError port_refused, sandbox_ended, port_open, ports_full
+ * @throws MayflyError policy_denied, port_refused, sandbox_ended, port_open, ports_full
  */
 export async function ensureOpen(
   c: Context<Env>,
@@ -24,6 +25,7 @@ export async function ensureOpen(
   const { exposedPorts } = deps.store;
   if (port === SSH_PORT) throw new MayflyError('port_refused', `Port ${port} is not passed on.`);
   const { project } = await livingSandbox(c, sandboxId);
+  await refuseTypingBy(port, deps, project);
   const before = await exposedPorts.get({ sandboxId, port });
   if (before) return { opened: requireAlike(before, settings), isNew: false };
   await requireRoom(c, sandboxId, LIMITS.ports.open - 1);

@@ -12,14 +12,20 @@ const GIVEN_UP_WITHIN_MS = 20_000;
 /**
  * Has the quotas of the project count sandboxes, before anything of them is made. Members of its pools that nobody has claimed
  * are given up before it refuses.
- * @throws MayflyError project_quota_exceeded, quota_exceeded: none of them is counted
+ * @param attempt of the request, which a policy has looked at
+ * @throws MayflyError project_quota_exceeded, quota_exceeded, policy_denied: none of them is counted
  */
-export async function admit(deps: Deps, sandboxIds: readonly string[], size: Size): Promise<void> {
+export async function admit(
+  deps: Deps,
+  sandboxIds: readonly string[],
+  size: Size,
+  { countRule }: Pick<Attempt, 'countRule'> = {},
+): Promise<void> {
   const { store, sagas } = deps;
   const wanted = sandboxIds.map((sandboxId) => ({ sandboxId, ...size }));
   for (let tooLate: AbortSignal | null = null; ; ) {
     try {
-      return await store.admissions.admit(wanted, (id) => sagas.isOpen(id));
+      return await store.admissions.admit(wanted, (id) => sagas.isOpen(id), countRule);
     } catch (error) {
       tooLate ??= AbortSignal.timeout(GIVEN_UP_WITHIN_MS);
       if (!(await isWorthAnotherTry(deps, error, wanted, tooLate))) throw error;

@@ -84,7 +84,7 @@ async function inputOfNew(
   const { subjectId: id, isFresh } = attempt;
   if (!isFresh && (await deps.store.sandboxes.get(id))) return null;
   if (request.name !== undefined) await refuseTakenName(deps, id, request.name);
-  const origin = await freedWhenRefused(deps.store, attempt, () => admittedOrigin(deps, [id], request));
+  const origin = await freedWhenRefused(deps.store, attempt, () => admittedOrigin(deps, attempt, [id], request));
   return { ...inputOf(c, id, request, origin), ...(isMissed && { missed: 'pool_empty' }) };
 }
 
@@ -92,9 +92,14 @@ async function inputOfNew(
  * What sandboxes are made from, which the quotas of the project let begin.
  * @throws MayflyError what {@link placeableOrigin} and {@link admit} refuse with
  */
-export async function admittedOrigin(deps: RequestDeps, sandboxIds: string[], request: Request): Promise<Origin> {
+export async function admittedOrigin(
+  deps: RequestDeps,
+  attempt: Attempt,
+  sandboxIds: string[],
+  request: Request,
+): Promise<Origin> {
   const origin = await placeableOrigin(deps.store, request);
-  await admit(deps, sandboxIds, origin.size);
+  await admit(deps, sandboxIds, origin.size, attempt);
   return origin;
 }
 

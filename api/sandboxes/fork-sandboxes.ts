@@ -81,7 +81,7 @@ async function startAll(
   const present = attempt.isFresh ? [] : await Promise.all(ids.map((id) => store.sandboxes.get(id)));
   const missing = ids.filter((_, n) => !present[n]);
   if (missing.length === 0) return started;
-  const origin = await freedWhenRefused(store, attempt, () => admittedOrigin(deps, missing, request));
+  const origin = await freedWhenRefused(store, attempt, () => admittedOrigin(deps, attempt, missing, request));
   const begin = async (id: string) => {
     try {
       const input = inputOf(c, id, request, origin);

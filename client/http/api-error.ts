@@ -1,4 +1,4 @@
-import type { ApprovalRecord } from '../../model/approvals/approval.ts';
+import type { ShownApproval } from '../../model/approvals/approval.ts';
 import type { ErrorCode } from '../../model/errors.ts';
 import type { Problem } from './problem.ts';
 
@@ -49,7 +49,7 @@ export class MayflyDeadlineError extends Error {
 export class ApprovalNeededError extends Error {
   override readonly name = 'ApprovalNeededError';
   constructor(
-    readonly approval: ApprovalRecord,
+    readonly approval: ShownApproval,
     readonly idempotencyKey: string,
   ) {
     super(`${approval.id} waits for approval by ${approval.role}, for: ${approval.rules.join(', ')}`);

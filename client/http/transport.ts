@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
-import type { ApprovalRecord } from '../../model/approvals/approval.ts';
+import type { ShownApproval } from '../../model/approvals/approval.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import { ApprovalNeededError, MayflyApiError, MayflyConnectionError } from './api-error.ts';
 import { withinDeadline } from './deadline.ts';
@@ -21,7 +21,7 @@ export interface ClientOptions {
    * Told of a request that waits for approval, which then is waited for, until the call's `signal` ends it.
    * `@default` such a request throws {@link ApprovalNeededError}
    */
-  onApproval?: (approval: ApprovalRecord) => void;
+  onApproval?: (approval: ShownApproval) => void;
 }
 
 export interface CallOptions {
@@ -97,19 +97,19 @@ export class Transport {
     for (;;) {
       const { text, isAsked } = await this.repeated(options, (signal) => this.#read({ ...request, headers }, signal));
       if (!isAsked) return parsed<T>(text);
-      await this.#decided(parsed<ApprovalRecord>(text), headers['idempotency-key'] ?? '', options);
+      await this.#decided(parsed<ShownApproval>(text), headers['idempotency-key'] ?? '', options);
     }
   }
 
   /** Waits until somebody has decided. @throws ApprovalNeededError where nobody wants to */
-  async #decided(approval: ApprovalRecord, idempotencyKey: string, options: CallOptions): Promise<void> {
+  async #decided(approval: ShownApproval, idempotencyKey: string, options: CallOptions): Promise<void> {
     if (!this.#onApproval) throw new ApprovalNeededError(approval, idempotencyKey);
     if (!this.#told.has(approval.id)) this.#onApproval(approval);
     this.#told.add(approval.id);
     const look = { method: 'GET' as const, path: `/v1/approvals/${approval.id}`, headers: { prefer: LOOK } };
     for (;;) {
       const began = performance.now();
-      if ((await this.json<ApprovalRecord>(look, options)).state !== 'awaiting-approval') return;
+      if ((await this.json<ShownApproval>(look, options)).state !== 'awaiting-approval') return;
       // What stands between may take the preference away, and each look is answered at once then.
       await pause(began + LOOK_MS - performance.now(), options.signal);
     }

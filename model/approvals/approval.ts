@@ -26,8 +26,10 @@ export interface ApprovalRecord {
   action: ApprovalAction;
   /** The request with its defaults filled in, as it is shown: texts of callers, of any characters. */
   request: Record<string, unknown>;
-  /** Of all that decides what is done, and of who asks; who decides names it. Hex SHA-256. */
+  /** Of all that decides what is done, and of who asks; who decides names it. HMAC-SHA-256 by the salt, hex. */
   digest: string;
+  /** Shown to nobody: what is not shown of a request could be guessed by its digest. Hex. */
+  salt: string;
   /** Names of the rules that ask. */
   rules: string[];
   policyVersion: number;
@@ -44,6 +46,9 @@ export interface ApprovalRecord {
   /** The id of what the request that used it makes; a request comes to that once. */
   usedFor: string | null;
 }
+
+/** As the API shows it. */
+export type ShownApproval = Omit<ApprovalRecord, 'salt'>;
 
 /** As it is at a time: what nobody has used until it expires has expired, though nobody writes that down. */
 export function approvalAt(record: ApprovalRecord, now: number): ApprovalRecord {

@@ -3,9 +3,9 @@ import { isSteering, type ShellCommands, shellCommands, type Word } from './shel
 /** `unclear`: only running it would tell. */
 export type Match = 'matches' | 'differs' | 'unclear';
 
-/** What may be run: the commands of a line, or null when those cannot be told. */
+/** What may be run: the commands of a line, null when those cannot be told, or `anything` that its caller likes later. */
 export interface Runs {
-  commands: ShellCommands | null;
+  commands: ShellCommands | 'anything' | null;
   /** The user who is asked for; null: the one who logs in. */
   user: string | null;
 }
@@ -32,7 +32,9 @@ const LAUNCHERS = new Set(
     ' ',
   ),
 );
-const SHELLS = new Set('sh bash dash zsh ksh mksh ash fish rbash'.split(' '));
+const SHELLS = new Set('sh bash dash zsh ksh mksh ash fish rbash csh tcsh'.split(' '));
+/** Shells whose grammar is another than that of POSIX. */
+const OTHER_SHELLS = new Set('zsh fish csh tcsh'.split(' '));
 /** Run what they are given as text. */
 const INTERPRETERS =
   /^(?:python[\d.]*|perl[\d.]*|ruby[\d.]*|node|nodejs|php[\d.]*|lua[\d.]*|tclsh[\d.]*|expect|deno|bun)$/;
@@ -46,6 +48,9 @@ const DECLARES = new Set(['export', 'declare', 'typeset', 'readonly', 'local']);
 /** Of a shell, which runs what stands in the index of an array that these name: `test -v 'a[$(nc)]'`. */
 const NAMES_VARIABLES = new Set([...DECLARES, ...'test [ printf read unset let wait getopts'.split(' ')]);
 const DYNAMIC_LINKER = /^ld-(?:linux|musl)/;
+
+/** A login, a terminal or a desktop: it runs what every rule about commands names. */
+export const RUNS_ANYTHING: Runs = { commands: 'anything', user: null };
 
 /** Become another user. */
 const ELEVATORS = ['sudo', 'doas', 'su', 'pkexec', 'runuser', 'run0', 'setpriv'];
@@ -67,6 +72,7 @@ export function runsOf({ command, argv, env = {}, user }: CommandRequest): Runs 
  * further one is an argument, in this order, with any others between. Programs that run others are followed.
  */
 export function matchCommand({ commands }: Pick<Runs, 'commands'>, pattern: string): Match {
+  if (commands === 'anything') return 'matches';
   return matchAll(commands, pattern.split(' ').map(globOf), 0);
 }
 
@@ -116,7 +122,7 @@ function matchLaunched(name: string, rest: readonly Word[], globs: readonly Glob
 /** What a program is known to run that it is given as text. */
 function matchGiven(name: string, rest: readonly Word[], globs: readonly Glob[], depth: number): Match {
   if (UNTOLD.has(name)) return 'unclear';
-  if (SHELLS.has(name)) return matchShell(rest, globs, depth);
+  if (SHELLS.has(name)) return matchShell(rest, globs, OTHER_SHELLS.has(name) ? MAX_DEPTH : depth);
   if (INTERPRETERS.test(name)) return isOfFile(rest) ? 'differs' : 'unclear';
   if (NAMES_VARIABLES.has(name) && rest.some((word) => word !== null && /\$\(|`/.test(word))) return 'unclear';
   if (!DECLARES.has(name)) return 'differs';

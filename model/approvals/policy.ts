@@ -70,6 +70,22 @@ export function verdictOf(rules: readonly PolicyRule[], facts: PolicyFacts): Ver
   };
 }
 
+/** The fewest sandboxes that rules of these effects let a project have, and which of them do. */
+export interface CountRule {
+  sandboxes: number;
+  rules: string[];
+}
+
+/** Undefined: none counts them. */
+export function countRuleOf(rules: readonly PolicyRule[], effects: readonly Effect[]): CountRule | undefined {
+  const counting = rules.flatMap(({ name, when, effect }) =>
+    'sandboxesOver' in when && effects.includes(effect) ? [{ name, most: when.sandboxesOver }] : [],
+  );
+  if (counting.length === 0) return undefined;
+  const sandboxes = Math.min(...counting.map(({ most }) => most));
+  return { sandboxes, rules: counting.filter(({ most }) => most === sandboxes).map(({ name }) => name) };
+}
+
 /** Whether the number of sandboxes is looked at. */
 export function countsSandboxes(rules: readonly PolicyRule[]): boolean {
   return rules.some(({ when }) => 'sandboxesOver' in when);

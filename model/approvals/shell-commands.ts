@@ -11,8 +11,10 @@ interface Reading {
 }
 
 const BLANK = /(?:[ \t]+|#[^\n]*)+/y;
-const OPERATOR = /&&|\|\||\|&|[;|\n]|&(?!>)/y;
-const REDIRECTION = /\d*(?:&>>?|>>|>\||<>|[<>]&|<(?!<)|>)[ \t]*/y;
+const OPERATOR = /&&|\|\||[;|\n&]/y;
+const REDIRECTION = /\d?(?:>>|>\||<>|[<>]&|<(?!<)|>)[ \t]*/y;
+/** Means one thing to one shell and another to the next: `&>`, `|&`, `;&`, `>&file`, `12>`, `{fd}>`, `>!`, `>>|`. */
+const DIFFERS = /&>|[|;]&|>!|>>[|!]|\d{2,}[<>]|[<>]&(?![ \t]*(?:\d|-)(?:[\s;&|<>]|$))|\{\w+\}[<>]/y;
 /** Stands for itself, in one or many. */
 const PLAIN = /[^\s;&|<>()'"\\`$*?[\]{}~\p{Cc}\p{Cf}]+/uy;
 /** Has a shell put something else in place of the word; a brace or bracket alone is a word. */
@@ -23,7 +25,7 @@ const SINGLE = /'([^']*)'/y;
 const DOUBLE = /"([^"\\`]*)"/y;
 const END = /$|[\s;&|<>]/y;
 
-const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)\+?=/;
+const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)(\+?)=/;
 /** Decide what a program's name means, or run something before it. */
 const STEERING =
   /^(?:PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS4|LD_.*|PYTHON.*|PERL5.*|RUBY.*|NODE_OPTIONS)$/;
@@ -33,6 +35,8 @@ const BEFORE = new Set(['if', 'then', 'else', 'elif', 'while', 'until', 'do', '!
 const AFTER = new Set(['fi', 'done', '}']);
 /** Of commands whose own grammar is not read here. */
 const UNREAD = new Set(['for', 'case', 'select', 'function', 'coproc', '[[']);
+/** Run what follows in zsh or fish, which may be the login shell; elsewhere they are programs. */
+const OTHERS_WORDS = new Set('- noglob nocorrect repeat foreach and or not begin switch'.split(' '));
 
 /** Whether a variable of the environment can change what a command line runs. */
 export function isSteering(variable: string): boolean {
@@ -41,7 +45,8 @@ export function isSteering(variable: string): boolean {
 
 /**
  * The commands of a line of POSIX shell, as far as they can be known without one: quotes, lists, pipelines, redirections,
- * `if` and `while`. Substitutions, functions, subshells, here-documents and backslashes are not followed.
+ * `if` and `while`. Substitutions, functions, subshells, here-documents and backslashes are not followed, nor is what shells
+ * read differently.
  * @returns null when it has any of those
  */
 export function shellCommands(line: string): ShellCommands | null {
@@ -50,6 +55,7 @@ export function shellCommands(line: string): ShellCommands | null {
   for (;;) {
     take(reading, BLANK);
     if (reading.at === line.length) return simple(commands);
+    if (isAt(reading, DIFFERS)) return null;
     if (take(reading, OPERATOR)) {
       commands.push([]);
       continue;
@@ -84,9 +90,13 @@ function takeWord(reading: Reading): Word | undefined {
   return isKnown ? text : null;
 }
 
-function isAtEnd({ line, at }: Reading): boolean {
-  END.lastIndex = at;
-  return END.test(line);
+function isAtEnd(reading: Reading): boolean {
+  return isAt(reading, END);
+}
+
+function isAt({ line, at }: Reading, pattern: RegExp): boolean {
+  pattern.lastIndex = at;
+  return pattern.test(line);
 }
 
 function takePart(reading: Reading): Word | undefined {
@@ -98,6 +108,11 @@ function takePart(reading: Reading): Word | undefined {
   return /\$\(|\$\{(?![A-Za-z0-9_]+\})/.test(quoted) ? undefined : null;
 }
 
+/** zsh takes `=nc` for the path of nc. */
+function isUnread(word: string): boolean {
+  return UNREAD.has(word) || OTHERS_WORDS.has(word) || word.startsWith('=');
+}
+
 /** Without words of the grammar and assignments; null where those change what runs. */
 function simple(commands: readonly Word[][]): ShellCommands | null {
   const found: Word[][] = [];
@@ -106,8 +121,9 @@ function simple(commands: readonly Word[][]): ShellCommands | null {
     for (; from < words.length; from++) {
       const word = words[from];
       if (typeof word !== 'string') break;
-      const variable = ASSIGNMENT.exec(word)?.[1];
-      if (UNREAD.has(word) || (variable !== undefined && isSteering(variable))) return null;
+      const [, variable, plus] = ASSIGNMENT.exec(word) ?? [];
+      // `A+=b` is a command to dash.
+      if (isUnread(word) || plus === '+' || (variable !== undefined && isSteering(variable))) return null;
       if (!BEFORE.has(word) && !AFTER.has(word) && variable === undefined) break;
     }
     if (from < words.length) found.push(words.slice(from));

@@ -29,6 +29,7 @@ const FOR_EVER: ReadonlySet<ErrorCode> = new Set([
   'forbidden',
   'function_gone',
   'invalid_request',
+  'policy_denied',
   'program_not_executable',
   'program_not_found',
   'project_not_found',

@@ -176,6 +176,8 @@ export interface SandboxRecord {
   askedHosts?: HostRef[];
   /** The snapshot its disks refer to now; null: the source itself. */
   parentSnapshotId: string | null;
+  /** The restore that its disks are of; absent: it was never restored. */
+  restoreId?: string | null;
   ssh: SshEndpoint | null;
   macAddress: string | null;
   createdAt: string;
@@ -198,6 +200,14 @@ export interface SandboxRecord {
 /** A member of a pool that nobody has claimed: no caller's, though its project's. */
 export function isUnclaimed({ pool }: Pick<SandboxRecord, 'pool'>): boolean {
   return pool !== undefined && pool.claimedBy === null;
+}
+
+/** What changes when its disks are replaced by those of a snapshot. */
+export function generationOf({
+  parentSnapshotId,
+  restoreId = null,
+}: Pick<SandboxRecord, 'parentSnapshotId' | 'restoreId'>) {
+  return { parentSnapshotId, restoreId };
 }
 
 /** The host that has it; null when none has. */

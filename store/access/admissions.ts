@@ -1,4 +1,5 @@
 import type { Connection, Model } from 'mongoose';
+import type { CountRule } from '../../model/approvals/policy.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { Project } from '../../model/project.ts';
 import {
@@ -30,6 +31,7 @@ interface Wish {
   wanted: readonly Counted[];
   /** Whether a saga of it runs. */
   isOpen: (sandboxId: string) => Promise<boolean>;
+  countRule: CountRule | undefined;
 }
 
 /** A process that was to begin it has begun it by then, or never will; a saga that runs is asked for. Milliseconds. */
@@ -61,19 +63,23 @@ export class Admissions {
 
   /**
    * Counts what is to be made, before anything of it is. The same again counts once.
-   * @throws MayflyError project_quota_exceeded, quota_exceeded
+   * @throws MayflyError project_quota_exceeded, quota_exceeded, and policy_denied for what the rule does not let it have
    */
-  async admit({ id, limits }: Project, wanted: readonly Counted[], isOpen: Wish['isOpen']): Promise<void> {
-    if (!limitsCreates(limits)) return;
+  async admit(
+    { id, limits }: Project,
+    wanted: readonly Counted[],
+    isOpen: Wish['isOpen'],
+    countRule?: CountRule,
+  ): Promise<void> {
+    if (!limitsCreates(limits) && !countRule) return;
     const queue = this.#queues.get(id) ?? new GroupCommit((wishes: Wish[]) => this.#admitAll(id, wishes));
     this.#queues.set(id, queue);
-    const refusal = await queue.add({ limits, wanted, isOpen });
+    const refusal = await queue.add({ limits, wanted, isOpen, countRule });
     if (refusal) throw refusal;
   }
 
   /** Of these it is certain that nothing was begun. */
-  async release({ id, limits }: Project, sandboxIds: readonly string[]): Promise<void> {
-    if (!limitsCreates(limits)) return;
+  async release({ id }: Pick<Project, 'id'>, sandboxIds: readonly string[]): Promise<void> {
     const isKept = ({ sandboxId }: Counted) => !sandboxIds.includes(sandboxId);
     await this.#change(id, ({ pending, ...rest }) => ({ ...rest, pending: pending.filter(isKept) }));
   }
@@ -89,11 +95,17 @@ export class Admissions {
       const { admitted, living, now, version } = await this.#read(project, isOpen);
       const results: (MayflyError | null)[] = [];
       let next = admitted;
-      for (const { limits, wanted } of wishes) {
+      for (const { limits, wanted, countRule } of wishes) {
         const fresh = wanted.filter(({ sandboxId }) => !isCounted(sandboxId, next, living));
         const excess = excessOfCreates(limits, { admissions: next, living, now }, fresh);
-        results.push(excess && refusalOf(project, excess));
-        if (!excess && fresh.length > 0) next = withAdmitted(next, fresh, now);
+        const { sandboxes } = useOf(next, living, now);
+        const refusal = excess
+          ? refusalOf(project, excess)
+          : fresh.length > 0 && countRule
+            ? refusalBy(countRule, sandboxes + fresh.length)
+            : null;
+        results.push(refusal);
+        if (!refusal && fresh.length > 0) next = withAdmitted(next, fresh, now);
       }
       if (next === admitted || (await this.#write(project, version, next))) return results;
     }
@@ -152,6 +164,12 @@ export class Admissions {
 
 function isCounted(id: string, { pending }: Admitted, living: readonly CountedLife[]): boolean {
   return [...pending, ...living].some(({ sandboxId }) => sandboxId === id);
+}
+
+function refusalBy({ sandboxes, rules }: CountRule, count: number): MayflyError | null {
+  if (count <= sandboxes) return null;
+  const why = `By ${rules.join(', ')} of the policy of the project: it would have ${count} sandboxes`;
+  return new MayflyError('policy_denied', `${why}, with those that others begin meanwhile. Ask once more.`);
 }
 
 function refusalOf(project: string, { message, retryAfterSeconds }: NonNullable<ReturnType<typeof excessOfCreates>>) {

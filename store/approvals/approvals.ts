@@ -58,6 +58,7 @@ export class Approvals {
       action: NAME,
       request: SEALED,
       digest: NAME,
+      salt: NAME,
       rules: SEALED,
       policyVersion: NUMBER,
       role: NAME,

@@ -95,6 +95,7 @@ export function sandboxSchema(): Schema<SandboxDocument> {
     builds: TEXT,
     pool: { type: membershipPart(), default: undefined },
     parentSnapshotId: NULLABLE_TEXT,
+    restoreId: TEXT,
     ssh: { type: strictPart({ address: NAME, port: NUMBER, user: NAME, hostKey: NAME }), default: null },
     macAddress: NULLABLE_TEXT,
     createdAt: NAME,

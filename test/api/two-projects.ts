@@ -282,6 +282,7 @@ function approvalOf(n: number, askedBy: Whose): ApprovalRecord {
     request: { command: 'alphas-secret-command' },
     digest: '0'.repeat(64),
     rules: ['all'],
+    salt: '00',
     policyVersion: 1,
     role: 'approvals:decide',
     askedBy,

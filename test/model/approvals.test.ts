@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { type ApprovalRecord, approvalAt, whyNotDecider } from '../../model/approvals/approval.ts';
-import { isCommandPattern, matchCommand, matchElevation, runsOf } from '../../model/approvals/command-pattern.ts';
-import { type PolicyRule, verdictOf } from '../../model/approvals/policy.ts';
+import {
+  isCommandPattern,
+  matchCommand,
+  matchElevation,
+  RUNS_ANYTHING,
+  runsOf,
+} from '../../model/approvals/command-pattern.ts';
+import { countRuleOf, type PolicyRule, verdictOf } from '../../model/approvals/policy.ts';
 import { shellCommands } from '../../model/approvals/shell-commands.ts';
+import { visibleJson } from '../../model/approvals/visible-text.ts';
 import type { Scope } from '../../model/scopes.ts';
 import { ownProcessorMs } from '../support/processor-time.ts';
 
@@ -19,7 +26,6 @@ describe('the commands of a line', () => {
     ['if true; then nc x; fi', [['true'], ['nc', 'x']]],
     ['{ nc x; }', [['nc', 'x']]],
     ['a >out 2>&1 <in b', [['a', 'b']]],
-    ['a &>out', [['a']]],
     ['a # nc\nb', [['a'], ['b']]],
     ['a#b', [['a#b']]],
     ['', []],
@@ -45,6 +51,20 @@ describe('the commands of a line', () => {
     'LD_PRELOAD=x ls',
     `'open`,
     '"open',
+    'true &>/dev/null nc',
+    'true &>>out nc',
+    'a |& nc',
+    'a >&out',
+    'a >& out',
+    'a 12>x',
+    '{fd}>x nc',
+    'A+=x nc',
+    'a >! x nc',
+    'a >>| nc',
+    '=nc x',
+    'noglob nc',
+    '- nc',
+    'not nc',
     'n\u200bc',
     'n\u202ec',
     'a\rb',
@@ -78,6 +98,9 @@ describe('a pattern of a command', () => {
     ['nc', `bash -lc 'sync'`, 'differs'],
     ['nc', `sudo bash -c "sh -c 'nc'"`, 'matches'],
     ['nc', 'bash -c $X', 'unclear'],
+    ['nc', `sh -c 'true &>/dev/null nc'`, 'unclear'],
+    ['nc', `fish -c ls`, 'unclear'],
+    ['nc', 'zsh script', 'differs'],
     ['nc', 'bash', 'unclear'],
     ['nc', 'bash < x', 'unclear'],
     ['nc', 'bash script.sh', 'differs'],
@@ -134,6 +157,49 @@ describe('a pattern of a command', () => {
     expect(matchCommand(runsOf({ argv: words }), 'env env env env env env env x')).toBe('unclear');
     expect(matchCommand(runsOf({ argv: ['x', 'a'.repeat(131_000)] }), `x ${'a*'.repeat(100)}b`)).toBe('differs');
   });
+});
+
+describe('text of a caller on which somebody decides', () => {
+  it.each([
+    '\ufe0f',
+    '\u3164',
+    '\u115f',
+    '\u2800',
+    '\u034f',
+    '\u200b',
+    '\u00ad',
+    '\u00a0',
+    '\u202e',
+    '\u{e0041}',
+    '\n',
+    '\u{1d159}',
+  ])('has %j in it as what it is', (char) => {
+    const shown = visibleJson({ command: `in${char}stall` });
+    expect(shown).toMatch(/^\{"command":"in\\(?:n|u[0-9a-f]{4})(?:\\u[0-9a-f]{4})?stall"\}$/);
+  });
+
+  it('is otherwise as it was', () => {
+    const text = 'git commit -m "größer 你好 😀"';
+    expect(visibleJson(text)).toBe(JSON.stringify(text));
+  });
+});
+
+it('counts by the rule that lets a project have the fewest', () => {
+  const rules = [
+    rule({ sandboxesOver: 5 }, 'deny'),
+    rule({ sandboxesOver: 3 }, 'ask', { name: 'b' }),
+    rule({ egress: 'internet' }, 'deny'),
+  ];
+  expect(countRuleOf(rules, ['deny', 'ask'])).toEqual({ sandboxes: 3, rules: ['b'] });
+  expect(countRuleOf(rules, ['deny'])).toEqual({ sandboxes: 5, rules: ['a'] });
+  expect(countRuleOf([], ['deny'])).toBeUndefined();
+});
+
+it('denies a login where any command or elevation is denied', () => {
+  for (const when of [{ command: 'nc' }, { command: '*' }, { elevation: true }] as const) {
+    expect(verdictOf([rule(when, 'deny')], { runs: RUNS_ANYTHING })).toMatchObject({ effect: 'deny' });
+    expect(verdictOf([rule(when, 'ask')], { runs: RUNS_ANYTHING })).toMatchObject({ effect: 'ask' });
+  }
 });
 
 function rule(when: PolicyRule['when'], effect: PolicyRule['effect'], more: Partial<PolicyRule> = {}): PolicyRule {

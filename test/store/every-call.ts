@@ -146,6 +146,7 @@ const approval: ApprovalRecord = {
   request: { command: 'ls' },
   digest: 'd',
   rules: ['all'],
+  salt: '00',
   policyVersion: 1,
   role: 'approvals:decide',
   askedBy: asker,

@@ -97,7 +97,14 @@ async function recordRestored(
   await trustAnew(life);
   await life.recordChange(
     'sandbox.restored',
-    { state: 'running', phase: null, ssh, parentSnapshotId: snapshotId, ...NOT_SUSPENDED_FOR_SPACE },
+    {
+      state: 'running',
+      phase: null,
+      ssh,
+      parentSnapshotId: snapshotId,
+      restoreId: operationId,
+      ...NOT_SUSPENDED_FOR_SPACE,
+    },
     { operationId, snapshotId, keptAs: keepAs },
     actor,
   );

@@ -1,3 +1,5 @@
+import { runsOf } from '../../../model/approvals/command-pattern.ts';
+import type { CountRule, PolicyFacts } from '../../../model/approvals/policy.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { FunctionSpec } from '../../../model/functions/function.ts';
 import { type Attempt, lastAttempt, type RunRecord } from '../../../model/functions/run.ts';
@@ -12,6 +14,7 @@ import { acceptedSpec, goneVersion } from '../accepted-version.ts';
 import { requireRun } from '../known-attempt.ts';
 import { admitSandbox, type Place } from '../prepared/admitted-sandbox.ts';
 import { type AttemptWish, claimMember } from '../prepared/claimed-member.ts';
+import { refuseByPolicy } from '../prepared/policy.ts';
 import { preparedSpec } from '../prepared/prepared-spec.ts';
 import { requireSecrets } from './given-secrets.ts';
 
@@ -37,9 +40,14 @@ const TTL_SECONDS = 2_592_000;
 /** Where an attempt runs. */
 export function createAttemptSandboxActivities({ store, reconciliation }: Deps) {
   /** The size of its sandbox, which the quotas of its project let begin. */
-  async function admitted(run: RunRecord, spec: FunctionSpec, sandboxId: string): Promise<Place> {
+  async function admitted(
+    run: RunRecord,
+    spec: FunctionSpec,
+    sandboxId: string,
+    countRule: CountRule | undefined,
+  ): Promise<Place> {
     const place = await placeOf(store, run.project, spec);
-    await admitSandbox({ store, reconciliation }, run.project, sandboxId, place);
+    await admitSandbox({ store, reconciliation }, run.project, sandboxId, place, countRule);
     return place;
   }
 
@@ -56,10 +64,11 @@ export function createAttemptSandboxActivities({ store, reconciliation }: Deps) 
       if (!accepted) throw goneVersion(run);
       const spec = await preparedSpec(store, run.project, accepted);
       await requireSecrets(store, run, spec);
+      const countRule = await refuseByPolicy(store, run.project, await factsOf(store, run.project, spec));
       const wish = memberWishOf(run, spec, attempt);
       const claimed = wish && (await claimMember({ store, reconciliation }, run, attempt, wish));
       if (claimed) return { ...claimed, isMember: true };
-      const { source, size } = await admitted(run, spec, sandboxId);
+      const { source, size } = await admitted(run, spec, sandboxId, countRule);
       return { sandboxId, isMember: false, spec: sandboxSpecOf(run, spec, source), size };
     },
 
@@ -94,6 +103,13 @@ async function placeOf(store: Store, project: string, spec: FunctionSpec): Promi
   const saved = snapshot.kind === 'full' ? snapshot.size : undefined;
   const wished = { cpus: cpus ?? saved?.cpus, memoryMib: memoryMib ?? saved?.memoryMib };
   return { source: snapshot.source, size: sizeOfSource(snapshot.source, hosts, wished) };
+}
+
+/** A run as a policy sees it. */
+async function factsOf(store: Store, project: string, spec: FunctionSpec): Promise<PolicyFacts> {
+  const { command, argv, env, user, network } = spec;
+  const runs = runsOf({ ...(argv ? { argv } : { command: command ?? '' }), env, user: user ?? undefined });
+  return { egress: network.egress, memoryMib: (await placeOf(store, project, spec)).size.memoryMib, runs };
 }
 
 /** Null: of what it is made of there are no pools. */

@@ -1,8 +1,11 @@
-import { MayflyError } from '../../../model/errors.ts';
+import type { CountRule } from '../../../model/approvals/policy.ts';
+import { isMayflyError, MayflyError } from '../../../model/errors.ts';
 import { mayUseSource } from '../../../model/project.ts';
 import type { Size } from '../../../model/project-limits.ts';
 import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
+
+const COUNTED_AGAIN_SECONDS = 60;
 
 /** What a sandbox of a function is made of, and how large. */
 export interface Place {
@@ -10,12 +13,16 @@ export interface Place {
   size: Size;
 }
 
-/** Counts a sandbox in the quotas of its project. @throws MayflyError project_not_found, source_not_found, project_quota_exceeded */
+/**
+ * Counts a sandbox in the quotas of its project, and by the rule of its policy: what has no room yet waits.
+ * @throws MayflyError project_not_found, source_not_found, project_quota_exceeded
+ */
 export async function admitSandbox(
   { store, reconciliation }: { store: Store; reconciliation: Reconciliation },
   projectId: string,
   sandboxId: string,
   { source, size }: Place,
+  countRule?: CountRule,
 ): Promise<void> {
   const projects = await store.projects.known();
   const project = projects.get(projectId);
@@ -25,5 +32,12 @@ export async function admitSandbox(
   if (!mayUseSource(project, source, (id) => projects.has(id))) {
     throw new MayflyError('source_not_found', `The project ${projectId} may not use ${JSON.stringify(source)}.`);
   }
-  await store.admissions.admit(project, [{ sandboxId, ...size }], (id) => reconciliation.isSandboxOpen(id));
+  const isOpen = (id: string) => reconciliation.isSandboxOpen(id);
+  try {
+    await store.admissions.admit(project, [{ sandboxId, ...size }], isOpen, countRule);
+  } catch (error) {
+    if (!isMayflyError(error, 'policy_denied')) throw error;
+    const retryAfterSeconds = COUNTED_AGAIN_SECONDS;
+    throw new MayflyError('project_quota_exceeded', error.message, { retryAfterSeconds, cause: error });
+  }
 }

@@ -5,7 +5,7 @@ import type { Problem } from '../../../api/http/problem.ts';
 import { ownFetch } from '../../../api/mcp/own-fetch.ts';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
-import type { ApprovalRecord } from '../../../model/approvals/approval.ts';
+import type { ApprovalRecord, ShownApproval } from '../../../model/approvals/approval.ts';
 import type { PolicyRule } from '../../../model/approvals/policy.ts';
 import { approvalIdOf, sourceIdOf } from '../../../model/ids.ts';
 import { LIMITS } from '../../../model/limits.ts';
@@ -407,6 +407,54 @@ test('values of variables and standard input are not shown, and decide all the s
   expect(other.digest).not.toBe(asked.digest);
 });
 
+test('nobody finds out by its digest what is not shown', async () => {
+  await setRules([{ when: { command: '*' }, effect: 'ask' }]);
+  const [one, two] = [
+    await waiting(run({ command: 'login', stdin: '1234' })),
+    await waiting(run({ command: 'login', stdin: '1234' })),
+  ];
+  expect(one.digest).not.toBe(two.digest);
+  expect(one).not.toHaveProperty('salt');
+});
+
+test.each([{ restoreId: 'op-0123456789abcdef' }, { parentSnapshotId: 'snp-0123456789abcdef' }])(
+  'a command that was approved is not run on other disks: %j',
+  async (changes) => {
+    await setRules([{ when: { command: '*' }, effect: 'ask' }]);
+    const headers = named();
+    const asked = await waiting(run({ command: 'bash deploy.sh' }, headers));
+    await decide('approve', asked);
+    const before = await door.store.sandboxes.get(sandboxId);
+    await door.store.sandboxes.update(sandboxId, changes);
+    expect(await codeOf(run({ command: 'bash deploy.sh' }, headers))).toBe('approval_stale');
+    const { parentSnapshotId = null } = before ?? {};
+    await door.store.sandboxes.update(sandboxId, { parentSnapshotId, restoreId: null });
+  },
+);
+
+test('sandboxes that are asked for at once are counted as quotas count them', async () => {
+  const alive = (await door.store.admissions.useOf('default')).sandboxes;
+  await setRules([{ when: { sandboxesOver: alive + 1 }, effect: 'deny' }]);
+  const codes = await Promise.all(Array.from({ length: 6 }, () => codeOf(create())));
+  expect(codes.filter((code) => code === 'policy_denied')).toHaveLength(5);
+  expect((await door.store.admissions.useOf('default')).sandboxes).toBe(alive + 1);
+});
+
+test('a policy that denies commands closes the ports that type into a desktop, and the login', async () => {
+  await setRules([{ when: { command: '*' }, effect: 'deny' }]);
+  for (const port of [5_901, 5_903]) {
+    const type = { 'Content-Type': 'application/octet-stream' };
+    const path = `/v1/sandboxes/${sandboxId}/ports`;
+    expect(await codeOf(door.call('POST', `${path}/${port}/connect`, '', type, agent))).toBe('policy_denied');
+    expect(await codeOf(door.call('POST', path, { port }, {}, agent))).toBe('policy_denied');
+  }
+  const publicKey = makeKeyPair('me').publicKey;
+  for (const when of [{ command: 'nc' }, { elevation: true }] as const) {
+    await setRules([{ when, effect: 'deny' }]);
+    expect(await codeOf(ask(`/v1/sandboxes/${sandboxId}/credentials`, { publicKey }))).toBe('policy_denied');
+  }
+});
+
 // Promise: docs/approvals.md: who decides is told of what waits, whatever broke meanwhile, and of no other project's. Costs 5 s.
 describe('the stream of approvals', () => {
   const wish = { network: { egress: 'internet' } };
@@ -423,7 +471,7 @@ describe('the stream of approvals', () => {
       own(input, { ...init, headers: { ...Object.fromEntries(new Headers(init?.headers)), ...headers } });
     return new MayflyClient({ baseUrl: 'http://mayfly', apiKey, fetch }).approvals.watch({ signal });
   };
-  const until = async (seen: AsyncGenerator<ApprovalRecord>, id: string, state: string) => {
+  const until = async (seen: AsyncGenerator<ShownApproval>, id: string, state: string) => {
     for await (const approval of { [Symbol.asyncIterator]: () => ({ next: () => seen.next() }) })
       if (approval.id === id && approval.state === state) return approval;
     throw new Error(`${id} was never ${state}`);

@@ -1,0 +1,35 @@
+// A run is held to the policy of its project as it is when the run is admitted. Costs nothing.
+import { expect, it } from 'vitest';
+import { refuseByPolicy } from '../../activities/function/prepared/policy.ts';
+import { runsOf } from '../../model/approvals/command-pattern.ts';
+import type { PolicyRule } from '../../model/approvals/policy.ts';
+
+const facts = { egress: 'internet', memoryMib: 512, runs: runsOf({ command: 'nc x' }) } as const;
+const rule = (when: PolicyRule['when'], effect: PolicyRule['effect']): PolicyRule => ({
+  name: 'r',
+  when,
+  effect,
+  role: 'approvals:decide',
+  expiresSeconds: 60,
+});
+const admitted = (rules: unknown) =>
+  refuseByPolicy({ policies: { current: async () => rules && { rules } } } as never, 'default', facts);
+
+it.each([
+  [{ command: 'nc' }, 'deny'],
+  [{ command: 'nc' }, 'ask'],
+  [{ egress: 'internet' }, 'deny'],
+  [{ memoryMibOver: 511 }, 'deny'],
+] as const)('%j: %s', async (when, effect) => {
+  await expect(admitted([rule(when, effect)])).rejects.toMatchObject({ code: 'policy_denied' });
+});
+
+it('goes on where no rule is about it, and says how many sandboxes there may be', async () => {
+  expect(await admitted(null)).toBeUndefined();
+  expect(await admitted([rule({ command: 'curl' }, 'deny')])).toBeUndefined();
+  expect(await admitted([rule({ sandboxesOver: 3 }, 'deny')])).toEqual({ sandboxes: 3, rules: ['r'] });
+});
+
+it('does not go on by a policy that cannot be read', async () => {
+  await expect(admitted('rules')).rejects.toMatchObject({ code: 'policy_denied' });
+});
