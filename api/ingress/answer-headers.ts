@@ -2,14 +2,27 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import { type Asked, prefixOf } from './asked.ts';
-import { COOKIE_NAME, outgoing, passedOn } from './headers.ts';
+import { isOurCookie, outgoing, passedOn } from './headers.ts';
 import { localOrigin } from './request-headers.ts';
 
 /**
- * What a program may not say: in our name, for other hosts (RFC 7838), or to the proxy in front of us, which would give
- * out files of its own.
+ * What a program may not say: in our name, for other hosts (RFC 7838), to the proxy in front of us, which would give out
+ * files of its own, and what a browser keeps for the whole site, or tells others of it.
  */
-const NOT_A_PROGRAMS: ReadonlySet<string> = new Set(['alt-svc', 'x-sendfile', 'x-lighttpd-send-file', 'x-reproxy-url']);
+const NOT_A_PROGRAMS: ReadonlySet<string> = new Set([
+  'alt-svc',
+  'clear-site-data',
+  'expect-ct',
+  'nel',
+  'public-key-pins',
+  'public-key-pins-report-only',
+  'report-to',
+  'reporting-endpoints',
+  'strict-transport-security',
+  'x-lighttpd-send-file',
+  'x-reproxy-url',
+  'x-sendfile',
+]);
 const NOT_ITS_PREFIXES = ['x-mayfly-', 'x-accel-'];
 const CORS_PREFIX = 'access-control-';
 
@@ -83,7 +96,7 @@ function inPath(url: string, asked: Asked, origins: readonly string[]): string {
 }
 
 function isTheirs(cookie: string): boolean {
-  return !cookie.trimStart().startsWith(`${COOKIE_NAME}=`);
+  return !isOurCookie(cookie.split(';')[0] ?? '');
 }
 
 /** For the name alone that set it. */

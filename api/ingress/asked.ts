@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { labelOf, type PortAddress, type PortTarget, targetOfLabel } from '../../model/ports/port-address.ts';
 import { TOKEN_NAME } from '../ports/port-token.ts';
+import { hasKey } from './headers.ts';
 
 /** What a request asks for, of which port. */
 export interface Asked extends PortTarget {
@@ -32,12 +33,12 @@ export function prefixOf(target: PortTarget): string {
   return `/${labelOf(target)}`;
 }
 
-/** Takes the token out of the query, and leaves the rest of it byte for byte. */
+/** Takes the token and API keys out of the query, and leaves the rest of it byte for byte. */
 function withoutToken(url: string): { path: string; token: string | undefined } {
   const at = url.indexOf('?');
   if (at < 0) return { path: url, token: undefined };
   const parts = url.slice(at + 1).split('&');
-  const rest = parts.filter((part) => !isToken(part));
+  const rest = parts.filter((part) => !isToken(part) && !hasKey(part));
   const token = parts.find(isToken)?.slice(TOKEN_NAME.length + 1);
   return { path: url.slice(0, at) + (rest.length > 0 ? `?${rest.join('&')}` : ''), token };
 }

@@ -9,6 +9,7 @@ import { isAsleep } from '../../model/sandbox/sandbox.ts';
 import type { Sagas } from '../../sagas/sagas.ts';
 import type { Store } from '../../store/connect.ts';
 import { storeOf } from '../../store/project-store.ts';
+import { refuseTypingBy } from '../desktop/typing.ts';
 import type { Guests } from '../http/guests.ts';
 import { SaidConnections } from '../ports/said-connections.ts';
 import { openTunnel } from '../ports/tunnel.ts';
@@ -99,11 +100,13 @@ export class Entrance {
   /**
    * A connection to the program, of which the audit and the idle time know.
    * @param signal ends it, also when it is open
-   * @throws MayflyError sandbox_suspended, sandbox_not_running, why it could not be resumed, and as {@link openTunnel}
+   * @throws MayflyError policy_denied, sandbox_suspended, sandbox_not_running, why it could not be resumed, and as {@link openTunnel}
    */
   async connect(entry: Entry, signal: AbortSignal): Promise<Duplex> {
     const { store, guests, sagas } = this.deps;
     const { sandboxId, port } = entry.asked;
+    const own = storeOf(store, { project: entry.known.port.project, isOperator: false });
+    await refuseTypingBy(port, { store: own }, entry.known.port.project);
     const { hostId } = await this.#awake(entry, signal);
     await store.activity.touch(sandboxId);
     const { actor, tokenId } = entry.visitor;

@@ -5,6 +5,8 @@ import { TOKEN_NAME } from '../ports/port-token.ts';
 export const COOKIE_NAME = `__Host-${TOKEN_NAME}`;
 export const TOKEN_HEADER = 'x-mayfly-token';
 export const KEY_HEADER = 'x-mayfly-key';
+/** An API key, where a value of its own may begin. */
+const KEY = /(?:^|[^A-Za-z0-9])mfk_/;
 
 /** Of one connection, and never passed on: RFC 9110 §7.6.1, RFC 7540 §3.2.1. Framing is each side's own. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -49,10 +51,31 @@ export function outgoing(headers: ReadonlyMap<string, readonly string[]>): Outgo
   );
 }
 
-/** The cookies of a request: ours, and the others as they came. */
+/** The cookies of a request: ours, and the others as they came, without API keys. */
 export function cookiesOf(header: string | undefined): { own: string | undefined; others: string | undefined } {
   const pairs = (header ?? '').split(';').map((pair) => pair.trim());
-  const isOwn = (pair: string) => pair.startsWith(`${COOKIE_NAME}=`);
-  const others = pairs.filter((pair) => pair !== '' && !isOwn(pair)).join('; ');
-  return { own: pairs.find(isOwn)?.slice(COOKIE_NAME.length + 1), others: others === '' ? undefined : others };
+  const own = pairs.find((pair) => pair.startsWith(`${COOKIE_NAME}=`))?.slice(COOKIE_NAME.length + 1);
+  const others = pairs.filter((pair) => pair !== '' && !isOurCookie(pair) && !hasKey(pair)).join('; ');
+  return { own, others: others === '' ? undefined : others };
+}
+
+/**
+ * Whether a pair of a cookie is, or becomes in some browser or program, the one of ours: blanks around its name, a letter of
+ * another case, a name that stands in the value of a cookie without one (RFC 6265bis §5.7).
+ */
+export function isOurCookie(pair: string): boolean {
+  const [name = ''] = pair.replace(/^[\s=]+/, '').split('=');
+  return decoded(name).trim().toLowerCase() === COOKIE_NAME.toLowerCase();
+}
+
+/** Whether a text has an API key of Mayfly: that is for no program of a guest. Also in `Basic` (RFC 7617). */
+export function hasKey(text: string): boolean {
+  const [, pair] = /^\s*basic\s+([A-Za-z0-9+/=_-]+)\s*$/i.exec(text) ?? [];
+  const inPair = pair !== undefined && KEY.test(Buffer.from(pair, 'base64').toString('latin1'));
+  return inPair || KEY.test(text) || KEY.test(decoded(text));
+}
+
+/** Percent-encoded as far as it is; programs read cookies and queries so. */
+function decoded(text: string): string {
+  return text.replace(/%([0-9A-Fa-f]{2})/g, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }

@@ -82,6 +82,7 @@ export class Ingress {
       const isPreflight =
         incoming.method === 'OPTIONS' && incoming.headers['access-control-request-method'] !== undefined;
       if (found?.known.port.cors && isPreflight) {
+        this.#entrance.traffic.count(found.asked);
         return void answer.writeHead(204, preflightHeaders(incoming)).end();
       }
       const entry = await this.#entrance.admit(incoming, found);

@@ -27,6 +27,10 @@ interface Passage {
 export async function pass(incoming: IncomingMessage, answer: ServerResponse, passage: Passage): Promise<void> {
   const tunnel = await tunnelFor(answer, passage);
   const asking = ask(incoming, answer, passage, tunnel);
+  asking.once('upgrade', () => {
+    tunnel.destroy();
+    refuse(answer, failed(passage.entry.asked.port, new Error('it switched to a protocol that nobody asked for')));
+  });
   asking.once('close', () => {
     // It may have answered before it has read all: what is left is not for it.
     incoming.unpipe(asking);
@@ -72,7 +76,7 @@ async function tunnelFor(answer: ServerResponse, { entrance, entry }: Passage): 
   if (answer.destroyed) throw new Error('the caller has left');
   const over = entrance.traffic.add({
     target: asked,
-    token: visitor.tokenId === null ? null : { secret: known.port.secret, apiKeyId: visitor.actor.apiKeyId },
+    token: { secret: visitor.tokenId === null ? null : known.port.secret, apiKeyId: visitor.actor.apiKeyId },
     expiresAt: visitor.expiresAt,
     end: (why) => {
       stop.abort(why);

@@ -3,7 +3,7 @@ import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import { TOKEN_NAME } from '../ports/port-token.ts';
 import { type Asked, prefixOf } from './asked.ts';
-import { cookiesOf, outgoing, passedOn } from './headers.ts';
+import { cookiesOf, hasKey, outgoing, passedOn } from './headers.ts';
 
 /** What only we say to a program, or what is between us and our caller. */
 const OURS: ReadonlySet<string> = new Set([
@@ -46,6 +46,7 @@ export function requestHeaders(
   if (others !== undefined && asked.form === 'host') headers.set('cookie', [others]);
   if (isLocal && incoming.headers.origin === origin) headers.set('origin', [localOrigin(asked.port)]);
   if (incoming.headers.referer?.includes(`${TOKEN_NAME}=`)) headers.delete('referer');
+  for (const [name, values] of headers) if (values.some(hasKey)) headers.delete(name);
   return { ...outgoing(headers), ...framing(incoming) };
 }
 

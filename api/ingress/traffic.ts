@@ -10,8 +10,8 @@ const LOOK_MS = 400;
 /** One request, or one connection that it has become. */
 export interface Passing {
   target: PortTarget;
-  /** By which it was let in, unless by a key: the secret of the port, and the key for which the token was made. It ends with either. */
-  token: { secret: string; apiKeyId: string } | null;
+  /** By which it was let in: the key, or the secret of the port and the key for which the token was made. It ends with either. */
+  token: { secret: string | null; apiKeyId: string } | null;
   /** Milliseconds since 1970; null: never. */
   expiresAt: number | null;
   end(why: Error): void;
@@ -69,7 +69,7 @@ export class Traffic {
   }
 
   async #isGood({ secret, apiKeyId }: NonNullable<Passing['token']>, { port }: KnownPort): Promise<boolean> {
-    if (secret !== port.secret) return false;
+    if (secret !== null && secret !== port.secret) return false;
     return this.known.keyOf(apiKeyId).then(
       (key) => key !== null,
       () => true,
@@ -89,7 +89,8 @@ export class Traffic {
     for (const passing of all) {
       const { token } = passing;
       if (!known) passing.end(new Error('the port was closed'));
-      else if (token && !(await this.#isGood(token, known))) passing.end(new Error('the token is void'));
+      else if (token && !(await this.#isGood(token, known)))
+        passing.end(new Error('the token is void, or its key revoked'));
     }
   }
 }

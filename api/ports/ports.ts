@@ -3,6 +3,7 @@ import { requires } from '../http/auth.ts';
 import { type App, serialised } from '../http/context.ts';
 import { GUEST, problems } from '../http/problem-answers.ts';
 import { noQuery, preferHeaders } from '../http/schemas.ts';
+import { KeyWatch } from '../streams/key-watch.ts';
 import { answerConnect } from './connect-port.ts';
 import { portParams } from './port-schemas.ts';
 import { SaidConnections } from './said-connections.ts';
@@ -29,14 +30,15 @@ const connectOne = createRoute({
   },
   responses: {
     200: { description: 'It is open: what the program writes', content: { [PIECES]: { schema: pieces } } },
-    ...problems(GUEST, 'port_closed', 'port_refused'),
+    ...problems('policy_denied', GUEST, 'port_closed', 'port_refused'),
   },
 });
 
 export function portRoutes(app: App): void {
   const said = new SaidConnections();
+  const keys = new KeyWatch();
   app.openapi(connectOne, async (c) => {
     const { id, port } = c.req.valid('param');
-    return serialised(await answerConnect(c, c.get('deps'), { sandboxId: id, port, said }));
+    return serialised(await answerConnect(c, c.get('deps'), { sandboxId: id, port, said, keys }));
   });
 }

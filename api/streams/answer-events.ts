@@ -31,6 +31,7 @@ export async function answerEvents(
   return serialised(
     streamSSE(c, async (stream) => {
       stream.onAbort(() => gone.abort());
+      const over = streams.keys.endWithKey(c, () => stream.abort());
       let isSilent = false;
       const comment = async (text: string) => void (await stream.write(`: ${text}\n\n`));
       const keepAlive = setInterval(() => {
@@ -49,6 +50,7 @@ export async function answerEvents(
         c.get('deps').logger.warn({ err: error, ...of, requestId: c.get('requestId') }, 'an event stream broke');
       } finally {
         clearInterval(keepAlive);
+        over();
         end();
       }
     }),

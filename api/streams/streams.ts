@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Env } from '../http/context.ts';
+import { KeyWatch } from './key-watch.ts';
 
 const KINDS = {
   sandboxes: LIMITS.streams.ofSandboxes,
@@ -24,6 +25,7 @@ interface Held {
  */
 export class Streams {
   readonly #open = new Set<Held>();
+  readonly keys = new KeyWatch();
 
   /** How many of a kind are open. */
   count(kind: StreamKind): number {

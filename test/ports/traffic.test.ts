@@ -1,8 +1,25 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Traffic } from '../../api/ingress/traffic.ts';
 import { LIMITS } from '../../model/limits.ts';
 
 const target = { sandboxId: 'sbx-0000000000000001', port: 3_000 };
+
+test.each([
+  ['a key', null],
+  ['a token of it', 'secret'],
+])('what was opened by %s ends when the key is revoked', async (_by, secret) => {
+  let isRevoked = false;
+  const known = { readNow: async () => ({ port: { secret: 'secret' } }), keyOf: async () => (isRevoked ? null : {}) };
+  const traffic = new Traffic(known as never);
+  const end = vi.fn();
+  traffic.add({ target, token: { secret, apiKeyId: 'k' }, expiresAt: null, end });
+  const looked = vi.spyOn(known, 'keyOf');
+  await expect.poll(() => looked.mock.calls.length).toBeGreaterThan(0);
+  expect(end).not.toHaveBeenCalled();
+  isRevoked = true;
+  await expect.poll(() => end.mock.calls.length).toBeGreaterThan(0);
+  traffic.close();
+});
 
 test('so many requests a second may come to a port, and no more, and another port has its own', () => {
   const traffic = new Traffic({ readNow: async () => null } as never);

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { Readable } from 'node:stream';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { Traffic } from '../../../api/ingress/traffic.ts';
 import { IngressDoor } from '../../ports/ingress-door.ts';
 import { usePrograms } from '../../ports/programs.ts';
 import { stableValue } from '../../support/eventually.ts';
@@ -171,7 +172,10 @@ test('CORS is the program’s own, or ours alone', async () => {
     (_incoming, answer) => void answer.setHeader('access-control-allow-origin', 'x').end('ok'),
   );
   const opened = await door.expose(open, { cors: true });
+  const count = vi.spyOn(Traffic.prototype, 'count');
   const preflight = await door.get(door.hostOf(open), '/', { method: 'OPTIONS', headers: asked });
+  expect(count).toHaveBeenCalledOnce();
+  count.mockRestore();
   expect(preflight.status).toBe(204);
   expect(preflight.headers).toMatchObject({
     'access-control-allow-origin': '*',

@@ -55,6 +55,17 @@ async function upgraded(request: string, until: string): Promise<{ socket: Socke
   return { socket, said: () => said };
 }
 
+test('a program that switches protocols without being asked is a failed one', async () => {
+  const server = createServer(({ socket }) => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n');
+  });
+  const port = await programs.listen(server);
+  const token = await door.expose(port);
+  const answer = await door.get(door.hostOf(port), '/', { headers: { 'x-mayfly-token': token } });
+  expect(answer.status).toBe(502);
+  expect(answer.headers['x-mayfly-code']).toBe('port_failed');
+});
+
 test('a WebSocket takes the token in a header, in the address and in the cookie, and is never sent on', async () => {
   const { port, seen } = await echo();
   const token = await door.expose(port);

@@ -1,0 +1,38 @@
+import type { Context } from 'hono';
+import type { Env } from '../http/context.ts';
+
+/** How often the keys of open streams are looked up. Milliseconds. */
+const POLL_MS = 1_000;
+
+/** Ends streams whose API key is revoked. One look a second for each key, however many streams it has. */
+export class KeyWatch {
+  readonly #watched = new Map<string, { ends: Set<() => void>; timer: NodeJS.Timeout }>();
+
+  /** @param end is called once the key of the request is revoked @returns to be called when the stream is over */
+  endWithKey(c: Context<Env>, end: () => void): () => void {
+    const { id } = c.get('apiKey');
+    const { apiKeys } = c.get('deps').store;
+    const watched = this.#watched.get(id) ?? {
+      ends: new Set(),
+      timer: setInterval(() => {
+        // With the store away nobody can tell: streams go on, and nothing new is let in.
+        apiKeys.get(id).then(
+          (key) => key?.revokedAt === null || this.#endAll(id),
+          () => undefined,
+        );
+      }, POLL_MS).unref(),
+    };
+    this.#watched.set(id, watched);
+    watched.ends.add(end);
+    return () => {
+      watched.ends.delete(end);
+      if (watched.ends.size > 0 || this.#watched.get(id) !== watched) return;
+      clearInterval(watched.timer);
+      this.#watched.delete(id);
+    };
+  }
+
+  #endAll(id: string): void {
+    for (const end of this.#watched.get(id)?.ends ?? []) end();
+  }
+}
