@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { type ArgsDef, defineCommand } from 'citty';
 import { showingOf } from '../mcp/elicit.ts';
 import { createMcpServer } from '../mcp/mcp-server.ts';
+import { AnsweringTransport } from '../mcp/stdio-transport.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { checkArguments } from './terminal/arguments.ts';
 import { usageError } from './terminal/cli-error.ts';
@@ -17,6 +19,15 @@ const ARGS = {
   prefix: { type: 'string', description: 'Before the name of each tool, where others have the same', default: '' },
 } as const satisfies ArgsDef;
 
+/** What is undone when its client leaves: nobody would know of the sandboxes. */
+const MAKERS = ['create_sandbox', 'fork'];
+
+function makesMachines(message: JSONRPCMessage, prefix: string): boolean {
+  if (!('method' in message) || message.method !== 'tools/call') return false;
+  const name = message.params?.['name'];
+  return MAKERS.some((maker) => name === prefix + maker);
+}
+
 /** `mayfly mcp`: the tools over standard input and output, for clients that start their servers. Ends with its input. */
 export function mcpCommand(io: Io) {
   return defineCommand({
@@ -30,6 +41,7 @@ export function mcpCommand(io: Io) {
       const showing = showingOf(apiUrl, apiKey);
       const connection = randomUUID();
       const { version } = packageJson;
+      const transport = new AnsweringTransport(process.stdin, process.stdout);
       const server = serveStdio(
         ({ era }) =>
           createMcpServer({
@@ -37,12 +49,16 @@ export function mcpCommand(io: Io) {
             version,
             prefix,
           }),
-        { onerror: (error) => io.note(`mayfly mcp: ${error.message}`) },
+        { onerror: (error) => io.note(`mayfly mcp: ${error.message}`), transport },
       );
-      await new Promise<unknown>((resolve) => {
-        for (const over of ['end', 'close', 'error']) process.stdin.once(over, resolve);
+      const stopped = new Promise<unknown>((resolve) => {
         io.signal.addEventListener('abort', resolve, { once: true });
       });
+      const ended = new Promise<unknown>((resolve) => {
+        for (const over of ['end', 'close', 'error']) process.stdin.once(over, resolve);
+      });
+      await Promise.race([stopped, ended]);
+      await Promise.race([stopped, transport.answerAll((message) => makesMachines(message, prefix))]);
       await server.close();
       setTimeout(() => process.exit(EXIT.ok), LAST_MS).unref();
       return EXIT.ok;

@@ -13,8 +13,10 @@ export interface Range {
 
 /** A part of a stream or a file, from one whole character to another. */
 export interface Part extends Range {
-  /** As a model may read it. */
+  /** Without secrets that can be recognised, and without what nobody sees. */
   text: string;
+  /** Each byte of it, as UTF-8. */
+  exact: string;
   /** Whether it is UTF-8. */
   isText: boolean;
   /** The bytes that were asked for, cut wherever that was said. */
@@ -32,7 +34,8 @@ export async function readPart(read: Reader, { from, to }: Range): Promise<Part>
   const part = bytes.subarray(first, behind);
   const text = maskPart(textOf(bytes.subarray(0, first)), textOf(part), textOf(bytes.subarray(behind)));
   const asked = bytes.subarray(from - start, to - start);
-  return { from: start + first, to: start + behind, text, isText: isText(part), bytes: asked };
+  const exact = new TextDecoder('utf-8', { ignoreBOM: true }).decode(part);
+  return { from: start + first, to: start + behind, text, exact, isText: isText(part), bytes: asked };
 }
 
 /** @returns fewer bytes where the end comes first; what is behind them is not waited for */

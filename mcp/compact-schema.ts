@@ -9,7 +9,11 @@ const UNTOLD = new Set(['$schema', 'minLength', 'maxLength', 'minItems', 'maxIte
 function compacted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(compacted);
   if (typeof value !== 'object' || value === null) return value;
-  const kept = Object.entries(value as Members).filter(([name, member]) => isTold(name, member));
+  // Who has a default rarely plans by the bounds beside it.
+  const isBounded = typeof (value as Members)['default'] === 'number';
+  const kept = Object.entries(value as Members).filter(
+    ([name, member]) => isTold(name, member) && !(isBounded && (name === 'minimum' || name === 'maximum')),
+  );
   return Object.fromEntries(kept.map(([name, member]) => [name, compacted(member)]));
 }
 
@@ -22,23 +26,32 @@ function isTold(name: string, member: unknown): boolean {
 }
 
 /** What an answer has is all there, so which of it is needs no second list; a property of that name keeps its place. */
-function allThere(value: unknown, isProperties = false): unknown {
-  if (Array.isArray(value)) return value.map((each) => allThere(each));
+function allThere(value: unknown, isTyped: boolean, isProperties = false): unknown {
+  if (Array.isArray(value)) return value.map((each) => allThere(each, isTyped));
   if (typeof value !== 'object' || value === null) return value;
-  const kept = Object.entries(value as Members).filter(([name]) => isProperties || name !== 'required');
+  const kept = Object.entries(value as Members).filter(
+    ([name, member]) => isProperties || !(name === 'required' || (name === 'type' && !isTyped && isScalar(member))),
+  );
   return Object.fromEntries(
-    kept.map(([name, member]) => [name, allThere(member, !isProperties && name === 'properties')]),
+    kept.map(([name, member]) => [name, allThere(member, isTyped, !isProperties && name === 'properties')]),
   );
 }
 
-/** The same schema, which tells clients less: all tools together have to find room in what a model reads. */
-export function compact<T extends z.ZodObject>(schema: T): T {
+function isScalar(type: unknown): boolean {
+  return [type].flat().every((each) => each !== 'object' && each !== 'array');
+}
+
+/**
+ * The same schema, which tells clients less: all tools together have to find room in what a model reads.
+ * @param isTyped whether texts and numbers that come out are told apart. `@default` true
+ */
+export function compact<T extends z.ZodObject>(schema: T, isTyped = true): T {
   const standard = schema['~standard'];
   const { input, output } = standard.jsonSchema;
   const jsonSchema = {
     input: (options: Parameters<typeof input>[0]) => compacted(input(options)) as ReturnType<typeof input>,
     output: (options: Parameters<typeof output>[0]) =>
-      allThere(compacted(output(options))) as ReturnType<typeof output>,
+      allThere(compacted(output(options)), isTyped) as ReturnType<typeof output>,
   };
   return Object.create(schema, { '~standard': { value: { ...standard, jsonSchema } } }) as T;
 }

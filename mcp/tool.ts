@@ -39,14 +39,16 @@ export type Registration = (server: McpServer, caller: Caller, prefix: string) =
 
 export function tool<Input extends z.ZodObject, Output extends z.ZodObject>(made: Tool<Input, Output>): Registration {
   const { name, title, description, input, output, effect, isIdempotent = effect === 'reads', isOpen = false } = made;
+  // What is as the protocol takes it to be is not said.
   const annotations = {
-    readOnlyHint: effect === 'reads',
-    ...(effect !== 'reads' && { destructiveHint: effect === 'destroys', idempotentHint: isIdempotent }),
-    openWorldHint: isOpen,
+    ...(effect === 'reads' && { readOnlyHint: true }),
+    ...(effect === 'adds' && { destructiveHint: false }),
+    ...(effect !== 'reads' && isIdempotent && { idempotentHint: true }),
+    ...(!isOpen && { openWorldHint: false }),
   };
   // An argument that counts for nothing would be taken for one that holds, such as how long a sandbox lives.
   const inputSchema = compact(input.strict());
-  const config = { title, description, inputSchema, outputSchema: compact(output), annotations };
+  const config = { title, description, inputSchema, outputSchema: compact(output, false), annotations };
   return (server, caller, prefix) => {
     server.registerTool(
       prefix + name,
@@ -82,23 +84,13 @@ export function resultOfError(error: unknown, prefix: string) {
   return { content: [{ type: 'text', text: errorText(error, prefix) }], isError: true };
 }
 
-/** Which sandbox, in every tool that has one. */
-export const SANDBOX = z.string().describe('Id or name');
+/** Which sandbox, in every tool that has one, by its id or name. */
+export const SANDBOX = z.string();
 
-export const IDEMPOTENCY_KEY = z
-  .string()
-  .max(LIMITS.idempotencyKey.maxLength)
-  .optional()
-  .describe('Same key: done once');
+/** The same key: done once. */
+export const IDEMPOTENCY_KEY = z.string().max(LIMITS.idempotencyKey.maxLength).optional();
 
-const { unheard, heard } = LONGEST_WAIT;
-
-export const WAIT_SECONDS = z
-  .int()
-  .min(0)
-  .max(heard)
-  .default(30)
-  .describe(`Over ${unheard} only with a progress token`);
+export const WAIT_SECONDS = z.int().min(0).max(LONGEST_WAIT.heard).default(30);
 
 export const CURSOR = z.string().max(1_024).optional().describe('nextCursor of the page before');
 

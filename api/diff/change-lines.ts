@@ -1,5 +1,6 @@
 import { isErrorCode, MayflyError } from '../../model/errors.ts';
 import type { FileChange, FileChangeCounts } from '../../model/files/file-change.ts';
+import { isOwnFile } from '../../model/files/own-files.ts';
 
 /** Longer than any: diff/ answers a path of 32 KiB and 1 MiB of extended attributes, encoded, before and after. Characters. */
 const MAX_LENGTH = 8 * 1_024 * 1_024;
@@ -15,15 +16,21 @@ type Parsed =
   | { line: 'error'; code: string; message: string };
 
 /**
- * What a host found out, line by line; all that came at once is given at once.
+ * What a host found out, line by line, without Mayfly's own files; all that came at once is given at once.
  * @throws MayflyError after any number of lines: why there are no more. It never ends without `end`.
  */
 export async function* changeLines(response: Response): AsyncGenerator<ChangeLine[], void, undefined> {
   let whole = false;
+  const left: FileChangeCounts = { added: 0, changed: 0, removed: 0, renamed: 0 };
   for await (const texts of textsOf(response)) {
     const lines: ChangeLine[] = [];
     try {
-      for (const text of texts) lines.push(parsed(text));
+      for (const text of texts) {
+        const line = parsed(text);
+        if (line.line === 'end') lines.push(without(line, left));
+        else if (isOwnFile(line.change.path)) left[line.change.change]++;
+        else lines.push(line);
+      }
     } catch (error) {
       yield lines;
       throw error;
@@ -32,6 +39,17 @@ export async function* changeLines(response: Response): AsyncGenerator<ChangeLin
     yield lines;
   }
   if (!whole) throw new MayflyError('host_unavailable', 'The host broke off before it had compared everything.');
+}
+
+function without({ counts }: ChangeLine & { line: 'end' }, left: FileChangeCounts): ChangeLine {
+  const { added, changed, removed, renamed } = counts;
+  const rest = {
+    added: added - left.added,
+    changed: changed - left.changed,
+    removed: removed - left.removed,
+    renamed: renamed - left.renamed,
+  };
+  return { text: JSON.stringify({ line: 'end', ...rest }), line: 'end', counts: rest };
 }
 
 /** The whole lines of each piece that arrives. */

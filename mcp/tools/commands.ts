@@ -21,7 +21,7 @@ const runCommand = tool({
     'Run a shell command (or argv, without a shell) in a sandbox, once. When the wait is over first, it goes on: ' +
     'read_output follows it, cancel_command ends it. Of long output the beginning and the end are shown.',
   input: z.object({
-    sandbox: SANDBOX,
+    sandboxId: SANDBOX,
     command: z.string().min(1).max(maxLength).optional(),
     argv: z.array(z.string()).min(1).max(maxArguments).optional(),
     env: z.record(z.string(), z.string()).optional(),
@@ -52,9 +52,9 @@ const runCommand = tool({
   }),
   effect: 'destroys',
   isOpen: true,
-  async run(call, { sandbox, waitSeconds, maxChars, idempotencyKey, ...rest }) {
+  async run(call, { sandboxId: named, waitSeconds, maxChars, idempotencyKey, ...rest }) {
     const { client, signal } = call;
-    const sandboxId = await client.sandboxIdOf(sandbox, { signal });
+    const sandboxId = await client.sandboxIdOf(named, { signal });
     const request: RunCommand = defined(rest);
     const options = { idempotencyKey: crypto.randomUUID(), ...call.key(idempotencyKey, [sandboxId, request]) };
     const wait = { waitSeconds: call.waitSeconds(call.untilTask(waitSeconds)), signal };
@@ -102,7 +102,7 @@ const readOutput = tool({
   title: 'Read the output of a command',
   description: 'Read a part of what a command has written, from a byte offset, and whether it still runs.',
   input: z.object({
-    sandbox: SANDBOX,
+    sandboxId: SANDBOX,
     commandId: COMMAND_ID,
     stream: z.enum(['stdout', 'stderr']).default('stdout'),
     offset: z.int().min(0).default(0).describe('Bytes; nextOffset of the call before'),
@@ -118,9 +118,9 @@ const readOutput = tool({
     next: z.string(),
   }),
   effect: 'reads',
-  async run(call, { sandbox, commandId, stream, offset, maxChars, waitSeconds }) {
+  async run(call, { sandboxId: named, commandId, stream, offset, maxChars, waitSeconds }) {
     const { client, signal } = call;
-    const before = await client.commands.get(sandbox, commandId, { signal });
+    const before = await client.commands.get(named, commandId, { signal });
     const command = before.state === 'ended' ? before : await ended(call, before, offset, stream, waitSeconds);
     const { id, sandboxId, state, exitCode } = command;
     const output = outputReader(client.commands, { id, sandboxId, stream }, signal);
@@ -153,12 +153,12 @@ const cancelCommand = tool({
   name: 'cancel_command',
   title: 'Cancel a command',
   description: 'End a command with all processes it started: SIGTERM, then SIGKILL.',
-  input: z.object({ sandbox: SANDBOX, commandId: COMMAND_ID }),
+  input: z.object({ sandboxId: SANDBOX, commandId: COMMAND_ID }),
   output: z.object({ commandId: z.string(), state: z.string(), next: z.string() }),
   effect: 'destroys',
   isIdempotent: true,
-  async run(call, { sandbox, commandId }) {
-    const command = await call.client.commands.cancel(sandbox, commandId, { signal: call.signal });
+  async run(call, { sandboxId, commandId }) {
+    const command = await call.client.commands.cancel(sandboxId, commandId, { signal: call.signal });
     const next =
       command.state === 'ended' ? 'It has ended.' : `It is being ended; ${call.tool('read_output')} says when it has.`;
     return { text: `${stateText(command)}. ${next}`, data: { commandId, state: command.state, next } };

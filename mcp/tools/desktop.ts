@@ -5,7 +5,7 @@ import { cleanText } from '../clean-text.ts';
 import { defined, type Registration, SANDBOX, tool } from '../tool.ts';
 
 const input = z.object({
-  sandbox: SANDBOX,
+  sandboxId: SANDBOX,
   action: z.enum(['screenshot', 'windows', 'open', 'move', 'click', 'drag', 'scroll', 'key', 'type']),
   x: z.int().optional(),
   y: z.int().optional(),
@@ -28,9 +28,9 @@ const desktop = tool({
   isOpen: true,
   async run(call, args) {
     const { client, signal } = call;
-    const { sandbox } = args;
+    const { sandboxId } = args;
     if (args.action === 'windows') {
-      const { width, height, pointer, windows } = await client.desktop.look(sandbox, { signal });
+      const { width, height, pointer, windows } = await client.desktop.look(sandboxId, { signal });
       const head = `screen ${width}x${height}, pointer at ${pointer.x},${pointer.y}`;
       const lines = windows.map((one) => {
         const active = one.isActive ? ' active' : '';
@@ -39,24 +39,28 @@ const desktop = tool({
       return told([head, ...lines].join('\n'));
     }
     await begin(call, args);
-    const png = await client.desktop.screenshot(sandbox, { signal });
+    const png = await client.desktop.screenshot(sandboxId, { signal });
     return { ...told(args.action === 'screenshot' ? 'As it is now.' : 'Done; programs may still be at it.'), png };
   },
 });
 
-async function begin(call: Call, { sandbox, action, ...rest }: Input): Promise<void> {
+async function begin(call: Call, { sandboxId, action, ...rest }: Input): Promise<void> {
   const { client, signal } = call;
   const { text = '', x, y, toX, toY, button, count, down } = rest;
-  const options = { ...call.key(undefined, { sandbox, action, ...rest }), signal };
+  const options = { ...call.key(undefined, { sandboxId, action, ...rest }), signal };
   if (action === 'screenshot' || action === 'windows') return;
   if (action === 'open') {
-    await client.desktop.open(sandbox, { url: text }, options);
+    await client.desktop.open(sandboxId, { url: text }, options);
     return;
   }
   // What is missing, or too much, the API says.
   const fields = { move: { x, y }, click: { x, y, button, count }, drag: { x, y, toX, toY, button } };
   const others = { scroll: { x, y, down }, key: { keys: text }, type: { text } };
-  await client.desktop.act(sandbox, { action, ...defined({ ...fields, ...others }[action]) } as DesktopAction, options);
+  await client.desktop.act(
+    sandboxId,
+    { action, ...defined({ ...fields, ...others }[action]) } as DesktopAction,
+    options,
+  );
 }
 
 function told(text: string) {

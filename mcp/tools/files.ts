@@ -1,37 +1,41 @@
 import { z } from 'zod';
 import type { FileEntry } from '../../client/sandbox/files.ts';
+import { visibleText } from '../../model/approvals/visible-text.ts';
+import { fitting, MAX_CHARS } from '../bounded.ts';
 import { firstBytes, readPart } from '../byte-part.ts';
-import { cleanText } from '../clean-text.ts';
 import { ToolError } from '../error-text.ts';
+import { refuseRedacted } from '../redacted.ts';
 import { CURSOR, defined, moreLines, type Registration, SANDBOX, tool } from '../tool.ts';
 
-const PATH = z.string().regex(/^\//).describe('Absolute');
+export const PATH = z.string().regex(/^\//).describe('Absolute');
 /** Of one call of write_file. Characters. */
 const MAX_CONTENT = 1_048_576;
 
 const readFile = tool({
   name: 'read_file',
   title: 'Read a file',
-  description: 'Read a part of a file of a sandbox: as text, or as base64 where it is not UTF-8.',
+  description: 'Read a part of a file, byte for byte: as text, or as base64 where it is not UTF-8.',
   input: z.object({
-    sandbox: SANDBOX,
+    sandboxId: SANDBOX,
     path: PATH,
     offset: z.int().min(0).default(0).describe('Bytes'),
     maxBytes: z.int().min(1).max(50_000).default(10_000),
+    mask: z.boolean().default(false).describe('Replace what looks like a secret'),
   }),
   output: z.object({
     path: z.string(),
     size: z.number().nullable(),
     text: z.string().optional(),
     base64: z.string().optional(),
+    masked: z.boolean().describe('Not as it is in the file'),
     nextOffset: z.number().nullable().describe('null: that was all'),
   }),
   effect: 'reads',
-  async run({ client, signal }, { sandbox, path, offset, maxBytes }) {
+  async run({ client, signal }, { sandboxId, path, offset, maxBytes, mask }) {
     const file: { size: number | null } = { size: null };
     const part = await readPart(
       async ({ from, to }) => {
-        const { body, first, total } = await client.files.read(sandbox, path, { first: from, last: to - 1, signal });
+        const { body, first, total } = await client.files.read(sandboxId, path, { first: from, last: to - 1, signal });
         file.size = total;
         return (await firstBytes(body, to - first)).subarray(from - first);
       },
@@ -43,13 +47,16 @@ const readFile = tool({
     }
     // A part that is smaller than a character, or holds what is none, goes as it is.
     const isText = part.isText && (part.to > offset || part.bytes.length === 0);
-    const content = isText ? { text: part.text } : { base64: Buffer.from(part.bytes).toString('base64') };
+    const shown = mask ? part.text : part.exact;
+    const content = isText ? { text: shown } : { base64: Buffer.from(part.bytes).toString('base64') };
+    const masked = isText && shown !== part.exact;
     const end = isText ? part.to : offset + part.bytes.length;
     const isAll = part.bytes.length < maxBytes || end === size;
     const nextOffset = isAll ? null : end;
     const more = isAll ? '' : `\n[bytes ${offset} to ${end} of ${size ?? 'unknown'}; go on with offset ${end}]`;
+    const note = masked ? '\n[masked: this is not what is in the file; do not write it back]' : '';
     const text = content.text ?? `base64: ${content.base64}`;
-    return { text: `${text}${more}`, data: { path, size, ...content, nextOffset } };
+    return { text: `${text}${more}${note}`, data: { path, size, ...content, masked, nextOffset } };
   },
 });
 
@@ -58,7 +65,7 @@ const writeFile = tool({
   title: 'Write a file',
   description: 'Replace a file of a sandbox, or make it, with its directories. All of its content at once.',
   input: z.object({
-    sandbox: SANDBOX,
+    sandboxId: SANDBOX,
     path: PATH,
     text: z.string().max(MAX_CONTENT).optional(),
     base64: z.base64().max(MAX_CONTENT).optional().describe('Instead of text'),
@@ -71,13 +78,14 @@ const writeFile = tool({
   output: z.object({ path: z.string(), size: z.number(), mode: z.string(), user: z.string().nullable() }),
   effect: 'destroys',
   isIdempotent: true,
-  async run({ client, signal }, { sandbox, path, text, base64, mode }) {
+  async run({ client, signal }, { sandboxId, path, text, base64, mode }) {
     if ((text === undefined) === (base64 === undefined)) {
       throw new ToolError('One of text and base64 is the content.', 'Send the call again with one of them.');
     }
     const content = text === undefined ? Buffer.from(base64 ?? '', 'base64') : Buffer.from(text);
+    await refuseRedacted(client, { sandboxId, path, content, signal });
     const options = { ...defined({ mode }), parents: true, signal };
-    const { size, mode: set, user } = await client.files.write(sandbox, path, content, options);
+    const { size, mode: set, user } = await client.files.write(sandboxId, path, content, options);
     return { text: `${path} has ${size} bytes now, mode ${set}.`, data: { path, size, mode: set, user } };
   },
 });
@@ -86,7 +94,13 @@ const listFiles = tool({
   name: 'list_files',
   title: 'List a directory',
   description: 'List a directory of a sandbox, by name.',
-  input: z.object({ sandbox: SANDBOX, path: PATH, limit: z.int().min(1).max(1_000).default(200), cursor: CURSOR }),
+  input: z.object({
+    sandboxId: SANDBOX,
+    path: PATH,
+    limit: z.int().min(1).max(1_000).default(200),
+    cursor: CURSOR,
+    maxChars: MAX_CHARS,
+  }),
   output: z.object({
     items: z.array(
       z.object({
@@ -101,28 +115,31 @@ const listFiles = tool({
     nextCursor: z.string().nullable(),
   }),
   effect: 'reads',
-  async run({ client, signal }, { sandbox, path, limit, cursor }) {
-    const page = await client.files.list(sandbox, path, { ...defined({ cursor }), limit, signal });
-    const items = page.items.map(entry);
-    const lines = items.map(
-      ({ name, type, size, mode, target }) => `${mode} ${type} ${size} ${name}${target ? ` -> ${target}` : ''}`,
-    );
-    return {
-      text: [...lines, ...moreLines(page.nextCursor)].join('\n') || 'It is empty.',
-      data: { items, nextCursor: page.nextCursor },
-    };
+  async run({ client, signal }, { sandboxId, path, limit, cursor, maxChars }) {
+    const pageOf = (most: number) =>
+      client.files.list(sandboxId, path, { ...defined({ cursor }), limit: most, signal });
+    let page = await pageOf(limit);
+    let items = fitting(page.items.map(entry), lineOf, maxChars);
+    // The guest says where a page goes on, so one that has no room is asked for as short as it is shown.
+    if (items.length < page.items.length) {
+      page = await pageOf(items.length);
+      items = page.items.map(entry);
+    }
+    const { nextCursor } = page;
+    const text = [...items.map(lineOf), ...moreLines(nextCursor)].join('\n') || 'It is empty.';
+    return { text, data: { items, nextCursor } };
   },
 });
 
+type Entry = ReturnType<typeof entry>;
+
 function entry({ name, type, size, mode, mtime, target }: FileEntry) {
-  return {
-    name: cleanText(name),
-    type,
-    size,
-    mode,
-    mtime,
-    target: target === undefined ? undefined : cleanText(target),
-  };
+  return { name, type, size, mode, mtime, ...(target !== undefined && { target }) };
+}
+
+function lineOf({ name, type, size, mode, target }: Entry): string {
+  const to = target === undefined ? '' : ` -> ${visibleText(target)}`;
+  return `${mode} ${type} ${size} ${visibleText(name)}${to}`;
 }
 
 export const fileTools: Registration[] = [readFile, writeFile, listFiles];

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { visibleText } from '../../model/approvals/visible-text.ts';
 import type { Call } from '../call.ts';
 import { cleanText, maskText } from '../clean-text.ts';
 import { ToolError } from '../error-text.ts';
@@ -9,7 +10,7 @@ import { snapshotOf } from './snapshots.ts';
 const KINDS = ['sandboxes', 'sources', 'snapshots', 'commands'] as const;
 
 interface Asked {
-  sandbox?: string | undefined;
+  sandboxId?: string | undefined;
   limit: number;
   cursor?: string;
 }
@@ -26,7 +27,7 @@ const list = tool({
   description: 'List sandboxes that live, sources to create them from, or the snapshots or commands of a sandbox.',
   input: z.object({
     kind: z.enum(KINDS),
-    sandbox: z.string().max(128).optional().describe('Whose snapshots or commands'),
+    sandboxId: z.string().max(128).optional().describe('Whose snapshots or commands'),
     limit: z.int().min(1).max(200).default(50),
     cursor: CURSOR,
   }),
@@ -53,16 +54,16 @@ const LISTS: Record<(typeof KINDS)[number], (call: Call, asked: Asked) => Promis
     const found = items.map(({ name, hosts }) => ({ source: cleanText(name), hosts }));
     return { lines: found.map(({ source }) => source), items: found, nextCursor: null };
   },
-  snapshots: async ({ client, signal }, { sandbox, ...page }) => {
-    const { items, nextCursor } = await client.snapshots.list(required(sandbox), { ...page, signal });
+  snapshots: async ({ client, signal }, { sandboxId, ...page }) => {
+    const { items, nextCursor } = await client.snapshots.list(required(sandboxId), { ...page, signal });
     const found = items.map(snapshotOf);
     const lines = found.map(({ snapshotId, name, kind, state }) => `${snapshotId} ${name} ${kind} ${state}`);
     return { lines, items: found, nextCursor };
   },
-  commands: async ({ client, signal }, { sandbox, ...page }) => {
-    const { items, nextCursor } = await client.commands.list(required(sandbox), { ...page, signal });
+  commands: async ({ client, signal }, { sandboxId, ...page }) => {
+    const { items, nextCursor } = await client.commands.list(required(sandboxId), { ...page, signal });
     const found = items.map(({ id, state, outcome, exitCode, spec }) => {
-      const command = maskText(spec.command ?? (spec.argv ?? []).join(' ')).slice(0, 200);
+      const command = visibleText(maskText(spec.command ?? (spec.argv ?? []).join(' '))).slice(0, 200);
       return { commandId: id, state, outcome, exitCode, command };
     });
     const lines = found.map(
@@ -72,7 +73,7 @@ const LISTS: Record<(typeof KINDS)[number], (call: Call, asked: Asked) => Promis
   },
 };
 
-function required(sandbox: string | undefined): string {
-  if (sandbox !== undefined) return sandbox;
-  throw new ToolError('These are of one sandbox.', 'Call it again with `sandbox`.');
+function required(sandboxId: string | undefined): string {
+  if (sandboxId !== undefined) return sandboxId;
+  throw new ToolError('These are of one sandbox.', 'Call it again with `sandboxId`.');
 }

@@ -81,7 +81,7 @@ const destroySandbox = tool({
   name: 'destroy_sandbox',
   title: 'Destroy a sandbox',
   description: 'End a sandbox and everything in it, and prove that nothing is left. Snapshots of it stay.',
-  input: z.object({ sandbox: SANDBOX, waitSeconds: WAIT_SECONDS }),
+  input: z.object({ sandboxId: SANDBOX, waitSeconds: WAIT_SECONDS }),
   output: z.object({
     sandboxId: z.string(),
     state: z.string(),
@@ -95,8 +95,8 @@ const destroySandbox = tool({
   }),
   effect: 'destroys',
   isIdempotent: true,
-  async run(call, { sandbox, waitSeconds }) {
-    const id = await call.client.sandboxIdOf(sandbox, { signal: call.signal });
+  async run(call, { sandboxId: named, waitSeconds }) {
+    const id = await call.client.sandboxIdOf(named, { signal: call.signal });
     const wait = { waitSeconds: call.waitSeconds(waitSeconds), signal: call.signal };
     const { state, proof: found } = await call.client.destroySandbox(id, wait);
     const proof = found && { provedAt: found.provedAt, looks: found.observations.map(look) };

@@ -1,14 +1,19 @@
 import { z } from 'zod';
+import type { RanCommand } from '../../client/diff.ts';
 import type { Fork, Snapshot } from '../../client/snapshots.ts';
+import { visibleText } from '../../model/approvals/visible-text.ts';
 import type { FileChange, GuestName } from '../../model/files/file-change.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { SNAPSHOT_KINDS } from '../../model/snapshots/snapshot.ts';
-import { cleanText } from '../clean-text.ts';
+import { fitting, MAX_CHARS } from '../bounded.ts';
+import { cleanText, maskText } from '../clean-text.ts';
 import { ToolError } from '../error-text.ts';
 import type { WorkingTask } from '../task.ts';
 import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
 import { destroyed, MACHINE, sandboxShape, summaryOf } from './sandboxes.ts';
 
+/** Of a command between two states. Characters. */
+const COMMAND_LENGTH = 200;
 const SNAPSHOT_ID = z.string().describe('snp-…');
 
 const snapshotShape = {
@@ -25,7 +30,7 @@ const takeSnapshot = tool({
   title: 'Take a snapshot',
   description: 'Save the disk of a sandbox (kind full: its memory too), to restore it, to fork it, or to diff with.',
   input: z.object({
-    sandbox: SANDBOX,
+    sandboxId: SANDBOX,
     name: z.string().max(LIMITS.snapshotName.maxLength).optional(),
     kind: z.enum(SNAPSHOT_KINDS).optional().describe('Default disk'),
     waitSeconds: WAIT_SECONDS,
@@ -33,9 +38,9 @@ const takeSnapshot = tool({
   }),
   output: z.object({ ...snapshotShape, next: z.string() }),
   effect: 'adds',
-  async run(call, { sandbox, waitSeconds, idempotencyKey, ...rest }) {
+  async run(call, { sandboxId, waitSeconds, idempotencyKey, ...rest }) {
     const { client, signal } = call;
-    const id = await client.sandboxIdOf(sandbox, { signal });
+    const id = await client.sandboxIdOf(sandboxId, { signal });
     const request = defined(rest);
     const wait = {
       waitSeconds: call.waitSeconds(call.untilTask(waitSeconds)),
@@ -73,7 +78,7 @@ const restore = tool({
   description:
     'Take a sandbox back to one of its snapshots. What it is now is kept as another snapshot, unless keepCurrent is false.',
   input: z.object({
-    sandbox: SANDBOX,
+    sandboxId: SANDBOX,
     snapshotId: SNAPSHOT_ID,
     keepCurrent: z.boolean().optional(),
     waitSeconds: WAIT_SECONDS,
@@ -81,9 +86,9 @@ const restore = tool({
   }),
   output: z.object({ ...sandboxShape, keptAs: z.string().nullable(), next: z.string() }),
   effect: 'destroys',
-  async run(call, { sandbox, waitSeconds, idempotencyKey, ...rest }) {
+  async run(call, { sandboxId, waitSeconds, idempotencyKey, ...rest }) {
     const { client, signal } = call;
-    const id = await client.sandboxIdOf(sandbox, { signal });
+    const id = await client.sandboxIdOf(sandboxId, { signal });
     const request = defined(rest);
     const wait = { waitSeconds: call.waitSeconds(waitSeconds), ...call.key(idempotencyKey, [id, request]) };
     const { keptAs, sandbox: record } = await client.snapshots.restore(id, request, { ...wait, signal });
@@ -146,6 +151,7 @@ const diff = tool({
     to: z.string().max(128).default('current').describe('snp-…, or "current"'),
     paths: z.array(z.string().regex(/^\//)).max(32).optional(),
     limit: z.int().min(1).max(500).default(100),
+    maxChars: MAX_CHARS,
   }),
   output: z.object({
     counts: z.object({ added: z.number(), changed: z.number(), removed: z.number(), renamed: z.number() }),
@@ -158,27 +164,29 @@ const diff = tool({
         what: z.array(z.string()),
       }),
     ),
+    commands: z.array(z.object({ commandId: z.string(), exitCode: z.number().nullable(), command: z.string() })),
     isCut: z.boolean(),
   }),
   effect: 'reads',
-  async run({ client, signal }, { from, to, paths, limit }) {
-    const { counts, changes, isCut } = await client.snapshots.diff.list(from, to, {
-      ...defined({ paths }),
-      limit,
-      signal,
-    });
-    const shown = changes.map(change);
-    const { added, changed, removed, renamed } = counts;
-    const lines = shown.map(
-      (each) => `${each.change} ${each.type} ${each.from === null ? '' : `${each.from} -> `}${each.path}`,
-    );
-    const more = isCut ? [`[only ${shown.length} are shown; narrow it with paths, or raise limit]`] : [];
-    return {
-      text: [`${added} added, ${changed} changed, ${removed} removed, ${renamed} renamed`, ...lines, ...more].join(
-        '\n',
-      ),
-      data: { counts, changes: shown, isCut },
-    };
+  async run({ client, signal }, { from, to, paths, limit, maxChars }) {
+    const options = { ...defined({ paths }), limit, signal };
+    const found = await client.snapshots.diff.list(from, to, options);
+    const { added, changed, removed, renamed } = found.counts;
+    const half = Math.floor(maxChars / 2);
+    const commands = fitting(found.commands.items.map(ranCommand), commandLine, half);
+    const used = Buffer.byteLength(JSON.stringify(commands));
+    const changes = fitting(found.changes.map(change), changeLine, maxChars - used);
+    const isCut = found.isCut || changes.length < found.changes.length;
+    const areMore = found.commands.isCut || commands.length < found.commands.items.length;
+    const lines = [
+      `${added} added, ${changed} changed, ${removed} removed, ${renamed} renamed`,
+      ...changes.map(changeLine),
+      ...(isCut ? [`[only ${changes.length} are shown; narrow it with paths, or raise limit or maxChars]`] : []),
+      ...commands.map(commandLine),
+      ...(areMore ? [`[only the first ${commands.length} commands are shown]`] : []),
+      ...(found.commands.unknown === null ? [] : [`[commands: ${found.commands.unknown}]`]),
+    ];
+    return { text: lines.join('\n'), data: { counts: found.counts, changes, commands, isCut: isCut || areMore } };
   },
 });
 
@@ -192,6 +200,18 @@ function change({ change: kind, path, from, type, what }: FileChange) {
   return { change: kind, path: nameText(path), from: from === null ? null : nameText(from), type, what };
 }
 
+function changeLine({ change: kind, path, from, type }: ReturnType<typeof change>): string {
+  return `${kind} ${type} ${from === null ? '' : `${visibleText(from)} -> `}${visibleText(path)}`;
+}
+
+function ranCommand({ id, command, argv, exitCode }: RanCommand) {
+  return { commandId: id, exitCode, command: maskText(command ?? (argv ?? []).join(' ')).slice(0, COMMAND_LENGTH) };
+}
+
+function commandLine({ commandId, exitCode, command }: ReturnType<typeof ranCommand>): string {
+  return `ran ${commandId} ${exitCode ?? '-'} ${visibleText(command)}`;
+}
+
 function nameText(name: GuestName): string {
-  return cleanText(typeof name === 'string' ? name : Buffer.from(name.base64, 'base64').toString());
+  return typeof name === 'string' ? name : Buffer.from(name.base64, 'base64').toString();
 }

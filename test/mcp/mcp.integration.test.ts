@@ -21,21 +21,40 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
       expect(created.text).toContain('is running');
       const sandbox = String(created.data['sandboxId']);
 
-      const ran = await call(client, 'run_command', { sandbox, command: 'echo out; echo err >&2; exit 3' });
+      const ran = await call(client, 'run_command', { sandboxId: sandbox, command: 'echo out; echo err >&2; exit 3' });
       expect(ran.data).toMatchObject({ state: 'ended', exitCode: 3, outcome: 'exited' });
       expect(ran.text).toContain('exit code 3');
       expect(ran.text).toContain('out');
       expect(ran.text).toContain('err');
 
-      const written = await call(client, 'write_file', { sandbox, path: '/tmp/mcp/a.txt', text: 'one\ntwo\n' });
+      const written = await call(client, 'write_file', {
+        sandboxId: sandbox,
+        path: '/tmp/mcp/a.txt',
+        text: 'one\ntwo\n',
+      });
       expect(written.data).toMatchObject({ size: 8 });
-      const read = await call(client, 'read_file', { sandbox, path: '/tmp/mcp/a.txt' });
+      const read = await call(client, 'read_file', { sandboxId: sandbox, path: '/tmp/mcp/a.txt' });
       expect(read.data).toMatchObject({ text: 'one\ntwo\n', nextOffset: null });
-      expect((await call(client, 'list_files', { sandbox, path: '/tmp/mcp' })).text).toContain('a.txt');
-      const unsized = await call(client, 'read_file', { sandbox, path: '/proc/meminfo', offset: 3, maxBytes: 6 });
+      expect((await call(client, 'list_files', { sandboxId: sandbox, path: '/tmp/mcp' })).text).toContain('a.txt');
+      const edit = { sandboxId: sandbox, path: '/tmp/mcp/a.txt', oldString: 'two\n', newString: 'three\n' };
+      expect((await call(client, 'edit_file', edit)).data).toMatchObject({ replaced: 1, size: 10 });
+      const found = await call(client, 'search_files', { sandboxId: sandbox, path: '/tmp/mcp', text: 'three' });
+      expect(found.data).toMatchObject({ items: [{ path: '/tmp/mcp/a.txt', line: 2, text: 'three' }] });
+      await call(client, 'extend', { sandboxId: sandbox, ttlSeconds: 900 });
+      expect((await call(client, 'pause', { sandboxId: sandbox })).data).toMatchObject({ state: 'paused' });
+      expect((await call(client, 'resume', { sandboxId: sandbox })).data).toMatchObject({ state: 'running' });
+      expect((await call(client, 'get_sandbox', { sandboxId: sandbox })).data).toMatchObject({ state: 'running' });
+      await call(client, 'expose_port', { sandboxId: sandbox, port: 3_000 });
+      expect((await call(client, 'close_port', { sandboxId: sandbox, port: 3_000 })).isError).toBe(false);
+      const unsized = await call(client, 'read_file', {
+        sandboxId: sandbox,
+        path: '/proc/meminfo',
+        offset: 3,
+        maxBytes: 6,
+      });
       expect(unsized.data).toMatchObject({ text: 'Total:', nextOffset: 9 });
 
-      const ended = await call(client, 'destroy_sandbox', { sandbox });
+      const ended = await call(client, 'destroy_sandbox', { sandboxId: sandbox });
       expect(ended.data).toMatchObject({ state: 'destroyed' });
       expect(ended.text).toContain('Nothing of it is left');
     }));

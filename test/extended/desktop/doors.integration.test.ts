@@ -108,7 +108,7 @@ describe('the tool `desktop`', () => {
   it('answers each action with a picture, and windows as text', async () => {
     const client = await connectClient(url, key, '2026-07-28');
     try {
-      const asked = (args: object) => client.callTool({ name: 'desktop', arguments: { sandbox: id, ...args } });
+      const asked = (args: object) => client.callTool({ name: 'desktop', arguments: { sandboxId: id, ...args } });
       const clicked = await asked({ action: 'click', x: 3, y: 4 });
       const [said, picture] = clicked.content as { type: string; text?: string; data?: string; mimeType?: string }[];
       expect([said?.type, picture?.type, picture?.mimeType]).toEqual(['text', 'image', 'image/png']);

@@ -112,7 +112,7 @@ it('says of a call that died with its process that it did', async () => {
 
 it('cancels what is under way at another process', async () => {
   const [sandbox = ''] = await living();
-  const running = session.call('far', 'run_command', { sandbox, command: 'sleep 300', waitSeconds: 50 });
+  const running = session.call('far', 'run_command', { sandboxId: sandbox, command: 'sleep 300', waitSeconds: 50 });
   const response = await running;
   const other = await door.another();
   const there = new RawSession(other.url, door.apiKey);

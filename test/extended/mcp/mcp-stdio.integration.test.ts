@@ -25,16 +25,43 @@ it.each(['2025-11-25', '2026-07-28'] as const)('serves a client of %s', async (r
   const created = await call(client, 'vm_create_sandbox', { source: 'golden-debian12', ttlSeconds: 600 });
   expect(created.text).toContain('vm_run_command');
   const sandbox = created.data['sandboxId'];
-  expect((await call(client, 'vm_run_command', { sandbox, command: 'echo hi' })).data).toMatchObject({
+  expect((await call(client, 'vm_run_command', { sandboxId: sandbox, command: 'echo hi' })).data).toMatchObject({
     stdout: 'hi\n',
   });
-  expect((await call(client, 'vm_destroy_sandbox', { sandbox })).data).toMatchObject({ state: 'destroyed' });
+  expect((await call(client, 'vm_destroy_sandbox', { sandboxId: sandbox })).data).toMatchObject({ state: 'destroyed' });
   await client.close();
 });
 
 function started(): ChildProcess {
   return spawn(MAYFLY, ['mcp'], { env, stdio: ['pipe', 'pipe', 'pipe'] });
 }
+
+it.each([
+  ['a lone initialize', [1], '\n'],
+  ['requests, of which the last has no line end', [1, 2, 3], ''],
+])('answers %s that was all of its input', async (_what, ids, end) => {
+  const child = started();
+  const exited = once(child, 'exit');
+  const { stdin, stdout } = child;
+  if (!stdin || !stdout) throw new Error('it has no pipes');
+  const lines: string[] = [];
+  createInterface({ input: stdout }).on('line', (line) => lines.push(line));
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '0' } };
+  const messages = [
+    { jsonrpc: '2.0', id: 1, method: 'initialize', params },
+    { jsonrpc: '2.0', id: 2, method: 'tools/list' },
+    { jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'list', arguments: { kind: 'sources' } } },
+  ].slice(0, ids.length);
+  stdin.end(messages.map((message) => JSON.stringify(message)).join('\n') + end);
+  expect((await exited)[0]).toBe(0);
+  const answers = lines.map((line) => JSON.parse(line) as { id: number; result?: unknown });
+  expect(
+    answers
+      .filter(({ result }) => result !== undefined)
+      .map(({ id }) => id)
+      .toSorted((a, b) => a - b),
+  ).toEqual(ids);
+});
 
 it('ends when its input does, and undoes what was under way', async () => {
   const child = started();

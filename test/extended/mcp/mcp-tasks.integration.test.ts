@@ -38,7 +38,7 @@ async function over(taskId: string): Promise<Record<string, unknown>> {
 
 it('a command that goes on is a task at every process, and comes to what the call would have said', async () => {
   const command = 'echo begun; sleep 2; echo done; exit 3';
-  const begun = await client.call(door.url, 'run_command', { sandbox, command, waitSeconds: 0 });
+  const begun = await client.call(door.url, 'run_command', { sandboxId: sandbox, command, waitSeconds: 0 });
   const { taskId, status, ttlMs } = CreateTaskResultV2Schema.parse(begun);
   expect({ taskId, status }).toEqual({ taskId: expect.stringMatching(/^sbx-\w+\/cmd-\w+$/), status: 'working' });
   expect(ttlMs).toBe(86_400_000);
@@ -53,10 +53,10 @@ it('a command that goes on is a task at every process, and comes to what the cal
 });
 
 it('what is quick is no task, and one who knows no tasks gets none, and may look at none', async () => {
-  const quick = await client.call(door.url, 'run_command', { sandbox, command: 'true' });
+  const quick = await client.call(door.url, 'run_command', { sandboxId: sandbox, command: 'true' });
   expect(quick).toMatchObject({ resultType: 'complete', structuredContent: { state: 'ended' } });
   const plain = new RawRequests(door.apiKey);
-  const waited = await plain.call(door.url, 'run_command', { sandbox, command: 'sleep 1', waitSeconds: 0 });
+  const waited = await plain.call(door.url, 'run_command', { sandboxId: sandbox, command: 'sleep 1', waitSeconds: 0 });
   expect(waited).toMatchObject({
     resultType: 'complete',
     structuredContent: { state: expect.not.stringMatching('ended') },
@@ -69,11 +69,14 @@ it('what is quick is no task, and one who knows no tasks gets none, and may look
 
 it('a task that is cancelled ends with its processes, or is undone; one that is over stays as it is', async () => {
   const command = 'sleep 600 & sleep 600';
-  const begun = await client.call(door.url, 'run_command', { sandbox, command, waitSeconds: 0 });
+  const begun = await client.call(door.url, 'run_command', { sandboxId: sandbox, command, waitSeconds: 0 });
   const taskId = begun['taskId'] as string;
   expect((await client.ask(other.url, 'tasks/cancel', { taskId })).result).toMatchObject({ resultType: 'complete' });
   expect(await over(taskId)).toMatchObject({ status: 'cancelled' });
-  const left = await client.call(door.url, 'run_command', { sandbox, command: 'pgrep -fx "sleep 600" || echo none' });
+  const left = await client.call(door.url, 'run_command', {
+    sandboxId: sandbox,
+    command: 'pgrep -fx "sleep 600" || echo none',
+  });
   expect(left['structuredContent']).toMatchObject({ stdout: 'none\n' });
 
   const create = await client.call(door.url, 'create_sandbox', { source: 'golden-debian12', waitSeconds: 0 });
@@ -90,7 +93,7 @@ it('a task that is cancelled ends with its processes, or is undone; one that is 
 
 it('a task that came to an error has completed with it', async () => {
   const source = 'golden-debian12';
-  const begun = await client.call(door.url, 'run_command', { sandbox, argv: ['/no/such'], waitSeconds: 0 });
+  const begun = await client.call(door.url, 'run_command', { sandboxId: sandbox, argv: ['/no/such'], waitSeconds: 0 });
   const ended = begun['taskId'] === undefined ? begun : await over(begun['taskId'] as string);
   expect(JSON.stringify(ended)).toContain('not-started');
   const refused = await client.call(door.url, 'create_sandbox', { source: `${source}-none`, waitSeconds: 0 });
@@ -103,7 +106,7 @@ it('a task is of its project, and a made-up one is of nobody', async () => {
   await projects.create('others', { sources: [] });
   const { secret } = await apiKeys.create({ name: 'other', project: 'others', scopes: ['sandboxes:read'] });
   const foreign = new RawRequests(secret, TASKS);
-  const begun = await client.call(door.url, 'run_command', { sandbox, command: 'sleep 5', waitSeconds: 0 });
+  const begun = await client.call(door.url, 'run_command', { sandboxId: sandbox, command: 'sleep 5', waitSeconds: 0 });
   const taskId = begun['taskId'] as string;
   for (const id of [taskId, sandbox, 'snp-0000000000000000', 'sbx-0000000000000000', '../x', 'a/b/c', '']) {
     const asked = id === taskId || id === sandbox ? foreign : client;

@@ -43,7 +43,7 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
         expect((await call(client, 'get_approval', { approvalId })).data).toMatchObject({ state: 'approved' });
         const created = await call(client, 'create_sandbox', wish);
         expect(created.text).toContain('is running');
-        await call(client, 'destroy_sandbox', { sandbox: created.data['sandboxId'] });
+        await call(client, 'destroy_sandbox', { sandboxId: created.data['sandboxId'] });
       } finally {
         await api.approvals.setPolicy([]);
       }
@@ -57,14 +57,14 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
       expect(messages).toContain('bootDomain is done');
       const sandbox = created.data['sandboxId'];
 
-      const waited = await call(client, 'run_command', { sandbox, command: 'sleep 60', waitSeconds: 1 });
+      const waited = await call(client, 'run_command', { sandboxId: sandbox, command: 'sleep 60', waitSeconds: 1 });
       expect(waited.data).toMatchObject({ state: 'running', exitCode: null });
       expect(waited.text).toContain('read_output');
       const { commandId } = waited.data;
-      expect((await call(client, 'cancel_command', { sandbox, commandId })).isError).toBe(false);
-      const end = await call(client, 'read_output', { sandbox, commandId, waitSeconds: 30 });
+      expect((await call(client, 'cancel_command', { sandboxId: sandbox, commandId })).isError).toBe(false);
+      const end = await call(client, 'read_output', { sandboxId: sandbox, commandId, waitSeconds: 30 });
       expect(end.data).toMatchObject({ state: 'ended' });
-      await call(client, 'destroy_sandbox', { sandbox });
+      await call(client, 'destroy_sandbox', { sandboxId: sandbox });
     }));
 
   it('is told of each tool what the audit tells of it', () =>
@@ -72,14 +72,15 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
       const { tools } = await client.listTools();
       const { data } = await call(client, 'create_sandbox', { source: 'golden-debian12' });
       const sandbox = String(data['sandboxId']);
-      const { commandId } = (await call(client, 'run_command', { sandbox, command: 'true' })).data;
-      const { snapshotId } = (await call(client, 'snapshot', { sandbox })).data;
+      const { commandId } = (await call(client, 'run_command', { sandboxId: sandbox, command: 'true' })).data;
+      const { snapshotId } = (await call(client, 'snapshot', { sandboxId: sandbox })).data;
       const before = await kinds(sandbox);
       const reading: Record<string, object> = {
         list: { kind: 'sandboxes' },
-        read_output: { sandbox, commandId },
-        read_file: { sandbox, path: '/etc/hostname' },
-        list_files: { sandbox, path: '/etc' },
+        get_sandbox: { sandboxId: sandbox },
+        read_output: { sandboxId: sandbox, commandId },
+        read_file: { sandboxId: sandbox, path: '/etc/hostname' },
+        list_files: { sandboxId: sandbox, path: '/etc' },
         diff: { from: snapshotId },
         look_at_source: { source: 'golden-debian12', command: 'true' },
         get_approval: { approvalId: 'apr-0123456789abcdef' },
@@ -90,12 +91,12 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
       const after = (await kinds(sandbox)).slice(before.length);
       // To compare with the present state, a snapshot is taken for a moment.
       expect(after.filter((kind) => !/^(?:file\.read|snapshot\..*)$/.test(kind))).toEqual([]);
-      await call(client, 'destroy_sandbox', { sandbox });
+      await call(client, 'destroy_sandbox', { sandboxId: sandbox });
     }));
 
   it('is told what to do next about a made-up id', () =>
     withClient(door, revision, async (client) => {
-      const result = await call(client, 'run_command', { sandbox: 'sbx-0000000000000000', command: 'true' });
+      const result = await call(client, 'run_command', { sandboxId: 'sbx-0000000000000000', command: 'true' });
       expect(result.isError).toBe(true);
       expect(result.text).toMatch(/^sandbox_not_found: .*\nNext: Call list /);
     }));

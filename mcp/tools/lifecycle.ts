@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { LIMITS } from '../../model/limits.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { defined, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
+import { sandboxShape, summaryOf } from './sandboxes.ts';
+
+const { ttlSeconds, idleSeconds } = LIMITS;
+const shape = { sandboxId: z.string(), state: z.string(), expiresAt: z.string() };
+
+const getSandbox = tool({
+  name: 'get_sandbox',
+  title: 'Get a sandbox',
+  description: 'How a sandbox is now.',
+  input: z.object({ sandboxId: SANDBOX }),
+  output: z.object(sandboxShape),
+  effect: 'reads',
+  async run({ client, signal }, { sandboxId }) {
+    const data = summaryOf(await client.getSandbox(sandboxId, { signal }));
+    const failure = data.failure === null ? '' : `: ${data.failure}`;
+    return { text: `${data.sandboxId} is ${data.state}${failure}. It ends at ${data.expiresAt}.`, data };
+  },
+});
+
+const extend = tool({
+  name: 'extend',
+  title: 'Extend a sandbox',
+  description: 'Give a sandbox another TTL, from now on, or another idle time.',
+  input: z.object({
+    sandboxId: SANDBOX,
+    ttlSeconds: z.int().min(ttlSeconds.min).max(ttlSeconds.max).optional(),
+    idleSeconds: z.int().min(idleSeconds.min).max(idleSeconds.max).nullable().optional().describe('null: never'),
+  }),
+  output: z.object(shape),
+  effect: 'adds',
+  isIdempotent: true,
+  async run({ client, signal }, { sandboxId, ...change }) {
+    return answerOf(await client.extendSandbox(sandboxId, defined(change), { signal }));
+  },
+});
+
+const pause = tool({
+  name: 'pause',
+  title: 'Pause a sandbox',
+  description: 'Stop the processors of a sandbox; its memory and connections stay.',
+  input: z.object({ sandboxId: SANDBOX, waitSeconds: WAIT_SECONDS }),
+  output: z.object(shape),
+  effect: 'adds',
+  isIdempotent: true,
+  async run(call, { sandboxId, waitSeconds }) {
+    const options = { waitSeconds: call.waitSeconds(waitSeconds), signal: call.signal };
+    return answerOf(await call.client.pauseSandbox(sandboxId, options));
+  },
+});
+
+const resume = tool({
+  name: 'resume',
+  title: 'Resume a sandbox',
+  description: 'Let a sandbox go on that is paused or hibernated.',
+  input: z.object({ sandboxId: SANDBOX, waitSeconds: WAIT_SECONDS }),
+  output: z.object(shape),
+  effect: 'adds',
+  isIdempotent: true,
+  async run(call, { sandboxId, waitSeconds }) {
+    const options = { waitSeconds: call.waitSeconds(waitSeconds), signal: call.signal };
+    return answerOf(await call.client.resumeSandbox(sandboxId, options));
+  },
+});
+
+function answerOf({ id, state, expiresAt }: SandboxRecord) {
+  return { text: `${id} is ${state}. It ends at ${expiresAt}.`, data: { sandboxId: id, state, expiresAt } };
+}
+
+export const lifecycleTools: Registration[] = [getSandbox, extend, pause, resume];

@@ -1,0 +1,210 @@
+// Files as models read and write them: byte for byte, in an answer that is bounded. A client in memory; costs nothing.
+import type { McpServer } from '@modelcontextprotocol/server';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { MayflyApiError } from '../../client/http/api-error.ts';
+import type { Caller } from '../../mcp/call.ts';
+import { errorText } from '../../mcp/error-text.ts';
+import { editTools } from '../../mcp/tools/edit.ts';
+import { fileTools } from '../../mcp/tools/files.ts';
+import { searchTools } from '../../mcp/tools/search.ts';
+import { snapshotTools } from '../../mcp/tools/snapshots.ts';
+import { ERRORS, type ErrorCode } from '../../model/errors.ts';
+
+interface Result {
+  content: { text: string }[];
+  structuredContent: Record<string, never> & { [name: string]: unknown };
+  isError?: boolean;
+}
+type Handler = (args: object, context: object) => Promise<Result>;
+
+const SECRET = `ghp_${'a1B2'.repeat(9)}`;
+const files = new Map<string, Buffer>();
+const sandboxId = 'sbx-0123456789abcdef';
+let entries: { name: string; target?: string }[] = [];
+let changes: object[] = [];
+let output = '';
+
+function problemOf(code: ErrorCode): MayflyApiError {
+  const { status, title, retryable, remedy } = ERRORS[code];
+  return new MayflyApiError({ status, title, retryable, code, detail: 'What happened.', remedy } as never);
+}
+
+const client = {
+  sandboxIdOf: async (id: string) => id,
+  files: {
+    read: async (_id: string, path: string, { first = 0, last }: { first?: number; last?: number }) => {
+      const bytes = files.get(path);
+      if (!bytes) throw problemOf('file_not_found');
+      const body = new Blob([bytes.subarray(first, last === undefined ? undefined : last + 1)]).stream();
+      return { body, first, total: bytes.length };
+    },
+    write: async (_id: string, path: string, content: Uint8Array) => {
+      files.set(path, Buffer.from(content));
+      return { size: content.length, mode: '0644', user: 'sandbox' };
+    },
+    list: async (_id: string, _path: string, { limit, cursor = '0' }: { limit: number; cursor?: string }) => {
+      const from = Number(cursor);
+      const items = entries
+        .slice(from, from + limit)
+        .map((entry) => ({ type: 'file', size: 1, mode: '0644', mtime: 'x', ...entry }));
+      return { items, nextCursor: from + limit < entries.length ? String(from + limit) : null };
+    },
+  },
+  commands: {
+    run: async () => ({ id: 'cmd-1', exitCode: 0, outcome: 'exited', stdout: { bytes: output.length } }),
+    output: async () => new Blob([output]).stream(),
+  },
+  snapshots: {
+    diff: {
+      list: async () => ({
+        counts: { added: changes.length, changed: 0, removed: 0, renamed: 0 },
+        changes,
+        isCut: false,
+        commands: {
+          items: [{ id: 'cmd-1', command: 'make\ninstall', argv: null, exitCode: 0 }],
+          isCut: false,
+          unknown: null,
+        },
+      }),
+    },
+  },
+};
+
+const handlers = new Map<string, Handler>();
+const server = {
+  server: { getClientCapabilities: () => undefined },
+  registerTool: (name: string, _config: object, handler: Handler) => void handlers.set(name, handler),
+} as unknown as McpServer;
+for (const register of [...fileTools, ...editTools, ...searchTools, ...snapshotTools]) {
+  register(server, { client, session: null } as unknown as Caller, '');
+}
+
+async function call(name: string, args: object): Promise<Result> {
+  const context = { mcpReq: { id: 1, signal: new AbortController().signal, requestState: () => undefined } };
+  const defaults = {
+    offset: 0,
+    maxBytes: 10_000,
+    mask: false,
+    limit: 1_000,
+    maxChars: 10_000,
+    replaceAll: false,
+    isRegex: false,
+  };
+  const result = await handlers.get(name)?.({ sandboxId, ...defaults, ...args }, context);
+  if (!result) throw new Error(`there is no ${name}`);
+  return result;
+}
+
+beforeEach(() => files.clear());
+
+describe('read_file', () => {
+  it.each([
+    ['CRLF', 'a\r\nb\r\n'],
+    ['a byte order mark', '\ufeffx'],
+    ['joiners and form feeds', 'a\u200db\fc\u200bd\u00ad'],
+    ['a secret', `TOKEN=${SECRET}\n`],
+    ['escape sequences', '\u001b[31mred'],
+  ])('gives %s back as it is, so that what is written again is the same', async (_what, text) => {
+    files.set('/f', Buffer.from(text));
+    const { structuredContent } = await call('read_file', { path: '/f' });
+    expect(structuredContent).toMatchObject({ text, masked: false });
+    await call('write_file', { path: '/f', text: structuredContent['text'] });
+    expect(files.get('/f')).toEqual(Buffer.from(text));
+  });
+
+  it('masks when it is told to, and says so', async () => {
+    files.set('/f', Buffer.from(`TOKEN=${SECRET}\n`));
+    const { structuredContent, content } = await call('read_file', { path: '/f', mask: true });
+    expect(structuredContent).toMatchObject({ masked: true });
+    expect(content[0]?.text).not.toContain(SECRET);
+    files.set('/plain', Buffer.from('plain'));
+    expect((await call('read_file', { path: '/plain', mask: true })).structuredContent).toMatchObject({
+      masked: false,
+    });
+  });
+});
+
+it('write_file does not lose a secret to what was shown in its place', async () => {
+  files.set('/f', Buffer.from(`TOKEN=${SECRET}\n`));
+  expect((await call('write_file', { path: '/f', text: 'TOKEN=[redacted]\n' })).isError).toBe(true);
+  expect(files.get('/f')?.toString()).toContain(SECRET);
+  files.set('/has', Buffer.from('says [redacted]'));
+  expect((await call('write_file', { path: '/has', text: 'still says [redacted]' })).isError).toBeUndefined();
+});
+
+describe('edit_file', () => {
+  it('changes the one place and no other byte', async () => {
+    const before = Buffer.concat([Buffer.from([0xff, 0x00]), Buffer.from('\ufeffa\r\nold\r\nb\f')]);
+    files.set('/f', before);
+    const { structuredContent } = await call('edit_file', { path: '/f', oldString: 'old\r\n', newString: 'new\n' });
+    expect(structuredContent).toMatchObject({ replaced: 1 });
+    expect(files.get('/f')).toEqual(Buffer.concat([Buffer.from([0xff, 0x00]), Buffer.from('\ufeffa\r\nnew\nb\f')]));
+  });
+
+  it('changes nothing where the text is not there, or more than once, unless that is wanted', async () => {
+    files.set('/f', Buffer.from('x x'));
+    for (const oldString of ['y', 'x']) {
+      expect((await call('edit_file', { path: '/f', oldString, newString: 'z' })).isError).toBe(true);
+    }
+    expect((await call('edit_file', { path: '/none', oldString: 'x', newString: 'z' })).isError).toBe(true);
+    expect(files.get('/f')?.toString()).toBe('x x');
+    await call('edit_file', { path: '/f', oldString: 'x', newString: 'z', replaceAll: true });
+    expect(files.get('/f')?.toString()).toBe('z z');
+  });
+});
+
+describe('an answer', () => {
+  it('of list_files is bounded, says where it goes on, and no name forges a line of it', async () => {
+    entries = Array.from({ length: 900 }, (_, n) => ({
+      name: `${n}-${'\n'.repeat(40)}0644 file 1 forged`,
+      target: 'x\ny'.repeat(50),
+    }));
+    const seen: string[] = [];
+    for (let cursor: unknown = '0'; cursor !== null; ) {
+      const { content, structuredContent } = await call('list_files', { path: '/', cursor });
+      expect(Buffer.byteLength(content[0]?.text ?? '')).toBeLessThanOrEqual(10_000);
+      expect(JSON.stringify(structuredContent).length).toBeLessThanOrEqual(10_000);
+      const items = structuredContent['items'] as unknown as { name: string }[];
+      expect(content[0]?.text.split('\n').filter((line) => line.startsWith('0644 file'))).toHaveLength(items.length);
+      seen.push(...items.map(({ name }) => name));
+      cursor = structuredContent['nextCursor'];
+    }
+    expect(seen).toEqual(entries.map(({ name }) => name));
+  });
+
+  it('of diff is bounded, and has the commands', async () => {
+    changes = Array.from({ length: 500 }, (_, n) => ({
+      change: 'added',
+      path: `/${n}\n${'x'.repeat(600)}`,
+      from: null,
+      type: 'file',
+      what: [],
+    }));
+    const { content, structuredContent } = await call('diff', { from: 'snp-1', to: 'current' });
+    expect(Buffer.byteLength(content[0]?.text ?? '')).toBeLessThanOrEqual(10_000);
+    expect(JSON.stringify(structuredContent).length).toBeLessThanOrEqual(10_000);
+    expect(structuredContent).toMatchObject({
+      isCut: true,
+      commands: [{ commandId: 'cmd-1', command: 'make\ninstall' }],
+    });
+    expect(content[0]?.text).toContain('ran cmd-1 0 make\\u000ainstall');
+  });
+
+  it('of search_files has the lines of each file, whatever it is called', async () => {
+    output = '/a\0' + '3:found it\n/b\nc\0' + '1:too\n';
+    const { structuredContent, content } = await call('search_files', { path: '/', text: 'x' });
+    expect(structuredContent['items']).toEqual([
+      { path: '/a', line: 3, text: 'found it' },
+      { path: '/b\nc', line: 1, text: 'too' },
+    ]);
+    expect(content[0]?.text.split('\n')).toHaveLength(2);
+  });
+});
+
+it('no remedy speaks of HTTP', () => {
+  for (const code of Object.keys(ERRORS) as ErrorCode[]) {
+    const text = errorText(problemOf(code), 'vm_');
+    expect(text).not.toMatch(/Idempotency-Key|Retry-After|`detail`|`errors`|\/v1\/|Prefer:|Content-Type|Authorization/);
+    expect(text).toMatch(/\nNext: \S/);
+  }
+});
