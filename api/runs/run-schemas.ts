@@ -27,12 +27,9 @@ export const runsQuery = z.strictObject({
     .optional()
     .openapi({ description: 'With this value at the key of the first rule that has one: the text itself, or JSON' }),
   since: pastInstant.optional().openapi({ description: 'Accepted then or later' }),
-  contents: z
-    .literal('true')
-    .optional()
-    .openapi({
-      description: 'Each with the data of its event and its result, as far as these are JSON or text, and short',
-    }),
+  contents: z.literal('true').optional().openapi({
+    description: 'Each with the data of its event and its result, as far as these are JSON or text, and short',
+  }),
   deadLetter: z.literal('true').optional().openapi({
     description: 'Only those that ended otherwise than succeeded, cancelled or skipped, and were not redriven',
   }),

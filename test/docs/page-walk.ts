@@ -65,7 +65,14 @@ export class Installation {
       throw error;
     });
     const cache = { XDG_CACHE_HOME: dirname(cacheDir()) }; // the home is another, the CLI's scripts are not
-    const typed = { ...env, ...cache, HOME: folder, NO_COLOR: '1', MAYFLY_URL: served.baseUrl, MAYFLY_API_KEY: served.apiKey };
+    const typed = {
+      ...env,
+      ...cache,
+      HOME: folder,
+      NO_COLOR: '1',
+      MAYFLY_URL: served.baseUrl,
+      MAYFLY_API_KEY: served.apiKey,
+    };
     return new Installation(folder, up, new MayflyClient(served), served.baseUrl, typed);
   }
 
