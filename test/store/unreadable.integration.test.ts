@@ -122,7 +122,7 @@ describe('a record that cannot be read', () => {
   ])('stays in %s where only a text of it is lost', async (path, collection, bad, field) => {
     const repair = await damage(collection, bad, field);
     const { items } = await jsonOf<List>(get(path));
-    expect(items.map(({ id }) => id).toSorted()).toHaveLength(2);
+    expect(items).toHaveLength(2);
     expect(JSON.stringify(items.find(({ id }) => id === bad))).toContain(`of ${bad} in the collection`);
     await repair();
   });

@@ -19,7 +19,7 @@ let folder: SnapshotFolder;
 
 beforeEach(async () => {
   ({ state, remove } = await temporaryState());
-  host = new LibvirtHypervisor({ uri: 'test:///default', state, diffProgram: null });
+  host = new LibvirtHypervisor({ uri: 'test:///default', state });
   folder = new SnapshotFolder(state, newSnapshotId());
   await folder.make();
   const layer = folder.layerOf('vda');
