@@ -2,18 +2,18 @@ import { constants } from 'node:os';
 import { type ArgsDef, defineCommand } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
 import type { SourceCommandResult, SourceOutput } from '../../model/snapshots/source-access.ts';
+import { programIndex } from '../command/program-words.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import type { Io } from '../terminal/io.ts';
-import { programIndex } from '../terminal/program-words.ts';
 import { seconds } from '../terminal/quantities.ts';
 import { HOST_OPTION, onHost } from './host-option.ts';
 
 const ARGS = {
   name: { type: 'positional', description: 'Source (`mayfly source list`)', required: true },
   command: { type: 'positional', description: "Quoted as a whole: 'ps aux | head -5'", required: true },
-  timeout: { type: 'string', valueHint: 'seconds', description: 'Then it is ended (server default: 30)' },
+  timeout: { type: 'string', valueHint: 'duration', description: 'Then it is ended (server default: 30s)' },
   ...HOST_OPTION,
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
