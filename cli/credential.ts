@@ -15,7 +15,7 @@ const ID = { type: 'positional', description: 'Id or name of a sandbox', require
 const ISSUE = {
   id: ID,
   key: { type: 'positional', description: 'File with your public key, such as ~/.ssh/id_ed25519.pub', required: true },
-  ttl: { type: 'string', valueHint: 'seconds', description: 'How long it opens the sandbox (default: 1800)' },
+  ttl: { type: 'string', valueHint: 'duration', description: 'How long it opens the sandbox (default: 30m)' },
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 const LIST = { id: ID, ...LIST_OPTION } as const satisfies ArgsDef;

@@ -4,6 +4,7 @@ import type { MayflyClient } from '../client/mayfly-client.ts';
 import type { Command, RunCommand } from '../client/sandbox/commands.ts';
 import { LIMITS } from '../model/limits.ts';
 import { exitCodeOfCommand } from './command/command-text.ts';
+import { splitProgram } from './command/program-words.ts';
 import { StdinPump } from './command/stdin-pump.ts';
 import { idOrName, JSON_OPTION } from './terminal/arguments.ts';
 import { CliError, usageError } from './terminal/cli-error.ts';
@@ -12,7 +13,6 @@ import { duration } from './terminal/duration.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
 import { printable } from './terminal/printable.ts';
-import { splitProgram } from './terminal/program-words.ts';
 import { seconds } from './terminal/quantities.ts';
 
 const { timeoutSeconds: TIMEOUT } = LIMITS.command;

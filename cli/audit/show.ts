@@ -1,11 +1,11 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { AuditEntry, AuditEvent } from '../../model/sandbox/audit.ts';
+import { findSandboxId } from '../snapshot/named.ts';
 import { checkArguments } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { LIST_OPTION, printList } from '../terminal/list.ts';
-import { findSandboxId } from '../terminal/named.ts';
 import { printable } from '../terminal/printable.ts';
 import { briefDetail } from './audit-detail.ts';
 

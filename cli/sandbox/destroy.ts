@@ -7,7 +7,7 @@ import { CliError, usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT, type ExitCode } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
-import { everyItem } from '../terminal/named.ts';
+import { everyItem } from '../terminal/list.ts';
 import { exitCodeOf, reportError } from '../terminal/report-error.ts';
 import { follow, StepPrinter, waitSignal } from './follow.ts';
 import { sandboxLines } from './sandbox-text.ts';

@@ -3,7 +3,7 @@ import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../termin
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
-import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../terminal/named.ts';
+import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from './named.ts';
 import { snapshotLines } from './snapshot-text.ts';
 
 const ARGS = {

@@ -18,8 +18,8 @@ import { columns } from '../terminal/columns.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
-import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../terminal/named.ts';
 import { seconds } from '../terminal/quantities.ts';
+import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from './named.ts';
 
 const { count } = LIMITS.fork;
 const ARGS = {

@@ -5,7 +5,7 @@ import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { LIST_OPTION, printEach, printList } from '../terminal/list.ts';
-import { findSandboxId, snapshotsOfAll } from '../terminal/named.ts';
+import { findSandboxId, snapshotsOfAll } from './named.ts';
 import { size } from './snapshot-text.ts';
 
 const ARGS = {

@@ -7,8 +7,8 @@ import { CliError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT, exitCodeOfCode } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
-import { findSnapshotId, snapshotIdOrName } from '../terminal/named.ts';
 import { OperationWatch } from './follow-operation.ts';
+import { findSnapshotId, snapshotIdOrName } from './named.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Id or name of a sandbox', required: true },

@@ -1,9 +1,9 @@
 import { type ArgsDef, defineCommand } from 'citty';
+import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../snapshot/named.ts';
 import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
-import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../terminal/named.ts';
 import { bakedLines } from './baked-text.ts';
 
 const ARGS = {

@@ -2,18 +2,18 @@ import { constants } from 'node:os';
 import { type ArgsDef, defineCommand } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
 import type { SourceCommandResult, SourceOutput } from '../../model/snapshots/source-access.ts';
+import { programIndex } from '../command/program-words.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
-import { usageError } from '../terminal/cli-error.ts';
+import { type CliError, usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import type { Io } from '../terminal/io.ts';
-import { programIndex } from '../terminal/program-words.ts';
 import { seconds } from '../terminal/quantities.ts';
 import { HOST_OPTION, onHost } from './host-option.ts';
 
 const ARGS = {
   name: { type: 'positional', description: 'Source (`mayfly source list`)', required: true },
   command: { type: 'positional', description: "Quoted as a whole: 'ps aux | head -5'", required: true },
-  timeout: { type: 'string', valueHint: 'seconds', description: 'Then it is ended (server default: 30)' },
+  timeout: { type: 'string', valueHint: 'duration', description: 'Then it is ended (server default: 30s)' },
   ...HOST_OPTION,
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
@@ -28,8 +28,7 @@ export function runCommand(io: Io) {
     meta: { name: 'run', description: 'Look at a prepared source: a command that changes nothing' },
     args: ARGS,
     async run({ args, rawArgs }) {
-      refuseWords(rawArgs, args.name);
-      checkArguments(rawArgs, ARGS);
+      checkOneLine(rawArgs, args.name);
       const { min, max } = LIMITS.sourceCommand.timeoutSeconds;
       const timeout = args.timeout === undefined ? null : seconds('timeout', args.timeout, { min, max });
       const request = { command: args.command, ...onHost(args), ...(timeout !== null && { timeoutSeconds: timeout }) };
@@ -47,14 +46,23 @@ export function runCommand(io: Io) {
   });
 }
 
-/** As `mayfly run` has them: here the line is read, and judged, as a whole. */
-function refuseWords(rawArgs: string[], name: string): void {
+/** Words as `mayfly run` has them are refused: here the line is read, and judged, as a whole. @throws CliError */
+function checkOneLine(rawArgs: string[], name: string): void {
   const at = rawArgs.indexOf('--');
-  const first = at >= 0 ? at + 1 : programIndex(rawArgs, ARGS);
-  if (first === null || (at < 0 && first === rawArgs.length - 1)) return;
-  const line = rawArgs.slice(first).join(' ');
+  const first = programIndex(rawArgs, ARGS);
+  try {
+    if (at < 0) checkArguments(rawArgs, ARGS);
+  } catch (error) {
+    if (first === null || first === rawArgs.length - 1) throw error;
+    throw notOneLine(name, rawArgs.slice(first));
+  }
+  if (at >= 0) throw notOneLine(name, rawArgs.slice(at + 1));
+}
+
+function notOneLine(name: string, words: string[]): CliError {
+  const line = words.join(' ');
   const example = line === '' || line.includes("'") ? 'ps aux | head -5' : line;
-  throw usageError('a command on a source is one argument, quoted', `mayfly source run ${name} '${example}'`);
+  return usageError('a command on a source is one argument, quoted', `mayfly source run ${name} '${example}'`);
 }
 
 function bytesOf({ text, base64 }: SourceOutput): Uint8Array {

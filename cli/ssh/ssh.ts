@@ -7,12 +7,12 @@ import { type ArgsDef, defineCommand } from 'citty';
 import type { IssuedCredential } from '../../client/credentials.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
+import { splitProgram } from '../command/program-words.ts';
 import { idOrName } from '../terminal/arguments.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
-import { splitProgram } from '../terminal/program-words.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Id or name of a sandbox', required: true },

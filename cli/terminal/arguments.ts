@@ -16,7 +16,7 @@ export const WAIT_OPTION = {
     type: 'string',
     valueHint: 'duration',
     description: 'How long to wait; what was asked for goes on in any case (exit 124)',
-    default: String(LIMITS.waitSeconds.max),
+    default: `${LIMITS.waitSeconds.max}s`,
   },
 } as const satisfies ArgsDef;
 

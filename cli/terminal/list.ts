@@ -1,8 +1,8 @@
 import type { ArgsDef } from 'citty';
 import type { Page, PageOptions } from '../../client/http/options.ts';
+import { LIMITS } from '../../model/limits.ts';
 import { columns } from './columns.ts';
 import type { Io } from './io.ts';
-import { everyItem } from './named.ts';
 import { printable } from './printable.ts';
 
 /** The option of every list; a list has one shape whatever it is of. */
@@ -14,6 +14,18 @@ export const LIST_OPTION = {
 export interface Table<T> {
   header: string[];
   row: (item: T) => string[];
+}
+
+/** Reads all pages of a list. */
+export async function* everyItem<T>(
+  read: (page: PageOptions) => Promise<Page<T>>,
+  signal: AbortSignal,
+): AsyncGenerator<T, void, undefined> {
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: Page<T> = await read({ limit: LIMITS.page.max, signal, ...(cursor && { cursor }) });
+    yield* page.items;
+    cursor = page.nextCursor;
+  }
 }
 
 interface ListOptions {

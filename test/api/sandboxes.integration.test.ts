@@ -39,7 +39,7 @@ describe('creating', () => {
       source: 'golden',
       snapshotId: null,
       cpus: 2,
-      memoryMib: null,
+      memoryMib: 64,
       ttlSeconds: 3_600,
       idleSeconds: null,
       autoResume: false,

@@ -94,7 +94,7 @@ describe('mayfly snapshot', () => {
     const listed = await cli(['snapshot', 'list', ID], {
       [`GET ${path}`]: [200, { items: [snapshotRecord()], nextCursor: null }],
     });
-    expect(listed.out).toMatch(/snp-\S+ +before +ready +disk +1\.5 MiB/);
+    expect(listed.out).toMatch(/snp-\S+ +before +\S+ +ready +disk +1\.5 MiB/);
     const one = `/v1/snapshots/${SNAPSHOT}`;
     const shown = await cli(['snapshot', 'get', SNAPSHOT, '--json'], { [`GET ${one}`]: [200, snapshotRecord()] });
     expect(JSON.parse(shown.out)).toEqual(snapshotRecord());

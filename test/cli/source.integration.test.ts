@@ -162,7 +162,7 @@ describe('mayfly source bake and delete', () => {
     expect(
       (await run(['bake', 'tools', '--from', 'snp-0123456789abcdef'], { ...baked, state: 'baking' }, 202)).code,
     ).toBe(124);
-    expect((await run(['bake', 'tools', '--from', 'tools'], baked)).code).toBe(2);
+    expect((await run(['bake', 'tools', '--from', 'cap-x'], baked)).code).toBe(2);
   });
 
   it('deletes on the host that is named', async () => {

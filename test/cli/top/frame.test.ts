@@ -29,6 +29,7 @@ it('fits every terminal, with any names', () => {
         source,
         hostId: host,
         address: null,
+        size: '1 CPU, 512.0 MiB',
         egress: 'none',
       }));
       const start = withRows(

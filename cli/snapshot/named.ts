@@ -1,13 +1,12 @@
 import { MayflyApiError } from '../../client/http/api-error.ts';
-import type { Page, PageOptions } from '../../client/http/options.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Snapshot } from '../../client/snapshots.ts';
 import { isSnapshotId } from '../../model/ids.ts';
-import { LIMITS } from '../../model/limits.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { idOrName } from './arguments.ts';
-import { CliError, usageError } from './cli-error.ts';
-import { EXIT } from './exit-codes.ts';
+import { idOrName } from '../terminal/arguments.ts';
+import { CliError, usageError } from '../terminal/cli-error.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import { everyItem } from '../terminal/list.ts';
 
 /** Describes an argument that takes a snapshot. */
 export const SNAPSHOT = 'Id of a snapshot, or its name: NAME or SANDBOX/NAME';
@@ -16,18 +15,6 @@ export const SNAPSHOT = 'Id of a snapshot, or its name: NAME or SANDBOX/NAME';
 const SNAPSHOT_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
 /** States in which a snapshot can be meant by its name. */
 const HAS_NAME: Snapshot['state'][] = ['creating', 'ready'];
-
-/** Reads all pages of a list. */
-export async function* everyItem<T>(
-  read: (page: PageOptions) => Promise<Page<T>>,
-  signal: AbortSignal,
-): AsyncGenerator<T, void, undefined> {
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const page: Page<T> = await read({ limit: LIMITS.page.max, signal, ...(cursor && { cursor }) });
-    yield* page.items;
-    cursor = page.nextCursor;
-  }
-}
 
 /**
  * Finds the id of a sandbox by its name: the one that lives, else the one that ended last.

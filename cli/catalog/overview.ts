@@ -1,5 +1,5 @@
-import type { Listed } from '../catalog/listed.ts';
-import type { Io } from './io.ts';
+import type { Io } from '../terminal/io.ts';
+import type { Listed } from './listed.ts';
 
 /** Returns the help of `mayfly` itself: each command on a line, by what it is for. */
 export function overview(io: Io, groups: { title: string; commands: Listed[] }[]): string {

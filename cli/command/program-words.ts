@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { ArgsDef } from 'citty';
-import { checkArguments } from './arguments.ts';
-import { usageError } from './cli-error.ts';
+import { checkArguments } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
 
 /** A command line, taken apart at `--`. */
 export interface ProgramWords {

@@ -1,7 +1,7 @@
 import { expect, it, test } from 'vitest';
 import { getVerbs } from '../../../cli/catalog/listed.ts';
+import { isDestroying, suggest } from '../../../cli/catalog/suggestion.ts';
 import { LISTED } from '../../../cli/commands.ts';
-import { isDestroying, suggest } from '../../../cli/terminal/suggestion.ts';
 
 const ROOT = LISTED.flatMap(({ name, aliases = [] }) => [name, ...aliases]);
 const all = LISTED.map((listed) => ({ name: listed.name, verbs: getVerbs(listed) }));

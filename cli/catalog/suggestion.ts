@@ -54,7 +54,8 @@ function destroying(beside: string[], isMeant: (known: string) => boolean): stri
 /** Letters left out, doubled or swapped in a long word; one replaced can make another word of it, as `remote` of `remove`. */
 function isMisspelled(word: string, known = ''): boolean {
   if (known.length < UNMISTAKABLE_LENGTH || editsBetween(word, known) !== 1) return false;
-  return word.length !== known.length || [...word].toSorted().join('') === [...known].toSorted().join('');
+  const letters = (text: string) => Array.from(text).toSorted().join('');
+  return word.length !== known.length || letters(word) === letters(known);
 }
 
 /** Finds the first name that is mistyped as `word`, by at most so many letters. @param most `@default` a third of it */
