@@ -77,7 +77,10 @@ export function createDeliveryActivities({ store, announcer, plan, send }: Deliv
      * Makes the next attempt, if it is time for one.
      * @returns when to look again; null: it was taken, or is given up
      */
-    async attemptDelivery({ deliveryId, isCancelled }: DeliveryInput & { isCancelled: boolean }): Promise<{ pauseMs: number } | null> {
+    async attemptDelivery({
+      deliveryId,
+      isCancelled,
+    }: DeliveryInput & { isCancelled: boolean }): Promise<{ pauseMs: number } | null> {
       const delivery = await deliveries.get(deliveryId);
       if (delivery?.state !== 'pending') return null;
       if (isCancelled) {

@@ -22,7 +22,11 @@ beforeAll(() => {
 
 async function reconcile({ client }: MayflyCase): Promise<void> {
   const workflowId = `${RECONCILE_WORKFLOW}-${crypto.randomUUID()}`;
-  await client.workflow.execute(RECONCILE_WORKFLOW, { workflowId, taskQueue: 'mayfly-control', args: [{ graceMs: 0 }] });
+  await client.workflow.execute(RECONCILE_WORKFLOW, {
+    workflowId,
+    taskQueue: 'mayfly-control',
+    args: [{ graceMs: 0 }],
+  });
 }
 
 describe('a command that runs', () => {
@@ -34,7 +38,9 @@ describe('a command that runs', () => {
     await intervene(mayfly.client, commandWorkflowIdOf(command.id), kind);
     if (!kind.startsWith('cancel')) {
       if (kind === 'terminate') await reconcile(mayfly);
-      expect((await operations.door.call('POST', `/v1/sandboxes/${id}/commands/${command.id}/cancel`)).status).toBe(202);
+      expect((await operations.door.call('POST', `/v1/sandboxes/${id}/commands/${command.id}/cancel`)).status).toBe(
+        202,
+      );
     }
     const ended = await operations.door.ended(command);
     expect(ended).toMatchObject({ state: 'ended', outcome: 'cancelled' });

@@ -22,7 +22,8 @@ const STATES: Record<string, Bring> = {
   running: async () => undefined,
   paused: (_mayfly, operations, id) => operations.pause(id),
   hibernated: (_mayfly, operations, id) => operations.hibernate(id),
-  snapshot: (mayfly, operations, id) => hang(mayfly, operations, id, 'saveSnapshot', () => operations.beginSnapshot(id)),
+  snapshot: (mayfly, operations, id) =>
+    hang(mayfly, operations, id, 'saveSnapshot', () => operations.beginSnapshot(id)),
   restore: async (mayfly, operations, id) => {
     const snapshot = await operations.snapshot(id);
     await hang(mayfly, operations, id, 'revertDisk', () => operations.beginRestore(id, snapshot.id, false));
@@ -66,34 +67,40 @@ async function expectGone(mayfly: MayflyCase, id: string): Promise<void> {
   expect(mayfly.host?.machine.ledger.sandboxIds()).not.toContain(id);
 }
 
-sweep(pairsOf(Object.keys(CREATE), INTERVENTIONS))('a create at %s, then %s', async ([step, kind], { mayfly, operations }) => {
-  const input = mayfly.input();
-  mayfly.arm(`${step}.before=1*hang`, input.id);
-  await mayfly.sagas.create(input);
-  await operations.beganStep(input.id, CREATE[step as keyof typeof CREATE]);
-  await intervene(mayfly.client, workflowIdOf(input.id), kind);
-  if (kind.startsWith('cancel')) {
-    expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
-  }
-  if (kind.startsWith('reset')) {
-    await mayfly.until(input.id, ({ state }) => state === 'running');
-  }
-  await mayfly.destroy(input);
-  await expectGone(mayfly, input.id);
-});
+sweep(pairsOf(Object.keys(CREATE), INTERVENTIONS))(
+  'a create at %s, then %s',
+  async ([step, kind], { mayfly, operations }) => {
+    const input = mayfly.input();
+    mayfly.arm(`${step}.before=1*hang`, input.id);
+    await mayfly.sagas.create(input);
+    await operations.beganStep(input.id, CREATE[step as keyof typeof CREATE]);
+    await intervene(mayfly.client, workflowIdOf(input.id), kind);
+    if (kind.startsWith('cancel')) {
+      expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
+    }
+    if (kind.startsWith('reset')) {
+      await mayfly.until(input.id, ({ state }) => state === 'running');
+    }
+    await mayfly.destroy(input);
+    await expectGone(mayfly, input.id);
+  },
+);
 
-sweep(pairsOf(Object.keys(STATES), INTERVENTIONS))('a sandbox: %s, then %s', async ([state, kind], { mayfly, operations }) => {
-  const { id } = await mayfly.createRunning();
-  await STATES[state]?.(mayfly, operations, id);
-  const before = await mayfly.record(id);
-  await intervene(mayfly.client, workflowIdOf(id), kind);
-  if (kind.startsWith('cancel')) {
-    expect(await mayfly.end(id)).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
-  }
-  if (kind.startsWith('reset') && ['running', 'paused', 'hibernated'].includes(state)) {
-    await mayfly.until(id, ({ updatedAt }) => updatedAt > before.updatedAt);
-    expect(await mayfly.record(id)).toMatchObject({ state, failure: null });
-  }
-  await mayfly.destroy(id);
-  await expectGone(mayfly, id);
-});
+sweep(pairsOf(Object.keys(STATES), INTERVENTIONS))(
+  'a sandbox: %s, then %s',
+  async ([state, kind], { mayfly, operations }) => {
+    const { id } = await mayfly.createRunning();
+    await STATES[state]?.(mayfly, operations, id);
+    const before = await mayfly.record(id);
+    await intervene(mayfly.client, workflowIdOf(id), kind);
+    if (kind.startsWith('cancel')) {
+      expect(await mayfly.end(id)).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
+    }
+    if (kind.startsWith('reset') && ['running', 'paused', 'hibernated'].includes(state)) {
+      await mayfly.until(id, ({ updatedAt }) => updatedAt > before.updatedAt);
+      expect(await mayfly.record(id)).toMatchObject({ state, failure: null });
+    }
+    await mayfly.destroy(id);
+    await expectGone(mayfly, id);
+  },
+);
