@@ -101,7 +101,7 @@ export class ScheduleEngine {
       requestId: randomUUID(),
       patch: {
         triggerImmediately: {
-          overlapPolicy: encodeScheduleOverlapPolicy(OVERLAP[overlap]),
+          overlapPolicy: encodeScheduleOverlapPolicy(OVERLAP[overlap]) ?? null,
           scheduledTime: msToTs(triggerTimeOf(ask)),
         },
       },

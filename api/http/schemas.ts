@@ -32,8 +32,6 @@ export function printable(max: number, min = 1) {
 /** Text that UTF-8 can hold. */
 export const wellFormed = z.string().refine((text) => !/\p{Cs}/u.test(text), 'must be well-formed Unicode');
 
-/** Any text that UTF-8 can hold. */
-
 /** What a program is given: any such text but NUL, which ends an argument in C. */
 export function passed(maxBytes: number) {
   return wellFormed
