@@ -227,6 +227,8 @@ export const LIMITS = {
       /** Of one, the newest, that are told. */
       uses: 100,
     },
+    /** Of an input, or of a result, that a list of runs has with it. */
+    listedBytes: 16_384,
     schedules: {
       /** Of one project. */
       count: 1_000,
@@ -238,6 +240,8 @@ export const LIMITS = {
       backfill: 500,
       /** What may be asked for and not yet be done. */
       asks: 20,
+      /** How often it may be set before the times that were due are accounted for. */
+      past: 50,
       next: { min: 1, max: 100, default: 10 },
       /** How long what became of a time can be read. */
       timesDays: 30,

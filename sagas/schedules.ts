@@ -1,28 +1,28 @@
+import { randomUUID } from 'node:crypto';
 import {
-  type CalendarSpec,
   type Client,
-  DAYS_OF_WEEK,
-  MONTHS,
+  encodeScheduleOverlapPolicy,
   ScheduleAlreadyRunning,
   type ScheduleDescription,
   ScheduleNotFoundError,
   ScheduleOverlapPolicy,
-  type ScheduleSpec as TemporalSpec,
+  WorkflowNotFoundError,
 } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { readable } from '../model/sagas/readable.ts';
 import { namedTimes } from '../model/schedules/clock-changes.ts';
-import { readCron } from '../model/schedules/cron.ts';
 import type { Counted } from '../model/schedules/lost-times.ts';
-import { everySeconds, type Overlap, type ScheduleAsk, type ScheduleRecord } from '../model/schedules/schedule.ts';
+import type { Overlap, ScheduleAsk, ScheduleRecord } from '../model/schedules/schedule.ts';
 import {
   SCHEDULED_WORKFLOW,
   type ScheduledInput,
   scheduleIdOf,
   timeOfWorkflow,
+  triggerTimeOf,
+  workflowIdAt,
 } from '../model/schedules/schedule-saga.ts';
-import type { Times } from '../model/schedules/times.ts';
-import { zoneOf } from '../model/schedules/zone.ts';
+import { temporalTimes } from './temporal/calendars.ts';
 
 type ScheduleRef = Pick<ScheduleRecord, 'project' | 'name'>;
 
@@ -89,10 +89,43 @@ export class ScheduleEngine {
     await (record.pausedAt === null ? handle.unpause() : handle.pause());
   }
 
-  async ask(ref: ScheduleRef, { kind, from, to, overlap }: ScheduleAsk): Promise<void> {
-    const handle = this.client.schedule.getHandle(scheduleIdOf(ref));
-    if (kind === 'trigger') return handle.trigger(OVERLAP[overlap]);
-    await handle.backfill({ start: new Date(from ?? 0), end: new Date(to ?? 0), overlap: OVERLAP[overlap] });
+  async ask(ref: ScheduleRef, ask: ScheduleAsk): Promise<void> {
+    const { from, to, overlap } = ask;
+    if (ask.kind === 'backfill')
+      return this.backfill(ref, { from: Date.parse(from ?? ''), to: Date.parse(to ?? ''), overlap });
+    // the client's own trigger gives all of one second one workflow id
+    await this.client.workflowService.patchSchedule({
+      namespace: this.client.options.namespace,
+      scheduleId: scheduleIdOf(ref),
+      identity: this.client.options.identity,
+      requestId: randomUUID(),
+      patch: {
+        triggerImmediately: {
+          overlapPolicy: encodeScheduleOverlapPolicy(OVERLAP[overlap]) ?? null,
+          scheduledTime: msToTs(triggerTimeOf(ask)),
+        },
+      },
+    });
+  }
+
+  /** Has times run that have passed. @param range inclusive, milliseconds since 1970 */
+  async backfill(ref: ScheduleRef, range: { from: number; to: number; overlap: Overlap }): Promise<void> {
+    const [start, end] = [new Date(range.from), new Date(range.to)];
+    await this.client.schedule.getHandle(scheduleIdOf(ref)).backfill({ start, end, overlap: OVERLAP[range.overlap] });
+  }
+
+  /**
+   * The last workflow of a time, or of a trigger; null: there was none.
+   * @param at milliseconds since 1970
+   */
+  async workflowOf(ref: ScheduleRef, at: number): Promise<{ startedAt: number; status: string } | null> {
+    try {
+      const { startTime, status } = await this.client.workflow.getHandle(workflowIdAt(ref, at)).describe();
+      return { startedAt: startTime.getTime(), status: status.name };
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return null;
+      throw error;
+    }
   }
 
   async remove(ref: ScheduleRef): Promise<void> {
@@ -135,78 +168,6 @@ function optionsOf(record: ScheduleRecord) {
     },
     state: { paused: record.pausedAt !== null },
   };
-}
-
-/** The times as Temporal matches them: of its clocks' fields all have to match, so days of either kind are two calendars. */
-export function temporalTimes(
-  times: Times,
-  now: number,
-): Pick<TemporalSpec, 'calendars' | 'skip' | 'intervals' | 'timezone'> {
-  if (times.every !== null) return { intervals: [{ every: (everySeconds(times.every) ?? 1) * 1_000 }] };
-  const cron = readCron(times.cron ?? '');
-  if ('problem' in cron) return {};
-  const { minutes, hours, daysOfMonth, months, daysOfWeek, isEither } = cron;
-  const clock = { second: 0, minute: rangesOf(minutes), hour: rangesOf(hours), month: months.flatMap(nameOfMonth) };
-  const ofMonth = { dayOfMonth: rangesOf(daysOfMonth) };
-  const ofWeek = { dayOfWeek: daysOfWeek.flatMap((day) => DAYS_OF_WEEK[day] ?? []) };
-  const calendars = isEither
-    ? [
-        { ...clock, ...ofMonth },
-        { ...clock, ...ofWeek },
-      ]
-    : [{ ...clock, ...ofMonth, ...ofWeek }];
-  const { repeated, days, instants } = namedTimes(times, now);
-  return {
-    calendars: [...calendars, ...days.map((day) => ({ ...clock, ...dateOf(new Date(day)) }))],
-    skip: repeated.flatMap(({ from, to }) => calendarsBetween(from, to)),
-    intervals: instants.map(onceAt),
-    timezone: zoneOf(times.timeZone) ?? 'UTC',
-  };
-}
-
-/** What clocks show from one time until another, which is not among them: whole minutes, an hour a calendar. */
-function calendarsBetween(from: number, to: number): CalendarSpec[] {
-  const calendars: CalendarSpec[] = [];
-  for (let hour = Math.floor(from / HOUR_MS) * HOUR_MS; hour < to; hour += HOUR_MS) {
-    const wall = new Date(hour);
-    const first = Math.max(0, (from - hour) / MINUTE_MS);
-    calendars.push({
-      ...dateOf(wall),
-      hour: wall.getUTCHours(),
-      minute: { start: first, end: Math.min(59, (to - hour) / MINUTE_MS - 1) },
-      second: 0,
-    });
-  }
-  return calendars;
-}
-
-function dateOf(wall: Date) {
-  const month = nameOfMonth(wall.getUTCMonth() + 1);
-  return { year: wall.getUTCFullYear(), month, dayOfMonth: wall.getUTCDate() };
-}
-
-/** Also 40 years before and after: that is no time of any schedule. */
-function onceAt(at: number) {
-  return { every: ONCE_MS, offset: at % ONCE_MS };
-}
-
-const [MINUTE_MS, HOUR_MS] = [60_000, 3_600_000];
-/** Milliseconds: 40 years. */
-const ONCE_MS = 40 * 366 * 86_400_000;
-
-function nameOfMonth(month: number) {
-  return MONTHS.slice(month - 1, month);
-}
-
-/** Values that follow each other, as one range. */
-function rangesOf(values: readonly number[]): { start: number; end: number }[] {
-  const ranges: { start: number; end: number }[] = [];
-  for (const value of values) {
-    const last = ranges.at(-1);
-    if (last?.end === value - 1) last.end = value;
-    else ranges.push({ start: value, end: value });
-  }
-  return ranges;
 }
 
 function knownOf({ action, state, info, raw }: ScheduleDescription): KnownSchedule {

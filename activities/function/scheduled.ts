@@ -9,12 +9,13 @@ import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import { meantTime } from '../../model/schedules/clock-changes.ts';
 import {
   type MissedReason,
-  type ScheduleAsk,
   type ScheduledFor,
   type ScheduleRecord,
+  type ScheduleSpec,
   scheduleSourceOf,
+  specAt,
 } from '../../model/schedules/schedule.ts';
-import { timeOfWorkflow } from '../../model/schedules/schedule-saga.ts';
+import { isTriggerTime, timeOfWorkflow, triggerTimeOf } from '../../model/schedules/schedule-saga.ts';
 import { type Occurrence, timeAt, timesBetween } from '../../model/schedules/times.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
@@ -47,8 +48,15 @@ interface Fired {
   workflowId: string;
 }
 
-/** What a fired time is: one of the schedule's, or somebody's wish. */
-type Due = { time: Occurrence; eventId: string } | { missed: MissedReason; time: Occurrence } | null;
+/** What a fired time is: one of the schedule's, or a trigger. */
+type Due = DueTime | { missed: MissedReason; time: NotedTime } | null;
+interface DueTime {
+  time: NotedTime;
+  eventId: string;
+  /** Which held of the schedule then. */
+  spec: ScheduleSpec;
+}
+type NotedTime = Pick<Occurrence, 'at' | 'localTime'> & { triggerId: string | null };
 
 const DAY_MS = 86_400_000;
 /** Of which a schedule that pauses on failure is not paused. */
@@ -59,7 +67,7 @@ export function createScheduledActivities({ store, reconciliation, acceptEvent, 
   /** What becomes of it is written down, whatever was thought of it before. */
   async function noted(
     { project, name }: ScheduleRecord,
-    { at, localTime }: Occurrence,
+    { at, localTime, triggerId }: NotedTime,
     became: { runId: string } | { reason: MissedReason; detail?: string },
   ): Promise<void> {
     const ran = 'runId' in became;
@@ -70,6 +78,7 @@ export function createScheduledActivities({ store, reconciliation, acceptEvent, 
         schedule: name,
         at: new Date(at).toISOString(),
         localTime,
+        triggerId,
         state: ran ? 'ran' : 'missed',
         reason: ran ? null : became.reason,
         detail: ran ? null : (became.detail ?? null),
@@ -80,9 +89,9 @@ export function createScheduledActivities({ store, reconciliation, acceptEvent, 
     );
   }
 
-  async function accept(record: ScheduleRecord, due: { time: Occurrence; eventId: string }, workflowId: string) {
+  async function accept(record: ScheduleRecord, due: DueTime, workflowId: string) {
     const { project, name } = record;
-    const ref = { project, name: record.function };
+    const ref = { project, name: due.spec.function };
     const found = await store.functions.get(ref);
     const version = found && (await store.functionVersions.get(ref, found.activeVersion));
     if (!found || !version) throw new MayflyError('function_not_found', `There is no function ${ref.name}.`);
@@ -105,37 +114,31 @@ export function createScheduledActivities({ store, reconciliation, acceptEvent, 
     return run;
   }
 
-  /** The trigger that this workflow was begun for; null: it was begun twice for one. */
-  async function takenTrigger(record: ScheduleRecord, workflowId: string): Promise<ScheduleAsk | null> {
-    const triggers = Object.values(record.asks).filter(({ kind }) => kind === 'trigger');
-    const own = triggers.find((ask) => ask.workflowId === workflowId);
-    if (own) return own;
-    for (const ask of triggers.toSorted((a, b) => (a.at < b.at ? -1 : 1))) {
-      if (ask.workflowId === null && (await store.schedules.askTaken(record, ask, workflowId))) return ask;
+  /** @param fired when Temporal says that it fired, milliseconds since 1970 */
+  function dueOf(record: ScheduleRecord, fired: number): Due {
+    if (isTriggerTime(fired)) {
+      const ask = Object.values(record.asks).find((each) => each.kind === 'trigger' && triggerTimeOf(each) === fired);
+      if (!ask) return null; // it was begun twice for one
+      const time = { at: Date.parse(ask.at), localTime: ask.at, triggerId: ask.id };
+      return { time, eventId: `${record.name}/trigger/${ask.id}`, spec: record };
     }
-    return null;
-  }
-
-  async function dueOf(record: ScheduleRecord, at: number, workflowId: string): Promise<Due> {
-    const time = timeAt(record, at);
-    if (!time) {
-      const ask = await takenTrigger(record, workflowId);
-      if (!ask) return null;
-      const wished = { at: Date.parse(ask.at), localTime: ask.at, dst: null, isRun: true };
-      return { time: wished, eventId: `${record.name}/trigger/${ask.id}` };
-    }
-    if (!time.isRun) return { missed: 'repeat', time };
-    if (isPausedAt(record, time.at) && !isBackfilled(record, time.at)) return { missed: 'paused', time };
-    const isFirst = record.dst.repeat === 'first' && record.cron !== null;
-    return { time, eventId: `${record.name}/${isFirst ? time.localTime : new Date(time.at).toISOString()}` };
+    const spec = specAt(record, fired);
+    const found = timeAt(spec, meantTime(spec, fired));
+    if (!found) return null;
+    const time = { ...found, triggerId: null };
+    if (!found.isRun) return { missed: 'repeat', time };
+    if (isPausedAt(record, found.at) && !isBackfilled(record, found.at)) return { missed: 'paused', time };
+    const isFirst = spec.dst.repeat === 'first' && spec.cron !== null;
+    const eventId = `${record.name}/${isFirst ? found.localTime : new Date(found.at).toISOString()}`;
+    return { time, eventId, spec };
   }
 
   /** Whether a later time, or somebody, wants this one's run to end: one that the clocks have again does not. */
-  function isToEnd(record: ScheduleRecord | null, workflowId: string): boolean {
+  function isToEnd(record: ScheduleRecord | null, workflowId: string, run: RunRecord): boolean {
     const fired = Date.parse(timeOfWorkflow(workflowId) ?? '');
     if (!record || Number.isNaN(fired)) return true;
-    const at = meantTime(record, fired);
-    if (Object.values(record.asks).some(({ isSent }) => isSent)) return true;
+    const at = isTriggerTime(fired) ? Date.parse(run.acceptedAt) : meantTime(record, fired);
+    if (Object.values(record.asks).some(({ sentAt }) => sentAt !== null)) return true;
     for (const { isRun } of timesBetween(record, at, Date.now())) if (isRun) return true;
     return false;
   }
@@ -155,7 +158,7 @@ export function createScheduledActivities({ store, reconciliation, acceptEvent, 
       const record = await store.schedules.get({ project, name });
       const at = timeOfWorkflow(workflowId);
       if (!record || record.deletedAt !== null || at === null) return { runId: null };
-      const due = await dueOf(record, meantTime(record, Date.parse(at)), workflowId);
+      const due = dueOf(record, Date.parse(at));
       if (!due) return { runId: null };
       if ('missed' in due) {
         await noted(record, due.time, { reason: due.missed });
@@ -186,7 +189,7 @@ export function createScheduledActivities({ store, reconciliation, acceptEvent, 
       const isOver = run.state === 'ended' && run.cleanup !== 'pending';
       const isOwn = run.schedule?.workflowId === workflowId;
       if (!isOver) {
-        if (isOverlapped && isOwn && run.cancelledBy === null && isToEnd(record, workflowId)) await cancel(run);
+        if (isOverlapped && isOwn && run.cancelledBy === null && isToEnd(record, workflowId, run)) await cancel(run);
         return { isOver, isPausing: false };
       }
       const isFailure = isOwn && run.outcome !== null && !NO_FAILURES.includes(run.outcome);
@@ -215,9 +218,9 @@ const REFUSALS: ReadonlySet<string> = new Set([
 
 function eventOf(
   record: ScheduleRecord,
-  { time: { localTime }, eventId, nominalAt }: { time: Occurrence; eventId: string; nominalAt: string },
+  { time: { localTime }, spec, eventId, nominalAt }: DueTime & { nominalAt: string },
 ): ReceivedEvent {
-  const { type, subject, data } = record.event;
+  const { type, subject, data } = spec.event;
   const attributes = readAttributes([
     ['specversion', '1.0'],
     ['id', eventId],

@@ -23,7 +23,7 @@ export async function ask(
   if (present) return present;
   const { from = null, to = null } = wish;
   if (from !== null && to !== null) refuseTooMany(record, from, to);
-  if (Object.values(record.asks).filter(({ isSent }) => !isSent).length >= limits.asks) {
+  if (Object.values(record.asks).filter(({ sentAt }) => sentAt === null).length >= limits.asks) {
     throw new MayflyError('schedule_busy', `${record.name} has not done ${limits.asks} things that it was asked for.`);
   }
   const asked: ScheduleAsk = {
@@ -33,8 +33,7 @@ export async function ask(
     from,
     to,
     overlap: wish.overlap ?? record.overlap,
-    isSent: false,
-    workflowId: null,
+    sentAt: null,
   };
   if (await store.schedules.ask(record.name, asked)) return asked;
   const since = (await store.schedules.get(record.name))?.asks[id]; // by the same request, beside this one

@@ -152,6 +152,10 @@ export const scheduleTime = z
   .object({
     at: instant,
     localTime: z.string(),
+    triggerId: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The trigger that it is of; null: a time of the schedule' }),
     state: z.enum(['ran', 'missed']),
     reason: z.enum(MISSED_REASONS).nullable().openapi({ description: 'Why it was not run' }),
     detail: z.string().nullable(),

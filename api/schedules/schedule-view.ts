@@ -10,6 +10,7 @@ export function scheduleView(record: ScheduleRecord): z.infer<typeof scheduleAns
   const {
     revision: _revision,
     specSince: _since,
+    past: _past,
     pauses: _pauses,
     handledUntil: _until,
     lookAt: _look,
@@ -38,7 +39,7 @@ export function timeView({ project: _project, schedule: _name, ...time }: Schedu
   return time;
 }
 
-const POSITION = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z\/[\dT:.Z-]{16,24}$/;
+const POSITION = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z\/[\dT:.Z-]{16,24}(?:\/[0-9a-f]+)?$/;
 
 export function cursorOfTime(time: ScheduleTime): string {
   return Buffer.from(timeKeyOf(time)).toString('base64url');

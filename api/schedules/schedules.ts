@@ -47,7 +47,7 @@ const setOne = createRoute({
   responses: {
     200: json('It is as asked for', scheduleAnswer),
     201: json('It is made', scheduleAnswer),
-    ...problems(BODY, 'function_not_found', 'function_draining', 'schedules_full'),
+    ...problems(BODY, 'function_not_found', 'function_draining', 'schedules_full', 'schedule_busy'),
   },
 });
 

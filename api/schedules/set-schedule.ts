@@ -1,7 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
-import type { ScheduleRecord, ScheduleSpec } from '../../model/schedules/schedule.ts';
+import type { PastSpec, ScheduleRecord, ScheduleSpec } from '../../model/schedules/schedule.ts';
 import { nextRun } from '../../model/schedules/times.ts';
 import { requireFunction } from '../functions/function-view.ts';
 import type { RequestDeps } from '../http/context.ts';
@@ -12,7 +12,7 @@ const { schedules: limits } = LIMITS.functions;
 /**
  * Makes a schedule, or sets all of one. It holds when this returns; Temporal is told of it by the control worker.
  * @param data of its event, JSON text as it was sent
- * @throws MayflyError function_not_found, function_draining, schedules_full; invalid_request of one that never fires or has too
+ * @throws MayflyError function_not_found, function_draining, schedules_full, schedule_busy; invalid_request of one that never fires or has too
  *   much data
  */
 export async function setSchedule(
@@ -34,19 +34,34 @@ export async function setSchedule(
     if (!found) {
       if ((await schedules.list()).length >= limits.count) throw full();
       const record = { ...spec, ...BEGINNING, ...since, project: actor.project, name, revision: 1, createdBy: actor };
-      const made = { ...record, asks: {}, pauses: [], handledUntil: now, createdAt: now };
+      const made = { ...record, asks: {}, past: [], pauses: [], handledUntil: now, createdAt: now };
       if (await schedules.create(made)) return { record: made, isNew: true };
       continue;
     }
     const isAgain = found.deletedAt !== null;
     if (isAgain && (await schedules.list()).length >= limits.count) throw full();
     const anew = { ...BEGINNING, asks: {}, pauses: [], handledUntil: now, createdBy: actor, createdAt: now };
-    const changes = { ...spec, ...since, ...(isAgain && anew), revision: found.revision + 1 };
+    const past = isAgain ? [] : pastWith(found, now);
+    const changes = { ...spec, ...since, ...(isAgain && anew), past, revision: found.revision + 1 };
     const { revision, deletedAt } = found;
     if (await schedules.change(name, changes, { revision, deletedAt })) {
       return { record: { ...found, ...changes }, isNew: isAgain };
     }
   }
+}
+
+/** What it was until now, behind what it was before: times of these may not be accounted for yet. @throws MayflyError schedule_busy */
+function pastWith(found: ScheduleRecord, until: string): PastSpec[] {
+  if (found.past.length >= limits.past) {
+    throw new MayflyError(
+      'schedule_busy',
+      `${found.name} was set ${limits.past} times, and its times are not written yet.`,
+    );
+  }
+  const { function: name, cron, every, timeZone, overlap, catchupWindowSeconds, jitterSeconds } = found;
+  const { startAt, endAt, pauseOnFailure, dst, event } = found;
+  const rules = { overlap, catchupWindowSeconds, jitterSeconds, startAt, endAt, pauseOnFailure, dst, event };
+  return [...found.past, { function: name, cron, every, timeZone, ...rules, until }];
 }
 
 const BEGINNING = {

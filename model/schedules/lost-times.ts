@@ -36,9 +36,12 @@ const FORGOTTEN_MS = 86_400_000;
 /**
  * Which times have no run, and will have none. Temporal says how many wait, and not which: of those that overlap it keeps the
  * first, or the last where that cancels others.
- * @returns `openFrom`: the first of which that is not known yet; null: it is known of all
+ * @returns `openFrom`: the first of which that is not known yet; null: it is known of all. `waiting`: how many wait
  */
-export function lostTimes(schedule: Schedule, passed: Passed): { lost: Lost[]; openFrom: number | null } {
+export function lostTimes(
+  schedule: Schedule,
+  passed: Passed,
+): { lost: Lost[]; openFrom: number | null; waiting: number } {
   const lost: Lost[] = [];
   const open: number[] = [];
   const rest: Occurrence[] = [];
@@ -55,7 +58,7 @@ export function lostTimes(schedule: Schedule, passed: Passed): { lost: Lost[]; o
     const late = isLate(schedule, passed, time) ? 'catch-up' : 'overlap';
     lost.push({ time, reason: place >= gone.length - full ? 'buffer' : late });
   }
-  return { lost, openFrom: open.length === 0 ? null : Math.min(...open) };
+  return { lost, openFrom: open.length === 0 ? null : Math.min(...open), waiting: waiting.length };
 }
 
 function ownReason({ pausedAt, pauses }: Schedule, { at, dst, isRun }: Occurrence): MissedReason | null {

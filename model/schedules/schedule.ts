@@ -44,10 +44,14 @@ export interface ScheduleAsk {
   from: string | null;
   to: string | null;
   overlap: Overlap;
-  /** Temporal has it. */
-  isSent: boolean;
-  /** Which workflow has taken it; of a trigger. */
-  workflowId: string | null;
+  /** When Temporal was given it. ISO 8601; null: it was not. */
+  sentAt: string | null;
+}
+
+/** A schedule before it was set anew: the times until then are of this, until all are accounted for. */
+export interface PastSpec extends ScheduleSpec {
+  /** ISO 8601, inclusive. */
+  until: string;
 }
 
 export interface ScheduleRecord extends ScheduleSpec {
@@ -57,6 +61,8 @@ export interface ScheduleRecord extends ScheduleSpec {
   revision: number;
   /** Since when it is as it is. */
   specSince: string;
+  /** The oldest first. */
+  past: PastSpec[];
   /** ISO 8601; null: it is not paused. */
   pausedAt: string | null;
   pauseReason: string | null;
@@ -66,7 +72,7 @@ export interface ScheduleRecord extends ScheduleSpec {
   handledUntil: string;
   /** When it is to be looked at again. ISO 8601. */
   lookAt: string;
-  /** By their ids. */
+  /** By their ids, until all that they had run is accounted for. */
   asks: Record<string, ScheduleAsk>;
   /** What Temporal had counted when times were accounted for last. */
   counted: { missed: number; dropped: number };
@@ -84,11 +90,18 @@ export interface ScheduleTime {
   at: string;
   /** In the zone, without an offset; of `every` the same as `at`. */
   localTime: string;
+  /** Trigger that had it run; null: it is a time of the schedule. */
+  triggerId: string | null;
   state: 'ran' | 'missed';
   reason: MissedReason | null;
   detail: string | null;
   runId: string | null;
   recordedAt: string;
+}
+
+/** What held of a schedule at an instant. @param at milliseconds since 1970 */
+export function specAt(record: ScheduleRecord, at: number): ScheduleSpec {
+  return record.past.find(({ until }) => at <= Date.parse(until)) ?? record;
 }
 
 /** Why there is a run: as its record has it. */

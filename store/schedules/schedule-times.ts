@@ -8,13 +8,16 @@ import type { Sealing } from '../sealed/sealing.ts';
 import { type ScheduleRef, scheduleKeyOf } from './schedules.ts';
 
 type TimeDocument = ScheduleTime & {
-  /** `<project>/<schedule>/<at>/<local time>`: times that a gap leaves out have one instant. */
+  /** `<project>/<schedule>/<at>/<local time>`, and of a trigger its id: times that a gap leaves out have one instant. */
   _id: string;
   /** ISO 8601. */
   removeAfter: string;
   /** Since when nobody was told that it was missed. ISO 8601. */
   untold?: string;
 };
+
+/** What of a time is written down. */
+export type KnownTime = Pick<ScheduleTime, 'state' | 'recordedAt'>;
 
 export interface TimesQuery {
   state?: ScheduleTime['state'] | undefined;
@@ -38,6 +41,7 @@ export class ScheduleTimes {
       schedule: NAME,
       at: NAME,
       localTime: NAME,
+      triggerId: NULLABLE_TEXT,
       state: { type: String, required: true, enum: ['ran', 'missed'] },
       reason: { type: String, default: null, enum: [...MISSED_REASONS, null] },
       detail: SEALED,
@@ -71,13 +75,15 @@ export class ScheduleTimes {
     }
   }
 
-  /** `<at>/<local time>` of those that are known, from one instant to another, both inclusive. ISO 8601. */
-  async known(ref: ScheduleRef, from: string, to: string): Promise<Set<string>> {
+  /** When those were recorded that are known, by {@link timeKeyOf}, from one instant to another, both inclusive. ISO 8601. */
+  async known(ref: ScheduleRef, from: string, to: string): Promise<Map<string, KnownTime>> {
     const key = scheduleKeyOf(ref);
     const found = await reaching('read times', () =>
-      this.#model.find({ _id: { $gte: `${key}/${from}`, $lt: `${key}/${to}0` } }, { _id: 1 }).lean<{ _id: string }[]>(),
+      this.#model
+        .find({ _id: { $gte: `${key}/${from}`, $lt: `${key}/${to}0` } }, { _id: 1, state: 1, recordedAt: 1 })
+        .lean<(KnownTime & { _id: string })[]>(),
     );
-    return new Set(found.map(({ _id }) => _id.slice(key.length + 1)));
+    return new Map(found.map(({ _id, state, recordedAt }) => [_id.slice(key.length + 1), { state, recordedAt }]));
   }
 
   /** The newest first. */
@@ -133,10 +139,10 @@ export class ScheduleTimes {
 
 const AT_ONCE = 500;
 
-function keyOf({ project, schedule, at, localTime }: ScheduleTime): string {
-  return `${scheduleKeyOf({ project, name: schedule })}/${timeKeyOf({ at, localTime })}`;
+function keyOf({ project, schedule, ...time }: ScheduleTime): string {
+  return `${scheduleKeyOf({ project, name: schedule })}/${timeKeyOf(time)}`;
 }
 
-export function timeKeyOf({ at, localTime }: Pick<ScheduleTime, 'at' | 'localTime'>): string {
-  return `${at}/${localTime}`;
+export function timeKeyOf({ at, localTime, triggerId }: Pick<ScheduleTime, 'at' | 'localTime' | 'triggerId'>): string {
+  return `${at}/${localTime}${triggerId === null ? '' : `/${triggerId}`}`;
 }

@@ -82,19 +82,9 @@ export class Schedules {
     return this.#update(filter, { $set: { [`asks.${ask.id}`]: ask, lookAt: ask.at } });
   }
 
-  async askSent(ref: ScheduleRef, { id }: AskRef): Promise<void> {
-    const filter = { _id: scheduleKeyOf(ref), [`asks.${id}.isSent`]: false };
-    await this.#update(filter, { $set: { [`asks.${id}.isSent`]: true } });
-  }
-
-  /** Gives a trigger to the workflow that came for it. @returns false: another has it */
-  async askTaken(ref: ScheduleRef, { id }: AskRef, workflowId: string): Promise<boolean> {
-    const filter = {
-      _id: scheduleKeyOf(ref),
-      [`asks.${id}.workflowId`]: null,
-      [`asks.${id}.isSent`]: { $exists: true },
-    };
-    return this.#update(filter, { $set: { [`asks.${id}.workflowId`]: workflowId } });
+  async askSent(ref: ScheduleRef, { id }: AskRef, sentAt: string): Promise<void> {
+    const filter = { _id: scheduleKeyOf(ref), [`asks.${id}.at`]: { $exists: true } };
+    await this.#update(filter, { $set: { [`asks.${id}.sentAt`]: sentAt } });
   }
 
   async askForgotten(ref: ScheduleRef, { id }: AskRef): Promise<void> {
@@ -153,6 +143,7 @@ function scheduleSchema() {
     event: SEALED,
     revision: NUMBER,
     specSince: NAME,
+    past: SEALED,
     pausedAt: NULLABLE_TEXT,
     pauseReason: NULLABLE_TEXT,
     pauses: [strictPart({ from: NAME, to: NAME })],

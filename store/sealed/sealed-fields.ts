@@ -25,7 +25,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   hooks: ['secrets', 'filter'],
   webhookEndpoints: ['url', 'secrets'],
   webhookDeliveries: ['body', 'attempts'],
-  schedules: ['event'],
+  schedules: ['event', 'past'],
   scheduleTimes: ['detail'],
   bulks: ['filter', 'refusals'],
   runs: [

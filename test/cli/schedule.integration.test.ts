@@ -54,7 +54,16 @@ it('lists what the clocks do to the next times, and what was missed', async () =
   expect((await line(['next', 'nightly', '--count', '1'])).out).toMatch(
     /2026-03-29T02:30 +no +the clocks leave it out/,
   );
-  const time = { at, localTime: at, state: 'missed', reason: 'overlap', detail: null, runId: null, recordedAt: at };
+  const time = {
+    at,
+    localTime: at,
+    triggerId: null,
+    state: 'missed',
+    reason: 'overlap',
+    detail: null,
+    runId: null,
+    recordedAt: at,
+  };
   server.answers((_request, response) => answerJson(response, 200, { items: [time], nextCursor: null }));
   expect((await line(['missed', 'nightly'])).out).toMatch(/missed: overlap/);
   expect(seen().at(-1)).toContain('/v1/schedules/nightly/times');

@@ -20,6 +20,7 @@ export function scheduleRecord(changes: Partial<ScheduleRecord> = {}): ScheduleR
     event: { type: 'mayfly.schedule.fired', subject: null },
     revision: 1,
     specSince: at,
+    past: [],
     pausedAt: null,
     pauseReason: null,
     pauses: [],

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { meantTime } from '../../model/schedules/clock-changes.ts';
 import { type Times, timesBetween } from '../../model/schedules/times.ts';
 import { transitionsBetween } from '../../model/schedules/zone.ts';
-import { temporalTimes } from '../../sagas/schedules.ts';
+import { temporalTimes } from '../../sagas/temporal/calendars.ts';
 import { temporalClient } from '../../worker/payloads/data-converter.ts';
 import { connectTemporal } from '../../worker/servers/temporal.ts';
 

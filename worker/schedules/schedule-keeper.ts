@@ -1,39 +1,49 @@
 import type { Logger } from 'pino';
-import { LIMITS } from '../../model/limits.ts';
 import { meantTime } from '../../model/schedules/clock-changes.ts';
 import { lostTimes } from '../../model/schedules/lost-times.ts';
-import type { ScheduleRecord, ScheduleTime } from '../../model/schedules/schedule.ts';
+import type { ScheduleRecord } from '../../model/schedules/schedule.ts';
 import { nextRun, type Occurrence, timesBetween } from '../../model/schedules/times.ts';
 import type { KnownSchedule, ScheduleEngine } from '../../sagas/schedules.ts';
 import type { Store } from '../../store/connect.ts';
 import { timeKeyOf } from '../../store/schedules/schedule-times.ts';
+import { AskKeeper, ON_ITS_WAY_MS, type OpenAsks } from './ask-keeper.ts';
+import { keptUntil, missedTime } from './missed-time.ts';
 
 /** How soon what is asked of a schedule is told to Temporal. Milliseconds. */
 export const LOOK_AT_SCHEDULES_EVERY_MS = 1_000;
 /** Schedules of one look, and how many of them side by side. */
 const [AT_ONCE, BESIDE] = [200, 8];
-/** What is young may be on its way still. Milliseconds. */
-const ON_ITS_WAY_MS = 3_000;
 /** After a time it is looked at what became of it, and now and then in any case: Temporal may have lost it. Milliseconds. */
 const [AFTER_TIME_MS, ANYWAY_MS, SOON_MS] = [5_000, 300_000, 3_000];
 /** Times that are accounted for in one look. */
 const MOST_TIMES = 10_000;
 /** So old the first time is that Temporal has not looked at, when it leaves that out and says nothing. Milliseconds. */
 const LEFT_OUT_MS = 60_000;
-const [HOUR_MS, DAY_MS] = [3_600_000, 86_400_000];
+const DAY_MS = 86_400_000;
 /** So far ahead changes of clocks are known to Temporal. Milliseconds: half a year. */
 const AHEAD_MS = 183 * DAY_MS;
+
+/** Of the times of a schedule, milliseconds since 1970: after `after`, until `until`. */
+interface Range {
+  after: number;
+  until: number;
+  now: number;
+}
 
 /**
  * Has Temporal do what the store says of schedules, and writes down which times had no run, and why. Any number of processes
  * may do so at once.
  */
 export class ScheduleKeeper {
+  readonly #asks: AskKeeper;
+
   constructor(
     private readonly store: Pick<Store, 'schedules' | 'scheduleTimes'>,
     private readonly engine: ScheduleEngine,
     private readonly logger: Logger,
-  ) {}
+  ) {
+    this.#asks = new AskKeeper(store, engine);
+  }
 
   async look(): Promise<void> {
     try {
@@ -74,11 +84,12 @@ export class ScheduleKeeper {
     }
     if (known.revision !== record.revision || known.until < new Date(Date.now() + AHEAD_MS).toISOString()) {
       await this.engine.update(record);
+      const passed = known.revision === record.revision ? null : passedSinceSet(record, Date.now());
+      if (passed) await this.engine.backfill(record, { ...passed, overlap: record.overlap });
       return this.#lookAgain(record, SOON_MS);
     }
     if (known.isPaused !== (record.pausedAt !== null)) await this.engine.setPaused(record);
-    await this.#tellAsks(record);
-    await this.#account(record, known);
+    await this.#account(record, known, await this.#asks.look(record, known));
   }
 
   async #remove(record: ScheduleRecord): Promise<void> {
@@ -87,44 +98,52 @@ export class ScheduleKeeper {
     await this.store.schedules.remove(record, record);
   }
 
-  /** A trigger that is told twice is run once: activities/function/scheduled.ts. */
-  async #tellAsks(record: ScheduleRecord): Promise<void> {
-    for (const ask of Object.values(record.asks)) {
-      if (!ask.isSent) {
-        await this.engine.ask(record, ask);
-        await this.store.schedules.askSent(record, ask);
-      } else if (Date.parse(ask.at) < Date.now() - HOUR_MS) await this.store.schedules.askForgotten(record, ask);
-    }
-  }
-
   /** Writes down which of the times that Temporal has passed had no run. */
-  async #account(record: ScheduleRecord, known: KnownSchedule): Promise<void> {
+  async #account(record: ScheduleRecord, known: KnownSchedule, asks: OpenAsks): Promise<void> {
     const now = Date.now();
-    const after = Math.max(Date.parse(record.handledUntil), Date.parse(record.specSince));
-    const passed = passedTimes(record, known, { after, now });
-    const noted = await this.store.scheduleTimes.known(
-      record,
-      new Date(after).toISOString(),
-      new Date(passed.until).toISOString(),
-    );
-    const begun = new Set(known.begun.map((at) => meantTime(record, Date.parse(at))));
-    const open = passed.times.filter(({ at, localTime }) => !noted.has(keyOf({ at, localTime })));
-    const { lost, openFrom } = lostTimes(record, { ...known, open, begun, now });
-    const removeAfter = new Date(now + LIMITS.functions.schedules.timesDays * DAY_MS).toISOString();
-    await this.store.scheduleTimes.putMissed(
-      lost.map(({ time, reason }) => missed(record, time, reason)),
-      removeAfter,
-    );
-    const handled = Math.max(after, openFrom === null ? passed.until : Math.min(openFrom - 1, passed.until));
+    let after = Date.parse(record.handledUntil);
+    let waiting = Math.max(0, known.waiting - asks.waiting);
+    let openAt: number | null = null;
+    for (const past of [...record.past, null]) {
+      const spec = { ...record, ...past };
+      if (past === null) after = Math.max(after, Date.parse(record.specSince));
+      const until = past === null ? Infinity : Date.parse(past.until);
+      const found = await this.#accountPart(spec, { ...known, waiting }, { after, until, now });
+      waiting -= found.waiting;
+      if (found.isOpen) openAt ??= found.handled;
+      after = Math.max(after, past === null ? found.handled : until);
+    }
+    const handled = openAt ?? after;
     const changes = {
       handledUntil: new Date(handled).toISOString(),
       counted: known.counted,
+      past: record.past.filter(({ until }) => Date.parse(until) > handled),
       pauses: record.pauses.filter(({ to }) => Date.parse(to) > handled),
-      lookAt: this.#nextLook(record, { now, isOpen: openFrom !== null || passed.isMore }),
+      lookAt: this.#nextLook(record, { now, isOpen: openAt !== null || asks.isOpen }),
     };
     // who was asked for something meanwhile has it looked at again at once
     const { handledUntil, updatedAt, lookAt } = record;
     await this.store.schedules.change(record, changes, { handledUntil, updatedAt, lookAt });
+  }
+
+  /** Times of one setting of a schedule. @returns `handled`: until then all are accounted for, milliseconds since 1970 */
+  async #accountPart(spec: ScheduleRecord, known: KnownSchedule, range: Range) {
+    const passed = passedTimes(spec, known, range);
+    const from = new Date(range.after).toISOString();
+    const noted = await this.store.scheduleTimes.known(spec, from, new Date(passed.until).toISOString());
+    const begun = new Set(known.begun.map((at) => meantTime(spec, Date.parse(at))));
+    const open = passed.times.filter((time) => !noted.has(keyOf(time)));
+    const { lost, openFrom, waiting } = lostTimes(spec, { ...known, open, begun, now: range.now });
+    await this.store.scheduleTimes.putMissed(
+      lost.map(({ time, reason }) =>
+        missedTime(spec, { ...time, triggerId: null }, { reason, detail: null }, range.now),
+      ),
+      keptUntil(range.now),
+    );
+    const handled = openFrom === null ? passed.until : Math.min(openFrom - 1, passed.until);
+    const isPast = range.until !== Infinity;
+    const isOpen = openFrom !== null || passed.isMore || (isPast && passed.until < range.until);
+    return { handled: Math.max(range.after, handled), isOpen, waiting };
   }
 
   #nextLook(record: ScheduleRecord, { now, isOpen }: { now: number; isOpen: boolean }): string {
@@ -137,6 +156,11 @@ export class ScheduleKeeper {
     const lookAt = new Date(Date.now() + ms).toISOString();
     await this.store.schedules.change(record, { lookAt }, { lookAt: record.lookAt });
   }
+}
+
+/** Times that came since a schedule was set, and before Temporal was told. Milliseconds since 1970. */
+function passedSinceSet(record: ScheduleRecord, now: number): { from: number; to: number } | null {
+  return stillRun({ ...record, handledUntil: record.specSince }, now);
 }
 
 /** Of what has passed while Temporal knew of no schedule, what would have been run by what it says of overlaps. */
@@ -160,10 +184,11 @@ function stillRun(record: ScheduleRecord, now: number): { from: number; to: numb
 }
 
 /** Those that Temporal has passed for good, up to so many. */
-function passedTimes(record: ScheduleRecord, known: KnownSchedule, { after, now }: { after: number; now: number }) {
+function passedTimes(record: ScheduleRecord, known: KnownSchedule, { after, until: end, now }: Range) {
   const quiet = now - ON_ITS_WAY_MS - record.jitterSeconds * 1_000;
-  const next = known.nextAt === null || record.pausedAt !== null ? Infinity : Date.parse(known.nextAt);
-  const until = Math.max(after, next > now - LEFT_OUT_MS ? Math.min(quiet, next - 1) : quiet);
+  const isPast = end !== Infinity; // what was set since, Temporal knows: it fires none of these any more
+  const next = isPast || known.nextAt === null || record.pausedAt !== null ? Infinity : Date.parse(known.nextAt);
+  const until = Math.max(after, Math.min(end, next > now - LEFT_OUT_MS ? Math.min(quiet, next - 1) : quiet));
   const times: Occurrence[] = [];
   for (const time of timesBetween(record, after, until)) {
     if (times.length === MOST_TIMES) return { times, until: (times.at(-1)?.at ?? after) - 1, isMore: true };
@@ -172,15 +197,6 @@ function passedTimes(record: ScheduleRecord, known: KnownSchedule, { after, now 
   return { times, until, isMore: false };
 }
 
-function keyOf({ at, localTime }: Pick<Occurrence, 'at' | 'localTime'>): string {
-  return timeKeyOf({ at: new Date(at).toISOString(), localTime });
-}
-
-function missed(
-  { project, name }: ScheduleRecord,
-  { at, localTime }: Occurrence,
-  reason: ScheduleTime['reason'],
-): ScheduleTime {
-  const time = { project, schedule: name, at: new Date(at).toISOString(), localTime };
-  return { ...time, state: 'missed', reason, detail: null, runId: null, recordedAt: new Date().toISOString() };
+function keyOf({ at, localTime }: Occurrence): string {
+  return timeKeyOf({ at: new Date(at).toISOString(), localTime, triggerId: null });
 }

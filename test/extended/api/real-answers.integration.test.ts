@@ -413,6 +413,7 @@ async function schedules(): Promise<void> {
       schedule: name,
       at: '2026-03-29T01:00:00.000Z',
       localTime: '2026-03-29T02:30',
+      triggerId: null,
       state: 'missed',
       reason: 'overlap',
       detail: null,

@@ -185,6 +185,32 @@ test('a trigger is run once though it is told twice, also while it is paused; a 
   await remove('held');
 });
 
+test('each of three triggers at once is listed once, with what became of it; so is each time that is filled', async () => {
+  const name = await functions.deploy('sleep 4');
+  const became = { skip: 1, 'buffer-one': 2, 'buffer-all': 3 };
+  for (const [overlap, ran] of Object.entries(became)) {
+    const schedule = `thrice-${overlap}`;
+    await set(schedule, { function: name, every: '1d', overlap });
+    await keeper.look();
+    const answers = await Promise.all([1, 2, 3].map(() => post(schedule, 'trigger')));
+    const ids = await Promise.all(answers.map(async (each) => ((await each.json()) as { id: string }).id));
+    const listed = (await until(schedule, (all) => all.length >= 3)) as (Time & { triggerId: string })[];
+    expect(listed.map(({ triggerId }) => triggerId).toSorted()).toEqual(ids.toSorted());
+    expect([runs(listed).length, missed(listed, 'overlap').length]).toEqual([ran, 3 - ran]);
+    for (const id of runs(listed)) await functions.over({ id });
+    await remove(schedule);
+  }
+  await set('filled', { function: name, every: '1h' });
+  await keeper.look();
+  const to = Math.floor(Date.now() / 3_600_000) * 3_600_000;
+  const range = { from: new Date(to - 3 * 3_600_000).toISOString(), to: new Date(to).toISOString() };
+  expect((await post('filled', 'backfill', range)).status).toBe(202);
+  const filled = await until('filled', (all) => all.length >= 4);
+  expect([filled.length, runs(filled).length, missed(filled, 'overlap').length]).toEqual([4, 1, 3]);
+  for (const id of runs(filled)) await functions.over({ id });
+  await remove('filled');
+});
+
 test('what the function refuses is listed; a schedule goes with its function', async () => {
   const input = { schema: { type: 'object', required: ['n'] } };
   const name = await functions.deploy('true', { input });

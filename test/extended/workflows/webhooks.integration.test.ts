@@ -95,7 +95,13 @@ test('a time of a schedule that was not run is told, once', async () => {
   const { store } = all();
   await webhooks().create(receiver().at('/missed'), { types: ['schedule.missed'] });
   const at = '2026-03-01T09:00:00.000Z';
-  const time = { project: 'default', schedule: 'nightly', at, localTime: '2026-03-01T10:00:00' } as const;
+  const time = {
+    project: 'default',
+    schedule: 'nightly',
+    at,
+    localTime: '2026-03-01T10:00:00',
+    triggerId: null,
+  } as const;
   const became = {
     state: 'missed',
     reason: 'overlap',
