@@ -12,6 +12,7 @@ import { LIMITS } from '../../model/limits.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { type CommandInput, type CommandRecord, requestedCommand } from '../../model/sandbox/command.ts';
 import { hostOf } from '../../model/sandbox/sandbox.ts';
+import type { GivenSecret } from '../../model/secrets/secret.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
@@ -40,6 +41,11 @@ export function createImageActivities({ store, reconciliation }: Deps) {
 
     /** Of a build that is over. */
     async forgetImageContext({ imageId }: { imageId: string }): Promise<void> {
+      const record = await store.images.get(imageId);
+      const steps = record ? buildOf(record.request, record).steps : [];
+      for (const [index, { program }] of steps.entries()) {
+        if (program.secrets.length > 0) await store.attemptSecrets.remove(stepCommandId({ imageId, index }));
+      }
       await store.imageContexts.remove(imageId);
     },
 
@@ -61,8 +67,11 @@ export function createImageActivities({ store, reconciliation }: Deps) {
       const { outputBytes: maxOutputBytes } = LIMITS.image;
       const timeoutSeconds = ref.part === 'ready' ? LONGEST_CHECK_SECONDS : LIMITS.image.timeoutSeconds;
       const spec = { argv, cwd, user, timeoutSeconds, maxOutputBytes };
-      const whole = { ...spec, command: null, envNames: Object.keys(env), stdinOpen: false };
       const commandId = stepCommandId(ref);
+      const isMasked = program.secrets.length > 0; // the guest masks them as they are, the host in other forms too
+      if (isMasked) await store.attemptSecrets.keep(commandId, await secretsOf(store, ref.imageId, program));
+      const plain = { ...spec, command: null, envNames: Object.keys(env), stdinOpen: false };
+      const whole = { ...plain, ...(isMasked && { isMasked }) };
       const command = requestedCommand(commandId, { id: sandboxId, ...host }, whole, record.createdBy);
       await Promise.all([
         store.commands.create(command),
@@ -141,6 +150,15 @@ function builderOf(record: ImageRecord, { stages, steps }: Build, { index, part 
   const own = stages.findIndex(({ first, end }) => first <= index && index < end);
   const place = part === 'pack' ? steps[index]?.copied?.stage : own;
   return record.stages?.find((stage) => stage.place === place)?.builderId ?? record.builderId;
+}
+
+/** Those of a step that are text, for the mask of its output. */
+async function secretsOf(store: Store, imageId: string, { secrets: ids }: StepProgram): Promise<GivenSecret[]> {
+  const kept = await store.imageContexts.get(imageId);
+  return ids.map((name) => {
+    const value = Buffer.from(kept?.secrets[name] ?? '', 'base64').toString();
+    return { name, version: 1, env: null, file: null, value };
+  });
 }
 
 /** A context, or a secret, is read where a step takes of it, and nowhere else. */

@@ -41,7 +41,9 @@ const OF_LOGIN = ['HOME', 'USER', 'LOGNAME', 'SHELL'];
 /**
  * Secrets are files of a tmpfs which nobody else sees: it is of a mount namespace, and goes with it. What the step writes passes a
  * sed(1), line by line, that puts *** in the place of each line of a secret; that is told its lines by a file of the same
- * tmpfs. Standard input has them one after the other, and then the step's own. Where a place had to be made for one, it is
+ * tmpfs. Each character is followed by a mark, open or covered: so lines that overlap, or of which one begins another, are covered
+ * whole. Where a secret repeats itself, a second rule finds what the first has passed over.
+ * Standard input has them one after the other, and then the step's own. Where a place had to be made for one, it is
  * removed again.
  */
 const WITH_SECRETS = `set -e
@@ -53,8 +55,9 @@ dir=/run/mayfly-secrets
 mkdir -p "$dir"
 mount -t tmpfs -o mode=0700,size=16m,noswap tmpfs "$dir" 2>/dev/null || mount -t tmpfs -o mode=0700,size=16m tmpfs "$dir"
 made=$dir/made mask=$dir/mask
+open=$(printf '\\002') covered=$(printf '\\003') mark=$(printf '\\004')
 : >"$made"
-: >"$mask"
+printf '%s\\n' "y/$open$covered$mark/???/" "s/./&$open/g" >"$mask"
 place() {
   [ -e "$1" ] && return
   case $1 in /?*/*) parent=\${1%/*} ;; *) parent=/ ;; esac
@@ -73,14 +76,18 @@ n=0
 while [ "$n" -lt "$count" ]; do
   n=$((n + 1))
   head -c "$2" >"$dir/$n"
-  LC_ALL=C sed -e 's/\\r$//' -e '/^.\\{0,3\\}$/d' -e 's/[][\\\\.*^$/]/\\\\&/g' -e 's/^.*$/s\\/&\\/***\\/g/' "$dir/$n" >>"$mask"
-  [ "$(tail -c 1 "$mask" | wc -l)" = 1 ] || echo >>"$mask"
+  LC_ALL=C sed -n -e 's/\\r$//' -e '/^.\\{0,3\\}$/d' -e "y/$open$covered$mark/???/" -e h \\
+    -e "s/./&$mark/g" -e 's/[][\\\\.*^$/]/\\\\&/g' -e "s/$mark/[$open$covered]/g" -e x \\
+    -e "s/./&$covered/g" -e 's/[\\\\&/]/\\\\&/g' -e H -e x \\
+    -e 's/^\\(.*\\)\\n\\(.*\\)$/s\\/\\1\\/\\2\\/g/p' -e "s/\\[$open$covered]\\//$open\\//p" "$dir/$n" >>"$mask"
+  echo >>"$mask"
   chown -- "$4" "$dir/$n"
   chmod -- "$3" "$dir/$n"
   place "$1"
   mount --bind "$dir/$n" "$1"
   shift 4
 done
+printf '%s\\n' "s/.$covered/$covered/g" "s/$covered$covered*/***/g" "s/$open//g" >>"$mask"
 mkfifo "$dir/out" "$dir/err"
 LC_ALL=C sed -u -f "$mask" <"$dir/out" &
 out=$!

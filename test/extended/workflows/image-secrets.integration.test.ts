@@ -50,6 +50,21 @@ describe.concurrent('a step of an image', () => {
     expect(found).toEqual({ code: 1, stdout: '' });
   });
 
+  test('shows nothing of secrets that begin one another, overlap, or are encoded', async ({ images }) => {
+    const mounts = ['short', 'long', 'tail'].map((id) => `--mount=type=secret,id=${id}`).join(' ');
+    const program =
+      'cd /run/secrets; cat long; echo; echo "<$(cat long)-more>"; base64 -w0 long; echo; od -An -v -tx1 long | tr -d " \\n"';
+    const secrets = {
+      short: base64('hunter-two'),
+      long: base64('hunter-two-TAIL-77'),
+      tail: base64('TAIL-77-more'),
+    };
+    const image = await images.build(`RUN ${mounts} ${program}`, { secrets });
+    const { sandboxId = '', id = '' } = image.steps[0]?.command ?? {};
+    const shown = await door().call('GET', `/v1/sandboxes/${sandboxId}/commands/${id}/output?stream=stdout`);
+    expect(await shown.text()).toBe('***\n<***>\n***\n***');
+  });
+
   test('needs a secret that is required, before anything runs', async ({ images }) => {
     const body = {
       name: images.name(),
