@@ -8,22 +8,7 @@ type Of = Pick<RunRecord, 'id' | 'eventDigest' | 'isBatch' | 'events'>;
 
 /** The event of a run, wherever it is kept; of a batch the array of its events. @throws MayflyError function_gone: it is not there any more */
 export async function storedEvent(stores: Stores, run: Of): Promise<Uint8Array> {
-  if (!run.isBatch) return ownEvent(stores, run);
-  const pieces: Uint8Array[] = [];
-  for (const { runId } of run.events) {
-    const member = await stores.runs.get(runId);
-    if (!member) throw gone(runId);
-    pieces.push(Buffer.from(pieces.length === 0 ? '[' : ','), await ownEvent(stores, member));
-  }
-  return Buffer.concat([...pieces, Buffer.from(']')]);
-}
-
-async function ownEvent(stores: Stores, run: Of): Promise<Uint8Array> {
   const event = await eventOfRun(stores, run);
   if (event) return event;
-  throw gone(run.id);
-}
-
-function gone(id: string): MayflyError {
-  return new MayflyError('function_gone', `The event of ${id} is not there any more.`);
+  throw new MayflyError('function_gone', `The event of ${run.id} is not there any more.`);
 }

@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
-import type { RunRecord } from '../../model/functions/run.ts';
+import { eventMediaType, type RunRecord } from '../../model/functions/run.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type RequestDeps, serialised } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
@@ -50,13 +50,16 @@ const eventOf = createRoute({
   path: `${ONE}/event`,
   tags: ['runs'],
   operationId: 'getRunEvent',
-  summary: 'Fetch the event of a run, byte for byte as its process has it',
+  summary: 'Fetch the event of a run, byte for byte as its process has it; of a batch the list of its events',
   middleware: [requires('sandboxes:read')],
   request: { params: runParams, query: noQuery },
   responses: {
     200: {
       description: 'The event',
-      content: { 'application/cloudevents+json': { schema: z.record(z.string(), z.unknown()) } },
+      content: {
+        'application/cloudevents+json': { schema: z.record(z.string(), z.unknown()) },
+        'application/cloudevents-batch+json': { schema: z.array(z.record(z.string(), z.unknown())) },
+      },
     },
     ...problems('run_not_found', 'run_without_result'),
   },
@@ -80,8 +83,9 @@ export function receiptRoutes(app: App, { store }: Pick<AppDeps, 'store'>): void
   });
   app.openapi(eventOf, async (c) => {
     const deps = c.get('deps');
-    const event = await sentEvent(deps, await requireRun(deps, c.req.valid('param').id));
-    return serialised(c.body(event, 200, { ...SAFE, 'Content-Type': 'application/cloudevents+json' }));
+    const run = await requireRun(deps, c.req.valid('param').id);
+    const event = await sentEvent(deps, run);
+    return serialised(c.body(event, 200, { ...SAFE, 'Content-Type': eventMediaType(run) }));
   });
   app.openapi(keysOf, async (c) => c.json({ items: await store.receipts.keys() }, 200));
 }

@@ -80,7 +80,7 @@ export interface Attempt {
   sandboxId: string;
   commandId: string;
   begunAt: string;
-  /** When its process was started, by the guest's clock. */
+  /** When its process was started, corrected by what its guest's clock differs. */
   startedAt: string | null;
   endedAt: string | null;
   outcome: RunOutcome | null;
@@ -241,6 +241,11 @@ export function beginningOf(
 export interface Waiting {
   runs: number;
   bytes: number;
+}
+
+/** Media type of the event as its process has it: of a batch a list of events. */
+export function eventMediaType({ isBatch }: Pick<RunRecord, 'isBatch'>): string {
+  return isBatch ? 'application/cloudevents-batch+json' : 'application/cloudevents+json';
 }
 
 /** Whether an event of that size is kept by itself, and not in the document of its run. */

@@ -14,7 +14,7 @@ import {
   STATEMENT_TYPE,
   type Statement,
 } from './receipt.ts';
-import type { Attempt, RunRecord } from './run.ts';
+import { type Attempt, eventMediaType, type RunRecord } from './run.ts';
 
 /** What is kept of one stream of a process. */
 export interface LogFacts extends StreamSummary {
@@ -66,7 +66,8 @@ export function statementOf(facts: ReceiptFacts): Statement {
         buildType: BUILD_TYPE,
         externalParameters: {
           function: { name, version, digest: { sha256: versionDigest } },
-          event: { ...event, sentDigest: { sha256: run.eventDigest } },
+          event: { ...event, ...(!run.isBatch && { sentDigest: { sha256: run.eventDigest } }) },
+          ...(run.events.length > 0 && { events: run.events.map(({ bytes: _bytes, ...of }) => of) }),
         },
         internalParameters: { project: run.project, secrets: secretsOf(run) },
         resolvedDependencies: dependenciesOf(facts),
@@ -91,7 +92,9 @@ function secretsOf({ attempts }: RunRecord) {
   return attempts.flatMap(({ n, secrets }) => secrets.map(({ name, version }) => ({ name, version, attempt: n })));
 }
 
-function endOf({ outcome, exitCode, signal, failure, cleanup, acceptedAt, admittedAt, attempts }: RunRecord) {
+function endOf(run: RunRecord) {
+  const { outcome, exitCode, signal, failure, cleanup, acceptedAt, admittedAt, attempts } = run;
+  const { batch, supersededBy, replayOf, redriveOf } = run;
   const code = failure?.code ?? null;
   return {
     outcome,
@@ -101,6 +104,10 @@ function endOf({ outcome, exitCode, signal, failure, cleanup, acceptedAt, admitt
     cleanup,
     acceptedAt,
     admittedAt,
+    batch,
+    supersededBy,
+    replayOf,
+    redriveOf,
     attempts: attempts.map(attemptOf),
   };
 }
@@ -127,7 +134,8 @@ function dependenciesOf({ run, eventDigest, spec, disks }: ReceiptFacts): Descri
   const uriOfVersion = urn('function', project, name, String(version));
   const dependencies: Descriptor[] = [{ ...described('function', versionDigest), uri: uriOfVersion }];
   if (eventDigest !== null) {
-    dependencies.unshift({ ...described(EVENT_NAME, eventDigest), mediaType: 'application/cloudevents+json' });
+    const mediaType = eventMediaType(run);
+    dependencies.unshift({ ...described(EVENT_NAME, eventDigest), mediaType });
   }
   if (!spec) return dependencies;
   if (spec.filesDigest !== null) dependencies.push(described('files.tar', spec.filesDigest));
