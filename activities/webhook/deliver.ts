@@ -1,4 +1,3 @@
-import { redactText } from '../../model/redaction/redact.ts';
 import type { DeliveryAttempt, DeliveryRecord } from '../../model/webhooks/delivery.ts';
 import type { DeliveryPlan } from '../../model/webhooks/delivery-plan.ts';
 import type { DeliveryInput } from '../../model/webhooks/delivery-saga.ts';
@@ -9,6 +8,7 @@ import type { Posted } from '../../webhooks/sending/post.ts';
 import type { PostOutcome } from '../../webhooks/sending/post-outcome.ts';
 import { signDelivery } from '../../webhooks/sign.ts';
 import type { Announcer } from './announcer.ts';
+import { answerText } from './answer-text.ts';
 import { EndpointHealth } from './endpoint-health.ts';
 import { InFlight } from './in-flight.ts';
 
@@ -124,17 +124,7 @@ function attemptOf(
   nextAt: string | null,
 ): DeliveryAttempt {
   const outcome = isTaken ? 'delivered' : 'failed';
-  return { n, at, outcome, latencyMs, status, reason, answer: textOf(answer, secrets), nextAt };
-}
-
-/** As a person reads it. It may echo what signed. */
-function textOf(answer: Uint8Array, secrets: EndpointRecord['secrets']): string | null {
-  if (answer.length === 0) return null;
-  const text = new TextDecoder()
-    .decode(answer)
-    .replaceAll(/[\p{Cc}\p{Cs}]/gu, (char) => (/[\n\t]/.test(char) ? char : '\ufffd'));
-  const masked = secrets.reduce((shown, { key }) => shown.replaceAll(key, '[redacted]'), text);
-  return redactText(masked);
+  return { n, at, outcome, latencyMs, status, reason, answer: answerText(answer, secrets), nextAt };
 }
 
 function iso(ms: number): string {

@@ -1,3 +1,4 @@
+import { inHtml, inShell, slugsOf } from './escaped-forms.ts';
 import { isMaskedLine, whyNotMasked } from './maskable.ts';
 
 /** Bytes that are not to be shown. */
@@ -29,7 +30,8 @@ export function formsOf(value: string): SecretForm[] {
 function encoded(text: string): SecretForm[] {
   const bytes = Buffer.from(text);
   const hex = bytes.toString('hex');
-  const texts = [text, ...asJson(text), ...inUrl(text), hex, hex.toUpperCase()];
+  const escaped = [...asJson(text), ...inUrl(text), ...inHtml(text), ...inShell(text), ...slugsOf(text)];
+  const texts = [text, ...escaped, hex, hex.toUpperCase()];
   return [...texts.map(plain), ...[0, 1, 2].flatMap((offset) => base64At(bytes, offset))];
 }
 
@@ -49,11 +51,11 @@ function unicodeEscape(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** By encodeURIComponent, by RFC 3986 to the letter, as a path, as a form; in digits of both cases. */
+/** By encodeURIComponent, by encodeURI, by RFC 3986 to the letter, as a path, as a form; in digits of both cases. */
 function inUrl(text: string): string[] {
   const component = encodeURIComponent(text);
   const strict = component.replace(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
-  const forms = [component, strict].flatMap((form) => [
+  const forms = [component, encodeURI(text), strict].flatMap((form) => [
     form,
     form.replaceAll('%2F', '/'),
     form.replaceAll('%20', '+'),

@@ -4,7 +4,7 @@ import type { PostOutcome } from './post-outcome.ts';
 /** More of an answer is not read. Bytes. */
 const MOST_READ = 65_536;
 /** So much of it is kept. Bytes. */
-const KEPT = 1_024;
+export const KEPT = 1_024;
 
 /** What an endpoint answered: 2xx, whole and brief, is the only success. @throws Error when the signal is aborted */
 export async function answerOf(answer: IncomingMessage, signal: AbortSignal): Promise<PostOutcome> {

@@ -24,6 +24,16 @@ describe('every form of a secret is masked, and no part of it is shown (case 52)
     ['in a URL', encodeURIComponent(SECRET)],
     ['in a URL, in small digits', encodeURIComponent(SECRET).replace(/%../g, (each) => each.toLowerCase())],
     ['in a form', encodeURIComponent(SECRET).replaceAll('%20', '+')],
+    ['in a URL that is whole', encodeURI(SECRET)],
+    ['in HTML', 'Tr0ub4dor&amp;3/é &quot;x&quot;'],
+    ['in HTML of Go', 'Tr0ub4dor&amp;3/é &#34;x&#34;'],
+    ['in HTML of ASCII', 'Tr0ub4dor&amp;3/&#233; &quot;x&quot;'],
+    ['in HTML with slashes that are escaped', 'Tr0ub4dor&amp;3&#x2F;é &quot;x&quot;'],
+    ['behind backslashes', 'Tr0ub4dor\\&3/é\\ \\"x\\"'],
+    ['between double quotes', 'Tr0ub4dor&3/é \\"x\\"'],
+    ['in octal', 'Tr0ub4dor&3/\\303\\251 "x"'],
+    ['as a slug', 'tr0ub4dor-3-e-x'],
+    ['as a slug that is dropped', 'Tr0ub4dor3_x'],
     ['in hex', bytes.toString('hex')],
     ['in HEX', bytes.toString('hex').toUpperCase()],
     ['in base64', bytes.toString('base64')],
@@ -31,6 +41,17 @@ describe('every form of a secret is masked, and no part of it is shown (case 52)
   ])('%s', (_form, text) => {
     const told = shown(SECRET, `<${text}>`);
     expect(told.replaceAll('"', '')).toBe('<***>');
+  });
+
+  test.each([
+    ["it's a se(cret)", "it'\\''s a se(cret)"],
+    ["it's a se(cret)", `it'"'"'s a se(cret)`],
+    ["it's a se(cret)", "it\\'s\\ a\\ se\\(cret\\)"],
+    ["it's a se(cret)", 'it&#39;s a se(cret)'],
+    ["it's a se(cret)", 'it&#x27;s a se(cret)'],
+    ['line-0ne\nline-tw0', 'line-0ne\\nline-tw0'],
+  ])('%j as %s', (secret, text) => {
+    expect(shown(secret, `<${text}>`)).toBe('<***>');
   });
 
   test.each([1, 2, 3])('in base64, %i bytes behind a beginning', (offset) => {

@@ -1,0 +1,67 @@
+import { whyNotMasked } from './maskable.ts';
+
+type Escape = (character: string) => string;
+
+const decimal: Escape = (each) => `&#${each.codePointAt(0)};`;
+const hexadecimal: Escape = (each) => `&#x${each.codePointAt(0)?.toString(16).toUpperCase()};`;
+const NAMES: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' };
+const named: Escape = (each) => `&${NAMES[each]};`;
+
+/** Text as HTML and XML have it, by what templates and libraries escape quotes, slashes and letters beyond ASCII. */
+export function inHtml(text: string): string[] {
+  const markup = text.replace(/[&<>]/g, named);
+  const quoted = markup.replaceAll('"', '&quot;');
+  const inNumbers = markup.replaceAll('"', '&#34;').replaceAll("'", '&#39;');
+  const forms = [
+    markup,
+    quoted,
+    ...['&#39;', '&#039;', '&#x27;', '&apos;'].map((apostrophe) => quoted.replaceAll("'", apostrophe)),
+    inNumbers,
+    inNumbers.replaceAll('+', '&#43;'),
+    quoted.replaceAll("'", '&#39;').replace(/[/`=]/g, hexadecimal),
+    quoted.replaceAll("'", '&#x27;').replace(/[/`=]/g, hexadecimal),
+  ];
+  const letters = /[\u0080-\u{10ffff}]/gu;
+  return forms.flatMap((form) => [form, form.replace(letters, decimal), form.replace(letters, hexadecimal)]);
+}
+
+/** Characters that programs write behind a backslash: printf %q of bash and of zsh, Ruby's Shellwords, and npm's shell-quote. */
+const ESCAPED_IN_SHELL = [
+  /[\s!"#$&'()*,;<>?[\\\]^`{|}~]/g,
+  /[\s!"#$&'()*;<=>?[\\\]^`{|}~]/g,
+  /[^A-Za-z0-9_\-.,:+/@\n]/gu,
+  /[^A-Za-z0-9_\-.,:+=%/@\n]/gu,
+  /[#!"$&'()*,:;<=>?@[\\\]^`{|}]/g,
+];
+const CONTROLS: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+/** Text as shells are given it, and as `set -x` shows it: between either quotes, in `$'…'`, and behind backslashes. */
+export function inShell(text: string): string[] {
+  const ansi = text.replace(/[\\']/g, '\\$&').replace(/[\n\r\t]/g, (each) => CONTROLS[each] ?? each);
+  const octal = [...Buffer.from(ansi)].map((byte) =>
+    byte < 0x80 ? String.fromCharCode(byte) : `\\${byte.toString(8)}`,
+  );
+  return [
+    text.replaceAll("'", "'\\''"),
+    text.replaceAll("'", `'"'"'`),
+    text.replace(/["$\\`]/g, '\\$&'),
+    text.replace(/["$\\`!]/g, '\\$&'),
+    ansi,
+    octal.join(''),
+    ...ESCAPED_IN_SHELL.map((characters) => text.replace(characters, '\\$&')),
+  ];
+}
+
+/** Names that are made of a text for URLs, hosts and files. Those that would hide what logs say all the time are not among them. */
+export function slugsOf(text: string): string[] {
+  const plain = text.normalize('NFKD').replace(/\p{M}/gu, '');
+  const slugs = [text, plain].flatMap((from) =>
+    ['-', '_'].flatMap((joint) => {
+      const each = from.replace(/[^A-Za-z0-9]/g, joint);
+      const runs = from.replace(/[^A-Za-z0-9]+/g, joint);
+      const dropped = from.replace(/[^\w\s-]/g, '').replace(/[\s_-]+/g, joint);
+      return [each, runs, dropped].map((slug) => slug.replace(/^[-_]+|[-_]+$/g, ''));
+    }),
+  );
+  return slugs.flatMap((slug) => [slug, slug.toLowerCase()]).filter((slug) => whyNotMasked(slug) === null);
+}
