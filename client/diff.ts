@@ -26,7 +26,7 @@ export interface RanCommand {
   outcome: CommandOutcome | null;
   exitCode: number | null;
   signal: string | null;
-  /** ISO 8601, by the guest's clock. */
+  /** ISO 8601, corrected by what its guest's clock differs. */
   startedAt: string | null;
   endedAt: string | null;
 }

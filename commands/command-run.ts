@@ -14,6 +14,7 @@ import { tailOf } from '../store/commands/output-tail.ts';
 import type { Store } from '../store/connect.ts';
 import { type Agent, AgentCommands, type CommandStatus, exitOf } from './agent-commands.ts';
 import { cancelledBeforeStart, type Ending, exited, interrupted, notStarted, unknown } from './command-ending.ts';
+import { GuestClock } from './guest-clock.ts';
 import { MaskedFrames } from './masked-frames.ts';
 import { type Backlog, OutputWriter } from './output-writer.ts';
 
@@ -58,6 +59,7 @@ export class CommandRun {
   });
   #recordedRunning: Promise<void> = Promise.resolve();
   #startedAt: string | null = null;
+  readonly #guestClock = new GuestClock();
   #forgotten: Promise<void> | null = null;
   #writer: OutputWriter | null = null;
   /** Of one that was given secrets: nothing that its guest says is kept as it is. */
@@ -146,8 +148,8 @@ export class CommandRun {
       this.deps.logger.info({ commandId: this.commandId }, 'goes on with a command that runs');
     }
     this.detail = 'it runs';
-    this.#startedAt = status.startedAt;
-    this.#recordedRunning = this.#recordRunning(record, status);
+    this.#startedAt = this.#startedByHost(record, status);
+    this.#recordedRunning = this.#recordRunning(record, this.#startedAt);
     // What it needed for its start is forgotten also by whoever goes on, should the one before not have come to it.
     this.#forgotten = this.#recordedRunning.then(() => this.deps.store.commandInputs.remove(this.commandId));
     this.#forgotten.catch(() => undefined); // told when the end is written, or made up for by a sweep
@@ -171,7 +173,15 @@ export class CommandRun {
     }
   }
 
-  async #recordRunning({ state }: CommandRecord, { startedAt }: CommandStatus): Promise<void> {
+  /** When it was started; of one that goes on as it is recorded, by which the clock of its guest is known again. */
+  #startedByHost({ requestedAt, startedAt: recorded }: CommandRecord, { startedAt }: CommandStatus): string | null {
+    if (startedAt === null) return recorded;
+    const now = new Date().toISOString();
+    this.#guestClock.measure(startedAt, recorded === null ? [requestedAt, now] : [recorded, recorded]);
+    return this.#guestClock.toHost(startedAt);
+  }
+
+  async #recordRunning({ state }: CommandRecord, startedAt: string | null): Promise<void> {
     if (state === 'requested') await this.deps.store.commands.update(this.commandId, { state: 'running', startedAt });
   }
 
@@ -244,8 +254,10 @@ export class CommandRun {
       reason: reason === null ? null : this.#shown(reason),
       failure: failure && { ...failure, message: this.#shown(failure.message) },
       state: 'ended',
-      endedAt: exit?.endedAt ?? (ending.outcome === 'not-started' ? null : new Date().toISOString()),
-      startedAt: exit?.startedAt ?? this.#startedAt ?? record.startedAt,
+      endedAt:
+        (exit && this.#guestClock.toHost(exit.endedAt)) ??
+        (ending.outcome === 'not-started' ? null : new Date().toISOString()),
+      startedAt: this.#startedAt ?? (exit && this.#guestClock.toHost(exit.startedAt)) ?? record.startedAt,
       stdout: { bytes: written('stdout'), kept: kept.stdout },
       stderr: { bytes: written('stderr'), kept: kept.stderr },
     } as const;

@@ -3,6 +3,7 @@ import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { Failpoints } from '../host/failpoints.ts';
 import { MayflyError } from '../model/errors.ts';
+import { steadyClock } from '../model/steady-clock.ts';
 import type { Closers } from './config/closers.ts';
 import type { Config } from './config/config.ts';
 import { createLogger, installTemporalRuntime } from './config/logger.ts';
@@ -12,6 +13,9 @@ import type { PayloadKeys } from './payloads/payload-keys.ts';
 import { connectTemporal, registerSearchAttributes } from './servers/temporal.ts';
 import { logPrograms } from './tracing/programs.ts';
 import { openTracing, type Tracing } from './tracing/tracing.ts';
+
+/** Milliseconds. */
+const CLOCK_EVERY_MS = 1_000;
 
 /** What every process of ours has, whichever parts it runs. */
 export interface Process {
@@ -39,6 +43,7 @@ export async function openProcess(
   const logger = createLogger(config.logLevel);
   installTemporalRuntime(logger);
   logPrograms(logger);
+  closers.add('clock', watchClock(logger));
   const failpoints = Failpoints.parse(config.failpoints);
   if (failpoints.armed) logger.warn('MAYFLY_FAILPOINTS is set: this process injects faults');
   closers.add('collecting while idle', collectWhenIdle());
@@ -50,6 +55,13 @@ export async function openProcess(
   closers.add('connection to Temporal', () => connection.close());
   await registerSearchAttributes(connection, config.temporalNamespace);
   return { config, storeUri: servers.storeUri, connection, dataConverter, keys, logger, failpoints, closers, tracing };
+}
+
+/** Logs each jump of the wall clock once, whoever else reads the time. @returns what ends it */
+function watchClock(logger: Logger): () => Promise<void> {
+  steadyClock.onJump = (aheadMs) => logger.warn({ aheadMs }, 'the wall clock jumped; queues go by the monotonic clock');
+  const watch = setInterval(() => steadyClock.now(), CLOCK_EVERY_MS).unref();
+  return async () => clearInterval(watch);
 }
 
 /** The servers of a process that runs alone must be named: nobody else of its installation is on this machine. */

@@ -1,6 +1,7 @@
 import { unseenEnd } from '../../model/functions/command-end.ts';
 import { type RunRecord, UNDER_WAY } from '../../model/functions/run.ts';
 import { runInputOf } from '../../model/functions/run-saga.ts';
+import { steadyClock } from '../../model/steady-clock.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 
@@ -21,7 +22,7 @@ export async function beginRun({ store, reconciliation }: Deps, run: RunRecord):
     await reconciliation.startRun(input, false); // it went back to its queue meanwhile
     return;
   }
-  const at = new Date().toISOString();
+  const at = steadyClock.iso();
   const { outcome, failure } = unseenEnd('it ran, and the store was set back to a time before');
   const ended = { outcome, failure, endedAt: at, updatedAt: at };
   if (await store.runs.end(run.id, UNDER_WAY, ended, run.retentionDays)) {

@@ -5,6 +5,7 @@ import { beginningOf, isLargeEvent, NO_ORIGIN, type RunRecord, runIdOf } from '.
 import { LIMITS } from '../../model/limits.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { ScheduledFor } from '../../model/schedules/schedule.ts';
+import { steadyClock } from '../../model/steady-clock.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import type { InputSchemas } from '../functions/schema/input-schemas.ts';
 import type { KnownFunction } from './known-functions.ts';
@@ -127,7 +128,7 @@ async function cameBefore(
 }
 
 function isSame(run: RunRecord, dedupe: string): boolean {
-  return run.dedupe === dedupe && Date.parse(run.dedupeUntil) > Date.now();
+  return run.dedupe === dedupe && Date.parse(run.dedupeUntil) > steadyClock.now();
 }
 
 /** @throws MayflyError event_conflict, idempotency_key_reused: it is of other content */
@@ -152,7 +153,7 @@ function runOf(
   { event, digest, sameness, delaySeconds = 0, schedule, origin = NO_ORIGIN, actor }: Arrival,
   { isChecked, dedupe, epoch, ...keys }: Fitting & Pick<RunRecord, 'dedupe' | 'epoch'>,
 ): RunRecord {
-  const now = Date.now();
+  const now = steadyClock.now();
   const at = new Date(now).toISOString();
   const due = now + delaySeconds * 1_000;
   const after = (from: number, ms: number) => new Date(from + ms).toISOString();

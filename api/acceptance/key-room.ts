@@ -37,7 +37,7 @@ export class KeyRoom {
     const known = this.#of(key);
     const isFull = known.runs >= this.most;
     const isToCount = isFull || known.since >= COUNTED_AFTER;
-    if (isToCount && !this.#isCounting && known.until < Date.now()) void this.#count(known, count);
+    if (isToCount && !this.#isCounting && known.until < performance.now()) void this.#count(known, count);
     return isFull;
   }
 
@@ -62,14 +62,14 @@ export class KeyRoom {
   /** Where it can't be counted what was known holds. */
   async #count(known: Known, count: () => Promise<number>): Promise<void> {
     this.#isCounting = true;
-    const began = Date.now();
+    const began = performance.now();
     try {
       known.runs = await count();
       known.since = 0;
     } catch (error) {
       this.logger.warn({ err: error }, 'what is queued of a key is counted again later');
     }
-    known.until = Date.now() + Math.max(KNOWN_MS, (Date.now() - began) * TIMES_LONGER);
+    known.until = performance.now() + Math.max(KNOWN_MS, (performance.now() - began) * TIMES_LONGER);
     this.#isCounting = false;
   }
 }

@@ -35,7 +35,7 @@ export class QueueRoom {
     const present = this.#known.get(project);
     const known = present ?? { runs: 0, bytes: 0, until: 0, counting: null };
     if (!present) this.#known.set(project, known);
-    if (known.until < Date.now()) known.counting ??= this.#count(known, count);
+    if (known.until < performance.now()) known.counting ??= this.#count(known, count);
     if (known.until === 0) await Promise.race([known.counting, sleep(FIRST_MS)]);
     return known.runs >= this.most.runs || known.bytes >= this.most.bytes;
   }
@@ -50,13 +50,13 @@ export class QueueRoom {
 
   /** Where it can't be counted what was known holds: a store that can't be asked refuses the event itself. */
   async #count(known: Known, count: () => Promise<Waiting>): Promise<void> {
-    const began = Date.now();
+    const began = performance.now();
     try {
       Object.assign(known, await count());
     } catch (error) {
       this.logger.warn({ err: error }, 'what waits is counted again later');
     }
-    known.until = Date.now() + Math.max(KNOWN_MS, (Date.now() - began) * TIMES_LONGER);
+    known.until = performance.now() + Math.max(KNOWN_MS, (performance.now() - began) * TIMES_LONGER);
     known.counting = null;
   }
 }

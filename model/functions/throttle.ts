@@ -19,7 +19,9 @@ export function nextTicket(
 ): { ticket: Ticket } | { notBefore: number } {
   const distance = (periodSeconds * 1_000) / limit;
   // What was left by a slower rule of another version is bounded by what this one could have left.
-  const taken = last ? Math.min(last.until, last.at + burst * distance) : now;
+  // A clock that was set back has the last one begin later than now: what was left then is left from now on.
+  const backMs = last ? Math.max(0, last.at - now) : 0;
+  const taken = last ? Math.min(last.until, last.at + burst * distance) - backMs : now;
   const notBefore = Math.ceil(taken - (burst - 1) * distance);
   if (now < notBefore) return { notBefore };
   return { ticket: { at: now, until: Math.max(taken, now) + distance } };

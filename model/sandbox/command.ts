@@ -92,7 +92,7 @@ export interface CommandRecord extends HostRef {
   createdBy: Actor;
   state: CommandState;
   requestedAt: string;
-  /** ISO 8601, by the guest's clock. */
+  /** ISO 8601, corrected by what its guest's clock differs. */
   startedAt: string | null;
   endedAt: string | null;
   outcome: CommandOutcome | null;

@@ -1,5 +1,6 @@
 import { type RunRecord, WAITING } from '../../model/functions/run.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import { steadyClock } from '../../model/steady-clock.ts';
 import type { Runs } from './runs.ts';
 
 /**
@@ -13,7 +14,7 @@ export async function cancelRun(
   actor: OwnedActor,
   tell: (runId: string, actor: OwnedActor) => Promise<void>,
 ): Promise<void> {
-  const at = new Date().toISOString();
+  const at = steadyClock.iso();
   const ended = { outcome: 'cancelled', cancelledBy: actor, endedAt: at, updatedAt: at } as const;
   if (await runs.end(id, WAITING, ended, retentionDays)) return;
   if (!(await runs.wishCancel(id, { cancelledBy: actor, updatedAt: at }))) return;

@@ -11,6 +11,7 @@ import {
 } from '../../model/functions/run.ts';
 import { isRunId } from '../../model/ids.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { steadyClock } from '../../model/steady-clock.ts';
 import { bytesOf } from '../mongo/bytes.ts';
 import { DUPLICATE_KEY, reaching, refusalsOf } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
@@ -200,7 +201,7 @@ export class Runs {
   /** Gives the slots of one that has ended back: nothing of it is left, or nobody can look. */
   async free(id: string, changes: RunChanges & { cleanup: Cleanup }): Promise<void> {
     checked(id);
-    const at = new Date().toISOString();
+    const at = steadyClock.iso();
     const set = { ...this.#fields.sealed(id, changes), unsigned: at, untoldCleanup: at };
     await this.#update({ _id: id }, { $set: set, $unset: FREED });
   }

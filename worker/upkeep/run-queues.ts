@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { beginRun } from '../../activities/function/begin-run.ts';
 import { isMayflyError } from '../../model/errors.ts';
 import { type RunRecord, runIdOf, UNDER_WAY, WAITING } from '../../model/functions/run.ts';
+import { steadyClock } from '../../model/steady-clock.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { hasOpenRuns, removeFunction } from '../../store/functions/queue/function-removal.ts';
@@ -24,7 +25,7 @@ const AT_ONCE = 500;
 
 /** Looks at what nobody tells of: runs that are due, have expired, were cancelled by somebody who died before telling, or have what they sleep for, queues without a dispatcher, functions that go with their last run. */
 export class RunQueues {
-  /** By `<project>/<name>`, when its dispatcher was asked for. Milliseconds since 1970. */
+  /** By `<project>/<name>`, when its dispatcher was asked for. Milliseconds of the monotonic clock. */
   readonly #ensuredAt = new Map<string, number>();
   readonly #gathered: GatheredEvents;
   readonly #batchEnds: BatchEnds;
@@ -92,12 +93,12 @@ export class RunQueues {
   /** Of a queue that is met for the first time at once, of others now and then: most have one, which looks by itself. */
   async #ensureDispatchers(): Promise<void> {
     const queues = await this.store.runQueue.functions();
-    const now = Date.now();
+    const now = performance.now();
     const known = new Map(this.#ensuredAt);
     this.#ensuredAt.clear();
     for (const ref of queues) {
       const id = `${ref.project}/${ref.name}`;
-      const at = known.get(id) ?? 0;
+      const at = known.get(id) ?? -Infinity;
       const isDue = now - at >= ENSURED_EVERY_MS;
       if (isDue) await this.reconciliation.ensureDispatcher(ref);
       this.#ensuredAt.set(id, isDue ? now : at);
@@ -105,7 +106,7 @@ export class RunQueues {
   }
 
   async #wake(): Promise<void> {
-    const now = new Date().toISOString();
+    const now = steadyClock.iso();
     const groups = new Set<string>();
     for (const run of await this.store.runQueue.due(now, AT_ONCE)) {
       await this.#apart({ runId: run.id }, () => this.#wakeOne(run, now, groups));
@@ -155,5 +156,5 @@ export class RunQueues {
 }
 
 function before(ms: number): string {
-  return new Date(Date.now() - ms).toISOString();
+  return new Date(steadyClock.now() - ms).toISOString();
 }

@@ -1,5 +1,6 @@
 import { type Attempt, attemptIds, lastAttempt, type RunRecord, UNDER_WAY } from '../../../model/functions/run.ts';
 import type { BegunAttempt, LacksSlot, RunInput } from '../../../model/functions/run-saga.ts';
+import { steadyClock } from '../../../model/steady-clock.ts';
 import { lacksSlot } from '../../../model/waitpoints/waiting.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Announcer } from '../../webhook/announcer.ts';
@@ -15,7 +16,7 @@ interface Deps {
 export function createBeginAttemptActivities({ store, announcer }: Deps) {
   /** It was cancelled while it waited for another attempt. */
   async function endBetween(run: RunRecord): Promise<void> {
-    const at = new Date().toISOString();
+    const at = steadyClock.iso();
     const ended = { outcome: 'cancelled', endedAt: at, updatedAt: at } as const;
     await store.runs.end(run.id, UNDER_WAY, ended, run.retentionDays);
     await store.runs.free(run.id, { cleanup: lastAttempt(run)?.cleanup ?? 'none' });
@@ -70,7 +71,7 @@ export function createBeginAttemptActivities({ store, announcer }: Deps) {
 
 function nextAttempt(run: RunRecord): Attempt {
   const n = run.attempts.filter(({ outcome }) => outcome !== 'not-started').length + 1;
-  const begunAt = new Date().toISOString();
+  const begunAt = steadyClock.iso();
   return { n, ...attemptIds(run.id, run.tries + 1), begunAt, cleanup: 'pending', secrets: [], ...PENDING };
 }
 

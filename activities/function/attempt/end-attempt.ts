@@ -9,6 +9,7 @@ import {
   UNDER_WAY,
 } from '../../../model/functions/run.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
+import { steadyClock } from '../../../model/steady-clock.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Announcer } from '../../webhook/announcer.ts';
 import { acceptedSpec } from '../accepted-version.ts';
@@ -49,12 +50,12 @@ export function createEndAttemptActivities({ store, announcer }: Deps) {
         acceptedSpec(store, run),
         artifactCount > 0 ? artifactsOf(runId) : run.artifacts,
       ]);
-      const at = new Date().toISOString();
+      const at = steadyClock.iso();
       const isFailedStart = end.outcome === 'not-started' && !isForWantOfRoom(end);
       const attempts = withLast(run, { ...end, endedAt: at });
       const failedStarts = run.failedStarts + (isFailedStart ? 1 : 0);
       const changes = { attempts, failedStarts, updatedAt: at, ...rest, artifacts };
-      const next = spec ? nextStep({ ...run, ...changes }, spec, Date.now()) : ({ step: 'end' } as const);
+      const next = spec ? nextStep({ ...run, ...changes }, spec, steadyClock.now()) : ({ step: 'end' } as const);
       if (next.step !== 'end') {
         await store.runs.change(runId, UNDER_WAY, changes);
         return;

@@ -4,6 +4,7 @@ import { type RunRecord, UNDER_WAY } from '../../../model/functions/run.ts';
 import type { NextOfRun } from '../../../model/functions/run-saga.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
 import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { steadyClock } from '../../../model/steady-clock.ts';
 import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Announcer } from '../../webhook/announcer.ts';
@@ -46,7 +47,7 @@ export function createLeaveAttemptActivities({ store, reconciliation, announcer 
       return { step: 'end', outcome: run.outcome };
     }
     const spec = await acceptedSpec(store, run);
-    const next = spec ? nextStep(run, spec, Date.now()) : ({ step: 'end' } as const);
+    const next = spec ? nextStep(run, spec, steadyClock.now()) : ({ step: 'end' } as const);
     if (next.step === 'retry') {
       const changes = { attempts, updatedAt, cleanup: 'pending', waitingFor: 'retry' } as const;
       await store.runs.change(run.id, UNDER_WAY, changes);
@@ -58,7 +59,7 @@ export function createLeaveAttemptActivities({ store, reconciliation, announcer 
       return { step: 'end', outcome: outcomeOf(run, end) };
     }
     const ref = { project: run.project, name: run.function };
-    const fullUntil = new Date(Date.now() + next.pauseMs).toISOString();
+    const fullUntil = new Date(steadyClock.now() + next.pauseMs).toISOString();
     await store.functions.change(ref, { fullUntil });
     await store.runs.requeue(found, { attempts, updatedAt, cleanup: 'none', waitingFor: 'capacity' });
     await reconciliation.ensureDispatcher(ref);
@@ -81,7 +82,7 @@ export function createLeaveAttemptActivities({ store, reconciliation, announcer 
       if (!known) return { step: (await store.runs.get(runId)) ? 'end' : 'lost' };
       const { run, attempt } = known;
       const cleanup = sandbox?.proof?.unproved === undefined ? 'proved' : 'unproved';
-      const updatedAt = new Date().toISOString();
+      const updatedAt = steadyClock.iso();
       const [end] = await Promise.all([
         asSeen(store, attempt, attempt), // its sandbox is gone: nobody begins it any more
         store.attemptSecrets.remove(attempt.commandId),

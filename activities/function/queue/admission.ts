@@ -1,6 +1,7 @@
 import { isMayflyError, MayflyError } from '../../../model/errors.ts';
 import { type RunOutcome, type RunRecord, WAITING, type Wait } from '../../../model/functions/run.ts';
 import { LIMITS } from '../../../model/limits.ts';
+import { steadyClock } from '../../../model/steady-clock.ts';
 import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Held, Next, QueueRules } from '../../../store/functions/queue/run-queue.ts';
@@ -108,7 +109,7 @@ export class Admission {
 
   /** It ends before it has begun. */
   async #end(run: RunRecord, outcome: RunOutcome, why: Ending): Promise<Looked> {
-    const at = new Date().toISOString();
+    const at = steadyClock.iso();
     const ended = { outcome, ...why, endedAt: at, updatedAt: at };
     await this.deps.store.runs.end(run.id, WAITING, ended, run.retentionDays);
     return ENDED;

@@ -1,4 +1,5 @@
 import type { FunctionRecord } from '../../../model/functions/function.ts';
+import { steadyClock } from '../../../model/steady-clock.ts';
 import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { FunctionRef } from '../../../store/functions/functions.ts';
@@ -48,23 +49,23 @@ export function createDispatchActivities(deps: Deps) {
       /** Keys of which none is looked at before an instant. Milliseconds since 1970. */
       const paused = new Map<string, number>();
       const done = (isMore: boolean, isEmpty = false): Dispatched => {
-        const waitMs = Number.isFinite(notBefore) ? Math.max(LEAST_WAIT_MS, notBefore - Date.now()) : null;
+        const waitMs = Number.isFinite(notBefore) ? Math.max(LEAST_WAIT_MS, notBefore - steadyClock.now()) : null;
         return { after: at, isEmpty, isMore, waitMs };
       };
-      const began = Date.now();
+      const began = steadyClock.now();
       const record = await store.functions.get(ref);
-      if (isHeld(record, new Date())) return done(false, (await store.runQueue.next(ref, '')) === null);
+      if (isHeld(record, steadyClock.date())) return done(false, (await store.runQueue.next(ref, '')) === null);
       for (let looked = 0; looked < LOOKED_AT && admitted < ADMITTED; looked++) {
         const found = await store.runQueue.next(ref, at);
         if (!found && at === '') return done(false, true);
         at = found?.key ?? '';
         if (!found) continue;
         if (held.has(at)) return done(false);
-        if ((paused.get(at) ?? 0) > Date.now()) {
+        if ((paused.get(at) ?? 0) > steadyClock.now()) {
           held.add(at);
           continue;
         }
-        const look = await admission.look(found, record?.activeVersion ?? null, new Date());
+        const look = await admission.look(found, record?.activeVersion ?? null, steadyClock.date());
         if ('notBefore' in look) {
           if (look.notBefore !== null) paused.set(at, look.notBefore);
           notBefore = Math.min(notBefore, look.notBefore ?? notBefore);
@@ -78,7 +79,7 @@ export function createDispatchActivities(deps: Deps) {
       }
       if (hasChanged) return done(true);
       // All that one look sees have to wait, and there are more: the next sees those, after as long as this one took.
-      notBefore = Math.min(notBefore, 2 * Date.now() - began);
+      notBefore = Math.min(notBefore, 2 * steadyClock.now() - began);
       return done(false);
     },
   };

@@ -1,5 +1,6 @@
 import type { Connection, Model } from 'mongoose';
 import { type RunRecord, type RunState, UNDER_WAY } from '../../../model/functions/run.ts';
+import { steadyClock } from '../../../model/steady-clock.ts';
 import type { RunWaiting } from '../../../model/waitpoints/waiting.ts';
 import { reaching } from '../../mongo/failure.ts';
 import type { RunDocument } from '../run-document.ts';
@@ -36,7 +37,7 @@ export class WaitingRuns {
    */
   async wake(id: string): Promise<boolean> {
     const asleep = { _id: checked(id), state: { $in: [...WAITS_IN] }, 'waiting.asleepAt': { $gt: '' } };
-    return this.#update(asleep, { $set: { wakeAt: new Date().toISOString() } });
+    return this.#update(asleep, { $set: { wakeAt: steadyClock.iso() } });
   }
 
   /** Its workflow has been told. @param before ISO 8601; what came later is told once more */

@@ -8,6 +8,7 @@ import { MayflyError } from '../../../model/errors.ts';
 import { readJson } from '../../../model/events/json-text.ts';
 import { readStructured } from '../../../model/events/structured-mode.ts';
 import { type RunFailure, type RunRecord, WAITING } from '../../../model/functions/run.ts';
+import { steadyClock } from '../../../model/steady-clock.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Unchecked } from '../../../store/functions/queue/unchecked-runs.ts';
 
@@ -63,7 +64,7 @@ export class LateChecks {
   async #decide({ run, isWhole }: Unchecked): Promise<boolean> {
     const failure = isWhole ? await this.#failureOf(run) : damaged(run);
     if (failure) return this.#end(run, failure);
-    const begun = await this.store.uncheckedRuns.fits(run, new Date().toISOString());
+    const begun = await this.store.uncheckedRuns.fits(run, steadyClock.iso());
     if (begun?.waitingFor === 'batch' && begun.gathering?.kind === 'batch') {
       await this.store.gatheredRuns.wakeIfFull(begun, begun.gathering.maxSize);
     }
@@ -86,7 +87,7 @@ export class LateChecks {
   }
 
   async #end(run: RunRecord, failure: RunFailure): Promise<boolean> {
-    const at = new Date().toISOString();
+    const at = steadyClock.iso();
     const ended = { outcome: 'not-started', failure, endedAt: at, updatedAt: at } as const;
     return this.store.runs.end(run.id, WAITING, ended, run.retentionDays, { waitingFor: 'check' });
   }

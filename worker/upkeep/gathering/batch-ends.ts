@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { jsonItems } from '../../../model/events/json-items.ts';
 import { DEFAULT_RESULT_TYPE } from '../../../model/functions/guest-layout.ts';
 import type { RunRecord, RunResult } from '../../../model/functions/run.ts';
+import { steadyClock } from '../../../model/steady-clock.ts';
 import type { Store } from '../../../store/connect.ts';
 
 /** Writes to the runs of the events of a batch what became of it; again, it changes nothing. */
@@ -21,7 +22,7 @@ export class BatchEnds {
   async #end(runId: string, batch: RunRecord, result: RunResult | null): Promise<void> {
     const { outcome, exitCode, signal, failure, skippedFor, supersededBy, startedAt, admittedAt, retentionDays } =
       batch;
-    const at = new Date().toISOString();
+    const at = steadyClock.iso();
     const ended = { outcome: outcome ?? 'unknown', endedAt: batch.endedAt ?? at, updatedAt: at, result } as const;
     const same = { exitCode, signal, failure, skippedFor, supersededBy, startedAt, admittedAt };
     await this.store.runs.end(runId, ['delayed'], { ...same, ...ended }, retentionDays, {

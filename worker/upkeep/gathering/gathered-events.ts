@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Gatherer, gathered, newestOf } from '../../../model/functions/gathering.ts';
 import { type GatheredEvent, type RunRecord, runIdOf } from '../../../model/functions/run.ts';
 import { LIMITS } from '../../../model/limits.ts';
+import { steadyClock } from '../../../model/steady-clock.ts';
 import type { Store } from '../../../store/connect.ts';
 import { isGathering } from '../../../store/functions/run-place.ts';
 
@@ -76,7 +77,7 @@ export class GatheredEvents {
 
   /** Queues the newest of a group when the others have ended. */
   async #stand(run: RunRecord): Promise<void> {
-    const at = new Date().toISOString();
+    const at = steadyClock.iso();
     const why = { outcome: 'skipped', skippedFor: 'superseded', supersededBy: run.id } as const;
     const others = run.events.filter(({ runId }) => runId !== run.id);
     for (let n = 0; n < others.length; n += AT_ONCE) {
@@ -98,7 +99,7 @@ export class GatheredEvents {
     const joined = await Promise.all(batch.events.map(({ runId }) => gatheredRuns.join(runId, batch.id)));
     const events = batch.events.filter((_, n) => joined[n]);
     if (events.length > 0) return gatheredRuns.release(batch, { events, eventBytes: bytesOf(events) });
-    const at = new Date().toISOString();
+    const at = steadyClock.iso();
     await runs.end(batch.id, ['delayed'], { outcome: 'cancelled', endedAt: at, updatedAt: at }, batch.retentionDays);
   }
 }
@@ -114,7 +115,7 @@ function bytesOf(events: readonly GatheredEvent[]): number {
 
 /** The same of the same first, whoever makes it. */
 function batchOf(first: RunRecord, events: GatheredEvent[], epoch: number): RunRecord {
-  const at = new Date().toISOString();
+  const at = steadyClock.iso();
   const { project, function: name } = first;
   const dedupe = createHash('sha256')
     .update(JSON.stringify([project, name, 'batch', first.id]))
