@@ -50,6 +50,8 @@ export interface Run extends Omit<RunRecord, Hidden> {
   diff: (Omit<RunDiff, 'failure'> & { failure: Failure | null }) | null;
   /** How its process waits for waitpoints. Null: it has not waited. */
   waiting: RunWaits | null;
+  /** Of a list that was asked for them: JSON or text of 16 KiB at most; null: none that is that. */
+  contents?: { input: unknown; result: unknown };
 }
 
 /** How an event is sent. */
@@ -109,6 +111,8 @@ export interface RunsQuery extends PageOptions {
   since?: string;
   /** Only those that ended otherwise than succeeded, cancelled or skipped, and were not redriven. `@default` false */
   deadLetter?: boolean;
+  /** Each with its `contents`. `@default` false */
+  contents?: boolean;
 }
 
 export interface ReplayRun extends PostOptions {

@@ -50,10 +50,18 @@ export class Runs {
     return this.#transport.json({ method: 'POST', path, query: { delaySeconds }, ...content, headers }, options);
   }
 
-  /** Up to 1,000 events, each accepted or refused by itself. Returns what became of each, in their order. */
-  async createBatch(name: string, events: readonly CloudEvent[], options: PostOptions = {}): Promise<BatchItem[]> {
+  /**
+   * Up to 1,000 events, each accepted or refused by itself. Returns what became of each, in their order.
+   * @param events CloudEvents, or the JSON of a list of them
+   */
+  async createBatch(
+    name: string,
+    events: readonly CloudEvent[] | Uint8Array,
+    options: PostOptions = {},
+  ): Promise<BatchItem[]> {
     const headers = { 'content-type': 'application/cloudevents-batch+json' };
-    const request = { method: 'POST', path: `${functionPath(name)}/runs:batch`, body: events, headers } as const;
+    const body = rawUnlessValue(events);
+    const request = { method: 'POST', path: `${functionPath(name)}/runs:batch`, body, headers } as const;
     return (await this.#transport.json<{ items: BatchItem[] }>(request, options)).items;
   }
 
@@ -77,8 +85,8 @@ export class Runs {
   }
 
   /** Newest first. */
-  list({ signal, deadlineSeconds, deadLetter, ...rest }: RunsQuery = {}): Promise<Page<Run>> {
-    const query = { ...rest, ...(deadLetter && { deadLetter: 'true' }) };
+  list({ signal, deadlineSeconds, deadLetter, contents, ...rest }: RunsQuery = {}): Promise<Page<Run>> {
+    const query = { ...rest, ...(deadLetter && { deadLetter: 'true' }), ...(contents && { contents: 'true' }) };
     const call = { ...(signal && { signal }), ...(deadlineSeconds !== undefined && { deadlineSeconds }) };
     return this.#transport.json({ method: 'GET', path: '/v1/runs', query }, call);
   }
@@ -161,8 +169,7 @@ export class Runs {
   /** Has its event run once more, whatever became of it: a new run, which is stored when this returns. */
   replay(id: string, { version = 'same', event, ...options }: ReplayRun = {}): Promise<Run> {
     const path = `${pathOf(id)}/replay`;
-    const asSent = event instanceof Uint8Array ? new RawJson(new TextDecoder().decode(event)) : event;
-    return this.#transport.json({ method: 'POST', path, body: { version, event: asSent } }, options);
+    return this.#transport.json({ method: 'POST', path, body: { version, event: rawUnlessValue(event) } }, options);
   }
 
   /**
@@ -226,4 +233,9 @@ function functionPath(name: string): string {
 
 function pathOf(id: string): string {
   return `/v1/runs/${encodeURIComponent(id)}`;
+}
+
+/** JSON in bytes is sent as it is. */
+function rawUnlessValue<T>(value: T | Uint8Array): T | RawJson {
+  return value instanceof Uint8Array ? new RawJson(new TextDecoder().decode(value)) : value;
 }

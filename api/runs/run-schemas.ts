@@ -27,6 +27,9 @@ export const runsQuery = z.strictObject({
     .optional()
     .openapi({ description: 'With this value at the key of the first rule that has one: the text itself, or JSON' }),
   since: pastInstant.optional().openapi({ description: 'Accepted then or later' }),
+  contents: z.literal('true').optional().openapi({
+    description: 'Each with the data of its event and its result, as far as these are JSON or text, and short',
+  }),
   deadLetter: z.literal('true').optional().openapi({
     description: 'Only those that ended otherwise than succeeded, cancelled or skipped, and were not redriven',
   }),
@@ -81,6 +84,10 @@ const attempt = z.object({
   secrets: z
     .array(z.object({ name: z.string(), version: z.int() }))
     .openapi({ description: 'Which versions of its secrets it was given' }),
+});
+
+const listedContent = z.unknown().openapi({
+  description: `JSON, or a text; null: there is none, it is neither, or it has more than ${LIMITS.functions.listedBytes} bytes`,
 });
 
 export const runAnswer = z
@@ -166,6 +173,10 @@ export const runAnswer = z
     startedAt: instant.nullable(),
     endedAt: instant.nullable(),
     updatedAt: instant,
+    contents: z
+      .object({ input: listedContent, result: listedContent })
+      .optional()
+      .openapi({ description: 'In a list with `contents=true`' }),
   })
   .openapi('Run');
 

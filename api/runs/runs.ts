@@ -6,13 +6,14 @@ import { auditPage, pageOfChain } from '../audit/audit-page.ts';
 import { answerOutput } from '../commands/command-output.ts';
 import { diffLine } from '../diff/diff-schemas.ts';
 import { actorOf, requires } from '../http/auth.ts';
-import { type App, type RequestDeps, serialised } from '../http/context.ts';
+import { type App, answerRaw, type RequestDeps, serialised } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { problems } from '../http/problem-answers.ts';
 import { auditQuery, json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
 import { cancelled } from './cancel-run.ts';
 import { endOfRun } from './end-of-run.ts';
 import { keysNamed } from './keys-named.ts';
+import { listedContents } from './listed-contents.ts';
 import { answerArtifact, answerResult, answerRunDiff } from './result.ts';
 import { outputQuery, runAnswer, runParams, runsQuery } from './run-schemas.ts';
 import { requireRun, runView } from './run-view.ts';
@@ -141,10 +142,14 @@ const cancelOne = createRoute({
 
 export function runRoutes(app: App, watch: RunWatch): void {
   app.openapi(listAll, async (c) => {
-    const { limit = LIMITS.page.default, key, deadLetter, ...query } = c.req.valid('query');
+    const { limit = LIMITS.page.default, key, deadLetter, contents, ...query } = c.req.valid('query');
     const keys = key === undefined ? undefined : keysNamed(key);
-    const page = await c.get('deps').store.runs.list({ limit, ...query, keys, deadLetter: deadLetter === 'true' });
-    return c.json({ ...page, items: page.items.map(runView) }, 200);
+    const deps = c.get('deps');
+    const page = await deps.store.runs.list({ limit, ...query, keys, deadLetter: deadLetter === 'true' });
+    if (contents !== 'true') return c.json({ ...page, items: page.items.map(runView) }, 200);
+    const items: object[] = [];
+    for (const run of page.items) items.push({ ...runView(run), contents: await listedContents(deps, run) });
+    return answerRaw(c, { ...page, items }, 200);
   });
   app.openapi(getOne, async (c) => {
     const deps = c.get('deps');

@@ -6,6 +6,7 @@ import { deployCommand } from './deploy.ts';
 import { initCommand } from './init.ts';
 import { listCommand } from './list.ts';
 import { pauseCommand, resumeCommand } from './pause.ts';
+import { batchCommand } from './run/batch.ts';
 import { cancelCommand } from './run/cancel.ts';
 import { diffCommand } from './run/diff.ts';
 import { invokeCommand } from './run/invoke.ts';
@@ -19,7 +20,7 @@ import { runsCommand } from './run/runs.ts';
 import { triggerCommand } from './run/trigger.ts';
 import { showCommand } from './show.ts';
 
-/** `mayfly function init|deploy|list|show|pause|resume|activate|delete`, and of its runs `invoke|trigger|runs|run|logs|result|diff|open|replay|redrive|cancel` */
+/** `mayfly function init|deploy|list|show|pause|resume|activate|delete`, and of its runs `invoke|trigger|batch|runs|run|logs|result|diff|open|replay|redrive|cancel` */
 export function functionCommand(io: Io) {
   return defineCommand({
     meta: {
@@ -33,6 +34,7 @@ export function functionCommand(io: Io) {
       show: showCommand(io),
       invoke: invokeCommand(io),
       trigger: triggerCommand(io),
+      batch: batchCommand(io),
       runs: runsCommand(io),
       run: runCommand(io),
       logs: logsCommand(io),

@@ -55,7 +55,10 @@ function specFields(spec: Spec): Field[] {
     ...gatheringField(spec),
     ['binding', spec.lateBinding ? 'the version that is active when a run is admitted' : 'the version of its event'],
     ['priority', String(spec.priority)],
-    ...(spec.keep ? [['keeps', `the disks of what failed, for ${spec.keep.days} d`] as Field] : []),
+    [
+      'keeps',
+      spec.keep.onFailure === 'disk' ? `the disks of what failed, for ${spec.keep.days} d` : 'nothing of what failed',
+    ],
     ...(spec.diff ? [['compares', 'what a process has changed on its disks'] as Field] : []),
     [
       'limits',

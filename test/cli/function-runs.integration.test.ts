@@ -174,15 +174,36 @@ it.each([
 });
 
 it('lists as many runs as it is asked for, over pages', async () => {
-  server.answers((_request, response) => answerJson(response, 200, { items: [failed, running], nextCursor: 'next' }));
+  const contents = { input: { n: 1 }, result: 'x'.repeat(60) };
+  const items = [{ ...failed, contents }, running];
+  server.answers((_request, response) => answerJson(response, 200, { items, nextCursor: 'next' }));
   const { out } = await line(['runs', 'fn', '--state', 'ended', '--outcome', 'failed', '--limit', '4']);
   expect(out.trim().split('\n')).toHaveLength(5);
+  expect(out).toMatch(/RESULT\n.*\{"n":1\} +"x{38}…\n/);
   const queries = server.seen.map(({ path }) => Object.fromEntries(new URL(path, 'http://x').searchParams));
-  const same = { function: 'fn', state: 'ended', outcome: 'failed' };
+  const same = { function: 'fn', state: 'ended', outcome: 'failed', contents: 'true' };
   expect(queries).toEqual([
     { ...same, limit: '4' },
     { ...same, limit: '2', cursor: 'next' },
   ]);
+});
+
+it('has a run made for each event of a list, as it was written, and says which were refused', async () => {
+  const items = [
+    { status: 202, runId: RUN_ID, isNew: true },
+    { status: 200, runId: RUN_ID, isNew: false },
+    { status: 422, problem: { code: 'invalid_event', detail: 'it has no id' } },
+  ];
+  server.answers((_request, response) => answerJson(response, 207, { items }));
+  const events = join(folder, 'events.json');
+  await writeFile(events, '[{"specversion":"1.0","id":"1","source":"/s","type":"t","data":9007199254740993}]');
+  const { code, out } = await line(['batch', 'fn', '--file', events]);
+  expect([code, out]).toEqual([1, `${RUN_ID}\n${RUN_ID} known\nrefused: it has no id (invalid_event)\n`]);
+  expect(server.seen[0]).toMatchObject({
+    path: '/v1/functions/fn/runs:batch',
+    headers: expect.objectContaining({ 'content-type': 'application/cloudevents-batch+json' }),
+    body: expect.stringContaining('9007199254740993'),
+  });
 });
 
 it('shows all of one, and obeys nothing that a guest has said', async () => {

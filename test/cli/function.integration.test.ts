@@ -125,7 +125,14 @@ it('lists and shows', async () => {
   });
   expect((await line(['list'])).out).toMatch(/^NAME +STATE +VERSION.*\nfn +active +3 /);
   const { out } = await line(['show', 'fn']);
-  for (const said of ['active', './main.sh', 'web-1', '2 of each /customer, others are skipped', 'A, B']) {
+  for (const said of [
+    'active',
+    './main.sh',
+    'web-1',
+    '2 of each /customer, others are skipped',
+    'A, B',
+    'nothing of what failed',
+  ]) {
     expect(out).toContain(said);
   }
   const more = { keep: { onFailure: 'disk', days: 7 }, diff: true, secrets: [{ name: 'token', env: 'TOKEN' }] };

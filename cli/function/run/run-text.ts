@@ -1,17 +1,29 @@
 import type { Run } from '../../../client/run-shapes.ts';
+import { LIMITS } from '../../../model/limits.ts';
 import { size } from '../../snapshot/snapshot-text.ts';
 import { between, duration } from '../../terminal/duration.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { printable } from '../../terminal/printable.ts';
 
-export const RUN_HEADER = ['ID', 'FUNCTION', 'STATE', 'ATTEMPTS', 'TOOK', 'ACCEPTED'];
+export const RUN_HEADER = ['ID', 'FUNCTION', 'STATE', 'ATTEMPTS', 'TOOK', 'ACCEPTED', 'INPUT', 'RESULT'];
+/** Characters of a content in a line of a list. */
+const SHOWN = 40;
 
 /** One line of a list. */
 export function runRow(run: Run): string[] {
   const { id, function: name, version, attempts, startedAt, endedAt, acceptedAt } = run;
   const took = startedAt && endedAt ? duration(between(startedAt, endedAt)) : '';
-  return [id, `${name}@${version}`, stateOf(run), String(attempts.length), took, acceptedAt];
+  const { input, result } = run.contents ?? {};
+  const contents = [briefly(input, run.eventBytes), briefly(result, run.result?.bytes ?? 0)];
+  return [id, `${name}@${version}`, stateOf(run), String(attempts.length), took, acceptedAt, ...contents];
+}
+
+/** The beginning of a content, or how large one is that the list does not have. */
+function briefly(content: unknown, bytes: number): string {
+  if (content === null || content === undefined) return bytes > LIMITS.functions.listedBytes ? size(bytes) : '';
+  const text = printable(JSON.stringify(content));
+  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN - 1)}…`;
 }
 
 /** What became of it, or how far it is. */

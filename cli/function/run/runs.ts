@@ -41,6 +41,7 @@ export function runsCommand(io: Io) {
         ...(args.key !== undefined && { key: args.key }),
         ...(args.since !== undefined && { since: sinceOf(args.since) }),
         ...(args.dead && { deadLetter: true }),
+        contents: true,
       };
       let left = wholeNumber('limit', args.limit, 1, 100_000);
       const { runs } = connect(io);

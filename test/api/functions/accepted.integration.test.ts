@@ -290,6 +290,18 @@ describe('numbers of callers', () => {
     expect((await listed('9007199254740992')).items.map(({ id }) => id)).toEqual([even?.id]);
   });
 
+  it('stand in the contents of a list as they were sent', async () => {
+    const name = await deployed();
+    const { id } = await jsonOf<Run>(post(name, exact));
+    await door.store.runContents.put(id, 'result', Buffer.from('[1.10]'));
+    const result = { contentType: 'application/json', bytes: 6, digest: 'd', partial: false };
+    await ended(id, 'succeeded', { result });
+    const listed = await (await door.call('GET', `/v1/runs?function=${name}&contents=true`)).text();
+    expect(listed).toContain(`"contents":{"input":${exact},"result":[1.10]}`);
+    const plain = await jsonOf<{ items: object[] }>(door.call('GET', `/v1/runs?function=${name}`));
+    expect(plain.items[0]).not.toHaveProperty('contents');
+  });
+
   it('tell the data of a waitpoint from other data', async () => {
     const { id } = await jsonOf<Run>(post(await deployed(), {}));
     const { path } = await jsonOf<{ path: string }>(door.call('POST', `/v1/runs/${id}/waitpoints`, {}));
