@@ -8,6 +8,9 @@ export interface Ticket {
   until: number;
 }
 
+/** Clocks of two machines differ by less. Milliseconds. */
+const CLOCK_SET_BACK_MS = 60_000;
+
 /**
  * The ticket of a run that begins now, or when one may at the earliest: the generic cell rate algorithm.
  * @param last null: none has begun @param now milliseconds since 1970
@@ -19,9 +22,9 @@ export function nextTicket(
 ): { ticket: Ticket } | { notBefore: number } {
   const distance = (periodSeconds * 1_000) / limit;
   // What was left by a slower rule of another version is bounded by what this one could have left.
-  // A clock that was set back has the last one begin later than now: what was left then is left from now on.
-  const backMs = last ? Math.max(0, last.at - now) : 0;
-  const taken = last ? Math.min(last.until, last.at + burst * distance) - backMs : now;
+  const taken = last ? Math.min(last.until, last.at + burst * distance) : now;
+  // How long ago the last one began, nobody knows after a clock was set back: one begins now, and the rest keep their distance.
+  if (last && last.at - now > CLOCK_SET_BACK_MS) return { ticket: { at: now, until: now + burst * distance } };
   const notBefore = Math.ceil(taken - (burst - 1) * distance);
   if (now < notBefore) return { notBefore };
   return { ticket: { at: now, until: Math.max(taken, now) + distance } };

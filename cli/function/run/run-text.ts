@@ -14,7 +14,7 @@ const SHOWN = 40;
 export function runRow(run: Run): string[] {
   const { id, function: name, version, attempts, startedAt, endedAt, acceptedAt } = run;
   const took = startedAt && endedAt ? duration(between(startedAt, endedAt)) : '';
-  const { input, result } = run.contents ?? {};
+  const { input = null, result = null } = run.contents ?? {};
   const contents = [briefly(input, run.eventBytes), briefly(result, run.result?.bytes ?? 0)];
   return [id, `${name}@${version}`, stateOf(run), String(attempts.length), took, acceptedAt, ...contents];
 }

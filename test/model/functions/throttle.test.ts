@@ -46,3 +46,13 @@ it('is not bound by what a slower rule of another version has left', () => {
   if (!('ticket' in left)) throw new Error('none');
   expect(nextTicket(rule(1, 1, 1), left.ticket, 1_000)).toMatchObject({ ticket: { at: 1_000 } });
 });
+
+it('lets one begin at once when the clock was set back by an hour, and the next a distance later', () => {
+  const HOUR = 3_600_000;
+  const left = nextTicket(rule(1, 60, 1), null, 2 * HOUR);
+  if (!('ticket' in left)) throw new Error('none');
+  const next = nextTicket(rule(1, 60, 1), left.ticket, HOUR);
+  expect(next).toEqual({ ticket: { at: HOUR, until: HOUR + 60_000 } });
+  if (!('ticket' in next)) throw new Error('none');
+  expect(nextTicket(rule(1, 60, 1), next.ticket, HOUR + 1_000)).toEqual({ notBefore: HOUR + 60_000 });
+});
