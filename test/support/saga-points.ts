@@ -237,6 +237,8 @@ type OfFunctions =
 /** Activities of functions in the store that no saga above comes to by itself. */
 export const STORE_ELSEWHERE: Record<Exclude<OfFunctions, Listed>, string> = {
   attemptHost: 'only older histories ask it: workflows/sandbox.replay',
+  cancelBulk: 'no test yet cancels the workflow of a bulk action in Temporal',
+  cancelRun: 'extended/workflows/intervened-programs.integration',
   showRun: 'workflows/run-host.integration',
   showSetup: 'workflows/setup-deaths.integration',
 };

@@ -16,8 +16,10 @@ export type Tier = 'quick' | 'all' | 'rest';
  */
 export const sweep = sweepOn(test);
 
+type SweepTest<Fixtures> = Pick<TestAPI<Fixtures>, 'for'> & { skip: Pick<TestAPI<Fixtures>, 'for'> };
+
 /** {@link sweep} for a test with fixtures of its own, which come after the point. */
-export function sweepOn<Fixtures extends object>(on: TestAPI<Fixtures>) {
+export function sweepOn<Fixtures extends object>(on: SweepTest<Fixtures>) {
   return <T>(points: readonly T[]) => {
     type Run = (point: T, context: TestContext & Fixtures) => Promise<void>;
     return (title: string, run: Run, given: number | TestOptions = {}): void => {
