@@ -61,8 +61,9 @@ class Stage {
     const scheduleTimes = {
       known: async (_ref: object, from: string, to: string) =>
         new Map([...times].filter(([, { at }]) => at >= from && at <= to)),
-      putMissed: async (missed: ScheduleTime[]) =>
-        missed.filter((each) => !times.has(timeKeyOf(each))).forEach((each) => void this.note(each)),
+      putMissed: async (missed: ScheduleTime[]) => {
+        for (const each of missed) if (!times.has(timeKeyOf(each))) this.note(each);
+      },
       put: async (time: ScheduleTime) => this.note(time),
     };
     const engine = {
