@@ -6,12 +6,19 @@ import type { Listed } from './catalog/listed.ts';
 import { OPERATE } from './catalog/operate.ts';
 import type { Io } from './terminal/io.ts';
 
+/** Command that lists the others. */
+const COMPLETION: Listed = {
+  name: 'completion',
+  description: 'Print completions for a shell: source <(mayfly completion), or --shell zsh',
+  load: async (io) => (await import('./completion.ts')).completionCommand(io),
+};
+
 /** All commands, by what they are for. */
 export const GROUPS: { title: string; commands: Listed[] }[] = [
   { title: 'EVERYDAY', commands: EVERYDAY },
   { title: 'BUILD', commands: BUILD },
   { title: 'EVENTS', commands: EVENTS },
-  { title: 'OPERATE', commands: OPERATE },
+  { title: 'OPERATE', commands: [...OPERATE, COMPLETION] },
 ];
 export const LISTED = GROUPS.flatMap(({ commands }) => commands);
 

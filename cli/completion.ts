@@ -1,9 +1,9 @@
 import { type ArgsDef, type CommandDef, defineCommand } from 'citty';
+import { subCommandsOf } from './catalog/leaf.ts';
 import { createCommands } from './commands.ts';
 import { checkArguments } from './terminal/arguments.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
-import { subCommandsOf } from './terminal/leaf.ts';
 
 const ARGS = {
   shell: { type: 'enum', options: ['bash', 'zsh'], description: 'Whose script', default: 'bash' },

@@ -1,12 +1,12 @@
 import { fstatSync, readFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import { type CommandDef, renderUsage } from 'citty';
+import { leafOf, runLeaf, unknownCommand } from './catalog/leaf.ts';
 import { overview } from './catalog/overview.ts';
 import { createCommands, GROUPS, LISTED } from './commands.ts';
 import { CliError, usageError } from './terminal/cli-error.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import { Io } from './terminal/io.ts';
-import { leafOf, runLeaf, unknownCommand } from './terminal/leaf.ts';
 import { exitCodeOf, reportError } from './terminal/report-error.ts';
 
 /** These end with the code of what they run in a sandbox, so that ours has to be one that is not taken for it. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RawJson } from '../model/events/raw-json.ts';
+import { RawJson } from '../model/events/json/raw-json.ts';
 import type { FileChangeRecord } from '../model/files/file-change.ts';
 import type { Envelope, ReceiptKey } from '../model/functions/receipt.ts';
 import { bytesOf } from './http/content.ts';

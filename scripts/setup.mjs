@@ -14,7 +14,7 @@
  * @module
  */
 import { parseArgs } from 'node:util';
-import { findOldNode } from '../bin/readiness.mjs';
+import { findOldNode } from '../worker/config/readiness.mjs';
 import { ansible } from './setup/ansible.mjs';
 import { debianPackages } from './setup/debian-packages.mjs';
 import { diff } from './setup/diff.mjs';

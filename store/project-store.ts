@@ -18,8 +18,8 @@ import { hasOpenRuns, removeFunction, removeVersion } from './functions/queue/fu
 import { eventOfRun } from './functions/run-event.ts';
 import type { RunQuery } from './functions/runs.ts';
 import { ensureSetup } from './functions/setup/ensured-setup.ts';
-import { cursorOf, type PageQuery } from './mongo/page-cursor.ts';
 import type { SandboxPage, SandboxQuery } from './sandboxes/sandboxes.ts';
+import { cursorOf, type PageQuery } from './sealed/page-cursor.ts';
 import type { Unreadable } from './sealed/sealed-fields.ts';
 import type { CapturePage } from './snapshots/captures.ts';
 import { storedParts } from './stored-parts.ts';

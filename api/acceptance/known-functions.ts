@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
-import { CACHE_LIFETIME_MS } from '../../store/cache-lifetime.ts';
+import { CACHE_LIFETIME_MS } from '../../store/mongo/cache-lifetime.ts';
 import type { RequestDeps } from '../http/context.ts';
 
 /** A function as events are accepted for it. */

@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { grants, SCOPES, type Scope } from '../../model/scopes.ts';
 import { apiKeyIdFrom } from '../../store/access/api-keys.ts';
-import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
+import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type Env, serialised } from '../http/context.ts';
 import { answerOnce, isHeard } from '../http/idempotency.ts';

@@ -3,12 +3,12 @@ import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { operationIdFrom } from '../../model/ids.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { answerOnce, freeRequest } from '../http/idempotency.ts';
+import { DESKTOP_PORTS, refuseTyping } from '../ports/desktop-ports.ts';
 import { sandboxOfPath } from '../resources/require-sandbox.ts';
 import { act, type DesktopAction } from './act.ts';
 import { beginAccess } from './desktop-access.ts';
-import { connected, DESKTOP_PORTS, type Place, type Screens } from './open-screen.ts';
+import { connected, type Place, type Screens } from './open-screen.ts';
 import { ByteReader, ProtocolError } from './rfb/byte-reader.ts';
-import { refuseTyping } from './typing.ts';
 
 /** What images/root.desktop's `paste` says when programs can have a text, when one has given up on it, and when one has fetched it. */
 const SAID = { taken: 'taken\n', offered: 'offered\n', fetched: 'fetched\n' };

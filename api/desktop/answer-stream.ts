@@ -3,13 +3,13 @@ import type { Context } from 'hono';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
+import { DESKTOP_PORTS, refuseTyping } from '../ports/desktop-ports.ts';
 import { ensureOpen, issueTokenOf } from '../ports/opened-port.ts';
 import { TOKEN_NAME } from '../ports/port-token.ts';
 import { sandboxOfPath } from '../resources/require-sandbox.ts';
 import { beginAccess } from './desktop-access.ts';
-import { DESKTOP_PORTS, passwordPath, passwords } from './open-screen.ts';
+import { passwordPath, passwords } from './open-screen.ts';
 import { PASSWORD_BYTES, passwordFile } from './rfb/password.ts';
-import { refuseTyping } from './typing.ts';
 
 type Mode = 'view' | 'control';
 

@@ -2,10 +2,11 @@ import type { Context } from 'hono';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
+import { DESKTOP_PORTS } from '../ports/desktop-ports.ts';
 import type { SaidConnections } from '../ports/said-connections.ts';
 import { recordAccess } from '../resources/record-access.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
-import { DESKTOP_PORTS, type Place } from './open-screen.ts';
+import type { Place } from './open-screen.ts';
 
 interface Access {
   kind: Extract<AuditKind, `desktop.${string}`>;

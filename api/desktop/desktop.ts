@@ -6,6 +6,7 @@ import { requires } from '../http/auth.ts';
 import { type App, serialised } from '../http/context.ts';
 import { BODY, GUEST, KEYED, problems } from '../http/problem-answers.ts';
 import { idempotencyHeaders, json, noQuery, preferHeaders } from '../http/schemas.ts';
+import { DESKTOP_PORTS } from '../ports/desktop-ports.ts';
 import { SaidConnections } from '../ports/said-connections.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { answerAction } from './answer-action.ts';
@@ -20,7 +21,7 @@ import {
   streamAnswer,
 } from './desktop-schemas.ts';
 import { readState } from './desktop-state.ts';
-import { connected, DESKTOP_PORTS, Screens } from './open-screen.ts';
+import { connected, Screens } from './open-screen.ts';
 import { pngOf } from './rfb/png.ts';
 
 const ALL = '/v1/sandboxes/{id}/desktop';

@@ -4,13 +4,12 @@ import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
+import { DESKTOP_PORTS } from '../ports/desktop-ports.ts';
 import { openTunnel } from '../ports/tunnel.ts';
 import { ProtocolError } from './rfb/byte-reader.ts';
 import { PASSWORD_FILE_BYTES, type Passwords, passwordsOf } from './rfb/password.ts';
 import { Screen, type Wire } from './rfb/screen.ts';
 
-/** Ports of a desktop's loopback, as images/root.desktop has them. */
-export const DESKTOP_PORTS = { screen: 5_901, look: 5_902, paste: 5_903, noVnc: 6_080 } as const;
 /** Where a guest has its passwords, and what says that it has a desktop; base64url. The file door gives it to nobody. */
 export const PASSWORD_PATH = Buffer.from('/var/lib/mayfly-desktop/passwd').toString('base64url');
 /** All that is done with one connection. Milliseconds. */

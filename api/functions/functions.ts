@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { FunctionVersion } from '../../model/functions/function.ts';
-import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
+import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import type { App, RequestDeps } from '../http/context.ts';

@@ -1,5 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
-import { canonicalNumber } from '../../model/events/exact-json.ts';
+import { canonicalNumber } from '../../model/events/json/exact-json.ts';
 import type { HookFilter } from '../../model/functions/hook-filter.ts';
 import { textAt } from '../../model/functions/json-pointer.ts';
 import { LIMITS } from '../../model/limits.ts';

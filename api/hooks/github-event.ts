@@ -2,7 +2,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { readAttributes } from '../../model/events/attributes.ts';
 import { eventAround } from '../../model/events/binary-mode.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
-import { readJson, utf8Text } from '../../model/events/json-text.ts';
+import { readJson, utf8Text } from '../../model/events/json/json-text.ts';
 import { isJson, isUtf8, parseMediaType } from '../../model/events/media-type.ts';
 import { isUriReference } from '../../model/events/uri.ts';
 import { valueAt } from '../../model/functions/json-pointer.ts';

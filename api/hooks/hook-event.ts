@@ -1,7 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import { EVENT_HEADER } from '../../model/events/binary-mode.ts';
 import { contentModeOf } from '../../model/events/content-mode.ts';
-import { readJson } from '../../model/events/json-text.ts';
+import { readJson } from '../../model/events/json/json-text.ts';
 import { contentTypeOf, readEvent } from '../../model/events/read-event.ts';
 import { valueAt } from '../../model/functions/json-pointer.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';

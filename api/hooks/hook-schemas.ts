@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { RawJson } from '../../model/events/raw-json.ts';
+import { RawJson } from '../../model/events/json/raw-json.ts';
 import { ID_PATTERNS, isHookId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';

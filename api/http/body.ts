@@ -4,7 +4,7 @@ import { bodyLimit } from 'hono/body-limit';
 import { createMiddleware } from 'hono/factory';
 import { routePath } from 'hono/route';
 import { MayflyError } from '../../model/errors.ts';
-import { DEEPEST_JSON, isTooDeep } from '../../model/events/json-text.ts';
+import { DEEPEST_JSON, isTooDeep } from '../../model/events/json/json-text.ts';
 import type { App, Env } from './context.ts';
 import { hasStreamedBody } from './streamed-body.ts';
 

@@ -5,7 +5,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Caller } from '../../mcp/call.ts';
-import { stringifyRaw } from '../../model/events/raw-json.ts';
+import { stringifyRaw } from '../../model/events/json/raw-json.ts';
 import type { Waiting } from '../../model/functions/run.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';

@@ -1,4 +1,4 @@
-import { CACHE_LIFETIME_MS } from '../../store/cache-lifetime.ts';
+import { CACHE_LIFETIME_MS } from '../../store/mongo/cache-lifetime.ts';
 
 /** The longest ago read are forgotten first. */
 const REMEMBERED = 10_000;

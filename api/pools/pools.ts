@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { PoolInput, PoolRecord } from '../../model/pools/pool.ts';
 import { NO_PROJECT } from '../../model/project.ts';
-import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
+import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { BODY, problems } from '../http/problem-answers.ts';

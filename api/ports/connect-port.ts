@@ -1,6 +1,5 @@
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
-import { refuseTypingBy } from '../desktop/typing.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
 import { preferenceOf } from '../http/prefer.ts';
@@ -9,6 +8,7 @@ import { recordAccess } from '../resources/record-access.ts';
 import { sandboxOfPath } from '../resources/require-sandbox.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
 import type { KeyWatch } from '../streams/key-watch.ts';
+import { refuseTypingBy } from './desktop-ports.ts';
 import { SSH_PORT } from './port-schemas.ts';
 import type { SaidConnections } from './said-connections.ts';
 

@@ -1,6 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { PortAddress } from '../../model/ports/port-address.ts';
-import { awaitCacheExpiry } from '../../store/cache-lifetime.ts';
+import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { requires } from '../http/auth.ts';
 import type { App } from '../http/context.ts';

@@ -4,11 +4,11 @@ import { LIMITS } from '../../model/limits.ts';
 import type { ExposedPort, PortSettings } from '../../model/ports/exposed-port.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
-import { refuseTypingBy } from '../desktop/typing.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
 import { recordAccess } from '../resources/record-access.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
+import { refuseTypingBy } from './desktop-ports.ts';
 import { SSH_PORT } from './port-schemas.ts';
 import { issuePortToken, newPortSecret } from './port-token.ts';
 

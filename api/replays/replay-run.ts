@@ -1,7 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
 import { editedEvent } from '../../model/events/edited-event.ts';
-import { readJson } from '../../model/events/json-text.ts';
+import { readJson } from '../../model/events/json/json-text.ts';
 import { readStructured } from '../../model/events/structured-mode.ts';
 import { isDeadLetter, type RunRecord } from '../../model/functions/run.ts';
 import type { OwnedActor } from '../../model/sandbox/sandbox.ts';

@@ -1,6 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import { memberText } from '../../model/events/member-text.ts';
+import { memberText } from '../../model/events/json/member-text.ts';
 import type { Accepted } from '../acceptance/accept-event.ts';
 import type { Acceptance } from '../acceptance/acceptance.ts';
 import { actorOf, requires } from '../http/auth.ts';

@@ -1,4 +1,4 @@
-import { canonicalNumber } from '../../model/events/exact-json.ts';
+import { canonicalNumber } from '../../model/events/json/exact-json.ts';
 
 /**
  * The values of concurrency keys, as JSON, that a person may mean by a text: `7` is the text and the number.

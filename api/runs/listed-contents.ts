@@ -1,6 +1,6 @@
-import { utf8Text } from '../../model/events/json-text.ts';
+import { utf8Text } from '../../model/events/json/json-text.ts';
+import { RawJson } from '../../model/events/json/raw-json.ts';
 import { isJson, isUtf8, parseMediaType } from '../../model/events/media-type.ts';
-import { RawJson } from '../../model/events/raw-json.ts';
 import { textAt } from '../../model/functions/json-pointer.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';

@@ -15,10 +15,10 @@ import { waitWithin } from '../http/waiting.ts';
 import { claimMember } from '../pools/claim-member.ts';
 import { admit, uncountedWhenRefused } from '../resources/admission.ts';
 import { type Origin, placeableOrigin, proposedTo } from '../resources/placement.ts';
-import { refuseTakenName, tellingWhoHasIt } from '../resources/sandbox-names.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { beginSaga, recorded } from './begin-sandbox.ts';
 import { createWish } from './create-wish.ts';
+import { refuseTakenName, tellingWhoHasIt } from './sandbox-names.ts';
 import { type Request, specOf } from './sandbox-spec.ts';
 
 /** POST /v1/sandboxes: starts the saga once, however often it is asked with the same key, and waits for it a while. */

@@ -1,6 +1,6 @@
 import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
-import { RawJson } from '../../model/events/raw-json.ts';
+import { RawJson } from '../../model/events/json/raw-json.ts';
 import type { ScheduleRecord, ScheduleTime } from '../../model/schedules/schedule.ts';
 import { LAST_TIME, nextRun, type Occurrence, timesBetween } from '../../model/schedules/times.ts';
 import { timeKeyOf } from '../../store/schedules/schedule-times.ts';

@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { createRoute } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
-import { exactValue } from '../../model/events/exact-json.ts';
-import { memberText } from '../../model/events/member-text.ts';
+import { exactValue } from '../../model/events/json/exact-json.ts';
+import { memberText } from '../../model/events/json/member-text.ts';
 import { waitpointIdOf } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { hashOf, partsOf } from '../../model/waitpoints/token.ts';

@@ -23,17 +23,17 @@ export const EVERYDAY: Listed[] = [
     name: 'run',
     aliases: ['exec'],
     description: 'Run a command in a sandbox: mayfly run sbx-… -- program arguments',
-    load: async (io) => (await import('../run.ts')).runCommand(io),
+    load: async (io) => (await import('../command/run.ts')).runCommand(io),
   },
   {
     name: 'logs',
     description: 'Print what a command in a sandbox has written (`mayfly run --detach` starts one)',
-    load: async (io) => (await import('../logs.ts')).logsCommand(io),
+    load: async (io) => (await import('../command/logs.ts')).logsCommand(io),
   },
   {
     name: 'cp',
     description: 'Copy files into a sandbox and out of it: mayfly cp FILE sbx-…:/tmp/',
-    load: async (io) => (await import('../cp.ts')).cpCommand(io),
+    load: async (io) => (await import('../copy/cp.ts')).cpCommand(io),
   },
   {
     name: 'ssh',
@@ -61,17 +61,17 @@ export const EVERYDAY: Listed[] = [
   {
     name: 'pause',
     description: 'Stop the processors of a sandbox; its memory is kept',
-    load: async (io) => (await import('../pause.ts')).pauseCommand(io),
+    load: async (io) => (await import('../sandbox/pause.ts')).pauseCommand(io),
   },
   {
     name: 'hibernate',
     description: "Put a sandbox's memory on its host's disk, and give its room in memory back",
-    load: async (io) => (await import('../pause.ts')).hibernateCommand(io),
+    load: async (io) => (await import('../sandbox/pause.ts')).hibernateCommand(io),
   },
   {
     name: 'resume',
     description: 'Let a paused or hibernated sandbox go on',
-    load: async (io) => (await import('../pause.ts')).resumeCommand(io),
+    load: async (io) => (await import('../sandbox/pause.ts')).resumeCommand(io),
   },
   {
     name: 'snapshot',

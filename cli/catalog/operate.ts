@@ -5,7 +5,7 @@ export const OPERATE: Listed[] = [
   {
     name: 'up',
     description: 'Run all of Mayfly on this machine, in the foreground',
-    load: async (io) => (await import('../up.ts')).upCommand(io),
+    load: async (io) => (await import('../operate/up.ts')).upCommand(io),
   },
   {
     name: 'demo',
@@ -20,18 +20,18 @@ export const OPERATE: Listed[] = [
   {
     name: 'serve',
     description: 'Run one process alone: api, control, host or proxy',
-    load: async (io) => (await import('../serve.ts')).serveCommand(io),
+    load: async (io) => (await import('../operate/serve.ts')).serveCommand(io),
   },
   {
     name: 'mcp',
     description: 'Serve MCP on standard input and output, with the key of MAYFLY_API_KEY',
-    load: async (io) => (await import('../mcp.ts')).mcpCommand(io),
+    load: async (io) => (await import('../operate/mcp.ts')).mcpCommand(io),
   },
   {
     name: 'host',
     description: 'Hosts',
     verbs: 'list drain resume forget',
-    load: async (io) => (await import('../host.ts')).hostCommand(io),
+    load: async (io) => (await import('../operate/host.ts')).hostCommand(io),
   },
   {
     name: 'project',
@@ -43,19 +43,19 @@ export const OPERATE: Listed[] = [
     name: 'key',
     description: 'API keys',
     verbs: 'create list limit revoke',
-    load: async (io) => (await import('../key.ts')).keyCommand(io),
+    load: async (io) => (await import('../operate/key.ts')).keyCommand(io),
   },
   {
     name: 'credential',
     description: 'Certificates that open a sandbox',
     verbs: 'issue list revoke',
-    load: async (io) => (await import('../credential.ts')).credentialCommand(io),
+    load: async (io) => (await import('../operate/credential.ts')).credentialCommand(io),
   },
   {
     name: 'ca',
     description: 'The user CA, which signs what opens sandboxes',
     verbs: 'show rotate',
-    load: async (io) => (await import('../ca.ts')).caCommand(io),
+    load: async (io) => (await import('../operate/ca.ts')).caCommand(io),
   },
   {
     name: 'approval',
@@ -79,11 +79,6 @@ export const OPERATE: Listed[] = [
     name: 'store',
     description: 'What is stored',
     verbs: 'encrypt',
-    load: async (io) => (await import('../store.ts')).storeCommand(io),
-  },
-  {
-    name: 'completion',
-    description: 'Print completions for a shell: source <(mayfly completion), or --shell zsh',
-    load: async (io) => (await import('../completion.ts')).completionCommand(io),
+    load: async (io) => (await import('../operate/store.ts')).storeCommand(io),
   },
 ];

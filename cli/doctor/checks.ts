@@ -2,9 +2,9 @@ import { constants } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { freemem } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { findOldNode } from '../../bin/readiness.mjs';
 import { kvmUsable } from '../../host/libvirt/client/accel.ts';
 import type { Config } from '../../worker/config/config.ts';
+import { findOldNode } from '../../worker/config/readiness.mjs';
 import type { Check } from '../../worker/doctor/check.ts';
 
 /** What host/ and worker/ start, and the Debian package each comes from. */

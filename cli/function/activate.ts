@@ -4,7 +4,7 @@ import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
-import { functionName, NAME } from './run/names.ts';
+import { functionName, NAME } from './input/names.ts';
 
 const ARGS = {
   ...NAME,

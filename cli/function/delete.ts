@@ -3,7 +3,7 @@ import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
-import { functionName, NAME } from './run/names.ts';
+import { functionName, NAME } from './input/names.ts';
 
 const ARGS = {
   ...NAME,

@@ -9,8 +9,8 @@ import { connect } from '../terminal/connection.ts';
 import type { Io } from '../terminal/io.ts';
 import { reportError } from '../terminal/report-error.ts';
 import { deployFolder } from './deploy.ts';
+import { EVENT_ARGS, eventOf, stored } from './input/event-data.ts';
 import { manifestOf } from './manifest.ts';
-import { EVENT_ARGS, eventOf, stored } from './run/event-data.ts';
 import { outcomeOf } from './run/run-text.ts';
 import { tellEndOfStderr } from './run/stderr-tail.ts';
 

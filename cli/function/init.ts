@@ -7,8 +7,8 @@ import { checkArguments } from '../terminal/arguments.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
+import { functionName } from './input/names.ts';
 import { IGNORE_FILE, MANIFEST } from './manifest.ts';
-import { functionName } from './run/names.ts';
 
 const ARGS = {
   folder: { type: 'positional', description: 'Where to write it', required: false, default: '.' },

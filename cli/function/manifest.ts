@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DeployFunction } from '../../client/functions.ts';
 import { usageError } from '../terminal/cli-error.ts';
-import { functionName } from './run/names.ts';
+import { functionName } from './input/names.ts';
 
 /** What a folder is as a function: its name, and what is deployed under it. */
 export const MANIFEST = 'mayfly.json';

@@ -1,6 +1,6 @@
 import { connect } from '../terminal/connection.ts';
 import type { Io } from '../terminal/io.ts';
-import { functionName, NAME } from './run/names.ts';
+import { functionName, NAME } from './input/names.ts';
 import { stateCommand } from './state-command.ts';
 
 /** `mayfly function pause` */

@@ -4,7 +4,7 @@ import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { functionLines } from './function-text.ts';
-import { functionName, NAME } from './run/names.ts';
+import { functionName, NAME } from './input/names.ts';
 
 const ARGS = { ...NAME, ...JSON_OPTION } as const satisfies ArgsDef;
 

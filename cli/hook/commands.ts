@@ -1,6 +1,6 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Hook } from '../../client/functions/hooks.ts';
-import { functionName, NAME } from '../function/run/names.ts';
+import { functionName, NAME } from '../function/input/names.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { connect, findConnection } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';

@@ -3,7 +3,7 @@ import { type ArgsDef, defineCommand } from 'citty';
 import type { CreateHook } from '../../client/functions/hooks.ts';
 import type { SignatureScheme } from '../../webhooks/scheme.ts';
 import { newSecret } from '../../webhooks/standard-key.ts';
-import { functionName, NAME } from '../function/run/names.ts';
+import { functionName, NAME } from '../function/input/names.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { connect, findConnection } from '../terminal/connection.ts';

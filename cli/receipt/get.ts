@@ -7,7 +7,7 @@ import { type ArgsDef, defineCommand } from 'citty';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Envelope, Statement } from '../../model/functions/receipt.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
-import { RUN, runId } from '../function/run/names.ts';
+import { RUN, runId } from '../function/input/names.ts';
 import { checkArguments } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';

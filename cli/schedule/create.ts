@@ -1,8 +1,8 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
 import { GAPS, REPEATS } from '../../model/schedules/schedule.ts';
-import { rawJsonOf } from '../function/run/event-data.ts';
-import { functionName } from '../function/run/names.ts';
+import { rawJsonOf } from '../function/input/event-data.ts';
+import { functionName } from '../function/input/names.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';

@@ -1,6 +1,6 @@
-import { findMissingPackage } from '../../bin/readiness.mjs';
 import { MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
 import { ERRORS, MayflyError } from '../../model/errors.ts';
+import { findMissingPackage } from '../../worker/config/readiness.mjs';
 import { CliError } from './cli-error.ts';
 import { EXIT, type ExitCode, exitCodeOfCode } from './exit-codes.ts';
 import type { Io } from './io.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type ArgsDef, defineCommand } from 'citty';
 import { partsOf } from '../../model/waitpoints/token.ts';
-import { rawJsonOf } from '../function/run/event-data.ts';
+import { rawJsonOf } from '../function/input/event-data.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';

@@ -1,7 +1,7 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
 import { DEFAULT_WAITPOINT, WAITPOINT_NAME } from '../../model/waitpoints/waitpoint.ts';
-import { RUN, runId } from '../function/run/names.ts';
+import { RUN, runId } from '../function/input/names.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { connect, findConnection } from '../terminal/connection.ts';

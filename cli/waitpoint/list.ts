@@ -1,6 +1,6 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Waitpoint } from '../../client/functions/waitpoints.ts';
-import { RUN, runId } from '../function/run/names.ts';
+import { RUN, runId } from '../function/input/names.ts';
 import { checkArguments } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import type { ShownApproval } from '../../model/approvals/approval.ts';
-import { stringifyRaw } from '../../model/events/raw-json.ts';
+import { stringifyRaw } from '../../model/events/json/raw-json.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import { ApprovalNeededError, MayflyApiError, MayflyConnectionError } from './api-error.ts';
 import { withinDeadline } from './deadline.ts';

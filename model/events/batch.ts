@@ -1,7 +1,7 @@
 import { MayflyError } from '../errors.ts';
 import { invalidEvent, type ReceivedEvent } from './cloud-event.ts';
-import { jsonItems } from './json-items.ts';
-import { readJson } from './json-text.ts';
+import { jsonItems } from './json/json-items.ts';
+import { readJson } from './json/json-text.ts';
 import { readStructured } from './structured-mode.ts';
 
 /** Of a batch, one event, or why it is none: invalid_event. */

@@ -2,7 +2,7 @@ import { readAttributes } from './attributes.ts';
 import { encodeBase64 } from './base64.ts';
 import { type EventAttributes, type EventProblem, invalidEvent, type ReceivedEvent } from './cloud-event.ts';
 import { decodeHeaderValue } from './header-value.ts';
-import { readJson, utf8Text, withoutByteOrderMark } from './json-text.ts';
+import { readJson, utf8Text, withoutByteOrderMark } from './json/json-text.ts';
 import { isJson, isUtf8, parseMediaType } from './media-type.ts';
 
 /** Of a header that has an attribute. */

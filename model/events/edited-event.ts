@@ -1,5 +1,5 @@
 import { invalidEvent, type ReceivedEvent } from './cloud-event.ts';
-import { readJson } from './json-text.ts';
+import { readJson } from './json/json-text.ts';
 import { readStructured } from './structured-mode.ts';
 
 /**

@@ -3,7 +3,7 @@ import { readAttributes } from './attributes.ts';
 import { EVENT_HEADER, eventAround, headerAttributes } from './binary-mode.ts';
 import type { EventDefaults, ReceivedEvent } from './cloud-event.ts';
 import { contentModeOf } from './content-mode.ts';
-import { readJson } from './json-text.ts';
+import { readJson } from './json/json-text.ts';
 import { readStructured } from './structured-mode.ts';
 
 /** What of an HTTP request can be an event. */

@@ -1,7 +1,7 @@
 import { readAttributes } from './attributes.ts';
 import { decodeBase64 } from './base64.ts';
 import { type EventAttributes, invalidEvent, type ReceivedEvent } from './cloud-event.ts';
-import { type JsonText, utf8Text } from './json-text.ts';
+import { type JsonText, utf8Text } from './json/json-text.ts';
 import { isJson, parseMediaType } from './media-type.ts';
 
 const DATA_MEMBERS = ['data', 'data_base64'];

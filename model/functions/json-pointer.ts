@@ -1,8 +1,8 @@
 import { decodeBase64 } from '../events/base64.ts';
 import type { ReceivedEvent } from '../events/cloud-event.ts';
-import { canonicalNumber } from '../events/exact-json.ts';
-import { utf8Text } from '../events/json-text.ts';
-import { itemText, memberText } from '../events/member-text.ts';
+import { canonicalNumber } from '../events/json/exact-json.ts';
+import { utf8Text } from '../events/json/json-text.ts';
+import { itemText, memberText } from '../events/json/member-text.ts';
 
 const INDEX = /^(?:0|[1-9]\d*)$/;
 

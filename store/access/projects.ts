@@ -2,7 +2,7 @@ import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { DEFAULT_PROJECT, isProjectId, type Project } from '../../model/project.ts';
 import { NO_LIMITS, type ProjectLimits } from '../../model/project-limits.ts';
-import { CACHE_LIFETIME_MS } from '../cache-lifetime.ts';
+import { CACHE_LIFETIME_MS } from '../mongo/cache-lifetime.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictPart, strictSchema } from '../mongo/schema.ts';
 

@@ -9,8 +9,8 @@ import {
 import { isApprovalId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { olderThan, type Page, pageOf } from '../mongo/page-cursor.ts';
 import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
+import { olderThan, type Page, pageOf } from '../sealed/page-cursor.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 

@@ -3,7 +3,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { isCommandId } from '../../model/ids.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { olderThan, type Page, pageOf } from '../mongo/page-cursor.ts';
+import { olderThan, type Page, pageOf } from '../sealed/page-cursor.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import { type CommandDocument, commandSchema, documentOf, recordOf } from './command-document.ts';

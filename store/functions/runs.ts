@@ -15,7 +15,7 @@ import { steadyClock } from '../../model/steady-clock.ts';
 import { bytesOf } from '../mongo/bytes.ts';
 import { DUPLICATE_KEY, reaching, refusalsOf } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
-import { olderThan, type Page, type PageQuery, pageOf } from '../mongo/page-cursor.ts';
+import { olderThan, type Page, type PageQuery, pageOf } from '../sealed/page-cursor.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import { type RunDocument, recordOf, runSchema } from './run-document.ts';

@@ -4,8 +4,8 @@ import { isImageId } from '../../model/ids.ts';
 import { IMAGE_STATES, isImageOver } from '../../model/image/image.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { olderThan, type Page, type PageQuery, pageOf } from '../mongo/page-cursor.ts';
 import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictPart, strictSchema } from '../mongo/schema.ts';
+import { olderThan, type Page, type PageQuery, pageOf } from '../sealed/page-cursor.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 

@@ -3,8 +3,8 @@ import { MayflyError } from '../../model/errors.ts';
 import { isPlaybookId } from '../../model/ids.ts';
 import { isPlaybookOver, PLAYBOOK_STATES, type PlaybookRecord } from '../../model/playbook/playbook.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { olderThan, type Page, type PageQuery, pageOf } from '../mongo/page-cursor.ts';
 import { actorPart, NAME, NULLABLE_TEXT, SEALED, strictSchema } from '../mongo/schema.ts';
+import { olderThan, type Page, type PageQuery, pageOf } from '../sealed/page-cursor.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 

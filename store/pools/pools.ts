@@ -1,6 +1,6 @@
 import type { Connection, Model } from 'mongoose';
 import { POOL_STATES, type PoolRecord, poolIdOf } from '../../model/pools/pool.ts';
-import { CACHE_LIFETIME_MS } from '../cache-lifetime.ts';
+import { CACHE_LIFETIME_MS } from '../mongo/cache-lifetime.ts';
 import { reaching } from '../mongo/failure.ts';
 import {
   actorPart,

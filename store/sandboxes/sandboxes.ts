@@ -5,7 +5,7 @@ import type { SandboxRecord, SandboxState } from '../../model/sandbox/sandbox.ts
 import { isFinal, isUnclaimed, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import { counted } from '../mongo/count.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { cursorOf, olderThan, type Page, pageOf } from '../mongo/page-cursor.ts';
+import { cursorOf, olderThan, type Page, pageOf } from '../sealed/page-cursor.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import type { SandboxDocument } from './sandbox-document.ts';

@@ -4,8 +4,8 @@ import { isCaptureId } from '../../model/ids.ts';
 import { DEFAULT_PROJECT } from '../../model/project.ts';
 import { CAPTURE_STATES, type CaptureRecord, type CaptureState } from '../../model/snapshots/capture.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { olderThan, type Page, pageOf } from '../mongo/page-cursor.ts';
 import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
+import { olderThan, type Page, pageOf } from '../sealed/page-cursor.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 

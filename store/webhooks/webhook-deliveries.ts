@@ -4,8 +4,8 @@ import { isDeliveryId } from '../../model/ids.ts';
 import { DELIVERY_STATES, type DeliveryRecord, type DeliveryState } from '../../model/webhooks/delivery.ts';
 import { WEBHOOK_FORMATS } from '../../model/webhooks/endpoint.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { olderThan, type Page, type PageQuery, pageOf } from '../mongo/page-cursor.ts';
 import { NAME, NULLABLE_TEXT, NUMBER, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
+import { olderThan, type Page, type PageQuery, pageOf } from '../sealed/page-cursor.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 

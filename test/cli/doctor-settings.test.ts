@@ -2,7 +2,7 @@ import { chmod, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { settingsOf } from '../../cli/doctor/settings.ts';
-import { exportText } from '../../cli/up.ts';
+import { exportText } from '../../cli/operate/up.ts';
 import type { StateDir } from '../../host/state-dir.ts';
 import { leaveSettings } from '../../worker/config/left-settings.ts';
 import { temporaryState } from '../host/temporary-state.ts';

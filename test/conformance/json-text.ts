@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import { MayflyError } from '../../model/errors.ts';
-import { readJson } from '../../model/events/json-text.ts';
+import { readJson } from '../../model/events/json/json-text.ts';
 import { type Part, Tally } from './part.ts';
 
 interface Case {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { subCommandsOf } from '../../cli/catalog/leaf.ts';
 import { getVerbs } from '../../cli/catalog/listed.ts';
 import { createCommands, LISTED } from '../../cli/commands.ts';
 import { Io } from '../../cli/terminal/io.ts';
-import { subCommandsOf } from '../../cli/terminal/leaf.ts';
 import { PAGES, textOf, wrongIn } from './documented.ts';
 
 const sink = { write: () => {} };

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommandDef } from 'citty';
-import { leafOf } from '../../cli/terminal/leaf.ts';
+import { leafOf } from '../../cli/catalog/leaf.ts';
 import { repository } from '../../worker/config/artifacts.mjs';
 
 /** What people are told to read and to type. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keptText } from '../../cli/up.ts';
+import { keptText } from '../../cli/operate/up.ts';
 import { readConfig } from '../../worker/config/config.ts';
 import { passMs } from '../../worker/upkeep/retention.ts';
 

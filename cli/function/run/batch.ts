@@ -5,8 +5,8 @@ import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { printable } from '../../terminal/printable.ts';
-import { jsonOf } from './event-data.ts';
-import { functionName, NAME } from './names.ts';
+import { jsonOf } from '../input/event-data.ts';
+import { functionName, NAME } from '../input/names.ts';
 
 const ARGS = {
   ...NAME,

@@ -6,8 +6,8 @@ import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../../ter
 import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
+import { functionName, RUN_OR_ALL, runId } from '../input/names.ts';
 import { actOnAll } from './bulk.ts';
-import { functionName, RUN_OR_ALL, runId } from './names.ts';
 import { cleanupOf, outcomeOf, stateOf } from './run-text.ts';
 
 const ARGS = { ...RUN_OR_ALL, ...WAIT_OPTION, ...JSON_OPTION } as const satisfies ArgsDef;

@@ -6,8 +6,8 @@ import { CliError } from '../../terminal/cli-error.ts';
 import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
-import { type AskedEvent, EVENT_ARGS, eventOf, stored } from './event-data.ts';
-import { functionName, NAME } from './names.ts';
+import { type AskedEvent, EVENT_ARGS, eventOf, stored } from '../input/event-data.ts';
+import { functionName, NAME } from '../input/names.ts';
 import { exitCodeOfRun, outcomeOf, stateOf } from './run-text.ts';
 import { tellEndOfStderr } from './stderr-tail.ts';
 

@@ -10,7 +10,7 @@ import { CliError } from '../../terminal/cli-error.ts';
 import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
-import { RUN, runId } from './names.ts';
+import { RUN, runId } from '../input/names.ts';
 
 const ARGS = {
   ...RUN,

@@ -3,8 +3,8 @@ import { checkArguments, JSON_OPTION } from '../../terminal/arguments.ts';
 import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
+import { functionName, RUN_OR_ALL, runId, VERSION, versionOf } from '../input/names.ts';
 import { actOnAll } from './bulk.ts';
-import { functionName, RUN_OR_ALL, runId, VERSION, versionOf } from './names.ts';
 
 const ARGS = { ...RUN_OR_ALL, ...VERSION, ...JSON_OPTION } as const satisfies ArgsDef;
 

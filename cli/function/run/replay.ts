@@ -5,8 +5,8 @@ import { usageError } from '../../terminal/cli-error.ts';
 import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
-import { jsonOf } from './event-data.ts';
-import { RUN, runId, VERSION, versionOf } from './names.ts';
+import { jsonOf } from '../input/event-data.ts';
+import { RUN, runId, VERSION, versionOf } from '../input/names.ts';
 
 const ARGS = {
   ...RUN,

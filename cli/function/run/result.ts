@@ -6,7 +6,7 @@ import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { printable } from '../../terminal/printable.ts';
-import { RUN, runId } from './names.ts';
+import { RUN, runId } from '../input/names.ts';
 
 const ARGS = {
   ...RUN,

@@ -3,7 +3,7 @@ import { checkArguments, JSON_OPTION } from '../../terminal/arguments.ts';
 import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
-import { RUN, runId } from './names.ts';
+import { RUN, runId } from '../input/names.ts';
 import { runLines } from './run-text.ts';
 
 const ARGS = { ...RUN, ...JSON_OPTION } as const satisfies ArgsDef;

@@ -9,7 +9,7 @@ import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { LIST_OPTION, printList } from '../../terminal/list.ts';
 import { seconds } from '../../terminal/quantities.ts';
-import { functionName } from './names.ts';
+import { functionName } from '../input/names.ts';
 import { RUN_HEADER, runRow } from './run-text.ts';
 
 const ARGS = {

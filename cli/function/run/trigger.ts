@@ -5,8 +5,8 @@ import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { seconds } from '../../terminal/quantities.ts';
-import { EVENT_ARGS, eventOf, stored } from './event-data.ts';
-import { functionName, NAME } from './names.ts';
+import { EVENT_ARGS, eventOf, stored } from '../input/event-data.ts';
+import { functionName, NAME } from '../input/names.ts';
 
 const ARGS = {
   ...NAME,

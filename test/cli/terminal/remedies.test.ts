@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { leafOf } from '../../../cli/catalog/leaf.ts';
 import { createCommands } from '../../../cli/commands.ts';
 import { Io } from '../../../cli/terminal/io.ts';
-import { leafOf } from '../../../cli/terminal/leaf.ts';
 import { remedyOf } from '../../../cli/terminal/remedies.ts';
 import { ERRORS, type ErrorCode } from '../../../model/errors.ts';
 

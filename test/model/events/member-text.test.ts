@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { editedEvent } from '../../../model/events/edited-event.ts';
-import { memberText } from '../../../model/events/member-text.ts';
+import { memberText } from '../../../model/events/json/member-text.ts';
 
 it.each([
   ['{"a":1}', '1'],

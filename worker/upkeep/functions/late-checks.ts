@@ -5,7 +5,7 @@ import type { DispatcherBell } from '../../../api/acceptance/dispatcher-bell.ts'
 import { isPassing, refuseUnlessFits } from '../../../api/acceptance/schema-check.ts';
 import type { InputSchemas } from '../../../api/functions/schema/input-schemas.ts';
 import { MayflyError } from '../../../model/errors.ts';
-import { readJson } from '../../../model/events/json-text.ts';
+import { readJson } from '../../../model/events/json/json-text.ts';
 import { readStructured } from '../../../model/events/structured-mode.ts';
 import { type RunFailure, type RunRecord, WAITING } from '../../../model/functions/run.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { jsonItems } from '../../../model/events/json-items.ts';
+import { jsonItems } from '../../../model/events/json/json-items.ts';
 import { DEFAULT_RESULT_TYPE } from '../../../model/functions/guest-layout.ts';
 import type { RunRecord, RunResult } from '../../../model/functions/run.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';

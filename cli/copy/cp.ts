@@ -1,15 +1,15 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import type { Files } from '../client/sandbox/files.ts';
-import { download, downloadStream } from './copy/download.ts';
-import { Progress } from './copy/progress.ts';
-import { identified, type Side, shownSide, sideOf } from './copy/side.ts';
-import { type CopyOptions, upload, uploadStream } from './copy/upload.ts';
-import { checkArguments, JSON_OPTION } from './terminal/arguments.ts';
-import { CliError, usageError } from './terminal/cli-error.ts';
-import { connect } from './terminal/connection.ts';
-import { EXIT } from './terminal/exit-codes.ts';
-import type { Io } from './terminal/io.ts';
-import { printable } from './terminal/printable.ts';
+import type { Files } from '../../client/sandbox/files.ts';
+import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { CliError, usageError } from '../terminal/cli-error.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
+import { download, downloadStream } from './download.ts';
+import { Progress } from './progress.ts';
+import { identified, type Side, shownSide, sideOf } from './side.ts';
+import { type CopyOptions, upload, uploadStream } from './upload.ts';
 
 const ARGS = {
   source: { type: 'positional', description: 'A path here, sbx-…:/path, or - for standard input', required: true },

@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { chmod, rename, rm, writeFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { defineCommand } from 'citty';
-import { onPath } from '../worker/config/artifacts.mjs';
-import { type RetentionSettings, readConfig } from '../worker/config/config.ts';
-import { leaveSettings } from '../worker/config/left-settings.ts';
-import type { Installation } from '../worker/installation.ts';
-import { checkArguments, JSON_OPTION } from './terminal/arguments.ts';
-import { CliError } from './terminal/cli-error.ts';
-import { type Connection, connectionFileOf, DEFAULT_STATE_DIR } from './terminal/connection.ts';
-import { EXIT } from './terminal/exit-codes.ts';
-import type { Io } from './terminal/io.ts';
-import { watchStop } from './terminal/watch-stop.ts';
+import { onPath } from '../../worker/config/artifacts.mjs';
+import { type RetentionSettings, readConfig } from '../../worker/config/config.ts';
+import { leaveSettings } from '../../worker/config/left-settings.ts';
+import type { Installation } from '../../worker/installation.ts';
+import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { CliError } from '../terminal/cli-error.ts';
+import { type Connection, connectionFileOf, DEFAULT_STATE_DIR } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { watchStop } from '../terminal/watch-stop.ts';
 
 /** The image that `npm run setup` builds. */
 export const DEFAULT_SOURCE = 'golden-debian12';
@@ -87,7 +87,7 @@ export function upCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, JSON_OPTION);
       const config = readConfig(io.env);
-      const { startInstallation } = await import('../worker/installation.ts');
+      const { startInstallation } = await import('../../worker/installation.ts');
       const installation = await startInstallation(
         config,
         (line) => io.note(`  ${line}`),

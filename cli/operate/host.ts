@@ -1,12 +1,12 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import type { Host } from '../client/mayfly-client.ts';
-import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from './terminal/arguments.ts';
-import { usageError } from './terminal/cli-error.ts';
-import { connect } from './terminal/connection.ts';
-import { EXIT } from './terminal/exit-codes.ts';
-import type { Io } from './terminal/io.ts';
-import { LIST_OPTION, printList } from './terminal/list.ts';
-import { printable } from './terminal/printable.ts';
+import type { Host } from '../../client/mayfly-client.ts';
+import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { LIST_OPTION, printList } from '../terminal/list.ts';
+import { printable } from '../terminal/printable.ts';
 
 /** A host that was not heard of lately is `away`: no sandbox is placed on it. */
 function row(host: Host): string[] {

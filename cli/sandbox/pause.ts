@@ -1,12 +1,12 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import type { MayflyClient } from '../client/mayfly-client.ts';
-import type { SandboxState } from '../model/sandbox/sandbox.ts';
-import { sandboxLines } from './sandbox/sandbox-text.ts';
-import { checkArguments, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from './terminal/arguments.ts';
-import { connect } from './terminal/connection.ts';
-import { EXIT } from './terminal/exit-codes.ts';
-import type { Io } from './terminal/io.ts';
-import { withProgress } from './terminal/progress.ts';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { SandboxState } from '../../model/sandbox/sandbox.ts';
+import { checkArguments, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { withProgress } from '../terminal/progress.ts';
+import { sandboxLines } from './sandbox-text.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Id or name of a sandbox', required: true },

@@ -1,5 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
-import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
+import type { SealedFields, Unreadable } from './sealed-fields.ts';
 
 /** Where a page of a list, newest first, ended. Opaque to callers, who only give it back. */
 export interface Position {

@@ -6,8 +6,8 @@ import { grants } from '../../model/scopes.ts';
 import type { App, Env, RequestDeps } from '../http/context.ts';
 import { type Attempt, freeRequest } from '../http/idempotency.ts';
 import { addProblem } from '../http/problem-answers.ts';
-import { canBeReserved, refuseReserved } from '../sandboxes/reserved-sandbox.ts';
-import { requireSandbox } from './require-sandbox.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
+import { canBeReserved, refuseReserved } from './reserved-sandbox.ts';
 
 /** Where a route has the id of a sandbox. */
 const IN_PATH = '/v1/sandboxes/{id}';

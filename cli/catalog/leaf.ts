@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { type CommandDef, parseArgs } from 'citty';
-import { getVerbs, type Listed } from '../catalog/listed.ts';
-import { suggest } from '../catalog/suggestion.ts';
-import { type CliError, usageError } from './cli-error.ts';
+import { type CliError, usageError } from '../terminal/cli-error.ts';
+import { getVerbs, type Listed } from './listed.ts';
+import { suggest } from './suggestion.ts';
 
 /** A command, the words that led to it, and what is left of the command line. */
 export interface Leaf {

@@ -1,11 +1,11 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import type { Command, Commands } from '../client/sandbox/commands.ts';
-import { commandId } from './command/commands.ts';
-import { checkArguments, idOrName } from './terminal/arguments.ts';
-import { usageError } from './terminal/cli-error.ts';
-import { connect } from './terminal/connection.ts';
-import { EXIT } from './terminal/exit-codes.ts';
-import type { Io } from './terminal/io.ts';
+import type { Command, Commands } from '../../client/sandbox/commands.ts';
+import { checkArguments, idOrName } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { commandId } from './commands.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Id or name of a sandbox', required: true },

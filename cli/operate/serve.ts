@@ -1,10 +1,10 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import { readConfig } from '../worker/config/config.ts';
-import { checkArguments } from './terminal/arguments.ts';
-import { usageError } from './terminal/cli-error.ts';
-import { EXIT } from './terminal/exit-codes.ts';
-import type { Io } from './terminal/io.ts';
-import { watchStop } from './terminal/watch-stop.ts';
+import { readConfig } from '../../worker/config/config.ts';
+import { checkArguments } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { watchStop } from '../terminal/watch-stop.ts';
 
 const ARGS = {
   process: { type: 'positional', description: 'api, control, host or proxy', required: true },
@@ -22,7 +22,7 @@ export function serveCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const name = nameOf(args.process);
-      const { serve } = await import('../worker/serve.ts');
+      const { serve } = await import('../../worker/serve.ts');
       await serve(name, readConfig(io.env), io.signal, watchStop(io).closers);
       return EXIT.ok;
     },

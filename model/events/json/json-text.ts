@@ -1,4 +1,4 @@
-import { MayflyError } from '../errors.ts';
+import { MayflyError } from '../../errors.ts';
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

@@ -1,8 +1,8 @@
 import { defineCommand } from 'citty';
-import { readConfig } from '../worker/config/config.ts';
-import { checkArguments } from './terminal/arguments.ts';
-import { EXIT } from './terminal/exit-codes.ts';
-import type { Io } from './terminal/io.ts';
+import { readConfig } from '../../worker/config/config.ts';
+import { checkArguments } from '../terminal/arguments.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 
 /** `mayfly store` */
 export function storeCommand(io: Io) {
@@ -20,7 +20,7 @@ function encryptCommand(io: Io) {
     },
     async run({ rawArgs }) {
       checkArguments(rawArgs, {});
-      const { resealStore } = await import('../worker/servers/reseal-store.ts');
+      const { resealStore } = await import('../../worker/servers/reseal-store.ts');
       const { sealed, unreadable } = await resealStore(readConfig(io.env));
       io.print(
         sealed === 0 ? 'all was encrypted with the key that encrypts now' : `${sealed} documents are encrypted anew`,

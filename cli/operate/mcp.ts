@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { type ArgsDef, defineCommand } from 'citty';
-import { showingOf } from '../mcp/elicit.ts';
-import { createMcpServer } from '../mcp/mcp-server.ts';
-import { AnsweringTransport } from '../mcp/stdio-transport.ts';
-import packageJson from '../package.json' with { type: 'json' };
-import { checkArguments } from './terminal/arguments.ts';
-import { usageError } from './terminal/cli-error.ts';
-import { connectImpatient, findConnection } from './terminal/connection.ts';
-import { EXIT } from './terminal/exit-codes.ts';
-import type { Io } from './terminal/io.ts';
+import { showingOf } from '../../mcp/elicit.ts';
+import { createMcpServer } from '../../mcp/mcp-server.ts';
+import { AnsweringTransport } from '../../mcp/stdio-transport.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+import { checkArguments } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
+import { connectImpatient, findConnection } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 
 /** How long what a client leaves under way when it goes may take to be undone. Milliseconds. */
 const LAST_MS = 1_500;

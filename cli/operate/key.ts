@@ -1,18 +1,18 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import type { ApiKey, NewApiKey } from '../client/mayfly-client.ts';
-import { MayflyError } from '../model/errors.ts';
-import { LIMITS } from '../model/limits.ts';
-import { SCOPES, type Scope } from '../model/scopes.ts';
-import { GIB, type StorageQuota, sizeText } from '../model/snapshots/storage.ts';
-import { readConfig } from '../worker/config/config.ts';
-import { checkArguments, JSON_OPTION } from './terminal/arguments.ts';
-import { usageError } from './terminal/cli-error.ts';
-import { connect } from './terminal/connection.ts';
-import { EXIT } from './terminal/exit-codes.ts';
-import type { Io } from './terminal/io.ts';
-import { LIST_OPTION, printList } from './terminal/list.ts';
-import { printable } from './terminal/printable.ts';
-import { limit } from './terminal/quantities.ts';
+import type { ApiKey, NewApiKey } from '../../client/mayfly-client.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { SCOPES, type Scope } from '../../model/scopes.ts';
+import { GIB, type StorageQuota, sizeText } from '../../model/snapshots/storage.ts';
+import { readConfig } from '../../worker/config/config.ts';
+import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { LIST_OPTION, printList } from '../terminal/list.ts';
+import { printable } from '../terminal/printable.ts';
+import { limit } from '../terminal/quantities.ts';
 
 const QUOTA = {
   'disk-gib': {
@@ -89,7 +89,7 @@ async function createLocally(
   io: Io,
   wish: { name: string; scopes: Scope[]; project?: string } & Partial<StorageQuota>,
 ): Promise<NewApiKey> {
-  const { withStore } = await import('../worker/servers/local-store.ts');
+  const { withStore } = await import('../../worker/servers/local-store.ts');
   return withStore(readConfig(io.env), {}, async (store) => {
     const { project, scopes } = wish;
     if (project !== undefined && !(await store.projects.get(project))) {

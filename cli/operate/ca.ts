@@ -1,10 +1,10 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import { readConfig } from '../worker/config/config.ts';
-import type { CaState, RotationResult, RotationStep } from '../worker/upkeep/ca.ts';
-import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from './terminal/arguments.ts';
-import { usageError } from './terminal/cli-error.ts';
-import { EXIT } from './terminal/exit-codes.ts';
-import type { Io } from './terminal/io.ts';
+import { readConfig } from '../../worker/config/config.ts';
+import type { CaState, RotationResult, RotationStep } from '../../worker/upkeep/ca.ts';
+import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 
 const ROTATE = {
   begin: { type: 'boolean', description: '1: make the next key; every guest comes to trust both', default: false },
@@ -27,7 +27,7 @@ export function caCommand(io: Io) {
     args: JSON_OPTION,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, JSON_OPTION);
-      const { showCa } = await import('../worker/upkeep/ca.ts');
+      const { showCa } = await import('../../worker/upkeep/ca.ts');
       const state = await showCa(readConfig(io.env));
       if (args.json) io.printJson(state);
       else printState(io, state);
@@ -44,7 +44,7 @@ export function caCommand(io: Io) {
       checkArguments(rawArgs, ROTATE);
       const step = stepFrom(args);
       const seconds = waitSeconds(args.wait);
-      const { rotateCa } = await import('../worker/upkeep/ca.ts');
+      const { rotateCa } = await import('../../worker/upkeep/ca.ts');
       const result = await rotateCa(readConfig(io.env), step, { waitSeconds: seconds, signal: io.signal });
       if (args.json) io.printJson(result);
       else printResult(io, step, result);

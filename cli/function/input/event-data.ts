@@ -4,7 +4,7 @@ import type { ArgsDef } from 'citty';
 import { MayflyConnectionError } from '../../../client/http/api-error.ts';
 import type { CreateRun, Run } from '../../../client/run-shapes.ts';
 import type { Runs } from '../../../client/runs.ts';
-import { RawJson } from '../../../model/events/raw-json.ts';
+import { RawJson } from '../../../model/events/json/raw-json.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { usageError } from '../../terminal/cli-error.ts';
 import type { Io } from '../../terminal/io.ts';

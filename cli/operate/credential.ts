@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { type ArgsDef, defineCommand } from 'citty';
-import type { Credential } from '../client/credentials.ts';
-import { LIMITS } from '../model/limits.ts';
-import { checkArguments, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from './terminal/arguments.ts';
-import { CliError, usageError } from './terminal/cli-error.ts';
-import { connect } from './terminal/connection.ts';
-import { EXIT } from './terminal/exit-codes.ts';
-import type { Io } from './terminal/io.ts';
-import { LIST_OPTION, printList, type Table } from './terminal/list.ts';
-import { printable } from './terminal/printable.ts';
-import { seconds } from './terminal/quantities.ts';
+import type { Credential } from '../../client/credentials.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { checkArguments, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { CliError, usageError } from '../terminal/cli-error.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { LIST_OPTION, printList, type Table } from '../terminal/list.ts';
+import { printable } from '../terminal/printable.ts';
+import { seconds } from '../terminal/quantities.ts';
 
 const ID = { type: 'positional', description: 'Id or name of a sandbox', required: true } as const;
 const ISSUE = {
