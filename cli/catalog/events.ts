@@ -6,7 +6,7 @@ export const EVENTS: Listed[] = [
     name: 'function',
     description: 'Functions: programs that run once for each event, in a sandbox of its own',
     verbs:
-      'init deploy list show invoke trigger runs run logs result diff open replay redrive cancel pause resume activate delete',
+      'init deploy list show invoke trigger batch runs run logs result diff open replay redrive cancel pause resume activate delete',
     load: async (io) => (await import('../function/commands.ts')).functionCommand(io),
   },
   {

@@ -44,6 +44,7 @@ export function diffCommand(io: Io) {
       }
       if (file !== undefined && paths.length > 0) throw usageError('--file takes no other paths', EXAMPLE);
       if (json && (stat || tar !== undefined)) throw usageError('--json is for the changes, or for one file', EXAMPLE);
+      if (args.a === 'current') throw usageError('`current` comes second', EXAMPLE);
       for (const text of [args.a, args.b]) snapshotIdOrName(text);
       const client = connect(io);
       const find = (text: string) => findSnapshotId(client, text, io.signal);

@@ -1,7 +1,7 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Playbook, Playbooks } from '../../client/playbooks.ts';
-import { isPlaybookId } from '../../model/ids.ts';
+import { isPlaybookId, isSnapshotId } from '../../model/ids.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import { waitSignal } from '../sandbox/follow.ts';
 import { findSnapshotId, snapshotIdOrName } from '../snapshot/named.ts';
@@ -73,7 +73,9 @@ function beginning(io: Io, client: MayflyClient, { of, from, network }: Asked): 
   const wish = network === undefined ? {} : { network: { egress: egressOf(network) } };
   const sandbox = idOrName(of);
   return async () => {
-    if (from === undefined) return playbooks.write(sandbox, wish, { signal });
+    if (from === undefined || isSnapshotId(from)) {
+      return playbooks.write(sandbox, from === undefined ? wish : { ...wish, from }, { signal });
+    }
     const id = await client.sandboxIdOf(sandbox, { signal });
     const base = await findSnapshotId(client, from, signal, id);
     return playbooks.write(id, { ...wish, from: base }, { signal });

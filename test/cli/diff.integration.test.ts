@@ -232,7 +232,7 @@ describe('mayfly diff --tar', () => {
 
 it.each([
   ['diff', SNAPSHOT],
-  ['diff', SNAPSHOT, 'now'],
+  ['diff', SNAPSHOT, 'no w'],
   ['diff', 'current', SNAPSHOT],
   ['diff', ID, SNAPSHOT],
   ['diff', SNAPSHOT, OTHER, 'etc'],

@@ -156,7 +156,7 @@ it('says how to go on when the wait is over, and goes on by the id', async () =>
 
 it.each([
   [['web', '--network', 'all'], '--network must be'],
-  [['web', '--from', 'x'], 'snapshot'],
+  [['web', '--from', 'x/y/z'], 'snapshot'],
   [['No Name'], 'neither the id nor the name'],
   [[ID, '--from', 'snp-0123456789abcdef'], '--from and --network'],
   [['web', '--json', '-o', '-'], 'exclude each other'],

@@ -1,5 +1,6 @@
 import { chmod, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import {
@@ -99,5 +100,13 @@ export function useLibvirtInstallation() {
     }
   }
 
-  return { state: () => get().state, mayfly: () => get().mayfly, inspect, bootedSnapshot };
+  /** Runs a command to its end, and returns its trimmed standard output. */
+  async function run(id: string, command: string): Promise<string> {
+    const { commands } = get().mayfly;
+    const ended = await commands.run(id, { command }, WAIT);
+    expect(ended).toMatchObject({ outcome: 'exited', exitCode: 0 });
+    return (await text(await commands.output(id, ended.id, 'stdout'))).trim();
+  }
+
+  return { state: () => get().state, mayfly: () => get().mayfly, inspect, bootedSnapshot, run };
 }
