@@ -134,7 +134,7 @@ async function openLibvirt(config: Config, state: StateDir, known: Installation 
       ...(diffProgram !== null && { diffProgram }),
     });
     await hypervisor.open();
-    await registerImages(new Virsh(uri), state);
+    await registerImages(new Virsh(uri, state.scratch), state);
     return {
       hypervisor,
       found,

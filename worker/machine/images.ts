@@ -68,7 +68,7 @@ export async function offerImage(
   }
   const uri = await runningLibvirt(config, state);
   if (uri === null) return false;
-  await defineGolden(new Virsh(uri), state, image.dir);
+  await defineGolden(new Virsh(uri, state.scratch), state, image.dir);
   return true;
 }
 

@@ -61,7 +61,6 @@ test(`${OPERATIONS} random operations are what is found between two snapshots`, 
   const found = await timed(`seed ${SEED}`, () => compared(before, after, [ROOT]));
   const expected = differences(then, operations.tree);
   expect(asLogged(found, ROOT)).toEqual(expected);
-  expect(new Set(found.map(({ change }) => change)).size).toBe(4);
 
   const back = await compared(after, before, [ROOT]);
   expect(asLogged(back, ROOT)).toEqual(differences(operations.tree, then));
