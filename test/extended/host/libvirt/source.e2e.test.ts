@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserCa } from '../../../../ca/user-ca.ts';
 import type { SourceConsole } from '../../../../host/console.ts';
-import { DEFAULT_NETWORKS } from '../../../../host/libvirt/network/network-plan.ts';
 import { exec } from '../../../../host/os/exec.ts';
 import { type Gate, readGate } from '../../../../host/source/gate.ts';
 import type { GateAnswer, GateRequest } from '../../../../host/source/gate-client.ts';
@@ -47,6 +46,10 @@ afterAll(async () => {
   if (keys) await rm(keys, { recursive: true, force: true });
 });
 
+/** The operator's own network: on Mayfly's bridges only ports of sandboxes are served. */
+const SERVERS = `<network><name>servers</name><bridge name='servers0'/><ip address='10.99.0.1' prefix='24'>
+  <dhcp><range start='10.99.0.10' end='10.99.0.20'/></dhcp></ip></network>`;
+
 /** A server that knows nothing of us: the golden disk on a disk and in a network of its own, without any seed. */
 async function startServer(): Promise<void> {
   const { virsh, source, state } = machine;
@@ -54,8 +57,9 @@ async function startServer(): Promise<void> {
   const base = /<source file='([^']+disk\.qcow2)'/.exec(golden)?.[1] ?? '';
   const disk = join(state.root, `${NAME}.qcow2`);
   await exec('qemu-img', ['create', '-q', '-f', 'qcow2', '-F', 'qcow2', '-b', base, disk]);
-  const network = DEFAULT_NETWORKS.isolated.name;
-  const nic = `<interface type='network'><source network='${network}'/><model type='virtio'/></interface>`;
+  await virsh.define('net-define', SERVERS);
+  await virsh.run(['net-start', 'servers']);
+  const nic = `<interface type='network'><source network='servers'/><model type='virtio'/></interface>`;
   const xml = golden
     .replace(/<name>.*<\/name>/, `<name>${NAME}</name>`)
     .replace(/<uuid>.*<\/uuid>/, '')
