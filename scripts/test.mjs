@@ -22,10 +22,12 @@
  *
  * @module
  */
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { onPath } from '../worker/config/artifacts.mjs';
+import { onPath, repository } from '../worker/config/artifacts.mjs';
 import { budgetLines, overBudget } from './test/budget.mjs';
 import { testFiles } from './test/files.mjs';
 import { Lanes } from './test/lanes.mjs';
@@ -82,6 +84,8 @@ async function main(seed) {
   for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
     process.on(name, () => interruption.abort());
   for (const place of TestPlace.abandoned()) await place.remove();
+  // builds the CLI's scripts where they are out of date: else the first file that starts it pays for all
+  execFileSync(process.execPath, [join(repository, 'bin/mayfly'), '--version']);
 
   const lanes = new Lanes({ seed, bail, signal: interruption.signal, say });
   if (chosen.length > 0) {
