@@ -37,8 +37,9 @@ export interface KnownSchedule {
   nextAt: string | null;
   /** Times whose workflows run, or were begun lately. */
   begun: string[];
-  /** How many wait for one before. */
+  /** Times in Temporal's buffer: they wait for the one that runs, or to be looked at. */
   waiting: number;
+  isRunning: boolean;
   counted: Counted;
 }
 
@@ -181,6 +182,7 @@ function knownOf({ action, state, info, raw }: ScheduleDescription): KnownSchedu
     nextAt: info.nextActionTimes[0]?.toISOString() ?? null,
     begun: workflows.flatMap(({ workflow }) => timeOfWorkflow(workflow.workflowId) ?? []),
     waiting: Number(raw.info?.bufferSize ?? 0),
+    isRunning: info.runningActions.length > 0,
     counted: { missed: info.numActionsMissedCatchupWindow, dropped: Number(raw.info?.bufferDropped ?? 0) },
   };
 }

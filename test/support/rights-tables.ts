@@ -23,6 +23,7 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'hostSigners insert',
     ],
     'templates, which a simulated host makes none of (activities/template/)': ['templates insert', 'templates update'],
+    'rules about commands, where a function is admitted (activities/function/prepared/)': ['policies find'],
     'pools (activities/pool/)': [
       'pools insert',
       'pools update',

@@ -21,6 +21,7 @@ const QUIET: KnownSchedule = {
   nextAt,
   begun: [],
   waiting: 0,
+  isRunning: false,
   counted: { missed: 0, dropped: 0 },
 };
 
@@ -131,6 +132,9 @@ describe('a trigger', () => {
     expect(stage.sent).toEqual(['a']);
     stage.known = { ...QUIET, waiting: 1 };
     for (const each of Object.values(stage.record.asks)) if (each.sentAt) each.sentAt = iso(NOW - 2 * SECOND);
+    await stage.look();
+    expect(stage.listed).toEqual([]); // the first is not begun yet
+    stage.known = { ...QUIET, waiting: 1, isRunning: true };
     await stage.look();
     await stage.look();
     expect(stage.sent).toEqual(['a']);

@@ -5,7 +5,7 @@ import { RECONCILE_WORKFLOW } from '../../../model/sagas/reconcile.ts';
 import { commandWorkflowIdOf } from '../../../model/sandbox/command.ts';
 import { isFinal } from '../../../model/sandbox/sandbox.ts';
 import { eventually } from '../../support/eventually.ts';
-import { SLEEPS } from '../../support/function-cases.ts';
+import { isRunning, SLEEPS } from '../../support/function-cases.ts';
 import { TestFunctions } from '../../support/functions.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
@@ -51,6 +51,7 @@ describe('a command that runs', () => {
 describe('a run of a function', () => {
   sweep(INTERVENTIONS)('%s', async (kind, { mayfly }) => {
     const run = await functions.trigger(await functions.deploy(SLEEPS));
+    await functions.until(run.id, isRunning);
     await eventually(
       () => functions.output(run.id),
       (text) => text.includes('started'),
