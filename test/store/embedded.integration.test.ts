@@ -40,6 +40,15 @@ describe('concurrent updates, which FerretDB alone loses', () => {
     expect(won.filter((place) => place !== null)).toHaveLength(10);
   });
 
+  it('does 500 updates of one command, for which SQLite has 100 connections', async () => {
+    const counters = (await connect(await start())).collection<Doc>('counters');
+    const updates = Array.from({ length: 500 }, (_, i) => ({
+      updateOne: { filter: { _id: `n-${i}` }, update: { $inc: { n: 1 } }, upsert: true },
+    }));
+    expect(await counters.bulkWrite(updates, { ordered: false })).toMatchObject({ upsertedCount: 500 });
+    expect(await counters.countDocuments({ n: 1 })).toBe(500);
+  });
+
   it('lets one of 50 parallel inserts of the same _id through', async () => {
     const keys = (await connect(await start())).collection<Doc>('keys');
     const settled = await Promise.allSettled(Array.from({ length: 50 }, () => keys.insertOne({ _id: 'key' })));
