@@ -134,9 +134,9 @@ describe.concurrent('on processes', () => {
     const { id, snapshot } = await changedSandbox(mayfly, operations);
     const running = await operations.door.run(id, { command: 'while true; do sleep 0.1; done' }, 0);
     await operations.door.until(running, ({ state }) => state === 'running');
-    mayfly.arm('verifySnapshot.after=error', id);
+    mayfly.arm('saveSnapshot.after=error', id);
     const { failure, kept } = await operations.restore(id, snapshot.id);
-    expect(failure).toMatchObject({ step: 'verifySnapshot' });
+    expect(failure).toMatchObject({ step: 'saveSnapshot' });
     expect(kept).toMatchObject({ state: 'failed' });
     expect(await mayfly.record(id)).toMatchObject({ state: 'running', parentSnapshotId: snapshot.id });
     expect(await operations.read(id)).toBe('new');
