@@ -17,6 +17,8 @@ export class RunLife extends TaskLife {
   cancelledBy: Actor | null = null;
   /** How often it was told to look at what it waits for. */
   looks = 0;
+  /** Stores the cancel that an operator wants, and signals this run; awaited before its end. */
+  cancelling: Promise<void> = Promise.resolve();
   #undoing: CancellationScope | null = null;
 
   constructor(readonly input: RunInput) {
@@ -25,8 +27,9 @@ export class RunLife extends TaskLife {
       this.cancelledBy ??= actor;
       this.#undoing?.cancel();
     });
-    const cancelRun = () => controlUntilDone.cancelRun({ runId: input.runId, actor: TEMPORAL_OPERATOR });
-    whenCancelled(() => void cancelRun()); // which signals this run
+    whenCancelled(() => {
+      this.cancelling = controlUntilDone.cancelRun({ runId: input.runId, actor: TEMPORAL_OPERATOR });
+    });
     setHandler(lookAtWaits, () => {
       this.looks += 1;
     });

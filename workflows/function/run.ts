@@ -39,7 +39,10 @@ export async function run(input: RunInput): Promise<void> {
   const life = new RunLife(input);
   for (;;) {
     const begun = await controlUntilDone.beginAttempt({ runId });
-    if (!begun) return tellSchedule(input);
+    if (!begun) {
+      await life.cancelling;
+      return tellSchedule(input);
+    }
     if ('lacksSlot' in begun) {
       await untilItHasSlots(life);
       continue;
@@ -51,6 +54,7 @@ export async function run(input: RunInput): Promise<void> {
     if (next.step !== 'retry') break;
     await life.pause(next.pauseMs);
   }
+  await life.cancelling;
   await tellDispatcher(input);
   await tellSchedule(input);
 }
