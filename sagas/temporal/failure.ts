@@ -52,11 +52,21 @@ function isAway(error: unknown): boolean {
 /** gRPC statuses of what a server did not begin to do: too much was asked, or not by this client. */
 const UNHEARD = [3, 7, 8, 12, 16];
 
+/** gRPC status UNAVAILABLE. */
+export const UNAVAILABLE = 14;
+
+/** Returns the gRPC status of an error, or of what it wraps. Undefined: it has none. */
+export function grpcStatusOf(error: unknown) {
+  const status = isGrpcServiceError(error) ? error : error instanceof Error ? error.cause : undefined;
+  return isGrpcServiceError(status) ? status : undefined;
+}
+
 /** Whether it is certain that nothing began: nobody was reached, or who was reached said so at once. */
 function isRefusedUnheard(error: unknown): boolean {
-  const status = isGrpcServiceError(error) ? error : error instanceof Error ? error.cause : undefined;
-  if (!isGrpcServiceError(status)) return false;
-  const isUnreached = status.code === 14 && /connect(?:ion)? (?:error|refused)|dns error/i.test(status.message);
+  const status = grpcStatusOf(error);
+  if (!status) return false;
+  const isUnreached =
+    status.code === UNAVAILABLE && /connect(?:ion)? (?:error|refused)|dns error/i.test(status.message);
   return isUnreached || UNHEARD.includes(status.code);
 }
 

@@ -2,19 +2,15 @@ import {
   type Client,
   isGrpcCancelledError,
   isGrpcDeadlineError,
-  isGrpcServiceError,
-  ServiceError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
+import { grpcStatusOf, UNAVAILABLE } from './failure.ts';
 
 /**
  * A native connection cannot abort a call (@temporalio/worker 1.24, lib/connection.js), so nobody's wait is left to hang
  * on the server for longer than this: it is asked anew. Milliseconds.
  */
 export const ROUND_MS = 10_000;
-
-/** gRPC UNAVAILABLE. */
-const UNAVAILABLE = 14;
 
 /**
  * Repeats a long poll until it answers. A server closes a connection after minutes, with the polls on it
@@ -34,16 +30,11 @@ export async function waitFor<T>(
       return await orAborted(signal, client.withDeadline(Date.now() + roundMs, call));
     } catch (error) {
       signal.throwIfAborted();
-      const isLostNow = isUnavailable(error);
+      const isLostNow = grpcStatusOf(error)?.code === UNAVAILABLE;
       if (!isRoundOver(error) && (isLost || !isLostNow)) throw error;
       isLost = isLostNow;
     }
   }
-}
-
-function isUnavailable(error: unknown): boolean {
-  const status = error instanceof ServiceError ? error.cause : error;
-  return isGrpcServiceError(status) && status.code === UNAVAILABLE;
 }
 
 /** A native connection calls its own deadline a cancellation. */
