@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import { Virsh } from '../../host/libvirt/client/virsh.ts';
+import { clearScratch, Virsh } from '../../host/libvirt/client/virsh.ts';
 import { defineGolden, isPlaced, placeGolden, registeredGolden } from '../../host/libvirt/golden.ts';
 import { makeSearchable } from '../../host/os/directory.ts';
 import { StateDir } from '../../host/state-dir.ts';
@@ -68,6 +68,7 @@ export async function offerImage(
   }
   const uri = await runningLibvirt(config, state);
   if (uri === null) return false;
+  await clearScratch(state.scratch);
   await defineGolden(new Virsh(uri, state.scratch), state, image.dir);
   return true;
 }

@@ -105,7 +105,6 @@ export class Virsh {
   }
 
   async #withFile(xml: string, command: (file: string) => string[]): Promise<void> {
-    await mkdir(this.scratch, { recursive: true, mode: 0o700 });
     const folder = await mkdtemp(join(this.scratch, DOCUMENT));
     try {
       const file = join(folder, 'definition.xml');
