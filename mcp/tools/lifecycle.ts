@@ -38,33 +38,30 @@ const extend = tool({
   },
 });
 
-const pause = tool({
-  name: 'pause',
+const pause = power('pause', {
   title: 'Pause a sandbox',
   description: 'Stop the processors of a sandbox; its memory and connections stay.',
-  input: z.object({ sandboxId: SANDBOX, waitSeconds: WAIT_SECONDS }),
-  output: z.object(shape),
-  effect: 'adds',
-  isIdempotent: true,
-  async run(call, { sandboxId, waitSeconds }) {
-    const options = { waitSeconds: call.waitSeconds(waitSeconds), signal: call.signal };
-    return answerOf(await call.client.pauseSandbox(sandboxId, options));
-  },
 });
 
-const resume = tool({
-  name: 'resume',
+const resume = power('resume', {
   title: 'Resume a sandbox',
   description: 'Let a sandbox go on that is paused or hibernated.',
-  input: z.object({ sandboxId: SANDBOX, waitSeconds: WAIT_SECONDS }),
-  output: z.object(shape),
-  effect: 'adds',
-  isIdempotent: true,
-  async run(call, { sandboxId, waitSeconds }) {
-    const options = { waitSeconds: call.waitSeconds(waitSeconds), signal: call.signal };
-    return answerOf(await call.client.resumeSandbox(sandboxId, options));
-  },
 });
+
+function power(name: 'pause' | 'resume', texts: { title: string; description: string }) {
+  return tool({
+    name,
+    ...texts,
+    input: z.object({ sandboxId: SANDBOX, waitSeconds: WAIT_SECONDS }),
+    output: z.object(shape),
+    effect: 'adds',
+    isIdempotent: true,
+    async run(call, { sandboxId, waitSeconds }) {
+      const options = { waitSeconds: call.waitSeconds(waitSeconds), signal: call.signal };
+      return answerOf(await call.client[`${name}Sandbox`](sandboxId, options));
+    },
+  });
+}
 
 function answerOf({ id, state, expiresAt }: SandboxRecord) {
   return { text: `${id} is ${state}. It ends at ${expiresAt}.`, data: { sandboxId: id, state, expiresAt } };
