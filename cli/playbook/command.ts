@@ -73,10 +73,8 @@ function beginning(io: Io, client: MayflyClient, { of, from, network }: Asked): 
   const wish = network === undefined ? {} : { network: { egress: egressOf(network) } };
   const sandbox = idOrName(of);
   return async () => {
-    if (from === undefined || isSnapshotId(from)) {
-      return playbooks.write(sandbox, from === undefined ? wish : { ...wish, from }, { signal });
-    }
-    const id = await client.sandboxIdOf(sandbox, { signal });
+    if (from === undefined) return playbooks.write(sandbox, wish, { signal });
+    const id = isSnapshotId(from) ? sandbox : await client.sandboxIdOf(sandbox, { signal });
     const base = await findSnapshotId(client, from, signal, id);
     return playbooks.write(id, { ...wish, from: base }, { signal });
   };

@@ -17,7 +17,7 @@ type TimeDocument = ScheduleTime & {
 };
 
 /** What of a time is written down. */
-export type KnownTime = Pick<ScheduleTime, 'state' | 'recordedAt'>;
+type KnownTime = Pick<ScheduleTime, 'state' | 'recordedAt'>;
 
 export interface TimesQuery {
   state?: ScheduleTime['state'] | undefined;

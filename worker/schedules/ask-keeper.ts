@@ -56,8 +56,8 @@ export class AskKeeper {
     if (ask.kind === 'trigger' && ask.overlap === 'buffer-one') {
       const isYoung = (each: ScheduleAsk) => isSent(each) && now - Date.parse(each.sentAt) < CLOCKS_DIFFER_MS;
       if (Object.values(record.asks).some(isYoung)) return false;
-      if (known.waiting > 0 && !known.isRunning) return false; // Temporal is about to begin what was sent before
       if (known.waiting > 0) {
+        if (!known.isRunning) return false; // Temporal is about to begin what was sent before
         for (const time of timesOf(record, ask)) await this.#missed(record, time, { reason: 'overlap', detail: null });
         await this.store.schedules.askForgotten(record, ask);
         return true;
