@@ -155,7 +155,7 @@ export async function startControlPart({
     () => worker.stop(),
     () => worker.beginStop(),
   );
-  closers.add('schedule of reconciliations', await keepReconciling({ client, connection, config, logger }));
+  closers.add('reconciliations', await keepReconciling({ client, connection, config, logger }));
   return { store, ended: worker.ended };
 }
 

@@ -2,7 +2,7 @@ import { umask } from 'node:process';
 import { StorageRoom } from '../activities/snapshot/storage-room.ts';
 import { KeyedMutex } from '../host/os/keyed-mutex.ts';
 import { reportMachineEnd } from '../sagas/machine-end.ts';
-import { reconcileHostNow } from '../sagas/reconcile-schedule.ts';
+import { reconcileHostNow } from '../sagas/reconciling.ts';
 import { TemporalSagas } from '../sagas/temporal-sagas.ts';
 import { ansibleArchive } from './config/artifacts.mjs';
 import { createHostWorkers } from './host.ts';

@@ -11,7 +11,7 @@ export { setup } from './function/setup/setup.ts';
 export { image } from './image/image.ts';
 export { playbook } from './playbook/playbook.ts';
 export { pool } from './pool/pool.ts';
-export { reconcile, reconcileHost } from './reconcile.ts';
+export { reconcile, reconcileHost, reconcileOnce } from './reconcile.ts';
 export { recordEvent } from './record-event.ts';
 export { recordEvents } from './record-events.ts';
 export { sandbox } from './sandbox/sandbox.ts';

@@ -1,19 +1,26 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
   ActivityFailure,
-  ParentClosePolicy,
-  patched,
+  condition,
+  continueAsNew,
+  defineSignal,
   proxyActivities,
+  setCurrentDetails,
+  setHandler,
   sleep,
-  startChild,
   TimeoutFailure,
 } from '@temporalio/workflow';
 import type { ControlActivities } from '../activities/control.ts';
 import type { HostActivities } from '../activities/host.ts';
 import type { HostRef } from '../model/host.ts';
 import { hostQueue } from '../model/sagas/queues.ts';
-import { readable } from '../model/sagas/readable.ts';
-import { type ReconcileHostInput, type ReconcileInput, reconcileHostWorkflowIdOf } from '../model/sagas/reconcile.ts';
+import {
+  RECONCILE_NOW,
+  type ReconcileHostInput,
+  type ReconcileInput,
+  type ReconcileTimes,
+} from '../model/sagas/reconcile.ts';
+import { whenCancelled } from './saga/cancellation.ts';
+import { shallContinue } from './saga/continuing.ts';
 
 const control = proxyActivities<ControlActivities>({
   startToCloseTimeout: '10m',
@@ -24,6 +31,38 @@ const control = proxyActivities<ControlActivities>({
 const LOOKS = 20;
 /** Milliseconds. */
 const LOOK_EVERY_MS = 1_000;
+
+const reconcileNow = defineSignal<[ReconcileTimes]>(RECONCILE_NOW);
+
+/** Reconciles every so often and whenever it is told to; what one round could not do, the next one tries again. */
+export async function reconcile(times: ReconcileTimes): Promise<void> {
+  let { everyMs, graceMs } = times;
+  let isTold = false;
+  let isCancelled = false;
+  whenCancelled(() => {
+    isCancelled = true;
+  });
+  setHandler(reconcileNow, (told) => {
+    ({ everyMs, graceMs } = told);
+    isTold = true;
+  });
+  while (!isCancelled) {
+    isTold = false;
+    try {
+      await reconcileOnce({ graceMs });
+      setCurrentDetails('');
+    } catch (error) {
+      setCurrentDetails(`The last round failed: ${messageOf(error)}`);
+    }
+    if (shallContinue()) return continueAsNew<typeof reconcile>({ everyMs, graceMs });
+    await condition(() => isTold || isCancelled, everyMs);
+  }
+}
+
+/** Why an activity failed, and not that one did. */
+function messageOf(error: unknown): string {
+  return error instanceof ActivityFailure ? `${error.activityType}: ${error.cause?.message}` : String(error);
+}
 
 /**
  * Makes store, Temporal and hosts agree, whichever of them has been lost, set back, or changed by hand:
@@ -40,7 +79,7 @@ const LOOK_EVERY_MS = 1_000;
  *
  * Each of these looks again before it does anything, so two at once do no more than one.
  */
-export async function reconcile({ graceMs }: ReconcileInput): Promise<void> {
+export async function reconcileOnce({ graceMs }: ReconcileInput): Promise<void> {
   const { unattended, misrecorded, outlived } = await control.compareRecords({ graceMs });
   await control.restoreRecords({ sandboxIds: misrecorded });
   await control.takeOverSandboxes({ sandboxIds: unattended });
@@ -49,16 +88,16 @@ export async function reconcile({ graceMs }: ReconcileInput): Promise<void> {
   await control.resumeSnapshots({ graceMs });
   await control.resumeCaptures({ graceMs });
   await control.resumeSources({ graceMs });
-  if (patched('templates')) await control.resumeTemplates({ graceMs });
-  if (patched('pools')) await control.resumePools({ graceMs });
-  if (patched('images')) await control.resumeImages({ graceMs });
-  if (patched('playbooks')) await control.endLostPlaybooks({ graceMs });
-  if (patched('runs')) await control.resumeRuns({ graceMs });
+  await control.resumeTemplates({ graceMs });
+  await control.resumePools({ graceMs });
+  await control.resumeImages({ graceMs });
+  await control.endLostPlaybooks({ graceMs });
+  await control.resumeRuns({ graceMs });
 
   const { hostIds, installations = {} } = await control.hostsToReconcile();
-  for (const hostId of hostIds) {
-    await startReconcileHost({ hostId, installationId: installations[hostId] ?? null, graceMs });
-  }
+  const hosts = hostIds.map((hostId) => ({ hostId, installationId: installations[hostId] ?? null, graceMs }));
+  const rounds = await Promise.allSettled(hosts.map(reconcileHost));
+  for (const round of rounds) if (round.status === 'rejected') throw round.reason;
 }
 
 /**
@@ -110,18 +149,4 @@ async function markedOn(ref: HostRef): Promise<string[]> {
     retry: { maximumAttempts: 3 },
   });
   return (await host.markedSandboxes()).sandboxIds;
-}
-
-/** A host that is being reconciled already is left to that. */
-async function startReconcileHost(input: ReconcileHostInput): Promise<void> {
-  try {
-    await startChild(reconcileHost, {
-      workflowId: reconcileHostWorkflowIdOf(input.hostId),
-      args: [input],
-      parentClosePolicy: ParentClosePolicy.ABANDON,
-      staticSummary: readable(`what is on ${input.hostId}`),
-    });
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-  }
 }

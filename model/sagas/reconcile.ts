@@ -4,17 +4,25 @@ import type { Actor, SandboxSpec } from '../sandbox/sandbox.ts';
 import type { SandboxInput } from './messages.ts';
 
 /**
- * The workflow that compares store, Temporal and hosts, and makes them agree; workflows/reconcile.ts tells how. Temporal
- * runs it by the schedule of this name, one at a time.
+ * The workflow, and the id of the only one of it, that compares store, Temporal and hosts again and again, and makes them
+ * agree; workflows/reconcile.ts tells how.
  */
 export const RECONCILE_WORKFLOW = 'reconcile';
-export const RECONCILE_SCHEDULE = 'mayfly-reconcile';
+/** One round of it, which ends. */
+export const RECONCILE_ONCE_WORKFLOW = 'reconcileOnce';
 export interface ReconcileInput {
   /** How long something on a host may belong to nobody before it is destroyed. Milliseconds. */
   graceMs: number;
 }
 
-/** The part of it that is about one host, where something was found that belongs to nobody, or which has come back. */
+/** Signal: begin the next round at once, and go on with these times. */
+export const RECONCILE_NOW = 'reconcile-now';
+export interface ReconcileTimes extends ReconcileInput {
+  /** From one round's end to the next one's start. Milliseconds. */
+  everyMs: number;
+}
+
+/** The part of it that is about one host; a workflow of its own when the worker of that host has come back. */
 export const RECONCILE_HOST_WORKFLOW = 'reconcileHost';
 export interface ReconcileHostInput extends ReconcileInput, HostRef {}
 

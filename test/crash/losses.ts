@@ -1,7 +1,7 @@
 import { Client, Connection, WorkflowNotFoundError } from '@temporalio/client';
 import mongoose from 'mongoose';
 import { MayflyApiError } from '../../client/http/api-error.ts';
-import { reconcileNow } from '../../sagas/reconcile-schedule.ts';
+import { reconcileNow } from '../../sagas/reconciling.ts';
 import { ask, outcomeOf, PATIENCE_MS, WAIT } from './asking.ts';
 import { insisting } from './insisting.ts';
 import type { CrashInstallation } from './installation.ts';
@@ -75,7 +75,7 @@ function loseRuns(mayfly: CrashInstallation, sandboxIds: readonly string[]): Pro
 
 /** A round of the reconciler, now. */
 function triggerRound(mayfly: CrashInstallation): Promise<void> {
-  return inTemporal(mayfly, reconcileNow);
+  return inTemporal(mayfly, (client) => reconcileNow(client, { everyMs: 60_000, graceMs: 30_000 }));
 }
 
 /** What a store forgets that is set back. */

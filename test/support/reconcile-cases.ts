@@ -24,8 +24,7 @@ export function useReconcileCases() {
   async function reconcile({ client }: { client: Client } = all()): Promise<void> {
     const workflowId = `reconcile-${randomBytes(4).toString('hex')}`;
     const options = { workflowId, taskQueue: 'mayfly-control', args: [{ graceMs: GRACE_MS }] };
-    await client.workflow.execute('reconcile', options);
-    await client.workflow.getHandle('reconcile/test').result();
+    await client.workflow.execute('reconcileOnce', options);
   }
 
   /**

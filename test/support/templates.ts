@@ -5,7 +5,7 @@ import { GOLDEN, type InMemoryMachine } from '../../host/in-memory/machine.ts';
 import type { TemplateUse } from '../../host/templates.ts';
 import { ID_BYTES, snapshotIdFrom, sourceIdOf } from '../../model/ids.ts';
 import { CONTROL_QUEUE } from '../../model/sagas/queues.ts';
-import { RECONCILE_WORKFLOW } from '../../model/sagas/reconcile.ts';
+import { RECONCILE_ONCE_WORKFLOW } from '../../model/sagas/reconcile.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import {
   TEMPLATE_STATES,
@@ -96,7 +96,7 @@ export class TestTemplates {
   async reconcile(): Promise<void> {
     const workflowId = `reconcile-${randomBytes(4).toString('hex')}`;
     const options = { workflowId, taskQueue: CONTROL_QUEUE, args: [{ graceMs: 0 }] };
-    await this.mayfly.client.workflow.execute(RECONCILE_WORKFLOW, options);
+    await this.mayfly.client.workflow.execute(RECONCILE_ONCE_WORKFLOW, options);
   }
 
   async look(input: TemplateInput): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { ensureReconcileSchedule, reconcileNow } from '../../sagas/reconcile-schedule.ts';
+import { ensureReconciling, reconcileNow } from '../../sagas/reconciling.ts';
 import type { Config } from '../config/config.ts';
 import { registerSearchAttributes } from '../servers/temporal.ts';
 
@@ -13,17 +13,15 @@ export interface ReconcileKeeperDeps {
 }
 
 /**
- * Keeps the schedule of reconciliations in Temporal, also when Temporal's database is lost while this process runs; begins a
- * round when this process does. @returns what stops it
+ * Keeps the workflow that reconciles going, also when it is terminated or Temporal's database is lost while this process runs;
+ * begins a round when this process does. @returns what stops it
  */
 export async function keepReconciling(deps: ReconcileKeeperDeps): Promise<() => Promise<void>> {
-  const { client, config, logger } = deps;
-  const { everyMs } = config.reconcile;
-  let keeping = keep(deps);
+  const { everyMs } = deps.config.reconcile;
+  let keeping = keep(deps, reconcileNow);
   await keeping;
-  await reconcileNow(client).catch((error: unknown) => logger.warn({ err: error }, 'the next round reconciles'));
   const timer = setInterval(() => {
-    keeping = keeping.then(() => keep(deps));
+    keeping = keeping.then(() => keep(deps, ensureReconciling));
   }, everyMs);
   return async () => {
     clearInterval(timer);
@@ -31,11 +29,14 @@ export async function keepReconciling(deps: ReconcileKeeperDeps): Promise<() => 
   };
 }
 
-async function keep({ client, connection, config, logger }: ReconcileKeeperDeps): Promise<void> {
+async function keep(
+  { client, connection, config, logger }: ReconcileKeeperDeps,
+  ensure: typeof ensureReconciling,
+): Promise<void> {
   try {
     await registerSearchAttributes(connection, config.temporalNamespace);
-    await ensureReconcileSchedule(client, config.reconcile);
+    await ensure(client, config.reconcile);
   } catch (error) {
-    logger.warn({ err: error }, 'the schedule of reconciliations could not be looked after; that is tried again');
+    logger.warn({ err: error }, 'whether anything reconciles could not be seen; that is tried again');
   }
 }

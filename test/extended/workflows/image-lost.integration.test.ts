@@ -18,7 +18,7 @@ const random = (idFrom: (bytes: Uint8Array) => string) => idFrom(randomBytes(10)
 async function reconcile(): Promise<void> {
   const workflowId = `reconcile-${randomBytes(4).toString('hex')}`;
   const options = { workflowId, taskQueue: 'mayfly-control', args: [{ graceMs: 100 }] };
-  await all().client.workflow.execute('reconcile', options);
+  await all().client.workflow.execute('reconcileOnce', options);
 }
 
 test('one that the API has stored, and died before it began it, is begun', async ({ mayfly, images }) => {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect } from 'vitest';
 import { runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
 import { imageWorkflowIdOf } from '../../../model/image/image-saga.ts';
-import { RECONCILE_WORKFLOW } from '../../../model/sagas/reconcile.ts';
+import { RECONCILE_ONCE_WORKFLOW } from '../../../model/sagas/reconcile.ts';
 import { commandWorkflowIdOf } from '../../../model/sandbox/command.ts';
 import { isFinal } from '../../../model/sandbox/sandbox.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -21,8 +21,8 @@ beforeAll(() => {
 });
 
 async function reconcile({ client }: MayflyCase): Promise<void> {
-  const workflowId = `${RECONCILE_WORKFLOW}-${crypto.randomUUID()}`;
-  await client.workflow.execute(RECONCILE_WORKFLOW, {
+  const workflowId = `${RECONCILE_ONCE_WORKFLOW}-${crypto.randomUUID()}`;
+  await client.workflow.execute(RECONCILE_ONCE_WORKFLOW, {
     workflowId,
     taskQueue: 'mayfly-control',
     args: [{ graceMs: 0 }],

@@ -150,7 +150,7 @@ test('one whose saga is lost has failed, and nothing of it is left', async ({ ma
     if (rounds > 100) throw new Error('it is never said to have failed');
     const workflowId = `reconcile-${begun.id}-${rounds}`;
     const options = { workflowId, taskQueue: CONTROL_QUEUE, args: [{ graceMs: 100 }] };
-    await all().client.workflow.execute('reconcile', options);
+    await all().client.workflow.execute('reconcileOnce', options);
   }
   expect(await playbooks.get(begun.id)).toMatchObject({ waitingFor: null, failure: { code: 'playbook_failed' } });
   expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
@@ -170,7 +170,7 @@ test('its host is forgotten: it has failed at once, not when its time is over', 
   expect(await playbooks.get(begun.id)).toMatchObject({ state: 'failed', failure: { code: 'host_forgotten' } });
   await mayfly.startHost();
   const options = { workflowId: `reconcile-${begun.id}`, taskQueue: CONTROL_QUEUE, args: [{ graceMs: 100 }] };
-  await all().client.workflow.execute('reconcile', options);
+  await all().client.workflow.execute('reconcileOnce', options);
   await mayfly.until(begun.checkerId, ({ proof }) => proof !== null && proof.unproved === undefined);
   // what a forgotten host has of snapshots is nobody's, and stays when it is back
   const { snapshots } = all().machine().hypervisor;

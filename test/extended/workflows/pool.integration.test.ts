@@ -166,7 +166,7 @@ describe.concurrent('a pool', () => {
     const record = await mayfly.store.pools.get(lost);
     if (!record) throw new Error('there is no pool');
     await mayfly.store.pools.put({ ...record, state: 'deleted' });
-    await mayfly.client.workflow.execute('reconcile', {
+    await mayfly.client.workflow.execute('reconcileOnce', {
       workflowId: `reconcile-${kept.project}`,
       taskQueue: 'mayfly-control',
       args: [{ graceMs: 0 }],

@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
-import { RECONCILE_SCHEDULE } from '../../../model/sagas/reconcile.ts';
+import { RECONCILE_WORKFLOW } from '../../../model/sagas/reconcile.ts';
 import { unprovenLayers } from '../../../model/sandbox/proof.ts';
 import type { TemplateRecord } from '../../../model/templates/template.ts';
 import { newTemplate } from '../../../model/templates/template-saga.ts';
-import { ensureReconcileSchedule, reconcileNow } from '../../../sagas/reconcile-schedule.ts';
+import { ensureReconciling, reconcileNow } from '../../../sagas/reconciling.ts';
 import { eventually } from '../../support/eventually.ts';
 import { GRACE_MS, useReconcileCases } from '../../support/reconcile-cases.ts';
 import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
@@ -120,28 +120,41 @@ alone('a store that is ahead of Temporal ends the run of what has ended', async 
   expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed' });
 });
 
-alone('the schedule is in Temporal by its name, once, with the times of who came last', async ({ mayfly }) => {
+alone('one workflow reconciles, whoever begins it and how often, until it is cancelled', async ({ mayfly }) => {
   const { client } = all();
   const times = { everyMs: 3_600_000, graceMs: GRACE_MS };
-  await Promise.all([ensureReconcileSchedule(client, times), ensureReconcileSchedule(client, times)]);
-  await ensureReconcileSchedule(client, { ...times, everyMs: 7_200_000 });
-  const schedule = client.schedule.getHandle(RECONCILE_SCHEDULE);
-  const { spec, policies } = await schedule.describe();
-  expect(spec.intervals).toEqual([expect.objectContaining({ every: 7_200_000 })]);
-  expect(policies.overlap).toBe('SKIP');
+  await Promise.all([ensureReconciling(client, times), ensureReconciling(client, times), reconcileNow(client, times)]);
+  const handle = client.workflow.getHandle(RECONCILE_WORKFLOW);
+  const { runId } = await handle.describe();
   const input = mayfly.input();
   await mayfly.create(input);
   await loseSaga(input.id);
   // A round that comes before Temporal's lists say that the saga is gone leaves it to the next.
   await eventually(
     async () => {
-      await reconcileNow(client);
+      await reconcileNow(client, times);
       return listKinds(input.id);
     },
     (kinds) => kinds.includes('sandbox.taken-over'),
   );
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
-  await schedule.delete();
+  expect((await handle.describe()).runId).toBe(runId);
+  await handle.cancel();
+  await handle.result();
+});
+
+alone('a round that failed is followed by the next one', async ({ mayfly }) => {
+  const { client } = all();
+  const input = mayfly.input();
+  await mayfly.create(input);
+  await loseSaga(input.id);
+  all().failpoints.arm('compareRecords.before=2*error');
+  await reconcileNow(client, { everyMs: 100, graceMs: GRACE_MS });
+  await awaitAdoption(input.id);
+  expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
+  const handle = client.workflow.getHandle(RECONCILE_WORKFLOW);
+  await handle.cancel();
+  await handle.result();
 });
 
 alone('a control worker that ends in the middle of a round: another one goes on', async ({ mayfly }) => {
@@ -151,7 +164,7 @@ alone('a control worker that ends in the middle of a round: another one goes on'
   all().failpoints.arm('takeOverSandboxes.before=hang');
   const round = reconcile();
   await eventually(
-    () => openActivities('reconcile'),
+    () => openActivities('reconcileOnce'),
     (activities) => activities.includes('takeOverSandboxes'),
   );
   const restarted = all().startControl();

@@ -213,7 +213,7 @@ test('60: Temporal is wiped: what waits starts, what runs is gone on with, and n
   const waiting = await functions.trigger(name, { n: 2 });
   await all().loseTemporal();
   const workflowId = 'reconcile-after-the-loss';
-  await all().client.workflow.execute('reconcile', {
+  await all().client.workflow.execute('reconcileOnce', {
     workflowId,
     taskQueue: 'mayfly-control',
     args: [{ graceMs: 100 }],

@@ -134,7 +134,11 @@ test('Temporal is wiped while it waits: it is gone on with', async () => {
   const waitpoint = await waitpoints.token(run.id, { name: 'it' });
   await all().loseTemporal();
   const args = [{ graceMs: 100 }];
-  await all().client.workflow.execute('reconcile', { workflowId: 'reconcile-it', taskQueue: 'mayfly-control', args });
+  await all().client.workflow.execute('reconcileOnce', {
+    workflowId: 'reconcile-it',
+    taskQueue: 'mayfly-control',
+    args,
+  });
   expect(await waitpoints.complete(waitpoint, 1)).toEqual({ status: 200 });
   expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1 }] });
   expect(await functions.output(run.id)).toBe('before\n1\nafter\n');

@@ -93,7 +93,11 @@ test('Temporal is wiped while they sleep: one goes on sleeping, and is woken by 
   await all().loseTemporal();
   sleepy();
   const args = [{ graceMs: 0 }];
-  await all().client.workflow.execute('reconcile', { workflowId: 'reconcile-it', taskQueue: 'mayfly-control', args });
+  await all().client.workflow.execute('reconcileOnce', {
+    workflowId: 'reconcile-it',
+    taskQueue: 'mayfly-control',
+    args,
+  });
   expect(await functions.over(cancelled)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved' });
   expect(await waitpoints.complete(waitpoint, 7)).toEqual({ status: 200 });
   await expectGoneOnWith(run);

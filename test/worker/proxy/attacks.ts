@@ -100,7 +100,7 @@ export const ATTACKS: Attacks = {
   'starts one again and again': async (service, { start }) =>
     service.startWorkflowExecution(await start('certificate', 'certificate/x/u', {}, { cronSchedule: '* * * * *' })),
   'starts a comparison': async (service, { start }) =>
-    service.startWorkflowExecution(await start('reconcile', 'mayfly-reconcile', { graceMs: 0 })),
+    service.startWorkflowExecution(await start('reconcile', 'reconcile', { everyMs: 1, graceMs: 0 })),
   'compares another host': async (service, { start }) =>
     service.startWorkflowExecution(
       await start(RECONCILE_HOST_WORKFLOW, 'reconcile/test', { hostId: 'test', graceMs: 0 }),
@@ -110,7 +110,7 @@ export const ATTACKS: Attacks = {
       await start(RECONCILE_HOST_WORKFLOW, `reconcile/${OTHER}`, { hostId: 'test', graceMs: 0 }),
     ),
   'starts by a schedule': (service) => service.createSchedule({ namespace, scheduleId: 'x', schedule: {} }),
-  'stops the schedule': (service) => service.deleteSchedule({ namespace, scheduleId: 'mayfly-reconcile' }),
+  'stops a schedule': (service) => service.deleteSchedule({ namespace, scheduleId: 'x' }),
   'asks in another namespace': (service) =>
     service.describeWorkflowExecution({ namespace: 'temporal-system', execution: { workflowId: 'x' } }),
   'changes the namespace': (service) => service.updateNamespace({ namespace }),

@@ -12,7 +12,7 @@ import { hostQueue, workflowIdOf } from '../../../../model/sagas/queues.ts';
 import type { SandboxRecord } from '../../../../model/sandbox/sandbox.ts';
 import { reportMachineEnd } from '../../../../sagas/machine-end.ts';
 import { operate } from '../../../../sagas/operations.ts';
-import { reconcileHostNow } from '../../../../sagas/reconcile-schedule.ts';
+import { reconcileHostNow } from '../../../../sagas/reconciling.ts';
 import { TemporalSagas } from '../../../../sagas/temporal-sagas.ts';
 import { Closers } from '../../../../worker/config/closers.ts';
 import { readConfig, type TemporalTls } from '../../../../worker/config/config.ts';
