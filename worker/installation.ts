@@ -12,18 +12,20 @@ import { startControlPart } from './control-part.ts';
 import { startHostPart } from './host-part.ts';
 import type { HostMachine } from './machine/host-machine.ts';
 import { temporalClient } from './payloads/data-converter.ts';
-import { openProcess } from './process.ts';
+import { openProcess, type Process } from './process.ts';
 import { InstallationLock } from './servers/installation-lock.ts';
+import { OPEN_ADDRESS } from './servers/loopback-guard.ts';
 import { PLACES } from './servers/places.ts';
 import { rememberServers } from './servers/remembered-servers.ts';
 import { ensureServers, progress, type Servers } from './servers/servers.ts';
+import { startTemporalUi } from './servers/temporal-ui.ts';
 
 /** All of Mayfly on this machine, running. */
 export interface Installation {
   apiUrl: string;
-  /** Below which open ports of sandboxes have names. */
   /** Null: at the API. */
   hooksUrl: string | null;
+  /** Below which open ports of sandboxes have names. */
   ingressUrl: string;
   /** An API key with the scope `admin`, made for this run and revoked at its end. */
   adminKey: string;
@@ -101,6 +103,7 @@ async function start(
   const { connection, dataConverter } = process;
   const client = temporalClient({ connection, dataConverter, namespace: config.temporalNamespace });
   const sagas = new TemporalSagas(client);
+  const temporalUiUrl = await openTemporalUi(process, servers);
 
   return {
     apiUrl: api.url,
@@ -122,8 +125,24 @@ async function start(
       }
       await closers.close();
     },
-    describe: () => described(servers, host.machine),
+    describe: () => described({ ...servers, temporalUiUrl }, host.machine),
   };
+}
+
+/** @returns its URL; null: Temporal is not ours */
+async function openTemporalUi(
+  { config, dataConverter, closers }: Process,
+  { temporalUiUrl }: Servers,
+): Promise<string | null> {
+  if (temporalUiUrl === null) return null;
+  const isGuarded = new URL(temporalUiUrl).hostname !== OPEN_ADDRESS;
+  const { url, stop } = await startTemporalUi(temporalUiUrl, {
+    namespace: config.temporalNamespace,
+    codecs: isGuarded ? (dataConverter.payloadCodecs ?? []) : [],
+    writes: config.temporalUiWrites,
+  });
+  closers.add('Temporal UI', async () => stop());
+  return url;
 }
 
 function described(servers: Servers, { hypervisor, state }: HostMachine): InstallationDescription {

@@ -64,6 +64,7 @@ const environment = z.object({
   MAYFLY_INTERNET_SUBNET: z.string().default('10.213.16.0/20'),
   MAYFLY_DISK_OVERCOMMIT: z.coerce.number().min(1).max(1_000).default(4),
   MAYFLY_TEMPLATES: z.enum(['on', 'off']).default('on'),
+  MAYFLY_TEMPORAL_UI_WRITES: z.enum(['on', 'off']).default('off'),
   MAYFLY_RECONCILE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(60),
   MAYFLY_ORPHAN_GRACE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(30),
   MAYFLY_RETENTION_DAYS: days('90'),
@@ -143,7 +144,9 @@ export interface Config {
   diskOvercommit: number;
   /** Whether sandboxes wake from templates where they can, and a host makes them. `@default` true */
   templates: boolean;
-  /** How often store, Temporal and hosts are compared, and how long what belongs to nobody is left alone. `@default` 60 s each */
+  /** Whether Temporal's UI of `mayfly up` can cancel, terminate, signal and reset. `@default` false */
+  temporalUiWrites: boolean;
+  /** How often store, Temporal and hosts are compared, and how long what belongs to nobody is left alone. `@default` 60 s and 30 s */
   reconcile: { everyMs: number; graceMs: number };
   retention: RetentionSettings;
   /** Networks, as CIDRs, in which webhooks may be sent besides what is reached at large. `@default` none */
@@ -189,6 +192,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     subnets: { isolated: values.MAYFLY_SUBNET, internet: values.MAYFLY_INTERNET_SUBNET },
     diskOvercommit: values.MAYFLY_DISK_OVERCOMMIT,
     templates: values.MAYFLY_TEMPLATES === 'on',
+    temporalUiWrites: values.MAYFLY_TEMPORAL_UI_WRITES === 'on',
     reconcile: {
       everyMs: values.MAYFLY_RECONCILE_SECONDS * 1_000,
       graceMs: values.MAYFLY_ORPHAN_GRACE_SECONDS * 1_000,

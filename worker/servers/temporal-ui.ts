@@ -1,0 +1,92 @@
+import { createServer } from 'node:http';
+import { isIP } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import type { PayloadCodec } from '@temporalio/common';
+import proto from '@temporalio/proto';
+import { Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { proxy } from 'hono/proxy';
+import { z } from 'zod';
+import { listen } from '../../api/server/listen.ts';
+import { SEARCH_ATTRIBUTES } from '../../model/sagas/messages.ts';
+
+const { Payloads } = proto.temporal.api.common.v1;
+
+/** Of the path that Temporal's UI and CLI call for inputs and results. */
+const CODEC = '/codec';
+/** More than a page of a history has. */
+const CODEC_BYTES = 32 * 1024 ** 2;
+/** A workflow answers it, and does not change by it: the call stack that the UI shows. */
+const QUERY = '/api/v1/namespaces/:namespace/workflows/:id/runs/:run/query/:type';
+
+/** What is changed of what the UI asks its server first. */
+const SETTINGS = z.looseObject({ Codec: z.looseObject({}) });
+
+export interface TemporalUi {
+  /** As the list of workflows is shown at first. */
+  namespace: string;
+  /** None: what is encrypted stays so. */
+  codecs: readonly PayloadCodec[];
+  /** Whether it can cancel, terminate, signal and reset. */
+  writes: boolean;
+}
+
+/**
+ * Temporal's UI as operators open it: inputs and results are readable, search attributes are columns, and it changes nothing
+ * unless that is wished.
+ */
+export function createTemporalUi(serverUrl: string, { namespace, codecs, writes }: TemporalUi): Hono {
+  const app = new Hono();
+  // A page of the internet that has its own name resolved to this address would read what only this machine may.
+  app.use(async (c, next) => {
+    const { hostname } = new URL(c.req.url);
+    if (hostname !== 'localhost' && isIP(hostname.replace(/^\[|\]$/g, '')) === 0)
+      return c.text('Open it by its address, or as localhost.', 421);
+    await next();
+  });
+  app.post(`${CODEC}/decode`, bodyLimit({ maxSize: CODEC_BYTES }), async (c) => {
+    let { payloads } = Payloads.fromObject(await c.req.json());
+    for (const codec of codecs) payloads = await codec.decode(payloads);
+    return c.json(Payloads.toObject(Payloads.create({ payloads }), { bytes: String }));
+  });
+  app.get('/api/v1/settings', async (c) => {
+    const settings = SETTINGS.parse(await (await fetch(`${serverUrl}/api/v1/settings`)).json());
+    const Endpoint = codecs.length > 0 ? new URL(CODEC, c.req.url).href : '';
+    return c.json({ ...settings, DisableWriteActions: !writes, Codec: { ...settings.Codec, Endpoint } });
+  });
+  const pass = async (url: string, request: Request): Promise<Response> => {
+    const answer = await proxy(new URL(url.slice(new URL(url).origin.length), serverUrl), request);
+    if (!answer.headers.get('content-type')?.startsWith('text/html')) return answer;
+    const page = (await answer.text()).replace('<head>', `<head>${columnsScript(namespace)}`);
+    answer.headers.delete('content-length');
+    return new Response(page, answer);
+  };
+  app.get('*', (c) => pass(c.req.url, c.req.raw));
+  app.post(QUERY, (c) => pass(c.req.url, c.req.raw));
+  app.all('*', (c) =>
+    writes
+      ? pass(c.req.url, c.req.raw)
+      : c.text('Write actions are off; MAYFLY_TEMPORAL_UI_WRITES=on has them, and so has the `temporal` command.', 405),
+  );
+  return app;
+}
+
+/** Serves it beside that of the server, on the same address, at a free port. @returns its URL, and what stops it */
+export async function startTemporalUi(serverUrl: string, ui: TemporalUi): Promise<{ url: string; stop(): void }> {
+  const { hostname: address } = new URL(serverUrl);
+  const server = createServer(getRequestListener(createTemporalUi(serverUrl, ui).fetch));
+  const port = await listen(server, { address, port: 0, setting: 'MAYFLY_TEMPORAL_UI_PORT' });
+  const stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://${address}:${port}`, stop };
+}
+
+/** Chooses the columns for who has chosen none. It stands before the policy of the page, which would forbid it. */
+function columnsScript(namespace: string): string {
+  const { state, host, source, agent, function: fn, key, outcome } = SEARCH_ATTRIBUTES;
+  const labels = ['Status', 'Workflow ID', 'Type', state, host, source, agent, fn, key, outcome, 'Start', 'End'];
+  const columns = JSON.stringify({ [namespace]: labels.map((label) => ({ label })) }).replaceAll('<', '\\u003c');
+  return `<script>localStorage['namespace-workflow-table-columns'] ??= ${JSON.stringify(columns)}</script>`;
+}
