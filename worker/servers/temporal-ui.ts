@@ -72,9 +72,10 @@ export function createTemporalUi(serverUrl: string, { namespace, codecs, writes 
 }
 
 /** Serves it beside that of the server, on the same address, at a free port. @returns its URL, and what stops it */
-export async function startTemporalUi(serverUrl: string, ui: TemporalUi): Promise<{ url: string; stop(): void }> {
+export async function startTemporalUi(serverUrl: string, ui: TemporalUi): Promise<{ url: string; stop: () => void }> {
   const { hostname: address } = new URL(serverUrl);
-  const server = createServer(getRequestListener(createTemporalUi(serverUrl, ui).fetch));
+  const answer = getRequestListener(createTemporalUi(serverUrl, ui).fetch);
+  const server = createServer((incoming, outgoing) => void answer(incoming, outgoing));
   const port = await listen(server, { address, port: 0, setting: 'MAYFLY_TEMPORAL_UI_PORT' });
   const stop = () => {
     server.close();
