@@ -13,7 +13,7 @@ interface Known {
   runs: number;
   /** How many have come since it was counted. */
   since: number;
-  /** When it may be counted again. Milliseconds since 1970. */
+  /** When it may be counted again. Milliseconds of the monotonic clock. */
   until: number;
 }
 

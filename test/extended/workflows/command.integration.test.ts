@@ -133,7 +133,8 @@ describe.concurrent('a sandbox', () => {
     await mayfly.host?.machine.hypervisor.removeDomain(input.id);
     const ended = await door.ended(command);
     expect(ended).toMatchObject({ outcome: 'unknown' });
-    expect(ended.reason).toContain('nobody can tell');
+    // Whether the command or its sandbox notices first.
+    expect(ended.reason).toMatch(/nobody can tell|its machine was off/);
   });
 
   test('is not idle while a command runs in it, and is soon after', async ({ mayfly, operations: { door } }) => {

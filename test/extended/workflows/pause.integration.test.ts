@@ -77,9 +77,11 @@ test('a simulated host cannot hibernate, and says so; the sandbox goes on', asyn
 });
 
 test('a paused sandbox ends by its TTL, not by being idle', async ({ mayfly, operations }) => {
-  const input = mayfly.input({ ttlSeconds: 10, idleSeconds: 4 });
+  const input = mayfly.input({ ttlSeconds: 600 });
   await mayfly.create(input);
   await operations.pause(input.id);
+  const patched = await operations.door.call('PATCH', `/v1/sandboxes/${input.id}`, { ttlSeconds: 8, idleSeconds: 2 });
+  expect(patched.status).toBe(200);
   expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
 });
 
