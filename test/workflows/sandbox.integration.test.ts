@@ -28,8 +28,9 @@ test('whoever begins a saga may write its record, and whoever joins it leaves th
 });
 
 test('the TTL ends a sandbox', async ({ mayfly }) => {
-  const input = mayfly.input({ ttlSeconds: 8 });
+  const input = mayfly.input();
   expect(await mayfly.create(input)).toMatchObject({ state: 'running' });
+  await mayfly.sagas.patch(input.id, { ttlSeconds: 3, actor });
   const ended = await mayfly.end(input.id);
   expect(ended).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
   expect(Date.parse(ended.updatedAt)).toBeGreaterThanOrEqual(Date.parse(ended.expiresAt));

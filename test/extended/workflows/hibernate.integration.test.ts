@@ -69,9 +69,10 @@ test('it ends by its TTL, not by being idle; and by a delete, also in the middle
   mayfly,
   operations,
 }) => {
-  const input = mayfly.input({ ttlSeconds: 15, idleSeconds: 4 });
+  const input = mayfly.input();
   await mayfly.create(input);
   await operations.hibernate(input.id);
+  await mayfly.sagas.patch(input.id, { ttlSeconds: 15, idleSeconds: 4, actor: input.createdBy });
   for (const step of ['hibernate', 'wake'] as const) {
     const other = mayfly.input();
     await mayfly.create(other);
