@@ -81,4 +81,9 @@ export const OPERATE: Listed[] = [
     verbs: 'encrypt',
     load: async (io) => (await import('../operate/store.ts')).storeCommand(io),
   },
+  {
+    name: 'uninstall',
+    description: 'List what set-up and `up` made on this machine; with --yes, remove it',
+    load: async (io) => (await import('../operate/uninstall.ts')).uninstallCommand(io),
+  },
 ];

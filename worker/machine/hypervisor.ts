@@ -208,7 +208,8 @@ async function foundMachine(virsh: Virsh, libvirtd: 'system' | 'private'): Promi
   return { kind: 'libvirt', libvirtd, ...(await hostUuidOf(virsh)), machineId: own };
 }
 
-function privateFolder(state: StateDir): string {
+/** Of a libvirtd of our own. */
+export function privateFolder(state: StateDir): string {
   return join(state.root, 'libvirt');
 }
 

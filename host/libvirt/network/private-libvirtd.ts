@@ -81,7 +81,7 @@ export async function startPrivateLibvirtd(folder: string): Promise<PrivateLibvi
     uri: virsh.uri,
     leaseFolder: leaseFolderOf(folder),
     isNew,
-    stop: ({ machines }) => (machines ? stopAll(folder, virsh) : stopDaemon(folder)),
+    stop: ({ machines }) => (machines ? endPrivateLibvirtd(folder) : stopDaemon(folder)),
   };
 }
 
@@ -186,7 +186,9 @@ async function stopDaemon(folder: string): Promise<void> {
   await gone(join(folder, 'run', 'private.pid'));
 }
 
-async function stopAll(folder: string, virsh: Virsh): Promise<void> {
+/** Ends a private libvirtd with all that it runs, and what one that was killed has left. */
+export async function endPrivateLibvirtd(folder: string): Promise<void> {
+  const virsh = new Virsh(uriOf(folder));
   const holder = await namespacesOf(folder);
   if (holder === null || !(await bringUp(folder, holder, virsh))) {
     await endNamespaces(folder);
