@@ -9,6 +9,8 @@ import { Installation, PageWalk } from './page-walk.ts';
 /** Commands that no test of pages runs, each with why. docs/commands.test.ts holds that it is a command, with its options, all the same. */
 export const NOT_HERE: [RegExp, string][] = [
   [/mayfly up\b/, 'it is what all of this runs in; worker/killed-up.integration'],
+  [/mayfly uninstall/, 'takes away what all of this runs in; worker/uninstall.integration'],
+  [/mayfly audit verify FILE/, 'needs an export, and keys; worker/audit-export.integration'],
   [/mayfly serve /, 'needs production Mongo and a Temporal server; worker/serve.integration'],
   [/mayfly host forget /, 'gives up the host that all of this runs on; workflows/reconcile.integration'],
   [/mayfly image pull/, 'builds an image of virtual machines, which takes minutes; cli/image.e2e'],
