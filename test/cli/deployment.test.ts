@@ -1,4 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -8,6 +9,11 @@ import { readConfig } from '../../worker/config/config.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8');
+
+function sourcesBelow(folder: string): string[] {
+  const entries = readdirSync(new URL(folder, ROOT), { withFileTypes: true, recursive: true });
+  return entries.filter((entry) => entry.name.endsWith('.ts')).map((entry) => join(entry.parentPath, entry.name));
+}
 
 const service = z.looseObject({
   image: z.string(),
@@ -135,6 +141,36 @@ describe('docker-compose.yml', () => {
     expect(config.mongodbUri).toBeDefined();
     expect(config.temporalTls).toMatchObject({ cert: '/certificates/cert.pem', key: '/certificates/key.pem' });
     expect(config.temporalAddress).toBeDefined();
+  });
+});
+
+describe('deploy/Dockerfile', () => {
+  /** Debian packages of what a host worker runs; what every Debian has is in none. */
+  const PACKAGES: Record<string, string | null> = {
+    cp: null,
+    du: null,
+    rm: null,
+    dhcp_release: 'dnsmasq-utils',
+    flock: 'util-linux',
+    genisoimage: 'genisoimage',
+    ip: 'iproute2',
+    nft: 'nftables',
+    nsenter: 'util-linux',
+    'qemu-img': 'qemu-utils',
+    setpriv: 'util-linux',
+    'ssh-keygen': 'openssh-client',
+    unshare: 'util-linux',
+    virsh: 'libvirt-clients',
+  };
+
+  it('has every program that a host worker runs', () => {
+    const dockerfile = read('deploy/Dockerfile');
+    const sources = ['host', 'worker/machine', 'ca'].flatMap(sourcesBelow);
+    const run = sources.flatMap((path) => [...read(path).matchAll(/(?<!\.)\b(?:exec|spawn)\(\s*'([a-z][\w.-]+)'/g)]);
+    const programs = new Set(run.map(([, program = '']) => program));
+    expect([...programs].toSorted()).toEqual(Object.keys(PACKAGES).toSorted());
+    for (const name of Object.values(PACKAGES)) if (name !== null) expect(dockerfile).toContain(` ${name} `);
+    expect(dockerfile).toContain('--only guest,diff');
   });
 });
 
