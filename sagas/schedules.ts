@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   type Client,
   encodeScheduleOverlapPolicy,
@@ -9,6 +8,7 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
+import type { temporal } from '@temporalio/proto';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { readable } from '../model/sagas/readable.ts';
 import { namedTimes } from '../model/schedules/clock-changes.ts';
@@ -28,6 +28,8 @@ type ScheduleRef = Pick<ScheduleRecord, 'project' | 'name'>;
 
 /** What Temporal has of a schedule. Times are ISO 8601. */
 export interface KnownSchedule {
+  /** When Temporal was asked: it may know more by now. Milliseconds since 1970. */
+  askedAt: number;
   revision: number;
   /** Changes of the clocks until then are known to it. */
   until: string;
@@ -51,14 +53,19 @@ const OVERLAP: Readonly<Record<Overlap, ScheduleOverlapPolicy>> = {
   'allow-all': ScheduleOverlapPolicy.ALLOW_ALL,
 };
 
+function encodedOverlap(overlap: Overlap) {
+  return encodeScheduleOverlapPolicy(OVERLAP[overlap]) ?? null;
+}
+
 /** The schedules in Temporal. Each of these may be done again, by any number of processes. */
 export class ScheduleEngine {
   constructor(private readonly client: Client) {}
 
   /** Null: Temporal has none. */
   async describe(ref: ScheduleRef): Promise<KnownSchedule | null> {
+    const askedAt = Date.now();
     try {
-      return knownOf(await this.client.schedule.getHandle(scheduleIdOf(ref)).describe());
+      return { askedAt, ...knownOf(await this.client.schedule.getHandle(scheduleIdOf(ref)).describe()) };
     } catch (error) {
       if (error instanceof ScheduleNotFoundError) return null;
       throw error;
@@ -91,28 +98,31 @@ export class ScheduleEngine {
   }
 
   async ask(ref: ScheduleRef, ask: ScheduleAsk): Promise<void> {
-    const { from, to, overlap } = ask;
+    const { id, from, to, overlap } = ask;
     if (ask.kind === 'backfill')
-      return this.backfill(ref, { from: Date.parse(from ?? ''), to: Date.parse(to ?? ''), overlap });
+      return this.backfill(ref, { from: Date.parse(from ?? ''), to: Date.parse(to ?? ''), overlap }, id);
     // the client's own trigger gives all of one second one workflow id
-    await this.client.workflowService.patchSchedule({
-      namespace: this.client.options.namespace,
-      scheduleId: scheduleIdOf(ref),
-      identity: this.client.options.identity,
-      requestId: randomUUID(),
-      patch: {
-        triggerImmediately: {
-          overlapPolicy: encodeScheduleOverlapPolicy(OVERLAP[overlap]) ?? null,
-          scheduledTime: msToTs(triggerTimeOf(ask)),
-        },
-      },
+    const scheduledTime = msToTs(triggerTimeOf(ask));
+    await this.#patch(ref, id, { triggerImmediately: { overlapPolicy: encodedOverlap(overlap), scheduledTime } });
+  }
+
+  /**
+   * Has times run that have passed.
+   * @param range inclusive, milliseconds since 1970
+   * @param id what is asked once more with the same is done once
+   */
+  async backfill(ref: ScheduleRef, range: { from: number; to: number; overlap: Overlap }, id: string): Promise<void> {
+    const [startTime, endTime] = [msToTs(range.from), msToTs(range.to)];
+    await this.#patch(ref, id, {
+      backfillRequest: [{ startTime, endTime, overlapPolicy: encodedOverlap(range.overlap) }],
     });
   }
 
-  /** Has times run that have passed. @param range inclusive, milliseconds since 1970 */
-  async backfill(ref: ScheduleRef, range: { from: number; to: number; overlap: Overlap }): Promise<void> {
-    const [start, end] = [new Date(range.from), new Date(range.to)];
-    await this.client.schedule.getHandle(scheduleIdOf(ref)).backfill({ start, end, overlap: OVERLAP[range.overlap] });
+  /** Two processes may look at one schedule at once: a second trigger of the same time would fill the buffer. */
+  async #patch(ref: ScheduleRef, requestId: string, patch: temporal.api.schedule.v1.ISchedulePatch): Promise<void> {
+    const { namespace, identity } = this.client.options;
+    const request = { namespace, identity, requestId, scheduleId: scheduleIdOf(ref), patch };
+    await this.client.workflowService.patchSchedule(request);
   }
 
   /**
@@ -171,7 +181,7 @@ function optionsOf(record: ScheduleRecord) {
   };
 }
 
-function knownOf({ action, state, info, raw }: ScheduleDescription): KnownSchedule {
+function knownOf({ action, state, info, raw }: ScheduleDescription): Omit<KnownSchedule, 'askedAt'> {
   const [input] = (action.args ?? []) as Partial<ScheduledInput>[];
   const workflows = [...info.runningActions, ...info.recentActions.map(({ action: begun }) => begun)];
   return {

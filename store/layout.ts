@@ -16,6 +16,9 @@ const LAYOUT = createHash('sha256')
 /** Documents that are moved at once. */
 const AT_ONCE = 100;
 
+/** The collection that says how the others are laid out. */
+export const LAYOUTS = 'layout';
+
 type Document = Record<string, unknown> & { _id: string };
 
 /**
@@ -56,7 +59,7 @@ export async function layoutOf(connection: Connection): Promise<'this' | 'other'
 }
 
 function layoutsIn(connection: Connection) {
-  return connection.collection<{ _id: string; layout: string }>('layout');
+  return connection.collection<{ _id: string; layout: string }>(LAYOUTS);
 }
 
 /** Sandboxes that have ended were among the living. */

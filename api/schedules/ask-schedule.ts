@@ -33,6 +33,7 @@ export async function ask(
     from,
     to,
     overlap: wish.overlap ?? record.overlap,
+    claimedAt: null,
     sentAt: null,
   };
   if (await store.schedules.ask(record.name, asked)) return asked;

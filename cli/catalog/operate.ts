@@ -78,7 +78,7 @@ export const OPERATE: Listed[] = [
   {
     name: 'store',
     description: 'What is stored',
-    verbs: 'encrypt',
+    verbs: 'encrypt copy',
     load: async (io) => (await import('../operate/store.ts')).storeCommand(io),
   },
   {

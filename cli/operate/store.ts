@@ -7,7 +7,7 @@ import type { Io } from '../terminal/io.ts';
 /** `mayfly store` */
 export function storeCommand(io: Io) {
   return defineCommand({
-    subCommands: { encrypt: encryptCommand(io) },
+    subCommands: { encrypt: encryptCommand(io), copy: copyCommand(io) },
   });
 }
 
@@ -27,6 +27,19 @@ function encryptCommand(io: Io) {
       );
       for (const { why } of unreadable) io.print(`left as it is: ${why}`);
       return unreadable.length === 0 ? EXIT.ok : EXIT.failed;
+    },
+  });
+}
+
+/** `mayfly store copy`: from one machine to several (docs/several-machines.md). */
+function copyCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'copy', description: 'Copy the store of `mayfly up`, stopped, into the empty one of MONGODB_URI' },
+    async run({ rawArgs }) {
+      checkArguments(rawArgs, {});
+      const { copyOwnStore } = await import('../../worker/servers/copy-store.ts');
+      io.print(`${await copyOwnStore(readConfig(io.env))} documents are copied`);
+      return EXIT.ok;
     },
   });
 }

@@ -44,6 +44,8 @@ export interface ScheduleAsk {
   from: string | null;
   to: string | null;
   overlap: Overlap;
+  /** When a process last began to give it to Temporal. ISO 8601; null: none has. */
+  claimedAt: string | null;
   /** When Temporal was given it. ISO 8601; null: it was not. */
   sentAt: string | null;
 }

@@ -83,6 +83,16 @@ export class Schedules {
     return this.#update(filter, { $set: { [`asks.${ask.id}`]: ask, lookAt: ask.at } });
   }
 
+  /** @returns whether it is this process that gives it to Temporal: nobody else has begun to since the ask was read */
+  async claimAsk(
+    ref: ScheduleRef,
+    { id, claimedAt }: AskRef & Pick<ScheduleAsk, 'claimedAt'>,
+    at: string,
+  ): Promise<boolean> {
+    const [claim, sent] = [`asks.${id}.claimedAt`, `asks.${id}.sentAt`];
+    return this.#update({ _id: scheduleKeyOf(ref), [claim]: claimedAt, [sent]: null }, { $set: { [claim]: at } });
+  }
+
   async askSent(ref: ScheduleRef, { id }: AskRef, sentAt: string): Promise<void> {
     const filter = { _id: scheduleKeyOf(ref), [`asks.${id}.at`]: { $exists: true } };
     await this.#update(filter, { $set: { [`asks.${id}.sentAt`]: sentAt } });

@@ -32,6 +32,7 @@ const ask = {
   from: null,
   to: null,
   overlap: 'skip',
+  claimedAt: null,
   sentAt: null,
 } as const;
 const scheduleTime = {
@@ -691,6 +692,7 @@ export function callsOf(store: Store): Calls {
       due: () => schedules.due(at, 5),
       change: () => schedules.change(schedule, { pausedAt: at }, { revision: 1, pausedAt: null }),
       ask: () => schedules.ask(schedule, ask),
+      claimAsk: () => schedules.claimAsk(schedule, ask, at),
       askSent: () => schedules.askSent(schedule, ask, at),
       askForgotten: () => schedules.askForgotten(schedule, ask),
       deleteOf: () => schedules.deleteOf({ project: 'default', name: 'fn' }),

@@ -14,6 +14,7 @@ const NOW = Math.floor(Date.now() / SECOND) * SECOND;
 const HOUR = 3_600 * SECOND;
 const nextAt = iso(NOW + HOUR);
 const QUIET: KnownSchedule = {
+  askedAt: NOW,
   revision: 1,
   until: '2999-01-01T00:00:00.000Z',
   isPaused: false,
@@ -27,7 +28,7 @@ const QUIET: KnownSchedule = {
 
 function ask(id: string, changes: Partial<ScheduleAsk> = {}): ScheduleAsk {
   const at = iso(NOW - 10 * SECOND);
-  return { id, kind: 'trigger', at, from: null, to: null, overlap: 'skip', sentAt: at, ...changes };
+  return { id, kind: 'trigger', at, from: null, to: null, overlap: 'skip', claimedAt: null, sentAt: at, ...changes };
 }
 
 /** A store and a Temporal of one schedule. */
@@ -53,6 +54,12 @@ class Stage {
     const schedules = {
       due: async () => [this.record],
       change: async (_ref: object, changes: Partial<ScheduleRecord>) => Object.assign(this.record, changes),
+      claimAsk: async (_ref: object, { id, claimedAt }: ScheduleAsk, at: string) => {
+        const found = this.record.asks[id];
+        if (!found || found.claimedAt !== claimedAt || found.sentAt) return false;
+        found.claimedAt = at;
+        return true;
+      },
       askSent: async (_ref: object, { id }: ScheduleAsk, sentAt: string) => {
         const found = this.record.asks[id];
         if (found) found.sentAt = sentAt;
@@ -105,6 +112,13 @@ describe('a trigger', () => {
     stage.known = { ...QUIET, begun: [] };
     await stage.look();
     expect(stage.listed.map(({ triggerId }) => triggerId)).toEqual(['aa', 'cc']);
+  });
+
+  it('that was sent as Temporal was asked stays open, however long ago that is by now', async () => {
+    const stage = new Stage({ asks: { ee: ask('ee') } });
+    stage.known = { ...QUIET, askedAt: NOW - 9 * SECOND };
+    await stage.look();
+    expect([Object.keys(stage.record.asks), stage.listed]).toEqual([['ee'], []]);
   });
 
   it('that is written down is accounted for', async () => {

@@ -10,6 +10,8 @@ import { keptUntil, missedTime } from './missed-time.ts';
 export const ON_ITS_WAY_MS = 3_000;
 /** Clocks of Temporal and of this process may differ by that. Milliseconds. */
 const CLOCKS_DIFFER_MS = 1_000;
+/** So long another process has to give Temporal what it has claimed. Milliseconds. */
+const CLAIMED_MS = 30_000;
 
 /** What was asked of a schedule and is not accounted for. */
 export interface OpenAsks {
@@ -53,15 +55,14 @@ export class AskKeeper {
   /** @returns false: it is sent when Temporal has come to what was sent before */
   async #send(record: ScheduleRecord, ask: ScheduleAsk, known: KnownSchedule): Promise<boolean> {
     const now = Date.now();
-    if (ask.kind === 'trigger' && ask.overlap === 'buffer-one') {
-      const isYoung = (each: ScheduleAsk) => isSent(each) && now - Date.parse(each.sentAt) < CLOCKS_DIFFER_MS;
-      if (Object.values(record.asks).some(isYoung)) return false;
-      if (known.waiting > 0) {
-        if (!known.isRunning) return false; // Temporal is about to begin what was sent before
-        for (const time of timesOf(record, ask)) await this.#missed(record, time, { reason: 'overlap', detail: null });
-        await this.store.schedules.askForgotten(record, ask);
-        return true;
-      }
+    const mayBeDropped = ask.kind === 'trigger' && ask.overlap === 'buffer-one';
+    if (now - Date.parse(ask.claimedAt ?? '') < CLAIMED_MS || (mayBeDropped && isBehind(record, known))) return false;
+    // Where another process has it sent meanwhile, what is known here is of before.
+    if (!(await this.store.schedules.claimAsk(record, ask, new Date(now).toISOString()))) return false;
+    if (mayBeDropped && known.waiting > 0) {
+      for (const time of timesOf(record, ask)) await this.#missed(record, time, { reason: 'overlap', detail: null });
+      await this.store.schedules.askForgotten(record, ask);
+      return true;
     }
     await this.engine.ask(record, ask);
     await this.store.schedules.askSent(record, ask, new Date(now).toISOString());
@@ -71,7 +72,7 @@ export class AskKeeper {
   async #settle(record: ScheduleRecord, ask: Sent, known: KnownSchedule, open: OpenAsks): Promise<void> {
     const times = timesOf(record, ask);
     const [first, last] = [times[0], times.at(-1)];
-    let isOpen = Date.now() - Date.parse(ask.sentAt) < ON_ITS_WAY_MS;
+    let isOpen = known.askedAt - Date.parse(ask.sentAt) < ON_ITS_WAY_MS;
     if (first && last && !isOpen) {
       const [from, to] = [new Date(first.at).toISOString(), new Date(last.at).toISOString()];
       const noted = await this.store.scheduleTimes.known(record, from, to);
@@ -89,8 +90,7 @@ export class AskKeeper {
   }
 
   async #fateOf(record: ScheduleRecord, ask: Sent, { firedAt }: AskedTime, known: KnownSchedule): Promise<Fate> {
-    const isFresh = known.begun.some((at) => Date.parse(at) === firedAt) && isTriggerTime(firedAt);
-    if (isFresh) return 'begun';
+    if (isBegun(firedAt, known) && isTriggerTime(firedAt)) return 'begun';
     if (mayWait(record, ask, known)) return 'waits';
     const found = await this.engine.workflowOf(record, firedAt);
     if (found && found.startedAt >= Date.parse(ask.sentAt) - CLOCKS_DIFFER_MS) {
@@ -109,6 +109,18 @@ export class AskKeeper {
 
 function isSent(ask: ScheduleAsk): ask is Sent {
   return ask.sentAt !== null;
+}
+
+/** Whether Temporal is about to look at what was sent before, or to begin it: of two that come together it drops one. */
+function isBehind({ asks }: ScheduleRecord, known: KnownSchedule): boolean {
+  if (known.waiting > 0) return !known.isRunning;
+  return Object.values(asks).some(
+    (ask) => ask.kind === 'trigger' && isSent(ask) && !isBegun(triggerTimeOf(ask), known),
+  );
+}
+
+function isBegun(firedAt: number, { begun }: KnownSchedule): boolean {
+  return begun.some((at) => Date.parse(at) === firedAt);
 }
 
 function timesOf(record: ScheduleRecord, ask: ScheduleAsk): AskedTime[] {

@@ -85,7 +85,10 @@ export class ScheduleKeeper {
     if (known.revision !== record.revision || known.until < new Date(Date.now() + AHEAD_MS).toISOString()) {
       await this.engine.update(record);
       const passed = known.revision === record.revision ? null : passedSinceSet(record, Date.now());
-      if (passed) await this.engine.backfill(record, { ...passed, overlap: record.overlap });
+      if (passed) {
+        const { overlap, revision } = record;
+        await this.engine.backfill(record, { ...passed, overlap }, `set-${revision}`);
+      }
       return this.#lookAgain(record, SOON_MS);
     }
     if (known.isPaused !== (record.pausedAt !== null)) await this.engine.setPaused(record);
@@ -100,7 +103,7 @@ export class ScheduleKeeper {
 
   /** Writes down which of the times that Temporal has passed had no run. */
   async #account(record: ScheduleRecord, known: KnownSchedule, asks: OpenAsks): Promise<void> {
-    const now = Date.now();
+    const now = known.askedAt;
     let after = Date.parse(record.handledUntil);
     let waiting = Math.max(0, known.waiting - asks.waiting);
     let openAt: number | null = null;
@@ -119,7 +122,7 @@ export class ScheduleKeeper {
       counted: known.counted,
       past: record.past.filter(({ until }) => Date.parse(until) > handled),
       pauses: record.pauses.filter(({ to }) => Date.parse(to) > handled),
-      lookAt: this.#nextLook(record, { now, isOpen: openAt !== null || asks.isOpen }),
+      lookAt: this.#nextLook(record, { now: Date.now(), isOpen: openAt !== null || asks.isOpen }),
     };
     // who was asked for something meanwhile has it looked at again at once
     const { handledUntil, updatedAt, lookAt } = record;

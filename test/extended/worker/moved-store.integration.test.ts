@@ -1,0 +1,59 @@
+import { afterEach, expect, inject, test } from 'vitest';
+import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { unprovenLayers } from '../../../model/sandbox/proof.ts';
+import { Closers } from '../../../worker/config/closers.ts';
+import { temporaryState } from '../../host/temporary-state.ts';
+import { eventually } from '../../support/eventually.ts';
+import { MayflyProcess } from '../../support/mayfly-process.ts';
+import { startStoreServer } from '../../support/store-server.ts';
+
+const closers = new Closers();
+afterEach(() => closers.close());
+
+// Promise: what lived under `mayfly up` lives on when store and Temporal are others (docs/several-machines.md).
+test('a store is copied, and its sandboxes are gone on with', async () => {
+  const { state, remove } = await temporaryState();
+  closers.add('state folder', remove);
+  const server = await startStoreServer();
+  closers.add('store server', () => server.stop());
+  const own = {
+    MAYFLY_HOST: 'simulated',
+    MAYFLY_STATE_DIR: state.root,
+    MAYFLY_API_PORT: '0',
+    MAYFLY_INGRESS_PORT: '0',
+    MAYFLY_LOG_LEVEL: 'error',
+    MONGODB_URI: '',
+    TEMPORAL_ADDRESS: '',
+  };
+  const others = { ...own, MONGODB_URI: server.uri, TEMPORAL_ADDRESS: inject('temporalAddress') };
+
+  async function withUp<T>(env: NodeJS.ProcessEnv, use: (client: MayflyClient) => Promise<T>): Promise<T> {
+    const up = new MayflyProcess(['up', '--json'], env);
+    try {
+      return await use(new MayflyClient(await up.serves()));
+    } finally {
+      await up.end('SIGINT');
+    }
+  }
+
+  async function copy() {
+    const process = new MayflyProcess(['store', 'copy'], others);
+    return [await process.end(), process.output];
+  }
+
+  const { id, snapshot } = await withUp(own, async (client) => {
+    const { id } = await client.createSandbox({ source: 'golden-debian12', metadata: { n: '1' } }, { waitSeconds: 60 });
+    return { id, snapshot: await client.snapshots.take(id, {}, { waitSeconds: 60 }) };
+  });
+  expect(await copy()).toEqual([0, expect.stringMatching(/^\d+ documents are copied$/)]);
+  expect(await copy()).toEqual([5, expect.stringContaining('is not empty')]);
+  await withUp(others, async (client) => {
+    expect(await client.snapshots.get(snapshot.id)).toMatchObject({ state: 'ready', sandboxId: id });
+    const kinds = async () => (await client.sandboxAudit(id)).items.map(({ body }) => body).join();
+    await eventually(kinds, (told) => told.includes('"sandbox.taken-over"'));
+    const ended = await client.destroySandbox(id, { waitSeconds: 60 });
+    expect(ended).toMatchObject({ state: 'destroyed', spec: { metadata: { n: '1' } } });
+    expect(unprovenLayers(ended.proof?.observations ?? [])).toEqual([]);
+    await client.snapshots.delete(snapshot.id, { waitSeconds: 60 });
+  });
+});

@@ -1,0 +1,23 @@
+import { MayflyError } from '../../model/errors.ts';
+import { copyStore } from '../../store/copy.ts';
+import type { Config } from '../config/config.ts';
+import { InstallationLock } from './installation-lock.ts';
+import { withOneStoreServer } from './local-store.ts';
+
+/**
+ * Copies the store of `mayfly up` on this machine, which is stopped, into the empty one that MONGODB_URI names.
+ * @returns how many documents
+ * @throws MayflyError store_unavailable; state_folder_in_use while `mayfly up` runs
+ */
+export async function copyOwnStore({ mongodbUri: to, ...config }: Config): Promise<number> {
+  if (to === undefined) throw new MayflyError('store_unavailable', 'MONGODB_URI does not name the store to copy to.');
+  const lock = await InstallationLock.take(config.stateDir);
+  try {
+    return await withOneStoreServer({ ...config, mongodbUri: undefined }, async ({ mongodbUri: from }) => {
+      if (from !== undefined) return copyStore(from, to);
+      throw new MayflyError('store_unavailable', `There is no store of \`mayfly up\` in ${config.stateDir}.`);
+    });
+  } finally {
+    await lock.release();
+  }
+}
