@@ -136,9 +136,10 @@ export class ScheduleTimes {
   }
 }
 
-/** @param document opened */
+/** @param document opened; the embedded store leaves the nulls of `$setOnInsert` out */
 function recordOf({ _id, removeAfter: _until, untold: _untold, ...time }: TimeDocument): ScheduleTime {
-  return time;
+  const { triggerId = null, reason = null, detail = null, runId = null } = time;
+  return { ...time, triggerId, reason, detail, runId };
 }
 
 const AT_ONCE = 500;
