@@ -24,6 +24,9 @@ const PATTERNS = PROGRAMS.map(({ names, flag, isJoined = false }) => ({
 /** `curl -u user:password`, and what has its flags. */
 const USER = /(?<!\S)(?:-u|-U|--user|--proxy-user)(?:=|\s{1,3}|(?=[^\s-]))/g;
 
+/** Of a binary file: `-u` and a colon come by chance in one of a hundred that have 100 kB. */
+const CONTROL = /[\0-\x08\x0e-\x1f\x7f]/;
+
 /** What follows the flags of programs which are known to take a secret there. */
 export function spansAfterFlags(text: string): Span[] {
   const spans: Span[] = [];
@@ -38,7 +41,8 @@ export function spansAfterFlags(text: string): Span[] {
   }
   for (const { 0: found, index } of text.matchAll(USER)) {
     const value = valueAt(text, index + found.length);
-    const password = passwordOf(text.slice(value.start, value.end));
+    const user = text.slice(value.start, value.end);
+    const password = CONTROL.test(user) ? null : passwordOf(user);
     if (password !== null) spans.push({ start: value.start + password, end: value.end });
   }
   return spans;

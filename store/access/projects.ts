@@ -123,7 +123,8 @@ export class Projects {
   }
 }
 
-function recordOf({ _id, sources, limits, createdAt, deletedAt }: ProjectDocument): Project {
+/** The embedded store leaves the nulls of `$setOnInsert` out. */
+function recordOf({ _id, sources = null, limits, createdAt, deletedAt = null }: ProjectDocument): Project {
   return { id: _id, sources, limits: { ...NO_LIMITS, ...limits }, createdAt, deletedAt };
 }
 

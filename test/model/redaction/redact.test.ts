@@ -125,6 +125,11 @@ describe('redaction', () => {
     for (const secret of SECRETS) expect(redactText(command)).not.toMatch(secret);
   });
 
+  it('takes no bytes of a binary file for the password of a flag', () => {
+    const bytes = ' -u,\x81\x14h:\x14\x11\x1a\xe9';
+    expect(redactText(bytes)).toBe(bytes);
+  });
+
   it('leaves what an audit trail is read for', () => {
     const plain = {
       apiKeyId: '0123456789ab',
