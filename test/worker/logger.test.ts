@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLogger } from '../../worker/config/logger.ts';
+import { createLogger, lineForPerson } from '../../worker/config/logger.ts';
 
 const SECRET = 'hunter2hunter2';
 
@@ -32,4 +32,9 @@ test('an error is logged with its stack', () => {
     msg: 'what',
     err: { message: 'why', stack: expect.stringContaining('logger.test.ts') },
   });
+});
+
+test('a terminal gets a line for a person, in which nothing moves a cursor', () => {
+  const line = logged((logger) => logger.warn({ err: new Error('why\u001b[2J'), id: 'sbx-1' }, 'what\n'));
+  expect(lineForPerson(line)).toMatch(/^\d\d:\d\d:\d\d warn what\\n id="sbx-1" "why\\u001b\[2J"\n$/);
 });

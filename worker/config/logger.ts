@@ -13,11 +13,25 @@ function requestOf(): object {
 }
 
 /**
- * JSON lines on standard error; standard output belongs to the CLI.
+ * JSON lines on standard error, or lines for a person where that is a terminal; standard output belongs to the CLI.
  * @param to `@default` standard error
  */
-export function createLogger(level: string, to: DestinationStream = pino.destination(2)): Logger {
+export function createLogger(level: string, to: DestinationStream = standardError()): Logger {
   return pino({ name: 'mayfly', level, mixin: requestOf, ...WITHOUT_SECRETS }, to);
+}
+
+function standardError(): DestinationStream {
+  if (!process.stderr.isTTY) return pino.destination(2);
+  return { write: (line) => void process.stderr.write(lineForPerson(line)) };
+}
+
+/** @param line of JSON; texts stay quoted as they are in it, so nothing in them moves a cursor */
+export function lineForPerson(line: string): string {
+  const { level, time, msg = '', name: _name, pid: _pid, hostname: _host, err, ...rest } = JSON.parse(line);
+  const why = err?.message === undefined ? [] : [JSON.stringify(err.message)];
+  const fields = Object.entries(rest).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  const said = JSON.stringify(msg).slice(1, -1);
+  return `${[new Date(time).toISOString().slice(11, 19), pino.levels.labels[level], said, ...fields, ...why].join(' ')}\n`;
 }
 
 /** What is logged quotes guests, callers and programs: all of it is redacted, also the causes of errors. */
