@@ -93,10 +93,12 @@ async function main(seed) {
     for (const [path, { cpuSeconds }] of tally.files) say(`${cpuSeconds.toFixed(1)} s of processor time: ${path}`);
     return tally;
   }
-  const unit = await secondsOfUnit(`mayfly-test-reference-${process.pid}`);
+  const measure = () => secondsOfUnit(`mayfly-test-reference-${process.pid}`);
+  const before = await measure();
   const files = testFiles();
   const tally = await lanes.runQuick(files);
-  holdToBudget(tally, unit);
+  // Who else uses the machine changes between begin and end.
+  holdToBudget(tally, (before + (await measure())) / 2);
   const endMs = tier === 'all' ? Number.POSITIVE_INFINITY : startedAt + minutes * 60_000;
   if (Date.now() < endMs && !(bail > 0 && tally.failed >= bail))
     tally.add(await lanes.runRest(files, { endMs, fileMs: REST_FILE_MS }));
