@@ -11,6 +11,7 @@ export const NOT_HERE: [RegExp, string][] = [
   [/mayfly up\b/, 'it is what all of this runs in; worker/killed-up.integration'],
   [/mayfly uninstall/, 'takes away what all of this runs in; worker/uninstall.integration'],
   [/mayfly audit verify FILE/, 'needs an export, and keys; worker/audit-export.integration'],
+  [/mayfly store copy/, 'needs an empty store, while all of this is stopped; worker/moved-store.integration'],
   [/mayfly serve /, 'needs production Mongo and a Temporal server; worker/serve.integration'],
   [/mayfly host forget /, 'gives up the host that all of this runs on; workflows/reconcile.integration'],
   [/mayfly image pull/, 'builds an image of virtual machines, which takes minutes; cli/image.e2e'],
