@@ -1,0 +1,126 @@
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { beforeAll, expect, test } from 'vitest';
+import { TOKEN_HEADER } from '../../../api/ingress/headers.ts';
+import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import { eventually } from '../../support/eventually.ts';
+import { expectProof } from '../../support/expect-proof.ts';
+import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
+
+/** Promise: whatever a guest does to itself, its commands are told what became of them, and its end is proved. */
+const WAIT = { waitSeconds: 240 };
+const mayfly = useServedOnLibvirt();
+let snapshotId: string;
+beforeAll(async () => {
+  snapshotId = await bootedSnapshot(mayfly());
+});
+
+const woken = (): Promise<SandboxRecord> => mayfly().client.createSandbox({ snapshotId }, WAIT);
+
+async function sh(sandboxId: string, command: string): Promise<string> {
+  const { commands } = mayfly().client;
+  const ended = await commands.run(sandboxId, { command }, WAIT);
+  expect(ended).toMatchObject({ outcome: 'exited' });
+  return (await text(await commands.output(sandboxId, ended.id, 'stdout'))).trim();
+}
+
+async function destroyed(sandboxId: string): Promise<void> {
+  const ended = await mayfly().client.destroySandbox(sandboxId, WAIT);
+  expect(ended).toMatchObject({ state: 'destroyed', waitingFor: null });
+  expectProof(ended);
+}
+
+test('one out of memory loses the command that took it, and goes on', async () => {
+  const { id } = await woken();
+  const { commands } = mayfly().client;
+  const greedy = await commands.run(id, { command: 'exec tail /dev/zero' }, WAIT);
+  expect(greedy).toMatchObject({ outcome: 'exited' });
+  expect(greedy.exitCode).not.toBe(0);
+  expect(await sh(id, 'echo alive')).toBe('alive');
+  await destroyed(id);
+});
+
+test('one whose agent is stopped and masked is used by SSH, or says why it is not', async () => {
+  const { id } = await woken();
+  const { commands } = mayfly().client;
+  await commands.run(id, { command: 'sudo systemctl mask --now mayfly-agent' }, WAIT);
+  const after = await commands.run(id, { command: 'echo alive' }, WAIT);
+  process.stderr.write(`agent masked: ${JSON.stringify({ ...after, spec: undefined })}\n`);
+  expect(after.state).toBe('ended');
+  await destroyed(id);
+});
+
+test('one that reboots itself comes back, or ends with its reason', async () => {
+  const { id } = await woken();
+  const { client } = mayfly();
+  const boot = await sh(id, 'cat /proc/sys/kernel/random/boot_id');
+  await client.commands.run(id, { command: 'sudo systemctl --force --force reboot' }, { waitSeconds: 0 });
+  const seen = await eventually(
+    async () => {
+      const record = await client.getSandbox(id);
+      if (record.state !== 'running') return record.state;
+      return sh(id, 'cat /proc/sys/kernel/random/boot_id').catch((error: Error) => error.message);
+    },
+    (told) => (/^[0-9a-f-]{36}$/.test(told) ? told !== boot : told === 'failed'),
+  );
+  process.stderr.write(`rebooted: ${seen}\n`);
+  await destroyed(id);
+});
+
+test('one whose file system is frozen keeps a command waiting to its time-out, and no destroy', async () => {
+  const { id } = await woken();
+  const { commands } = mayfly().client;
+  await commands.run(id, { command: 'sudo fsfreeze --freeze / && sleep 600' }, { waitSeconds: 0 });
+  const stuck = await commands.run(id, { command: 'echo x >/home/sandbox/x', timeoutSeconds: 5 }, WAIT);
+  process.stderr.write(`frozen: ${JSON.stringify({ ...stuck, spec: undefined })}\n`);
+  expect(stuck.state).toBe('ended');
+  expect(stuck.outcome).not.toBe('exited');
+  await destroyed(id);
+});
+
+/** Answers one request after another. */
+const SERVER = `use IO::Socket::INET;
+my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => 8000, Listen => 9, ReuseAddr => 1) or die $!;
+while (my $c = $server->accept) {
+  my $line; while (defined($line = <$c>) && $line !~ /^\\r?\\n$/) {}
+  print $c "HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\nConnection: close\\r\\n\\r\\nhello"; close $c }`;
+
+async function fetched(sandboxId: string): Promise<string> {
+  const { ports } = mayfly().client;
+  const [{ url }, { token }] = [await ports.open(sandboxId, 8000), await ports.issueToken(sandboxId, 8000)];
+  const { host, port } = new URL(url);
+  const asking = get({ port, host: '127.0.0.1', path: '/', headers: { host, [TOKEN_HEADER]: token }, agent: false });
+  const [answer] = (await once(asking, 'response')) as [IncomingMessage];
+  return text(answer);
+}
+
+test('an installation that is killed with an open port serves it again', async () => {
+  const { id } = await woken();
+  await mayfly().client.commands.run(id, { argv: ['perl', '-e', SERVER] }, { waitSeconds: 0 });
+  await eventually(
+    () => fetched(id),
+    (body) => body === 'hello',
+  );
+  const { api, control, host } = mayfly();
+  await Promise.all([api, control, host].map((each) => each?.end('SIGKILL')));
+  await mayfly().startAll();
+  await eventually(
+    () => fetched(id).catch((error: Error) => error.message), // until the host is heard of
+    (body) => body === 'hello',
+  );
+  await destroyed(id);
+});
+
+test('many that are deleted while they begin leave nothing', async () => {
+  const { client } = mayfly();
+  const began = await Promise.all(
+    Array.from({ length: 12 }, () => client.createSandbox({ snapshotId }, { waitSeconds: 0 })),
+  );
+  const ends = began.map(async ({ id }, n) => {
+    const seen = n % 4;
+    for await (const { state } of client.watchSandbox(id)) if (seen === 0 || state !== 'requested') break;
+    return client.destroySandbox(id, WAIT);
+  });
+  for (const ended of await Promise.all(ends)) expectProof(ended);
+});
