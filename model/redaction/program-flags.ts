@@ -25,7 +25,7 @@ const PATTERNS = PROGRAMS.map(({ names, flag, isJoined = false }) => ({
 const USER = /(?<!\S)(?:-u|-U|--user|--proxy-user)(?:=|\s{1,3}|(?=[^\s-]))/g;
 
 /** Of a binary file: `-u` and a colon come by chance in one of a hundred that have 100 kB. */
-const CONTROL = /[\0-\x08\x0e-\x1f\x7f]/;
+const CONTROL = /(?![\s\u0080-\u009f])\p{Cc}/u;
 
 /** What follows the flags of programs which are known to take a secret there. */
 export function spansAfterFlags(text: string): Span[] {

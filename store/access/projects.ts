@@ -6,7 +6,8 @@ import { CACHE_LIFETIME_MS } from '../mongo/cache-lifetime.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictPart, strictSchema } from '../mongo/schema.ts';
 
-type ProjectDocument = Omit<Project, 'id' | 'limits'> & { _id: string; limits?: Partial<ProjectLimits> };
+type ProjectDocument = Pick<Project, 'createdAt'> &
+  Partial<Pick<Project, 'sources' | 'deletedAt'>> & { _id: string; limits?: Partial<ProjectLimits> };
 /** What is not named stays, also of the limits. */
 type Changes = Partial<Pick<Project, 'sources'>> & { limits?: Partial<ProjectLimits> };
 

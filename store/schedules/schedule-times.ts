@@ -7,14 +7,17 @@ import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import { type ScheduleRef, scheduleKeyOf } from './schedules.ts';
 
-type TimeDocument = ScheduleTime & {
-  /** `<project>/<schedule>/<at>/<local time>`, and of a trigger its id: times that a gap leaves out have one instant. */
-  _id: string;
-  /** ISO 8601. */
-  removeAfter: string;
-  /** Since when nobody was told that it was missed. ISO 8601. */
-  untold?: string;
-};
+/** The embedded store leaves the nulls of `$setOnInsert` out. */
+type Nullable = 'triggerId' | 'reason' | 'detail' | 'runId';
+type TimeDocument = Omit<ScheduleTime, Nullable> &
+  Partial<Pick<ScheduleTime, Nullable>> & {
+    /** `<project>/<schedule>/<at>/<local time>`, and of a trigger its id: times that a gap leaves out have one instant. */
+    _id: string;
+    /** ISO 8601. */
+    removeAfter: string;
+    /** Since when nobody was told that it was missed. ISO 8601. */
+    untold?: string;
+  };
 
 /** What of a time is written down. */
 type KnownTime = Pick<ScheduleTime, 'state' | 'recordedAt'>;
@@ -136,7 +139,7 @@ export class ScheduleTimes {
   }
 }
 
-/** @param document opened; the embedded store leaves the nulls of `$setOnInsert` out */
+/** @param document opened */
 function recordOf({ _id, removeAfter: _until, untold: _untold, ...time }: TimeDocument): ScheduleTime {
   const { triggerId = null, reason = null, detail = null, runId = null } = time;
   return { ...time, triggerId, reason, detail, runId };

@@ -21,7 +21,7 @@ import { hypervisorMarks, networkPlans, privateFolder, runningLibvirt } from './
 export interface Removal {
   /** As a person is told of it. */
   what: string;
-  remove(): Promise<void>;
+  remove: () => Promise<void>;
 }
 
 /** What is here; nothing starts in the state folder while it is looked at. */

@@ -103,7 +103,7 @@ test('an installation that is killed with an open port serves it again', async (
     (body) => body === 'hello',
   );
   const { api, control, host } = mayfly();
-  await Promise.all([api, control, host].map((each) => each?.end('SIGKILL')));
+  for (const each of [api, control, host]) await each?.end('SIGKILL');
   await mayfly().startAll();
   await eventually(
     () => fetched(id).catch((error: Error) => error.message), // until the host is heard of

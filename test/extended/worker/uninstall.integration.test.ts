@@ -37,7 +37,7 @@ async function installation(hostKind: 'simulated' | 'libvirt') {
   return {
     state,
     cache,
-    async up(use: (client: MayflyClient) => Promise<void>): Promise<void> {
+    up: async (use: (client: MayflyClient) => Promise<void>): Promise<void> => {
       const up = new MayflyProcess(['up', '--json'], env);
       try {
         await use(new MayflyClient(await up.serves()));
@@ -45,7 +45,7 @@ async function installation(hostKind: 'simulated' | 'libvirt') {
         await up.end('SIGINT');
       }
     },
-    async uninstall(...args: string[]) {
+    uninstall: async (...args: string[]) => {
       const process = new MayflyProcess(['uninstall', '--json', ...args], { ...env, XDG_CACHE_HOME: caches.root });
       const code = await process.end();
       return { code, output: process.output };
