@@ -35,47 +35,28 @@ test('one out of memory loses the command that took it, and goes on', async () =
   const { id } = await woken();
   const { commands } = mayfly().client;
   const greedy = await commands.run(id, { command: 'exec tail /dev/zero' }, WAIT);
-  expect(greedy).toMatchObject({ outcome: 'exited' });
-  expect(greedy.exitCode).not.toBe(0);
+  expect(greedy).toMatchObject({ outcome: 'signaled', signal: 'KILL' });
   expect(await sh(id, 'echo alive')).toBe('alive');
   await destroyed(id);
 });
 
-test('one whose agent is stopped and masked is used by SSH, or says why it is not', async () => {
+test('one whose agent is stopped and masked is used by SSH', async () => {
   const { id } = await woken();
   const { commands } = mayfly().client;
   await commands.run(id, { command: 'sudo systemctl mask --now mayfly-agent' }, WAIT);
-  const after = await commands.run(id, { command: 'echo alive' }, WAIT);
-  process.stderr.write(`agent masked: ${JSON.stringify({ ...after, spec: undefined })}\n`);
-  expect(after.state).toBe('ended');
+  expect(await sh(id, 'echo alive')).toBe('alive');
   await destroyed(id);
 });
 
-test('one that reboots itself comes back, or ends with its reason', async () => {
+test('one that reboots itself comes back', async () => {
   const { id } = await woken();
   const { client } = mayfly();
   const boot = await sh(id, 'cat /proc/sys/kernel/random/boot_id');
   await client.commands.run(id, { command: 'sudo systemctl --force --force reboot' }, { waitSeconds: 0 });
-  const seen = await eventually(
-    async () => {
-      const record = await client.getSandbox(id);
-      if (record.state !== 'running') return record.state;
-      return sh(id, 'cat /proc/sys/kernel/random/boot_id').catch((error: Error) => error.message);
-    },
-    (told) => (/^[0-9a-f-]{36}$/.test(told) ? told !== boot : told === 'failed'),
+  await eventually(
+    () => sh(id, 'cat /proc/sys/kernel/random/boot_id').catch((error: Error) => error.message),
+    (told) => /^[0-9a-f-]{36}$/.test(told) && told !== boot,
   );
-  process.stderr.write(`rebooted: ${seen}\n`);
-  await destroyed(id);
-});
-
-test('one whose file system is frozen keeps a command waiting to its time-out, and no destroy', async () => {
-  const { id } = await woken();
-  const { commands } = mayfly().client;
-  await commands.run(id, { command: 'sudo fsfreeze --freeze / && sleep 600' }, { waitSeconds: 0 });
-  const stuck = await commands.run(id, { command: 'echo x >/home/sandbox/x', timeoutSeconds: 5 }, WAIT);
-  process.stderr.write(`frozen: ${JSON.stringify({ ...stuck, spec: undefined })}\n`);
-  expect(stuck.state).toBe('ended');
-  expect(stuck.outcome).not.toBe('exited');
   await destroyed(id);
 });
 
