@@ -35,7 +35,7 @@ test('one out of memory loses the command that took it, and goes on', async () =
   const { id } = await woken();
   const { commands } = mayfly().client;
   const greedy = await commands.run(id, { command: 'exec tail /dev/zero' }, WAIT);
-  expect(greedy).toMatchObject({ outcome: 'signaled', signal: 'KILL' });
+  expect(greedy).toMatchObject({ outcome: 'signaled', signal: 'SIGKILL' });
   expect(await sh(id, 'echo alive')).toBe('alive');
   await destroyed(id);
 });
