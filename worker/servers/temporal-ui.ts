@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { isIP } from 'node:net';
+import { type AddressInfo, isIP } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import type { PayloadCodec } from '@temporalio/common';
 import proto from '@temporalio/proto';
@@ -7,7 +8,6 @@ import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { proxy } from 'hono/proxy';
 import { z } from 'zod';
-import { listen } from '../../api/server/listen.ts';
 import { SEARCH_ATTRIBUTES } from '../../model/sagas/messages.ts';
 
 const { Payloads } = proto.temporal.api.common.v1;
@@ -76,7 +76,9 @@ export async function startTemporalUi(serverUrl: string, ui: TemporalUi): Promis
   const { hostname: address } = new URL(serverUrl);
   const answer = getRequestListener(createTemporalUi(serverUrl, ui).fetch);
   const server = createServer((incoming, outgoing) => void answer(incoming, outgoing));
-  const port = await listen(server, { address, port: 0, setting: 'MAYFLY_TEMPORAL_UI_PORT' });
+  server.listen(0, address);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
   const stop = () => {
     server.close();
     server.closeAllConnections();
