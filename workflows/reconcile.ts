@@ -54,7 +54,7 @@ export async function reconcile(times: ReconcileTimes): Promise<void> {
     } catch (error) {
       setCurrentDetails(`The last round failed: ${messageOf(error)}`);
     }
-    if (shallContinue()) return continueAsNew<typeof reconcile>({ everyMs, graceMs });
+    if (!isCancelled && shallContinue()) return continueAsNew<typeof reconcile>({ everyMs, graceMs });
     await condition(() => isTold || isCancelled, everyMs);
   }
 }
