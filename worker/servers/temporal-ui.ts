@@ -57,7 +57,7 @@ export function createTemporalUi(serverUrl: string, { namespace, codecs, writes 
   const pass = async (url: string, request: Request): Promise<Response> => {
     const answer = await proxy(new URL(url.slice(new URL(url).origin.length), serverUrl), request);
     if (!answer.headers.get('content-type')?.startsWith('text/html')) return answer;
-    const page = (await answer.text()).replace('<head>', `<head>${columnsScript(namespace)}`);
+    const page = (await answer.text()).replace('<head>', (head) => head + columnsScript(namespace));
     answer.headers.delete('content-length');
     return new Response(page, answer);
   };
