@@ -1,11 +1,11 @@
 import { afterEach, expect, inject, test } from 'vitest';
-import { MayflyClient } from '../../../client/mayfly-client.ts';
 import { unprovenLayers } from '../../../model/sandbox/proof.ts';
 import { Closers } from '../../../worker/config/closers.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 import { eventually } from '../../support/eventually.ts';
 import { MayflyProcess } from '../../support/mayfly-process.ts';
 import { startStoreServer } from '../../support/store-server.ts';
+import { ownServersEnv, withUp } from '../../support/with-up.ts';
 
 const closers = new Closers();
 afterEach(() => closers.close());
@@ -16,25 +16,8 @@ test('a store is copied, and its sandboxes are gone on with', async () => {
   closers.add('state folder', remove);
   const server = await startStoreServer();
   closers.add('store server', () => server.stop());
-  const own = {
-    MAYFLY_HOST: 'simulated',
-    MAYFLY_STATE_DIR: state.root,
-    MAYFLY_API_PORT: '0',
-    MAYFLY_INGRESS_PORT: '0',
-    MAYFLY_LOG_LEVEL: 'error',
-    MONGODB_URI: '',
-    TEMPORAL_ADDRESS: '',
-  };
+  const own = ownServersEnv(state.root, 'simulated');
   const others = { ...own, MONGODB_URI: server.uri, TEMPORAL_ADDRESS: inject('temporalAddress') };
-
-  async function withUp<T>(env: NodeJS.ProcessEnv, use: (client: MayflyClient) => Promise<T>): Promise<T> {
-    const up = new MayflyProcess(['up', '--json'], env);
-    try {
-      return await use(new MayflyClient(await up.serves()));
-    } finally {
-      await up.end('SIGINT');
-    }
-  }
 
   async function copy() {
     const process = new MayflyProcess(['store', 'copy'], others);

@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { EXIT } from '../../../cli/terminal/exit-codes.ts';
-import { MayflyClient } from '../../../client/mayfly-client.ts';
+import type { MayflyClient } from '../../../client/mayfly-client.ts';
 import { endPrivateLibvirtd } from '../../../host/libvirt/network/private-libvirtd.ts';
 import { exec } from '../../../host/os/exec.ts';
 import { Closers } from '../../../worker/config/closers.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 import { MayflyProcess } from '../../support/mayfly-process.ts';
+import { ownServersEnv, withUp } from '../../support/with-up.ts';
 
 /** Promise: what set-up and `up` made on a machine is listed, and removed when that is confirmed, but no sandbox without its proof. */
 const closers = new Closers();
@@ -24,27 +25,11 @@ async function installation(hostKind: 'simulated' | 'libvirt') {
   const cache = join(caches.root, 'mayfly');
   await chmod(state.root, 0o711); // QEMU runs as another user
   await mkdir(cache);
-  const env = {
-    MAYFLY_HOST: hostKind,
-    MAYFLY_LIBVIRT_URI: 'private',
-    MAYFLY_STATE_DIR: state.root,
-    MAYFLY_API_PORT: '0',
-    MAYFLY_INGRESS_PORT: '0',
-    MAYFLY_LOG_LEVEL: 'error',
-    MONGODB_URI: '',
-    TEMPORAL_ADDRESS: '',
-  };
+  const env = { ...ownServersEnv(state.root, hostKind), MAYFLY_LIBVIRT_URI: 'private' };
   return {
     state,
     cache,
-    up: async (use: (client: MayflyClient) => Promise<void>): Promise<void> => {
-      const up = new MayflyProcess(['up', '--json'], env);
-      try {
-        await use(new MayflyClient(await up.serves()));
-      } finally {
-        await up.end('SIGINT');
-      }
-    },
+    up: (use: (client: MayflyClient) => Promise<void>): Promise<void> => withUp(env, use),
     uninstall: async (...args: string[]) => {
       const process = new MayflyProcess(['uninstall', '--json', ...args], { ...env, XDG_CACHE_HOME: caches.root });
       const code = await process.end();

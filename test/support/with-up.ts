@@ -1,0 +1,25 @@
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyProcess } from './mayfly-process.ts';
+
+/** The environment of a `mayfly up` whose servers are its own, whatever the test run was given. */
+export function ownServersEnv(stateDir: string, hostKind: 'simulated' | 'libvirt'): NodeJS.ProcessEnv {
+  return {
+    MAYFLY_HOST: hostKind,
+    MAYFLY_STATE_DIR: stateDir,
+    MAYFLY_API_PORT: '0',
+    MAYFLY_INGRESS_PORT: '0',
+    MAYFLY_LOG_LEVEL: 'error',
+    MONGODB_URI: '',
+    TEMPORAL_ADDRESS: '',
+  };
+}
+
+/** Runs `mayfly up` while something is done with it; its sandboxes stay. */
+export async function withUp<T>(env: NodeJS.ProcessEnv, use: (client: MayflyClient) => Promise<T>): Promise<T> {
+  const up = new MayflyProcess(['up', '--json'], env);
+  try {
+    return await use(new MayflyClient(await up.serves()));
+  } finally {
+    await up.end('SIGINT');
+  }
+}
