@@ -12,6 +12,7 @@ const BOUND_MS = 300_000;
 /** Tests of sagas run side by side within a file: each has faults, sandboxes and proofs of its own. */
 const SAGAS = ['test/workflows/*.integration.test.ts', 'test/extended/workflows/*.integration.test.ts'];
 const TEMPORAL = 'test/support/temporal.ts';
+const BOOTED_GUEST = 'test/support/booted-guest.ts';
 
 /** docs/tests.md says what each project is for. */
 export default defineConfig({
@@ -32,13 +33,16 @@ export default defineConfig({
     ],
     projects: [
       project('unit', ['test/**/*.test.ts'], {
-        exclude: ['test/**/*.{integration,e2e,replay}.test.ts'],
+        exclude: ['test/**/*.{integration,e2e,installation,replay}.test.ts'],
         setupFiles: ['test/support/unit-setup.ts'],
       }),
       project('replay', ['test/**/*.replay.test.ts']),
       project('sagas', SAGAS, { globalSetup: [TEMPORAL], maxConcurrency: 8 }),
       project('integration', ['test/**/*.integration.test.ts'], { globalSetup: [TEMPORAL], exclude: SAGAS }),
-      project('e2e', ['test/**/*.e2e.test.ts'], { globalSetup: [TEMPORAL, 'test/support/booted-guest.ts'] }),
+      project('e2e', ['test/**/*.e2e.test.ts'], { globalSetup: [TEMPORAL, BOOTED_GUEST] }),
+      project('installation', ['test/**/*.installation.test.ts'], {
+        globalSetup: [TEMPORAL, BOOTED_GUEST, 'test/support/libvirt-up.ts'],
+      }),
     ],
   },
 });

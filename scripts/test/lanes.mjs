@@ -20,7 +20,7 @@ import { VitestRun } from './vitest-run.mjs';
 /** More lanes than cores, because tests also wait. */
 const LANES = 3;
 /** One batch of such a project runs at a time: it keeps a core busy. */
-const BUSY = ['e2e', 'sagas'];
+const BUSY = ['e2e', 'installation', 'sagas'];
 
 export class Lanes {
   #startedAt = Date.now();

@@ -11,48 +11,48 @@ const { state, mayfly } = useLibvirtInstallation();
 
 async function awaitPhase(id: string, phase: SandboxRecord['phase']): Promise<void> {
   const record = await eventually(
-    () => mayfly().getSandbox(id),
+    () => mayfly.getSandbox(id),
     (seen) => seen.phase === phase || isFinal(seen.state),
   );
   if (record.phase !== phase) throw new Error(`${id} never came so far: ${JSON.stringify(record.failure)}`);
 }
 
 test('a sandbox that boots is destroyed and proved, and nobody reads its state folder', async () => {
-  const running = await mayfly().createSandbox({ source: SOURCE }, WAIT);
+  const running = await mayfly.createSandbox({ source: SOURCE }, WAIT);
   expect(running).toMatchObject({ state: 'running', spec: { source: SOURCE } });
-  expect(await readableByNobody(state().root)).toEqual([]);
-  expectProof(await mayfly().destroySandbox(running.id, WAIT));
+  expect(await readableByNobody(state.root)).toEqual([]);
+  expectProof(await mayfly.destroySandbox(running.id, WAIT));
 });
 
 test('four at once have four addresses and four host keys', async () => {
-  const made = await Promise.all(Array.from({ length: 4 }, () => mayfly().createSandbox({ source: SOURCE }, WAIT)));
+  const made = await Promise.all(Array.from({ length: 4 }, () => mayfly.createSandbox({ source: SOURCE }, WAIT)));
   expect(new Set(made.map(({ ssh }) => ssh?.address)).size).toBe(4);
   expect(new Set(made.map(({ ssh }) => ssh?.hostKey)).size).toBe(4);
-  const ended = await Promise.all(made.map(({ id }) => mayfly().destroySandbox(id, WAIT)));
+  const ended = await Promise.all(made.map(({ id }) => mayfly.destroySandbox(id, WAIT)));
   for (const record of ended) expectProof(record);
 });
 
 test('a delete while the guest boots cancels the create', async () => {
-  const asked = await mayfly().createSandbox({ source: SOURCE }, { waitSeconds: 0 });
+  const asked = await mayfly.createSandbox({ source: SOURCE }, { waitSeconds: 0 });
   await awaitPhase(asked.id, 'awaiting-ip');
-  const destroyed = await mayfly().destroySandbox(asked.id, WAIT);
+  const destroyed = await mayfly.destroySandbox(asked.id, WAIT);
   expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', runningAt: null });
   expectProof(destroyed);
 });
 
 test('a TTL that ends while the guest boots leaves nothing either', async () => {
-  const asked = await mayfly().createSandbox({ source: SOURCE, ttlSeconds: 4 }, { waitSeconds: 0 });
+  const asked = await mayfly.createSandbox({ source: SOURCE, ttlSeconds: 4 }, { waitSeconds: 0 });
   const ended = await followToEnd(asked.id);
   expect(ended).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
   expectProof(ended);
 });
 
 test('a destroy while libvirtd is away goes on when the host worker has started it again', async () => {
-  const asked = await mayfly().createSandbox({ source: SOURCE }, { waitSeconds: 0 });
+  const asked = await mayfly.createSandbox({ source: SOURCE }, { waitSeconds: 0 });
   await awaitPhase(asked.id, 'awaiting-ip');
-  const daemon = await startPrivateLibvirtd(join(state().root, 'libvirt'));
+  const daemon = await startPrivateLibvirtd(join(state.root, 'libvirt'));
   await daemon.stop({ machines: false });
-  const destroyed = await mayfly().destroySandbox(asked.id, WAIT);
+  const destroyed = await mayfly.destroySandbox(asked.id, WAIT);
   expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
   expectProof(destroyed);
 });
@@ -60,7 +60,7 @@ test('a destroy while libvirtd is away goes on when the host worker has started 
 /** Follows the event stream, and returns the last record. */
 async function followToEnd(id: string): Promise<SandboxRecord> {
   let last: SandboxRecord | null = null;
-  for await (const record of mayfly().watchSandbox(id)) last = record;
+  for await (const record of mayfly.watchSandbox(id)) last = record;
   if (!last) throw new Error(`nothing was told of ${id}`);
   return last;
 }

@@ -5,7 +5,7 @@ import { SOURCE, useLibvirtInstallation, WAIT } from '../support/libvirt-install
 const { mayfly, inspect, bootedSnapshot, run } = useLibvirtInstallation();
 
 test('a virtual machine wakes, works and is destroyed with proof', async () => {
-  const { id, state, ssh } = await mayfly().createSandbox({ snapshotId: await bootedSnapshot() }, WAIT);
+  const { id, state, ssh } = await mayfly.createSandbox({ snapshotId: await bootedSnapshot() }, WAIT);
   expect(state).toBe('running');
   expect(await inspect()).toEqual({
     domains: new Set([SOURCE, id]),
@@ -14,11 +14,11 @@ test('a virtual machine wakes, works and is destroyed with proof', async () => {
     credentials: [id],
   });
 
-  const { files } = mayfly();
+  const { files } = mayfly;
   await files.write(id, '/home/sandbox/note', Buffer.from('kept'));
   expect(await run(id, 'hostname; hostname -I; cat note')).toBe(`${id}\n${ssh?.address} \nkept`);
 
-  const destroyed = await mayfly().destroySandbox(id, WAIT);
+  const destroyed = await mayfly.destroySandbox(id, WAIT);
   expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
   expectProof(destroyed);
 });
