@@ -1,10 +1,16 @@
-import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import {
+  type Client,
+  WorkflowExecutionAlreadyStartedError,
+  type WorkflowExecutionStatusName,
+  WorkflowNotFoundError,
+} from '@temporalio/client';
 import { MayflyError } from '../model/errors.ts';
 import type { BulkInput } from '../model/functions/bulk.ts';
 import type { RunInput } from '../model/functions/run-saga.ts';
 import type { SetupRef } from '../model/functions/setup/setup-saga.ts';
 import type { ImageInput } from '../model/image/image-saga.ts';
 import { type GaveWay, POOL_USED, type PoolClaims, type PoolInput, poolWorkflowIdOf } from '../model/pools/pool.ts';
+import { TEMPORAL_OPERATOR } from '../model/sagas/cancellation.ts';
 import type { ClaimRequest, HostForgotten, Operation, SandboxInput, StopRequest } from '../model/sagas/messages.ts';
 import { DESTROY, RESTORE_RECORD, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
@@ -31,7 +37,7 @@ import {
 } from './functions.ts';
 import { deleteSnapshot, operate, operated } from './operations.ts';
 import { claimMember, type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
-import { leaveHost, patchSandbox, takeOverSandbox } from './sandboxes.ts';
+import { destroySandbox, leaveHost, patchSandbox, takeOverSandbox } from './sandboxes.ts';
 import { deleteSource } from './source/bakes.ts';
 import { startCapture } from './source/captures.ts';
 import { buildImage } from './source/images.ts';
@@ -76,16 +82,28 @@ export class Reconciliation {
 
   /** Whether a workflow of that id runs now; other than the list, this is never behind. */
   async isOpen(workflowId: string): Promise<boolean> {
+    return (await this.#statusOf(workflowId)) === 'RUNNING';
+  }
+
+  /** @returns null when Temporal does not know it */
+  async #statusOf(workflowId: string): Promise<WorkflowExecutionStatusName | null> {
     try {
-      return (await this.client.workflow.getHandle(workflowId).describe()).status.name === 'RUNNING';
+      return (await this.client.workflow.getHandle(workflowId).describe()).status.name;
     } catch (error) {
-      if (error instanceof WorkflowNotFoundError) return false;
+      if (error instanceof WorkflowNotFoundError) return null;
       throw error;
     }
   }
 
   isSandboxOpen(sandboxId: string): Promise<boolean> {
     return this.isOpen(workflowIdOf(sandboxId));
+  }
+
+  /** Destroys a sandbox whose workflow an operator has terminated. @returns false when nobody has */
+  async destroyTerminated(input: Omit<SandboxInput, 'begin'>): Promise<boolean> {
+    if ((await this.#statusOf(workflowIdOf(input.id))) !== 'TERMINATED') return false;
+    await destroySandbox(this.client, { ...input, begin: 'destroy' }, { actor: TEMPORAL_OPERATOR });
+    return true;
   }
 
   /** Has a saga of its own go on with a sandbox that has none. @returns false when it has one by now */

@@ -64,15 +64,16 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Reco
       return found;
     },
 
-    /** Has a saga of its own go on with each; one that has a saga by now is left to it. */
+    /** Has a saga of its own go on with each, or destroy it if its last was terminated; one that has a saga by now is left to it. */
     async takeOverSandboxes({ sandboxIds }: { sandboxIds: string[] }): Promise<void> {
       for (const id of sandboxIds) {
         heartbeat();
         const record = await store.sandboxes.get(id);
         if (!record || isFinal(record.state)) continue;
         const { spec, createdBy, createdAt: requestedAt, hostId } = record;
-        const input = { id, spec, createdBy, requestedAt, begin: 'takeOver' } as const;
-        await reconciliation.takeOver({ ...input, ...(hostId !== null && { hostIds: [hostId] }) });
+        const input = { id, spec, createdBy, requestedAt, ...(hostId !== null && { hostIds: [hostId] }) };
+        if (await reconciliation.destroyTerminated(input)) continue;
+        await reconciliation.takeOver({ ...input, begin: 'takeOver' });
       }
     },
 

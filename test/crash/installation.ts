@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import { storeBinary } from '../../worker/config/artifacts.mjs';
 import { startTemporalServer } from '../../worker/servers/temporal-server.ts';
+import { FORGETS_AT_ONCE } from '../support/lose-workflow.ts';
 import { MayflyProcess } from '../support/mayfly-process.ts';
 import { payloadKeyIn } from '../support/payload-key.ts';
 import { Part, type Running } from './part.ts';
@@ -145,7 +146,8 @@ export class CrashInstallation {
   }
 
   async #temporal(): Promise<Running> {
-    const server = await startTemporalServer({ dir: join(this.options.root, 'temporal'), port: PORTS.temporal });
+    const dir = join(this.options.root, 'temporal');
+    const server = await startTemporalServer({ dir, port: PORTS.temporal, limits: FORGETS_AT_ONCE });
     return { pid: server.pid, ended: server.died, said: () => 'see temporal/temporal.log' };
   }
 

@@ -1,7 +1,8 @@
-import { Client, Connection, WorkflowNotFoundError } from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
 import mongoose from 'mongoose';
 import { MayflyApiError } from '../../client/http/api-error.ts';
 import { reconcileNow } from '../../sagas/reconciling.ts';
+import { loseWorkflow } from '../support/lose-workflow.ts';
 import { ask, outcomeOf, PATIENCE_MS, WAIT } from './asking.ts';
 import { insisting } from './insisting.ts';
 import type { CrashInstallation } from './installation.ts';
@@ -61,15 +62,8 @@ function unlessCode<T>(code: string, instead: T): (error: unknown) => T {
 
 /** What Temporal's database forgets when it is lost. */
 function loseRuns(mayfly: CrashInstallation, sandboxIds: readonly string[]): Promise<void> {
-  return inTemporal(mayfly, async ({ workflow }) => {
-    for (const id of sandboxIds) {
-      await workflow
-        .getHandle(`sandbox/${id}`)
-        .terminate('lost')
-        .catch((error: unknown) => {
-          if (!(error instanceof WorkflowNotFoundError)) throw error;
-        });
-    }
+  return inTemporal(mayfly, async (client) => {
+    for (const id of sandboxIds) await loseWorkflow(client, `sandbox/${id}`);
   });
 }
 

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import mongoose from 'mongoose';
 import { afterAll, beforeAll } from 'vitest';
-import { Reconciliation } from '../../sagas/reconciliation.ts';
-import { eventually } from './eventually.ts';
+import { loseWorkflow } from './lose-workflow.ts';
 import { useSagaCases } from './saga-cases.ts';
 import { HANGS_AFTER_MS } from './test-timeouts.ts';
 
@@ -27,18 +26,8 @@ export function useReconcileCases() {
     await client.workflow.execute('reconcileOnce', options);
   }
 
-  /**
-   * Terminates the workflow of a running sandbox, and waits until Temporal's list of runs shows it: the list follows by
-   * seconds on a busy machine, and a round believes it.
-   */
-  async function loseSaga(id: string): Promise<void> {
-    await all().client.workflow.getHandle(`sandbox/${id}`).terminate('lost by a test');
-    const open = new Reconciliation(all().client);
-    await eventually(
-      () => open.openSandboxes(),
-      (runs) => !runs.some(({ sandboxId }) => sandboxId === id),
-    );
-  }
+  /** Loses the workflow of a running sandbox. */
+  const loseSaga = (id: string) => loseWorkflow(all().client, `sandbox/${id}`);
 
   /** Deletes its record, as a restored backup from before its creation does. */
   async function deleteRecord(id: string): Promise<void> {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startTemporalServer } from '../../worker/servers/temporal-server.ts';
+import { FORGETS_AT_ONCE } from './lose-workflow.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -18,7 +19,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     return async () => {};
   }
   const dir = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'temporal-'));
-  const server = await startTemporalServer({ dir });
+  const server = await startTemporalServer({ dir, limits: FORGETS_AT_ONCE });
   project.provide('temporalAddress', server.address);
   return async () => {
     await server.stop();

@@ -1,5 +1,8 @@
 import { expect } from 'vitest';
+import { workflowIdOf } from '../../model/sagas/queues.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import { eventually } from '../support/eventually.ts';
+import { expectProof } from '../support/expect-proof.ts';
 import { useReconcileCases } from '../support/reconcile-cases.ts';
 
 const { alone, mayfly: all, reconcile, loseSaga, listKinds, awaitAdoption } = useReconcileCases();
@@ -49,4 +52,19 @@ alone('what was half made when its saga was lost is removed', async ({ mayfly })
   expect(lost).toMatchObject({ state: 'failed', failure: { code: 'sandbox_lost' } });
   expect(lost.failure?.message).toContain('It was creating');
   expect(unprovenLayers(lost.proof?.observations ?? [])).toEqual([]);
+});
+
+alone('a sandbox whose workflow an operator terminates is destroyed with its proof', async ({ mayfly }) => {
+  const { id } = await mayfly.createRunning();
+  await all().client.workflow.getHandle(workflowIdOf(id)).terminate('by a test');
+  await eventually(
+    async () => {
+      await reconcile(); // Temporal's list of what runs follows late
+      return (await mayfly.record(id)).state;
+    },
+    (state) => state !== 'running',
+  );
+  const ended = await mayfly.end(id);
+  expect(ended).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
+  expectProof(ended);
 });

@@ -40,7 +40,7 @@ export interface TemporalServerOptions {
   /** Whether it has its web UI too, on a free port. `@default` false */
   ui?: boolean;
   /** Dynamic configuration of the server, for tests of its limits. `@default` its own */
-  limits?: Readonly<Record<string, number>>;
+  limits?: Readonly<Record<string, number | string>>;
 }
 
 /** The dev server, and where its web UI is; null: it has none. */
@@ -78,7 +78,10 @@ async function start(
   const attributes = Object.values(SEARCH_ATTRIBUTES).flatMap((name) => ['--search-attribute', `${name}=Keyword`]);
   const args = ['server', 'start-dev', '--ip', ip, '--port', String(chosen), '--log-level', 'warn'];
   const shown = uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)];
-  const limited = Object.entries(limits).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`]);
+  const limited = Object.entries(limits).flatMap(([key, value]) => [
+    '--dynamic-config-value',
+    `${key}=${JSON.stringify(value)}`,
+  ]);
   const logFile = join(dir, 'temporal.log');
   const begin = sizeOf(logFile);
   const child = startServer(

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { workflowIdOf } from '../../../model/sagas/queues.ts';
 import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { Reconciliation } from '../../../sagas/reconciliation.ts';
 import { expectProof } from '../../support/expect-proof.ts';
 import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
@@ -58,6 +59,11 @@ async function hang(
   await operations.beganStep(id, step);
 }
 
+/** Does what a round of the reconciler does with it. */
+async function destroyTerminated(mayfly: MayflyCase, id: string): Promise<void> {
+  expect(await new Reconciliation(mayfly.client).destroyTerminated({ ...mayfly.input(), id })).toBe(true);
+}
+
 /** Asserts that the sandbox is gone from its host and its proof is whole. */
 async function expectGone(mayfly: MayflyCase, id: string): Promise<void> {
   const ended = await mayfly.end(id);
@@ -75,7 +81,8 @@ sweep(pairsOf(Object.keys(CREATE), INTERVENTIONS))(
     await mayfly.sagas.create(input);
     await operations.beganStep(input.id, CREATE[step as keyof typeof CREATE]);
     await intervene(mayfly.client, workflowIdOf(input.id), kind);
-    if (kind.startsWith('cancel')) {
+    if (kind === 'terminate') await destroyTerminated(mayfly, input.id);
+    if (!kind.startsWith('reset')) {
       expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
     }
     if (kind.startsWith('reset')) {
@@ -93,7 +100,8 @@ sweep(pairsOf(Object.keys(STATES), INTERVENTIONS))(
     await STATES[state]?.(mayfly, operations, id);
     const before = await mayfly.record(id);
     await intervene(mayfly.client, workflowIdOf(id), kind);
-    if (kind.startsWith('cancel')) {
+    if (kind === 'terminate') await destroyTerminated(mayfly, id);
+    if (!kind.startsWith('reset')) {
       expect(await mayfly.end(id)).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
     }
     if (kind.startsWith('reset') && ['running', 'paused', 'hibernated'].includes(state)) {
