@@ -116,7 +116,7 @@ export function createApp(deps: AppDeps, acceptance = new Acceptance(deps, new I
   commandRoutes(app);
   commandEventRoutes(app, streams);
   fileRoutes(app);
-  portRoutes(app);
+  portRoutes(app, streams.keys);
   const addresses = deps.portAddress ?? new PortAddress(DEFAULT_PORT_URL);
   openPortRoutes(app, addresses);
   desktopRoutes(app, addresses);
@@ -153,7 +153,7 @@ export function createApp(deps: AppDeps, acceptance = new Acceptance(deps, new I
   approvalRoutes(app);
   healthRoutes(app, deps);
   const serverOf: McpServerOf = (caller) => createMcpServer({ caller, version: deps.version });
-  mcpRoutes(app, deps, deps.mcpServerOf ?? serverOf);
+  mcpRoutes(app, deps, streams.keys, deps.mcpServerOf ?? serverOf);
   metricsRoutes(app, deps, registry);
   docsRoutes(app);
   approvalPageRoutes(app);

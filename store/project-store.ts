@@ -290,6 +290,8 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         create: store.schedules.create.bind(store.schedules),
         change: (name: string, ...changes: Rest<typeof store.schedules.change>) =>
           store.schedules.change({ project, name }, ...changes),
+        delete: (name: string, ...at: Rest<typeof store.schedules.delete>) =>
+          store.schedules.delete({ project, name }, ...at),
         ask: (name: string, ...asked: Rest<typeof store.schedules.ask>) =>
           store.schedules.ask({ project, name }, ...asked),
         times: (name: string, ...query: Rest<typeof store.scheduleTimes.list>) =>

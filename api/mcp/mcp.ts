@@ -6,6 +6,7 @@ import { showingOf } from '../../mcp/elicit.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { presentedKey, requires } from '../http/auth.ts';
 import type { App, AppDeps, Env } from '../http/context.ts';
+import type { KeyWatch } from '../streams/key-watch.ts';
 import type { MakeServer } from './live-session.ts';
 import { ownFetch } from './own-fetch.ts';
 import { replayed } from './replay.ts';
@@ -20,7 +21,7 @@ export type McpServerOf = (caller: Caller) => McpServer;
  * The door of agents, MCP over HTTP: 2026-07-28 request by request, 2025-11-25 in sessions. A tool asks this API as its caller
  * would, with the caller's key, so whatever holds for the API holds here.
  */
-export function mcpRoutes(app: App, { store, logger }: AppDeps, serverOf: McpServerOf): void {
+export function mcpRoutes(app: App, { store, logger }: AppDeps, keys: KeyWatch, serverOf: McpServerOf): void {
   const fetch = ownFetch(app);
   const callerOf = (origin: string, apiKey: string, session: string | null = null, made?: Made): Caller => ({
     client: new MayflyClient({ baseUrl: BASE_URL, apiKey, fetch }),
@@ -44,10 +45,10 @@ export function mcpRoutes(app: App, { store, logger }: AppDeps, serverOf: McpSer
     const body = request.method === 'POST' ? await c.req.json<unknown>() : undefined;
     const token = presentedKey(c) ?? '';
     const { id: clientId, scopes } = c.get('apiKey');
-    if (!(await isLegacyRequest(request, body))) {
-      return modern(request, { authInfo: { token, clientId, scopes }, parsedBody: body });
-    }
-    return inSession(c, sessions, body, (session, made) => serverOf(callerOf(originOf(request), token, session, made)));
+    const answer = (await isLegacyRequest(request, body))
+      ? inSession(c, sessions, body, (session, made) => serverOf(callerOf(originOf(request), token, session, made)))
+      : modern(request, { authInfo: { token, clientId, scopes }, parsedBody: body });
+    return keys.cutWithKey(c, await answer);
   });
 
   async function inSession(c: Context<Env>, all: Sessions, body: unknown, make: MakeServer) {

@@ -3,7 +3,7 @@ import { requires } from '../http/auth.ts';
 import { type App, serialised } from '../http/context.ts';
 import { GUEST, problems } from '../http/problem-answers.ts';
 import { noQuery, preferHeaders } from '../http/schemas.ts';
-import { KeyWatch } from '../streams/key-watch.ts';
+import type { KeyWatch } from '../streams/key-watch.ts';
 import { answerConnect } from './connect-port.ts';
 import { portParams } from './port-schemas.ts';
 import { SaidConnections } from './said-connections.ts';
@@ -34,9 +34,8 @@ const connectOne = createRoute({
   },
 });
 
-export function portRoutes(app: App): void {
+export function portRoutes(app: App, keys: KeyWatch): void {
   const said = new SaidConnections();
-  const keys = new KeyWatch();
   app.openapi(connectOne, async (c) => {
     const { id, port } = c.req.valid('param');
     return serialised(await answerConnect(c, c.get('deps'), { sandboxId: id, port, said, keys }));

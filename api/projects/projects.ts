@@ -6,6 +6,7 @@ import { grants } from '../../model/scopes.ts';
 import { sumOf } from '../../model/snapshots/storage.ts';
 import type { Store } from '../../store/connect.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { storedParts } from '../../store/stored-parts.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps, Env } from '../http/context.ts';
@@ -197,12 +198,14 @@ async function setUpIn(
   const named = (what: string, all: readonly { name: string }[]) =>
     all.map(({ name }) => ({ id: `the ${what} ${name}` }));
   const setups = (await functionSetups.all()).filter((setup) => setup.project === project);
+  const unreadable: Unreadable[] = [];
   return [
-    ...named('schedule', await schedules.list(project)),
+    ...named('schedule', await schedules.list(project, unreadable)),
     ...named('function', await functions.list(project)),
     ...setups.map(() => ({ id: 'the setup of a function' })),
-    ...(await webhookEndpoints.list(project)),
+    ...(await webhookEndpoints.list(project, unreadable)),
     ...named('secret', await secrets.list(project)),
+    ...unreadable,
   ];
 }
 

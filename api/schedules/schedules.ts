@@ -24,7 +24,7 @@ import {
   trigger,
 } from './schedule-schemas.ts';
 import { cursorOfTime, nextView, positionOfCursor, scheduleView, timeView } from './schedule-view.ts';
-import { requireSchedule, setSchedule } from './set-schedule.ts';
+import { noSchedule, requireSchedule, setSchedule } from './set-schedule.ts';
 
 const ALL = '/v1/schedules';
 const ONE = '/v1/schedules/{name}';
@@ -157,10 +157,9 @@ export function scheduleRoutes(app: App): void {
     answerRaw(c, scheduleView(await requireSchedule(c.get('deps'), c.req.valid('param').name)), 200),
   );
   app.openapi(deleteOne, async (c) => {
-    const deps = c.get('deps');
-    const { name } = await requireSchedule(deps, c.req.valid('param').name);
-    const at = new Date().toISOString();
-    await deps.store.schedules.change(name, { deletedAt: at, lookAt: at, updatedAt: at }, { deletedAt: null });
+    const { name } = c.req.valid('param');
+    const isDeleted = await c.get('deps').store.schedules.delete(name, new Date().toISOString());
+    if (!isDeleted) throw noSchedule(name);
     return c.body(null, 204);
   });
   app.openapi(nextOf, async (c) => {

@@ -104,5 +104,9 @@ function full(): MayflyError {
 export async function requireSchedule({ store }: Pick<RequestDeps, 'store'>, name: string): Promise<ScheduleRecord> {
   const found = await store.schedules.get(name);
   if (found?.deletedAt === null) return found;
-  throw new MayflyError('schedule_not_found', `There is no schedule ${name}.`);
+  throw noSchedule(name);
+}
+
+export function noSchedule(name: string): MayflyError {
+  return new MayflyError('schedule_not_found', `There is no schedule ${name}.`);
 }

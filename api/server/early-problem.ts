@@ -40,15 +40,18 @@ export function earlyProblem(error: MayflyError): EarlyProblem {
 
 /**
  * What Node's parser and its clock say (`code` of the event `clientError`). Its words can repeat what the client sent.
- * @param headerBytes which headers may have at most
+ * @param code a number where an answer was aborted @param headerBytes which headers may have at most
  */
-export function refusedBytes({ code }: NodeJS.ErrnoException, headerBytes: number = LIMITS.headerBytes): MayflyError {
+export function refusedBytes(
+  { code }: Error & { code?: unknown },
+  headerBytes: number = LIMITS.headerBytes,
+): MayflyError {
   if (code === 'HPE_HEADER_OVERFLOW') {
     return new MayflyError('headers_too_large', `The headers have more than ${headerBytes} bytes.`);
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return new MayflyError('request_timeout', 'The headers of the request did not arrive in time.');
   }
-  const reason = code?.startsWith('HPE_') ? ` (${code})` : '';
+  const reason = typeof code === 'string' && code.startsWith('HPE_') ? ` (${code})` : '';
   return new MayflyError('malformed_request', `What was sent is not HTTP/1.1${reason}.`);
 }

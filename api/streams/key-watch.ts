@@ -32,6 +32,17 @@ export class KeyWatch {
     };
   }
 
+  /** Cuts an answer that is a stream once the key of its request is revoked. */
+  cutWithKey(c: Context<Env>, response: Response): Response {
+    if (!response.body || !response.headers.get('content-type')?.startsWith('text/event-stream')) return response;
+    const cut = new AbortController();
+    const over = this.endWithKey(c, () => cut.abort());
+    const { readable, writable } = new TransformStream<Uint8Array>();
+    // the client, or the session, is told by its own end
+    void response.body.pipeTo(writable, { signal: cut.signal }).then(over, over);
+    return new Response(readable, response);
+  }
+
   #endAll(id: string): void {
     for (const end of this.#watched.get(id)?.ends ?? []) end();
   }

@@ -21,6 +21,9 @@ type Condition = Partial<
   Pick<ScheduleRecord, 'revision' | 'pausedAt' | 'deletedAt' | 'handledUntil' | 'lookAt' | 'updatedAt'>
 >;
 
+/** In place of the event of one that is being deleted. */
+const GONE: ScheduleRecord['event'] = { type: '', subject: null };
+
 /** The schedules of projects, one document each: what Temporal has is made of them. */
 export class Schedules {
   readonly #model: Model<ScheduleDocument>;
@@ -102,13 +105,23 @@ export class Schedules {
     await this.#update({ _id: scheduleKeyOf(ref) }, { $unset: { [`asks.${id}`]: 1 } });
   }
 
+  /** Has one go, also one that cannot be read: what is sealed is not needed any more. @returns false: there is none */
+  delete(ref: ScheduleRef, at: string): Promise<boolean> {
+    return this.#delete(scheduleKeyOf(ref), at);
+  }
+
   /** Has those of a function go. */
   async deleteOf({ project, name }: Pick<FunctionRecord, 'project' | 'name'>): Promise<void> {
     const at = new Date().toISOString();
     const found = await reaching('read the schedules of a function', () =>
       this.#model.find({ project, function: name }, { _id: 1 }).lean<{ _id: string }[]>(),
     );
-    for (const { _id } of found) await this.#update({ _id, deletedAt: null }, { $set: { deletedAt: at, lookAt: at } });
+    for (const { _id } of found) await this.#delete(_id, at);
+  }
+
+  #delete(_id: string, at: string): Promise<boolean> {
+    const set = this.#fields.sealed(_id, { deletedAt: at, lookAt: at, updatedAt: at, past: [], event: GONE });
+    return this.#update({ _id, deletedAt: null }, { $set: set });
   }
 
   /** @param of when it was deleted: it may have been made again since */

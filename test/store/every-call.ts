@@ -695,6 +695,7 @@ export function callsOf(store: Store): Calls {
       claimAsk: () => schedules.claimAsk(schedule, ask, at),
       askSent: () => schedules.askSent(schedule, ask, at),
       askForgotten: () => schedules.askForgotten(schedule, ask),
+      delete: () => schedules.delete(schedule, at),
       deleteOf: () => schedules.deleteOf({ project: 'default', name: 'fn' }),
       remove: () => schedules.remove(schedule, { deletedAt: null }),
     },

@@ -164,6 +164,15 @@ describe('a record that cannot be read', () => {
     expect((await app.request(`${path}/${id}`, { method: 'DELETE', headers })).status).toBe(404);
   });
 
+  it('of a schedule can be deleted, and is read by who removes it', async () => {
+    await store.schedules.create(scheduleRecord({ name: 's3', lookAt: at }));
+    await damage('schedules', 'default/s3', 'event');
+    const headers = { Authorization: authorization };
+    expect((await app.request('/v1/schedules/s3', { method: 'DELETE', headers })).status).toBe(204);
+    expect((await app.request('/v1/schedules/s3', { method: 'DELETE', headers })).status).toBe(404);
+    expect((await store.schedules.due('2027', 9)).map(({ name }) => name)).toContain('s3');
+  });
+
   it('of an audit shows as damaged, in its place', async () => {
     for (const byte of [-1, 0]) {
       const repair = await damage('audit', `${sandboxId(1)}/0`, 'body', byte);

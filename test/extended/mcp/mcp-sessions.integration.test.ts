@@ -49,6 +49,16 @@ it('is not there for another key of the same project, nor when it is unknown', a
   expect((await thief.call(1, 'list', { kind: 'sources' })).status).toBe(404);
 });
 
+it('has its streams cut when its key is revoked', async () => {
+  const { secret, key } = await door.mayfly.store.apiKeys.create({ name: 'revoked', scopes: ['admin'] });
+  const other = new RawSession(door.url, secret);
+  await other.initialize();
+  const stream = await other.get();
+  expect(stream.status).toBe(200);
+  await door.mayfly.store.apiKeys.revoke(key.id);
+  await expect(stream.text()).rejects.toThrow();
+});
+
 it('is gone once it was ended', async () => {
   const other = new RawSession(door.url, door.apiKey);
   await other.initialize();
