@@ -17,12 +17,15 @@ import { cancelledBeforeStart, type Ending, exited, interrupted, notStarted, unk
 import { GuestClock } from './guest-clock.ts';
 import { MaskedFrames } from './masked-frames.ts';
 import { type Backlog, OutputWriter } from './output-writer.ts';
+import { Overdue } from './overdue.ts';
 
 export interface CommandRunDeps {
   store: Store;
   hypervisor: Pick<Hypervisor, 'whereabouts'>;
   guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
   logger: Pick<Logger, 'info'>;
+  /** See {@link Overdue}. */
+  spareMs?: number;
 }
 
 /** Failures that say nothing of whether a command was started. Every other one of a start means that it was not. */
@@ -61,6 +64,7 @@ export class CommandRun {
   #startedAt: string | null = null;
   readonly #guestClock = new GuestClock();
   #forgotten: Promise<void> | null = null;
+  #overdue: Overdue | null = null;
   #writer: OutputWriter | null = null;
   /** Of one that was given secrets: nothing that its guest says is kept as it is. */
   #mask: Mask | null = null;
@@ -97,6 +101,7 @@ export class CommandRun {
       if (!ending) throw this.#withoutSecrets(error);
       return await this.#end(record, ending);
     } finally {
+      this.#overdue?.end();
       await this.#writer?.abandon();
     }
   }
@@ -106,6 +111,7 @@ export class CommandRun {
     this.withhold(cancelledBeforeStart());
     this.#cancelled ??= this.started
       .then((commands) => commands.cancel(this.commandId))
+      .then(() => this.#overdue?.cancelled())
       .catch((error: unknown) => {
         this.#cancelled = null; // who asks again is to be heard
         throw error;
@@ -141,7 +147,10 @@ export class CommandRun {
       this.detail = detail;
     };
     const agent = await this.deps.guests.agent(record.sandboxId, { signal: this.#signal, alive });
-    const commands = new AgentCommands(agent, this.#signal);
+    const overdue = new Overdue(record.spec, this.deps.spareMs);
+    this.#overdue = overdue;
+    void overdue.watch(this.deps.store.sandboxes, record.sandboxId);
+    const commands = new AgentCommands(agent, AbortSignal.any([this.#signal, overdue.signal]));
     const status = await this.#ensureStarted(record, commands, inputs);
     if ('outcome' in status) return status;
     if (record.state === 'running') {

@@ -1,5 +1,6 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from 'node:http2';
 import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
 import { AgentBody, giveUp, lost } from './agent-body.ts';
@@ -36,6 +37,7 @@ const FRAME_BYTES = 32_704;
 const SESSION_MEMORY_MIB = 64;
 /** From the end of a request to the first of its answer: an agent that syncs a large file to a slow disk. Milliseconds. */
 const ANSWER_TIMEOUT_MS = 120_000;
+const PING_TIMEOUT_MS = 10_000;
 /** From the session channel to the agent's first frame; it may have to be started. Milliseconds. */
 const GREETING_TIMEOUT_MS = 30_000;
 
@@ -123,6 +125,15 @@ export class AgentSession {
     this.client.end();
   }
 
+  /** An agent that answers pings, but not a request, waits for its disk. */
+  async #silence(): Promise<MayflyError> {
+    const why = `The agent has not answered within ${ANSWER_TIMEOUT_MS / 1000} s`;
+    const late = sleep(PING_TIMEOUT_MS, false, { ref: false });
+    const isThere = await Promise.race([this.ping().then(() => true), late]).catch(() => false);
+    if (!isThere) return new MayflyError('guest_unreachable', `${why}.`);
+    return new MayflyError('guest_failed', `${why}, though it is there: the disk of the guest may be frozen.`);
+  }
+
   /**
    * One request. Resolves with the head of the answer; bodies are streams both ways.
    * @throws MayflyError guest_unreachable when the connection is lost or the agent silent; the signal's reason
@@ -136,7 +147,7 @@ export class AgentSession {
     stream.once('close', () => signal?.removeEventListener('abort', onAbort));
     if (body !== undefined) send(stream, body);
     try {
-      return await headOf(stream, answer);
+      return await headOf(stream, answer, () => this.#silence());
     } catch (error) {
       giveUp(stream);
       signal?.throwIfAborted();
@@ -179,13 +190,17 @@ function send(stream: ClientHttp2Stream, body: Uint8Array | Readable): void {
   body.pipe(stream);
 }
 
-function headOf(stream: ClientHttp2Stream, body: AgentBody): Promise<AgentResponse> {
+/** @param silence tells why there is no answer yet */
+function headOf(
+  stream: ClientHttp2Stream,
+  body: AgentBody,
+  silence: () => Promise<MayflyError>,
+): Promise<AgentResponse> {
   return new Promise((resolve, reject) => {
     let late: NodeJS.Timeout | undefined;
     const armed = () => {
       late = setTimeout(() => {
-        const why = `The agent has not answered within ${ANSWER_TIMEOUT_MS / 1000} s.`;
-        settle(() => reject(new MayflyError('guest_unreachable', why)));
+        void silence().then((error) => settle(() => reject(error)));
       }, ANSWER_TIMEOUT_MS);
     };
     const settle = (outcome: () => void) => {

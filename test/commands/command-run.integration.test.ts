@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CommandRunDeps } from '../../commands/command-run.ts';
 import { CommandRuns } from '../../commands/command-runs.ts';
+import type { AgentRequest } from '../../host/guest/agent-session.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import type { Store } from '../../store/connect.ts';
@@ -284,6 +285,27 @@ describe('a guest that is not to be trusted', () => {
     };
     const commandRuns = new CommandRuns({ ...deps, guests: { agent: async () => agent } });
     expect(await commandRuns.runToEnd(id)).toMatchObject({ outcome: 'unknown', reason: 'The output was deleted.' });
+    await commandRuns.stop();
+  });
+
+  it('does not end a command whose time is over: it is given up, counted while its sandbox runs', async () => {
+    const id = await requested(992, { command: 'true', timeoutSeconds: 1, graceSeconds: 1 });
+    const agent = {
+      request: async ({ signal }: AgentRequest) => {
+        const body = new Readable({ read: () => undefined });
+        signal?.addEventListener('abort', () => body.destroy(signal.reason));
+        return { status: 201, headers: {}, body };
+      },
+    };
+    await store.sandboxes.update(SANDBOX, { state: 'paused' });
+    const commandRuns = new CommandRuns({ ...deps, spareMs: 0, guests: { agent: async () => agent } });
+    const ended = commandRuns.runToEnd(id);
+    await eventually(
+      () => commandRuns.detailOf(id),
+      (detail) => detail === 'it runs',
+    );
+    await store.sandboxes.update(SANDBOX, { state: 'running' });
+    expect(await ended).toMatchObject({ outcome: 'unknown', reason: expect.stringContaining('may be frozen') });
     await commandRuns.stop();
   });
 
