@@ -55,7 +55,7 @@ async function deployedAndRun(io: Io, folder: string, args: Asked, change: Promi
     if (!isNew && !isFirst) return;
     io.note(`${version.function} version ${version.version}`);
     const { runs } = connect(io);
-    const { id } = await stored(io, runs, version.function, await eventOf(args));
+    const { id } = await stored(io, runs, version.function, await eventOf(args), {}); // a run that is begun can be cancelled
     const run = await endedOrChanged(runs, id, change);
     if (run.result) await io.write('stdout', (await runs.result(id, { signal: io.signal })).bytes);
     if (run.outcome !== 'succeeded') await tellEndOfStderr(io, runs, run);

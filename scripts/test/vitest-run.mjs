@@ -43,6 +43,8 @@ export class VitestRun {
   /** When the file that runs began, or the one before ended. */
   #since = Date.now();
   #cpuBefore = 0;
+  /** The first test or hook has. */
+  #hasBegun = false;
   /** Why it was killed. @type {string | null} */
   #hung = null;
   #options;
@@ -108,9 +110,12 @@ export class VitestRun {
 
   /** @param {TestEvent} event */
   #handle(event) {
+    // start-up, servers and the imports of the first file are nobody's; what goes on between two files is the later one's
+    if (event.event === 'at' && !this.#hasBegun) {
+      this.#hasBegun = true;
+      this.#cpuBefore = this.#options.place.cgroup.seconds();
+    }
     if (event.event === 'begun') {
-      // start-up and servers are nobody's; what goes on between two files is the later one's
-      if (this.#ended.size === 0) this.#cpuBefore = this.#options.place.cgroup.seconds();
       this.#since = Date.now();
       this.#current = { file: event.file, what: 'its imports or its first test' };
     } else if (event.event === 'at') {

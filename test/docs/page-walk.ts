@@ -112,15 +112,21 @@ export class PageWalk {
     this.#variables = join(installation.folder, `${page.replaceAll('/', '-')}.variables`);
   }
 
-  /** A line that is one `mayfly …`, as docs/ have them, runs in this process: its start is README's, whose lines run the program. */
+  /** A line that is one `mayfly …` runs in this process, unless README's reads standard input; other lines run the program. */
   async type(line: string): Promise<Typed> {
-    const typed = await (line.startsWith('mayfly ') ? this.#inProcess(line) : this.#inShell(line));
+    const [command = ''] = line.split(' #');
+    const isAlone = line.startsWith('mayfly ') || /^bin\/mayfly (?!run |ssh )[^|<>()]*$/.test(command);
+    const typed = await (isAlone ? this.#inProcess(line) : this.#inShell(line));
     if (typed.code === 0) this.#remember(line, typed.stdout);
     // What only lists them shows those of other pages.
     if (MAKES_SANDBOXES.test(line)) {
       for (const [id] of typed.stdout.matchAll(/\bsbx-[0-9a-z]{16}\b/g)) this.#sandboxes.add(id);
     }
     return typed;
+  }
+
+  get #cwd(): string {
+    return this.page === 'CONTRIBUTING.md' ? repository : this.installation.folder;
   }
 
   async #inProcess(line: string): Promise<Typed> {
@@ -131,18 +137,19 @@ export class PageWalk {
     const stderr = { write: (text: string | Uint8Array) => err.push(Buffer.from(text as Uint8Array)) };
     const { signal } = new AbortController();
     const io = new Io({ stdout, stderr, env, signal, force: signal });
-    const code = await runCli(words.split('\0').slice(1, -1), io);
+    const before = process.cwd();
+    process.chdir(this.#cwd);
+    const code = await runCli(words.split('\0').slice(1, -1), io).finally(() => process.chdir(before));
     return { code, stdout: Buffer.concat(out).toString(), stderr: Buffer.concat(err).toString(), status: null };
   }
 
   async #inShell(line: string): Promise<Typed> {
-    const { folder, env } = this.installation;
+    const { env } = this.installation;
     const script = `${CURL}\n[ ! -e '${this.#variables}' ] || . '${this.#variables}'
 ${this.#given()}
 ${this.#filled(line)}
 code=$?; declare -p KEY HOOK > '${this.#variables}' 2>/dev/null; exit $code`;
-    const cwd = this.page === 'CONTRIBUTING.md' ? repository : folder;
-    const child = { cwd, env: { ...process.env, ...env }, maxBuffer: 16 * 1024 * 1024 };
+    const child = { cwd: this.#cwd, env: { ...process.env, ...env }, maxBuffer: 16 * 1024 * 1024 };
     return await new Promise<Typed>((resolve) => {
       execFile('bash', ['-c', script], child, (error, stdout, stderr) => {
         const code = typeof error?.code === 'number' ? error.code : error ? -1 : 0;

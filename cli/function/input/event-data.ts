@@ -54,18 +54,18 @@ export async function eventOf({ input, data, file, type, key }: EventArgs): Prom
   return { data: bytes || undefined, options: { contentType: type, idempotencyKey: key ?? randomUUID() } };
 }
 
-/** Has it stored. Where the API does not answer, it says how the same event is sent again without running twice. */
+/** Has it stored. Where no answer comes, it says how the same event is sent again without running twice. */
 export async function stored(
   io: Io,
   runs: Runs,
   name: string,
   { data, options }: AskedEvent,
-  delay: Pick<CreateRun, 'delaySeconds'> = {},
+  more: Pick<CreateRun, 'delaySeconds' | 'signal'> = { signal: io.signal },
 ): Promise<Run> {
   try {
-    return await runs.create(name, data, { ...options, ...delay, signal: io.signal });
+    return await runs.create(name, data, { ...options, ...more });
   } catch (error) {
-    if (error instanceof MayflyConnectionError)
+    if (error instanceof MayflyConnectionError || io.signal.aborted)
       io.note(`It may be stored: with --key ${options.idempotencyKey} it runs once.`);
     throw error;
   }

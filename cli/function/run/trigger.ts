@@ -26,7 +26,7 @@ export function triggerCommand(io: Io) {
       const { delaySeconds } = LIMITS.functions;
       const delay = args.delay === undefined ? {} : { delaySeconds: seconds('delay', args.delay, delaySeconds) };
       const event = await eventOf(args);
-      const run = await stored(io, connect(io).runs, name, event, delay);
+      const run = await stored(io, connect(io).runs, name, event, { ...delay, signal: io.signal });
       if (args.json) io.printJson(run);
       else io.print(run.id);
       return EXIT.ok;
