@@ -48,6 +48,20 @@ test('one whose agent is stopped and masked is used by SSH', async () => {
   await destroyed(id);
 });
 
+test('one whose file system is frozen is given up when the time of a command is over', async () => {
+  const { id } = await woken();
+  const { commands, files } = mayfly().client;
+  const freeze = 'sudo fsfreeze --freeze / && touch /dev/shm/frozen';
+  await commands.run(id, { command: freeze, timeoutSeconds: 5 }, { waitSeconds: 0 });
+  await eventually(
+    () => files.list(id, '/dev/shm'),
+    ({ items }) => items.some(({ name }) => name === 'frozen'),
+  );
+  const ended = await commands.run(id, { command: 'true', timeoutSeconds: 5 }, WAIT);
+  expect(ended).toMatchObject({ outcome: 'unknown', reason: expect.stringContaining('frozen') });
+  await destroyed(id);
+});
+
 test('one that reboots itself comes back', async () => {
   const { id } = await woken();
   const { client } = mayfly();
