@@ -99,6 +99,13 @@ export class Reconciliation {
     return this.isOpen(workflowIdOf(sandboxId));
   }
 
+  /** Starts a workflow that is gone; one that an operator has terminated is cancelled then, which is its orderly end. */
+  async resume(workflowId: string, start: () => Promise<unknown>): Promise<void> {
+    const wasTerminated = (await this.#statusOf(workflowId)) === 'TERMINATED';
+    await start();
+    if (wasTerminated) await this.client.workflow.getHandle(workflowId).cancel();
+  }
+
   /** Destroys a sandbox whose workflow an operator has terminated. @returns false when nobody has */
   async destroyTerminated(input: Omit<SandboxInput, 'begin'>): Promise<boolean> {
     if ((await this.#statusOf(workflowIdOf(input.id))) !== 'TERMINATED') return false;

@@ -11,16 +11,12 @@ export function createPoolReconcileActivities({ store, reconciliation }: Reconci
       for (const { project, name, createdBy: actor, updatedAt, ...wish } of pools) {
         heartbeat();
         if (Date.parse(updatedAt) > before) continue;
-        if (await reconciliation.isOpen(poolWorkflowIdOf({ project, name }))) continue;
+        const workflowId = poolWorkflowIdOf({ project, name });
+        if (await reconciliation.isOpen(workflowId)) continue;
         const { source, cpus, memoryMib, egress, min, max } = wish;
+        const input = { project, name, wish: { source, cpus, memoryMib, egress, min, max }, actor };
         const at = new Date().toISOString();
-        await reconciliation.resumePool({
-          project,
-          name,
-          wish: { source, cpus, memoryMib, egress, min, max },
-          actor,
-          at,
-        });
+        await reconciliation.resume(workflowId, () => reconciliation.resumePool({ ...input, at }));
       }
       const known = new Set(pools.map(poolIdOf));
       for (const { id, project, pool, state, createdAt } of await store.poolMembers.unclaimed()) {

@@ -10,8 +10,9 @@ export function createRunReconcileActivities({ store, reconciliation }: Reconcil
       const before = Date.now() - graceMs;
       for (const run of await store.runs.admitted()) {
         heartbeat();
-        if (Date.parse(run.updatedAt) > before || (await reconciliation.isOpen(runWorkflowIdOf(run.id)))) continue;
-        await beginRun({ store, reconciliation }, run);
+        const workflowId = runWorkflowIdOf(run.id);
+        if (Date.parse(run.updatedAt) > before || (await reconciliation.isOpen(workflowId))) continue;
+        await reconciliation.resume(workflowId, () => beginRun({ store, reconciliation }, run));
       }
     },
   };

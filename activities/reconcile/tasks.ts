@@ -36,9 +36,11 @@ export function createTaskReconcileActivities({ store, reconciliation }: Reconci
       for (const { commandId } of await store.activity.openCommands()) {
         const record = await store.commands.get(commandId);
         if (!record || record.state === 'ended' || Date.parse(record.requestedAt) > before) continue;
-        if (!(await isGone(commandWorkflowIdOf(commandId)))) continue;
+        const workflowId = commandWorkflowIdOf(commandId);
+        if (!(await isGone(workflowId))) continue;
         const { sandboxId, hostId, installationId = null } = record;
-        await reconciliation.resumeCommand({ commandId, sandboxId, hostId, installationId });
+        const input = { commandId, sandboxId, hostId, installationId };
+        await reconciliation.resume(workflowId, () => reconciliation.resumeCommand(input));
       }
     },
 
@@ -97,9 +99,12 @@ export function createTaskReconcileActivities({ store, reconciliation }: Reconci
       const states = PRESENT_TEMPLATE_STATES.filter((state) => state !== 'failed');
       for (const record of await store.templates.all(states)) {
         const { hostId, installationId = null, key: templateKey, project, source, cpus, memoryMib, updatedAt } = record;
-        if (Date.parse(updatedAt) > before || !(await isGone(templateWorkflowIdOf({ hostId, templateKey })))) continue;
+        const workflowId = templateWorkflowIdOf({ hostId, templateKey });
+        if (Date.parse(updatedAt) > before || !(await isGone(workflowId))) continue;
         const of = { hostId, installationId, templateKey, project, source, cpus, memoryMib };
-        await reconciliation.resumeTemplate({ ...of, actor: record.createdBy });
+        await reconciliation.resume(workflowId, () =>
+          reconciliation.resumeTemplate({ ...of, actor: record.createdBy }),
+        );
       }
     },
 

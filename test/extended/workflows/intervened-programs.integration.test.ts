@@ -36,8 +36,8 @@ describe('a command that runs', () => {
     const command = await operations.door.run(id, wish, 0);
     await operations.door.until(command, ({ state }) => state === 'running');
     await intervene(mayfly.client, commandWorkflowIdOf(command.id), kind);
-    if (!kind.startsWith('cancel')) {
-      if (kind === 'terminate') await reconcile(mayfly);
+    if (kind === 'terminate') await reconcile(mayfly);
+    if (kind.startsWith('reset')) {
       expect((await operations.door.call('POST', `/v1/sandboxes/${id}/commands/${command.id}/cancel`)).status).toBe(
         202,
       );
@@ -57,10 +57,8 @@ describe('a run of a function', () => {
       (text) => text.includes('started'),
     );
     await intervene(mayfly.client, runWorkflowIdOf(run.id), kind);
-    if (!kind.startsWith('cancel')) {
-      if (kind === 'terminate') await reconcile(mayfly);
-      await functions.cancel(run.id);
-    }
+    if (kind === 'terminate') await reconcile(mayfly);
+    if (kind.startsWith('reset')) await functions.cancel(run.id);
     expect(await functions.over(run)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved', attempts: [{ n: 1 }] });
     expect(await functions.output(run.id)).toBe('started\n');
   });

@@ -64,13 +64,13 @@ describe('a template', () => {
     const input = await templates.input();
     const ids = await templates.built(input);
     await intervene(mayfly.client, templateWorkflowIdOf(input), kind);
-    if (kind.startsWith('cancel')) {
+    if (kind === 'terminate') await templates.reconcile();
+    if (!kind.startsWith('reset')) {
       await templates.over(input);
       expect(await templates.until(ids.templateId, 'gone')).toMatchObject({ reason: 'Its workflow was cancelled.' });
       expect(await templates.left(ids)).toEqual([]);
       return;
     }
-    if (kind === 'terminate') await templates.reconcile();
     expect(await templates.until(ids.templateId, 'ready', 'gone')).toMatchObject({ state: 'ready' });
     await templates.remove(input, ids.templateId);
     await templates.until(ids.templateId, 'gone');
@@ -85,11 +85,11 @@ describe('a pool', () => {
     await pool.set({ min: 2, max: 2 });
     const members = await pool.warm(2);
     await intervene(mayfly.client, poolWorkflowIdOf(pool), kind);
-    if (kind.startsWith('cancel')) {
+    if (kind === 'terminate') await templates.reconcile();
+    if (!kind.startsWith('reset')) {
       await mayfly.client.workflow.getHandle(poolWorkflowIdOf(pool)).result();
       expect(await mayfly.store.pools.get(pool)).toBeNull();
     } else {
-      if (kind === 'terminate') await templates.reconcile();
       expect(await pool.warm(2)).toHaveLength(2);
       await pool.end();
     }

@@ -8,6 +8,7 @@ import { KeptFailures } from '../../../worker/upkeep/functions/kept-failures.ts'
 import { TestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Run, TestFunctions } from '../../support/functions.ts';
+import { loseWorkflow } from '../../support/lose-workflow.ts';
 import { delayFault } from '../../support/passage-of-time.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
@@ -200,7 +201,7 @@ test('a run whose workflow is lost while it is taken is gone on with, also what 
     () => snapshotsOf({ id }),
     ([first]) => first?.state === 'creating',
   );
-  await all().client.workflow.getHandle(runWorkflowIdOf(id)).terminate('the test loses it');
+  await loseWorkflow(all().client, runWorkflowIdOf(id));
   const record = await all().store.runs.get(id);
   if (!record) throw new Error('it is gone');
   await new Reconciliation(all().client).startRun(runInputOf(record), false);

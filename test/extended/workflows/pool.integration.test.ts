@@ -4,6 +4,7 @@ import type { PoolRecord } from '../../../model/pools/pool.ts';
 import { poolWorkflowIdOf } from '../../../model/pools/pool.ts';
 import { TestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
+import { loseWorkflow } from '../../support/lose-workflow.ts';
 import { callsIn, TestPool } from '../../support/pool.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
@@ -161,7 +162,7 @@ describe.concurrent('a pool', () => {
     const [mine] = await kept.warm(1);
     const [orphan] = await lost.warm(1);
     for (const pool of [kept, lost]) {
-      await mayfly.client.workflow.getHandle(poolWorkflowIdOf(pool)).terminate('by a test');
+      await loseWorkflow(mayfly.client, poolWorkflowIdOf(pool));
     }
     const record = await mayfly.store.pools.get(lost);
     if (!record) throw new Error('there is no pool');

@@ -7,6 +7,7 @@ import { Reconciliation } from '../../../sagas/reconciliation.ts';
 import { kindOf } from '../../../store/audit/audit-documents.ts';
 import { isRunning, SLEEPS, useFunctionCases } from '../../support/function-cases.ts';
 import type { Run } from '../../support/functions.ts';
+import { loseWorkflow } from '../../support/lose-workflow.ts';
 import { letTimePass } from '../../support/passage-of-time.ts';
 import { pairsOf, sweepOn } from '../../support/sweep.ts';
 
@@ -258,7 +259,7 @@ test('a run whose workflow is lost is gone on with: its process is started once 
   const name = await functions().deploy('echo started; sleep 3; echo 1 > $MAYFLY_RESULT');
   const run = await functions().trigger(name);
   await awaitStart(run.id);
-  await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).terminate('the test loses it');
+  await loseWorkflow(all().client, runWorkflowIdOf(run.id));
   const record = await all().store.runs.get(run.id);
   if (!record) throw new Error('it is gone');
   await new Reconciliation(all().client).startRun(runInputOf(record), false);
@@ -274,7 +275,7 @@ test('a run whose workflow is lost is gone on with: its process is started once 
 test('a cancel holds though the workflow was lost that should hear it', async () => {
   const run = await functions().trigger(await functions().deploy(SLEEPS));
   await awaitStart(run.id);
-  await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).terminate('the test loses it');
+  await loseWorkflow(all().client, runWorkflowIdOf(run.id));
   expect((await functions().cancel(run.id)).status).toBe(202);
   const record = await all().store.runs.get(run.id);
   if (!record) throw new Error('it is gone');

@@ -2,6 +2,7 @@ import { describe, expect } from 'vitest';
 import { GOLDEN } from '../../../host/in-memory/machine.ts';
 import { newTemplate, templateWorkflowIdOf } from '../../../model/templates/template-saga.ts';
 import { resumeTemplate } from '../../../sagas/source/templates.ts';
+import { loseWorkflow } from '../../support/lose-workflow.ts';
 import { sweepOn } from '../../support/sweep.ts';
 import { useTemplateCases } from '../../support/template-cases.ts';
 
@@ -265,7 +266,7 @@ describe('a template, nothing else happening,', () => {
     mayfly.arm(`${step}.after=1*hang`, ids.templateId);
     await templates.want(input, ids.templateId);
     await templates.at(input, step);
-    await mayfly.client.workflow.getHandle(templateWorkflowIdOf(input)).terminate('lost');
+    await loseWorkflow(mayfly.client, templateWorkflowIdOf(input));
     mayfly.disarm();
     await templates.reconcile();
     await templates.over(input);
@@ -278,7 +279,7 @@ describe('a template, nothing else happening,', () => {
   test('that is ready stays so when its workflow is lost', async ({ mayfly, templates }) => {
     const input = await templates.input();
     const ids = await templates.built(input);
-    await mayfly.client.workflow.getHandle(templateWorkflowIdOf(input)).terminate('lost');
+    await loseWorkflow(mayfly.client, templateWorkflowIdOf(input));
     await templates.reconcile();
     await templates.look(input);
     expect(await templates.until(ids.templateId, 'ready')).toMatchObject({ reason: null });
