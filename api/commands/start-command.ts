@@ -18,7 +18,7 @@ import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
 import { type Attempt, answerOnce, freeRequest, isHeard, REPLAYED } from '../http/idempotency.ts';
-import { type Preference, preferenceOf } from '../http/prefer.ts';
+import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
 import type { IdempotencyHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
@@ -42,10 +42,15 @@ export async function answerStart(
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store } = deps;
+  const again = async (id: string) => {
+    const record = await store.commands.get(id);
+    return record && answerFor(c, deps, record);
+  };
   const asked = {
     idFrom: commandIdFrom,
     key: headers['idempotency-key'],
     body: request,
+    again,
     subject: { path: `/v1/sandboxes/${sandboxId}/commands`, member: 'commandId' as const },
   };
   return answerOnce(c, store, asked, async (attempt) => {
@@ -66,7 +71,8 @@ export async function answerStart(
     const record = await store.commands.get(commandId);
     if (!record) throw new MayflyError('internal', `The store has lost the record of ${commandId}.`);
     if (!isFresh && record.state === 'ended') c.header(REPLAYED, 'true');
-    const response = await answerFor(c, deps, record, preference);
+    if (preference.applied) c.header('Preference-Applied', preference.applied);
+    const response = await answerFor(c, deps, record);
     // Of a command that never started the key is free again: the same request may be tried later.
     if (record.outcome === 'not-started') await freeRequest(store, attempt);
     // An answer that says how it ended is given again from the record.
@@ -197,13 +203,7 @@ async function ended(
   while ((await store.commands.get(id))?.state !== 'ended') await sleep(POLL_MS, undefined, { signal });
 }
 
-async function answerFor(
-  c: Context<Env>,
-  { store }: RequestDeps,
-  record: CommandRecord,
-  preference: Preference,
-): Promise<Response> {
-  if (preference.applied) c.header('Preference-Applied', preference.applied);
+async function answerFor(c: Context<Env>, { store }: RequestDeps, record: CommandRecord): Promise<Response> {
   c.header('Location', `/v1/sandboxes/${record.sandboxId}/commands/${record.id}`);
   if (record.state !== 'ended') return c.json(commandView(record), 202);
   const { failure } = record;

@@ -97,7 +97,11 @@ async function answerBake(
 ): Promise<Response> {
   const { store, sagas } = deps;
   const actor = actorOf(c);
-  const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: request };
+  const again = async (bakeId: string) => {
+    const record = (await store.bakedSources.named(request.name)).find((one) => one.bakeId === bakeId);
+    return record ? answerFor(c, record) : null;
+  };
+  const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: request, again };
   return answerOnce(c, store, asked, async (attempt) => {
     const input = await begin(deps, attempt, request, actor);
     const preference = preferenceOf(headers.prefer);

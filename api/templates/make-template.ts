@@ -5,6 +5,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
 import { snapshotIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { TemplateRecord } from '../../model/templates/template.ts';
 import type { MadeTemplate, MakeTemplateInput } from '../../model/templates/template-saga.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
@@ -28,7 +29,11 @@ export async function answerMake(
   key: string | undefined,
 ): Promise<Response> {
   const { store, sagas } = deps;
-  const asked = { idFrom: snapshotIdFrom, key, body: request };
+  const again = async (id: string) => {
+    const record = await store.templates.get(id);
+    return record && answerFor(c, record);
+  };
+  const asked = { idFrom: snapshotIdFrom, key, body: request, again };
   return answerOnce(c, store, asked, async (attempt) => {
     const templateId = attempt.subjectId;
     const made = await freedWhenRefused(store, attempt, async () => {
@@ -37,9 +42,13 @@ export async function answerMake(
       return known(c, deps, input);
     });
     const record = await requireTemplate(deps, made.templateId);
-    c.header('Location', `/v1/templates/${record.id}`);
-    return { response: c.json(templateView(record), record.state === 'ready' ? 200 : 202), isKept: isHeard(c) };
+    return { response: answerFor(c, record), isKept: isHeard(c) };
   });
+}
+
+function answerFor(c: Context<Env>, record: TemplateRecord): Response {
+  c.header('Location', `/v1/templates/${record.id}`);
+  return c.json(templateView(record), record.state === 'ready' ? 200 : 202);
 }
 
 /** @throws MayflyError what {@link placeableOrigin} refuses with */

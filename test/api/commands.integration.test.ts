@@ -89,7 +89,10 @@ describe('a command', () => {
     expect(door.sagas.commands.slice(before)).toEqual([first.id]);
     const again = await door.call('POST', path, { command: 'true' }, headers);
     expect(again.headers.get('Idempotent-Replayed')).toBe('true');
-    expect(await jsonOf(again)).toMatchObject({ id: first.id });
+    expect(await jsonOf(again)).toMatchObject({ id: first.id, state: 'requested' });
+    await door.store.commands.update(first.id, { state: 'ended', outcome: 'exited', exitCode: 0 });
+    const later = await door.call('POST', path, { command: 'true' }, headers);
+    expect([later.status, await jsonOf(later)]).toMatchObject([201, { id: first.id, state: 'ended', exitCode: 0 }]);
     expect((await door.call('POST', path, { command: 'false' }, headers)).status).toBe(422);
   });
 

@@ -35,6 +35,9 @@ describe('baking', () => {
     expect(baked).toMatchObject({ id: sourceIdOf('kvm-1', 'tools'), state: 'ready', snapshotId: fromSnapshot });
     expect(baked).not.toHaveProperty('bakeId');
     expect(await (await bake({ name: 'tools', fromSnapshot }, headers)).json()).toEqual(baked);
+    await door.store.bakedSources.update(baked.id, { state: 'baking' });
+    expect(await bake({ name: 'tools', fromSnapshot }, headers)).toMatchObject({ status: 202 });
+    await door.store.bakedSources.update(baked.id, { state: 'ready' });
     expect(door.sagas.started).toEqual([`bake tools of ${fromSnapshot} on kvm-1`]);
     expect((await problemOf(await bake({ name: 'other', fromSnapshot }, headers))).code).toBe('idempotency_key_reused');
     const detail = await jsonOf<{ baked: unknown[]; problem: string }>(door.call('GET', '/v1/sources/tools'));
