@@ -1,5 +1,5 @@
 import type { BootWish } from '../model/sandbox/boot.ts';
-import type { Egress } from '../model/sandbox/sandbox.ts';
+import type { Egress, IdleAction } from '../model/sandbox/sandbox.ts';
 
 /** A request for a sandbox; what is left out gets the server's default. */
 export interface CreateSandbox {
@@ -15,6 +15,8 @@ export interface CreateSandbox {
   memoryMib?: number;
   ttlSeconds?: number;
   idleSeconds?: number;
+  /** What is done after `idleSeconds` without use. `@default` destroy */
+  onIdle?: IdleAction;
   /** Whether a command or another use of it, while it is paused or hibernated, resumes it. `@default` false */
   autoResume?: boolean;
   metadata?: Record<string, string>;

@@ -1,6 +1,6 @@
 import type { HostRecord } from '../model/host.ts';
 import type { AuditEntry } from '../model/sandbox/audit.ts';
-import { isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox/sandbox.ts';
+import { type IdleAction, isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox/sandbox.ts';
 import { isSandboxId } from '../model/sandbox-id.ts';
 import type { Scope } from '../model/scopes.ts';
 import type { StorageQuota } from '../model/snapshots/storage.ts';
@@ -36,6 +36,7 @@ export interface ExtendSandbox {
   ttlSeconds?: number;
   /** Seconds without use; null switches the idle timer off. */
   idleSeconds?: number | null;
+  onIdle?: IdleAction;
   autoResume?: boolean;
   /** Replaces the metadata as a whole. */
   metadata?: Record<string, string>;

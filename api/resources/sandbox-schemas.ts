@@ -4,7 +4,13 @@ import { LIMITS } from '../../model/limits.ts';
 import { redactText } from '../../model/redaction/redact.ts';
 import { BOOT_REASONS, BOOT_WAYS, BOOT_WISHES } from '../../model/sandbox/boot.ts';
 import { LAYERS } from '../../model/sandbox/proof.ts';
-import { SANDBOX_PHASES, SANDBOX_STATES, SPACE_SUSPENSION_CAUSES, STOP_REASONS } from '../../model/sandbox/sandbox.ts';
+import {
+  IDLE_ACTIONS,
+  SANDBOX_PHASES,
+  SANDBOX_STATES,
+  SPACE_SUSPENSION_CAUSES,
+  STOP_REASONS,
+} from '../../model/sandbox/sandbox.ts';
 import {
   actor,
   captureId,
@@ -94,6 +100,7 @@ export const createSandbox = z
     memoryMib: whole(LIMITS.memoryMib, 'MiB').optional(),
     ttlSeconds: ttlSeconds.optional(),
     idleSeconds: idleSeconds.optional(),
+    onIdle: z.enum(IDLE_ACTIONS).optional(),
     autoResume: z.boolean().optional(),
     metadata: metadata.optional(),
     agentId: printable(LIMITS.agentId.maxLength)
@@ -117,13 +124,14 @@ export const createSandbox = z
       dependentSchemas: { count: { properties: { name: { not: {} } } } },
     }),
     description:
-      'From a source (one that runs: from its newest capture, or `captureId`) or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list. `name`: of no other of the project that lives; it stands for the id wherever that is asked for, and is free again when the sandbox has ended. `network`: a fork has that of its snapshot unless it asks for another, else `none`; the answer says which, in `spec`. `boot`: the quickest way there is (`auto`, the default), never from a template (`cold`), or from one alone (`template`, refused where none is ready).',
+      'From a source (one that runs: from its newest capture, or `captureId`) or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list. `name`: of no other of the project that lives; it stands for the id wherever that is asked for, and is free again when the sandbox has ended. `network`: a fork has that of its snapshot unless it asks for another, else `none`; the answer says which, in `spec`. `onIdle`: after `idleSeconds` without use it is destroyed (the default), or hibernated; one that cannot be is tried again as late. `boot`: the quickest way there is (`auto`, the default), never from a template (`cold`), or from one alone (`template`, refused where none is ready).',
   });
 
 export const patchSandbox = z
   .strictObject({
     ttlSeconds: ttlSeconds.optional(),
     idleSeconds: idleSeconds.nullable().optional(),
+    onIdle: z.enum(IDLE_ACTIONS).optional(),
     autoResume: z.boolean().optional(),
     metadata: metadata.optional(),
   })
@@ -149,6 +157,7 @@ export const sandboxAnswer = z
       memoryMib: z.int().nullable(),
       ttlSeconds: z.int(),
       idleSeconds: z.int().nullable(),
+      onIdle: z.enum(IDLE_ACTIONS),
       autoResume: z.boolean(),
       metadata: z.record(z.string(), z.string()),
       agentId: z.string().nullable(),

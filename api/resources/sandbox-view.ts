@@ -9,8 +9,19 @@ export type SandboxView = z.infer<typeof sandboxAnswer>;
  * not leak out by itself.
  */
 export function sandboxView(record: SandboxRecord): SandboxView {
-  const { source, snapshotId, cpus, memoryMib, ttlSeconds, idleSeconds, autoResume, metadata, agentId, network } =
-    record.spec;
+  const {
+    source,
+    snapshotId,
+    cpus,
+    memoryMib,
+    ttlSeconds,
+    idleSeconds,
+    onIdle = 'destroy',
+    autoResume,
+    metadata,
+    agentId,
+    network,
+  } = record.spec;
   const { captureId = null, boot = 'auto' } = record.spec;
   return {
     id: record.id,
@@ -27,6 +38,7 @@ export function sandboxView(record: SandboxRecord): SandboxView {
       memoryMib: memoryMib ?? record.size?.memoryMib ?? null,
       ttlSeconds,
       idleSeconds,
+      onIdle,
       autoResume,
       metadata,
       agentId,

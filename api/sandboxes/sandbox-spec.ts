@@ -19,6 +19,7 @@ export function specOf(
     memoryMib: request.memoryMib ?? null,
     ttlSeconds: request.ttlSeconds ?? LIMITS.ttlSeconds.default,
     idleSeconds: request.idleSeconds ?? null,
+    onIdle: request.onIdle ?? 'destroy',
     autoResume: request.autoResume ?? false,
     metadata: request.metadata ?? {},
     agentId: request.agentId ?? null,

@@ -134,11 +134,12 @@ export function sandboxRoutes(app: App): void {
   );
   app.openapi(patchOne, async (c) => {
     const { id } = c.req.valid('param');
-    const { ttlSeconds, idleSeconds, autoResume, metadata } = c.req.valid('json');
+    const { ttlSeconds, idleSeconds, onIdle, autoResume, metadata } = c.req.valid('json');
     const patch = {
       actor: actorOf(c),
       ...(ttlSeconds !== undefined && { ttlSeconds }),
       ...(idleSeconds !== undefined && { idleSeconds }),
+      ...(onIdle !== undefined && { onIdle }),
       ...(autoResume !== undefined && { autoResume }),
       ...(metadata !== undefined && { metadata }),
     };

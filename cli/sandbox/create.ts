@@ -4,7 +4,7 @@ import type { CreateSandbox } from '../../client/create-sandbox.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { BOOT_WISHES, type BootWish } from '../../model/sandbox/boot.ts';
-import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { IDLE_ACTIONS, type IdleAction, isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import {
   captureId,
   checkArguments,
@@ -45,6 +45,7 @@ const ARGS = {
     description: 'When it ends by itself, such as 90s or 1h30m (server default: 1h)',
   },
   idle: { type: 'string', valueHint: '15m', description: 'How long it may be unused until it ends by itself' },
+  'on-idle': { type: 'enum', options: [...IDLE_ACTIONS], description: 'What is done then (server default: destroy)' },
   'auto-resume': { type: 'boolean', description: 'Resume it when it is used while paused or hibernated' },
   egress: {
     type: 'enum',
@@ -71,6 +72,7 @@ interface CreateArgs {
   'memory-mib'?: string | undefined;
   ttl?: string | undefined;
   idle?: string | undefined;
+  'on-idle'?: IdleAction | undefined;
   'auto-resume'?: boolean | undefined;
   egress?: 'none' | 'internet' | undefined;
   boot?: BootWish | undefined;
@@ -86,6 +88,7 @@ function requestFrom(args: CreateArgs, metadata: string[]): Omit<CreateSandbox, 
     ...memoryFrom(args),
     ...(args.ttl && { ttlSeconds: seconds('ttl', args.ttl, ttlSeconds) }),
     ...(args.idle && { idleSeconds: seconds('idle', args.idle, idleSeconds) }),
+    ...(args['on-idle'] && { onIdle: args['on-idle'] }),
     ...(args['auto-resume'] && { autoResume: true }),
     ...(args.egress && { network: { egress: args.egress } }),
     ...(args.boot && { boot: args.boot }),

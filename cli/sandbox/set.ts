@@ -1,5 +1,6 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
+import { IDLE_ACTIONS } from '../../model/sandbox/sandbox.ts';
 import { checkArguments, idOrName, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
@@ -12,6 +13,7 @@ const ARGS = {
   id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
   ttl: { type: 'string', valueHint: '1h', description: 'From now to its new end, such as 90s or 1h30m' },
   idle: { type: 'string', valueHint: '15m|off', description: 'How long it may be unused until it ends' },
+  'on-idle': { type: 'enum', options: [...IDLE_ACTIONS], description: 'What is done then' },
   'auto-resume': {
     type: 'enum',
     options: ['on', 'off'],
@@ -36,10 +38,13 @@ export function setCommand(io: Io, name: 'set' | 'extend') {
       checkArguments(rawArgs, ARGS);
       const id = idOrName(args.id);
       const autoResume = args['auto-resume'];
-      if (!args.ttl && !args.idle && !autoResume) throw usageError('give --ttl, --idle or --auto-resume');
+      const onIdle = args['on-idle'];
+      if (!args.ttl && !args.idle && !onIdle && !autoResume)
+        throw usageError('give --ttl, --idle, --on-idle or --auto-resume');
       const change = {
         ...(args.ttl && { ttlSeconds: seconds('ttl', args.ttl, LIMITS.ttlSeconds) }),
         ...(args.idle && { idleSeconds: idleFrom(args.idle) }),
+        ...(onIdle && { onIdle }),
         ...(autoResume && { autoResume: autoResume === 'on' }),
       };
       const record = await connect(io).extendSandbox(id, change, { signal: io.signal });

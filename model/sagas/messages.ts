@@ -5,6 +5,7 @@ import type { BootReason } from '../sandbox/boot.ts';
 import type { Membership } from '../sandbox/membership.ts';
 import type {
   Actor,
+  IdleAction,
   SandboxFailure,
   SandboxPhase,
   SandboxSpec,
@@ -138,8 +139,10 @@ export interface RestoreOperation extends OperationBase {
   /** The id under which the present state is kept first; null: it is not kept. */
   keepAs: string | null;
 }
-export interface PauseOperation extends OperationBase {
+export interface PauseOperation extends Omit<OperationBase, 'actor'> {
   kind: 'pause' | 'hibernate' | 'resume';
+  /** Null: nobody asked, it was idle. */
+  actor: Actor | null;
 }
 /** The host of the sandbox keeps it from growing, until there is room; or lets it go on. Nobody else asks for that. */
 export interface SuspendForSpaceOperation extends Pick<OperationBase, 'operationId'> {
@@ -171,6 +174,7 @@ export interface SandboxPatch {
   ttlSeconds?: number;
   /** Seconds without use; null switches the idle timer off. */
   idleSeconds?: number | null;
+  onIdle?: IdleAction;
   autoResume?: boolean;
   /** Replaces the metadata as a whole. */
   metadata?: Record<string, string>;

@@ -67,6 +67,10 @@ export interface Network {
 }
 
 /** What a caller asks for; defaults filled in at the door. */
+/** What becomes of a sandbox that is not used. */
+export const IDLE_ACTIONS = ['destroy', 'hibernate'] as const;
+export type IdleAction = (typeof IDLE_ACTIONS)[number];
+
 export interface SandboxSpec {
   /** Name of the golden VM. */
   source: string;
@@ -80,8 +84,10 @@ export interface SandboxSpec {
   memoryMib: number | null;
   /** Seconds from the request to the sandbox's end. */
   ttlSeconds: number;
-  /** Seconds without use until the sandbox's end; null: never. */
+  /** Seconds without use until {@link onIdle} is done; null: never. */
   idleSeconds: number | null;
+  /** `@default` destroy */
+  onIdle?: IdleAction;
   /** Whether a command or another use of it, while it is paused or hibernated, resumes it. */
   autoResume: boolean;
   metadata: Record<string, string>;

@@ -1,7 +1,7 @@
 import type { Schema } from 'mongoose';
 import { DEFAULT_PROJECT } from '../../model/project.ts';
 import type { SandboxRecord, SandboxSpec } from '../../model/sandbox/sandbox.ts';
-import { SANDBOX_PHASES, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
+import { IDLE_ACTIONS, SANDBOX_PHASES, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import {
   actorPart,
   NAME,
@@ -121,6 +121,7 @@ function specPart(): Schema {
     memoryMib: NULLABLE_NUMBER,
     ttlSeconds: NUMBER,
     idleSeconds: NULLABLE_NUMBER,
+    onIdle: { type: String, enum: IDLE_ACTIONS },
     autoResume: { type: Boolean, default: false },
     metadata: SEALED,
     agentId: NULLABLE_TEXT,

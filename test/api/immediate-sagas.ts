@@ -114,7 +114,9 @@ export class ImmediateSagas implements Sagas {
     const { spec } = record;
     const { ttlSeconds = spec.ttlSeconds, idleSeconds = spec.idleSeconds, metadata = spec.metadata } = patch;
     const { autoResume = spec.autoResume } = patch;
-    await this.#store.sandboxes.update(id, { spec: { ...spec, ttlSeconds, idleSeconds, autoResume, metadata } });
+    const { onIdle = spec.onIdle ?? 'destroy' } = patch;
+    const patched = { ...spec, ttlSeconds, idleSeconds, onIdle, autoResume, metadata };
+    await this.#store.sandboxes.update(id, { spec: patched });
   }
 
   async restoreRecord(): Promise<void> {}

@@ -42,6 +42,7 @@ describe('creating', () => {
       memoryMib: 64,
       ttlSeconds: 3_600,
       idleSeconds: null,
+      onIdle: 'destroy',
       autoResume: false,
       captureId: null,
       metadata: { 'a.b/c': 'ü' },
@@ -172,8 +173,13 @@ describe('a sandbox', () => {
   it('is changed, ended with a proof, and then no more', async () => {
     const { id } = await viewOf(await create());
     const path = `/v1/sandboxes/${id}`;
-    const patched = await door.call('PATCH', path, { ttlSeconds: 60, idleSeconds: null, metadata: { a: 'b' } });
-    expect((await viewOf(patched)).spec).toMatchObject({ ttlSeconds: 60, metadata: { a: 'b' } });
+    const patched = await door.call('PATCH', path, {
+      ttlSeconds: 60,
+      idleSeconds: null,
+      onIdle: 'hibernate',
+      metadata: { a: 'b' },
+    });
+    expect((await viewOf(patched)).spec).toMatchObject({ ttlSeconds: 60, onIdle: 'hibernate', metadata: { a: 'b' } });
     expect((await door.call('PATCH', path, {})).status).toBe(422);
 
     const deleted = await door.call('DELETE', path);

@@ -195,11 +195,24 @@ describe('mayfly', () => {
 
   it('takes times and sizes as people write them', async () => {
     server.answers((_request, response) => answerJson(response, 202, sandboxRecord()));
-    await cli(['sandbox', 'create', 'golden', '--ttl', '1h30m', '--idle', '15m', '--memory', '2G']);
+    await cli([
+      'sandbox',
+      'create',
+      'golden',
+      '--ttl',
+      '1h30m',
+      '--idle',
+      '15m',
+      '--on-idle',
+      'hibernate',
+      '--memory',
+      '2G',
+    ]);
     expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual({
       source: 'golden',
       ttlSeconds: 5_400,
       idleSeconds: 900,
+      onIdle: 'hibernate',
       memoryMib: 2_048,
     });
     expect((await cli(['sandbox', 'create', 'golden', '--memory', '2G', '--memory-mib', '64'])).code).toBe(2);

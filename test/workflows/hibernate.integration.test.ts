@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { hibernated, kindsOf, readReservedMib } from '../support/hibernated.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { SAGA_POINTS } from '../support/saga-points.ts';
@@ -25,6 +26,22 @@ test('its memory is given back, and taken again when it is resumed', async ({ ma
     'sandbox.hibernated',
     'sandbox.resumed',
   ]);
+});
+
+test('one that wants it is hibernated when it is idle, and tried again where that fails', async ({
+  mayfly,
+  operations,
+}) => {
+  const { id } = await mayfly.create(mayfly.input({ idleSeconds: 1, onIdle: 'hibernate' }));
+  mayfly.arm('hibernate.before=1*error', id);
+  await mayfly.until(id, ({ state }) => state === 'hibernated');
+  await eventually(
+    () => operations.resume(id).catch(() => 'it is still busy'),
+    (failure) => failure === null,
+  );
+  await mayfly.until(id, ({ state }) => state === 'hibernated');
+  const told = (await operations.told(id)).filter(({ kind }) => kind === 'sandbox.hibernated');
+  expect(told).toMatchObject([{ actor: null }, { actor: null }]);
 });
 
 const WHERE = ['before', 'after'] as const;

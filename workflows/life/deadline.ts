@@ -18,6 +18,9 @@ export class Deadline {
   #awaited = 0;
   #changes = 0;
 
+  /** Hibernates a sandbox that wants that when it is idle; it is asked again as late should that fail. */
+  hibernate: () => void = () => {};
+
   /** @param usedAt milliseconds since 1970, of an earlier run. `@default` now */
   constructor(
     private readonly life: Living,
@@ -47,6 +50,11 @@ export class Deadline {
       const left = at - Date.now();
       if (left <= 0) {
         if (reason === 'idle' && (await this.#usedMeanwhile())) continue;
+        if (reason === 'idle' && this.life.record.spec.onIdle === 'hibernate') {
+          this.#usedAt = Date.now();
+          this.hibernate();
+          continue;
+        }
         if (await this.#isPutOff(onReached)) continue;
         return reason;
       }

@@ -143,6 +143,11 @@ export class Life extends RecordedLife {
     this.#stop = { actor: this.record.createdBy };
   }
 
+  /** @param hibernate is called when a sandbox that wants that is idle */
+  onIdle(hibernate: () => void): void {
+    this.#deadline.hibernate = hibernate;
+  }
+
   /** The sandbox is in use: the idle timer starts anew. */
   used(): void {
     this.#deadline.used();

@@ -77,12 +77,16 @@ export class Patches {
     return decided;
   }
 
-  async #apply({ actor, ttlSeconds, idleSeconds, autoResume, metadata }: SandboxPatch, at: number): Promise<void> {
+  async #apply(
+    { actor, ttlSeconds, idleSeconds, onIdle, autoResume, metadata }: SandboxPatch,
+    at: number,
+  ): Promise<void> {
     const { life } = this;
     if (life.isEnding) throw ended(life.id);
     const wished = {
       ...(ttlSeconds !== undefined && { ttlSeconds }),
       ...(idleSeconds !== undefined && { idleSeconds }),
+      ...(onIdle !== undefined && { onIdle }),
       ...(autoResume !== undefined && { autoResume }),
       ...(metadata !== undefined && { metadata }),
     };

@@ -1,4 +1,5 @@
 import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
+import { ID_BYTES, operationIdFrom } from '../../model/ids.ts';
 import type { OperationOutcome } from '../../model/sagas/continued-life.ts';
 import type { Operation, OperationReport } from '../../model/sagas/messages.ts';
 import { isAsleep, type StopReason } from '../../model/sandbox/sandbox.ts';
@@ -36,6 +37,10 @@ export class Operations {
     outcomes: readonly OperationOutcome[] = [],
   ) {
     this.#outcomes = [...outcomes];
+    life.onIdle(() => {
+      const operation = { kind: 'hibernate', operationId: newOperationId(), actor: null } as const;
+      this.#begin(operation).catch(() => undefined); // its record says why; the next idle time tries again
+    });
     setHandler(layerDeleted, () => {
       life.hasDeletedLayer = true;
     });
@@ -181,6 +186,11 @@ export class Operations {
       throw refusal('sandbox_not_running', `${id} is hibernated; resume it first.`);
     }
   }
+}
+
+/** Random as Temporal replays it. */
+function newOperationId(): string {
+  return operationIdFrom(Uint8Array.from({ length: ID_BYTES }, () => Math.random() * 256));
 }
 
 async function perform(life: Life, run: OperationRun, generation: number): Promise<void> {

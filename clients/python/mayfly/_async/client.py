@@ -73,6 +73,7 @@ class AsyncMayfly:
         memory_mib: int | None = None,
         ttl_seconds: int | None = None,
         idle_seconds: int | None = None,
+        on_idle: str | None = None,
         metadata: dict[str, str] | None = None,
         egress: str | None = None,
         deadline_seconds: float = DEFAULT_SECONDS,
@@ -83,10 +84,11 @@ class AsyncMayfly:
         Given up (cancelled, its deadline, an API that does not answer), it is destroyed before this raises; where that fails
         too, it ends by its TTL.
         """
-        machine = {"cpus": cpus, "memoryMib": memory_mib, "ttlSeconds": ttl_seconds, "idleSeconds": idle_seconds}
+        machine = {"cpus": cpus, "memoryMib": memory_mib}
+        end = {"ttlSeconds": ttl_seconds, "idleSeconds": idle_seconds, "onIdle": on_idle}
         named = {"source": source, "snapshotId": snapshot_id, "name": name, "metadata": metadata}
         network = None if egress is None else {"egress": egress}
-        request = without_none({**named, **machine, "network": network})
+        request = without_none({**named, **machine, **end, "network": network})
         key = idempotency_key or str(uuid.uuid4())
         try:
             with deadline(deadline_seconds):
