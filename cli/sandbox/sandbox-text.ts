@@ -17,6 +17,7 @@ export function sandboxLines(io: Io, record: SandboxRecord): string[] {
     ['source', spec.source],
     ['fork of', spec.snapshotId],
     ['stands on', record.parentSnapshotId === spec.snapshotId ? null : record.parentSnapshotId],
+    ['unused', spec.idleSeconds === null ? null : `${spec.onIdle ?? 'destroy'} after ${spec.idleSeconds} s`],
     ['resumes', spec.autoResume ? 'when it is used' : null],
     ['size', sizeOf(spec)],
     ['egress', spec.network.egress],
