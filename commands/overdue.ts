@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../model/errors.ts';
+import { LIMITS } from '../model/limits.ts';
 import type { CommandSpec } from '../model/sandbox/command.ts';
 import type { Sandboxes } from '../store/sandboxes/sandboxes.ts';
 
@@ -8,7 +9,6 @@ import type { Sandboxes } from '../store/sandboxes/sandboxes.ts';
 const SPARE_MS = 120_000;
 /** How often the state of the sandbox is read. Milliseconds. */
 const LOOK_MS = 30_000;
-const DEFAULT_GRACE_SECONDS = 5;
 
 /**
  * Bounds a command by its time-out, for a guest that keeps neither that nor a cancel: its disk is frozen, or it lies. Time
@@ -21,7 +21,7 @@ export class Overdue {
   #leftMs: number;
 
   /** @param spareMs `@default` 120,000 */
-  constructor({ timeoutSeconds, graceSeconds = DEFAULT_GRACE_SECONDS }: CommandSpec, spareMs = SPARE_MS) {
+  constructor({ timeoutSeconds, graceSeconds = LIMITS.command.graceSeconds }: CommandSpec, spareMs = SPARE_MS) {
     this.#graceMs = graceSeconds * 1_000 + spareMs;
     this.#leftMs = timeoutSeconds * 1_000 + this.#graceMs;
   }

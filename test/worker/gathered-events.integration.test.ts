@@ -20,6 +20,7 @@ beforeAll(async () => {
   const asked = {
     cancelRun: async () => {},
     lookAtWaits: async () => {},
+    resume: async (_workflowId: string, start: () => Promise<unknown>) => void (await start()),
     ensureDispatcher: async () => {},
     startRun: async () => 'begun' as const,
     startBulk: async () => {},

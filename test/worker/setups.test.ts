@@ -14,7 +14,7 @@ test('a look at what goes on reads nothing of the setups that are ready', async 
   };
   const functionSetups = { all: reading('all', [ready]), open: reading('open', []), get: async () => ready };
   const functionVersions = { withSetup: reading('versions', [ready]) };
-  const asked = { startSetup: async () => {}, removeSetup: async () => {} };
+  const asked = { resume: async () => {}, startSetup: async () => {}, removeSetup: async () => {} };
   const store = { functionSetups, functionVersions } as unknown as ConstructorParameters<typeof Setups>[0];
   const setups = new Setups(store, asked as ConstructorParameters<typeof Setups>[1], pino({ level: 'silent' }));
   await setups.look();

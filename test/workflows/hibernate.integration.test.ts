@@ -39,8 +39,10 @@ test('one that wants it is hibernated when it is idle, and tried again where tha
     () => operations.resume(id).catch(() => 'it is still busy'),
     (failure) => failure === null,
   );
-  await mayfly.until(id, ({ state }) => state === 'hibernated');
-  const told = (await operations.told(id)).filter(({ kind }) => kind === 'sandbox.hibernated');
+  const told = await eventually(
+    async () => (await operations.told(id)).filter(({ kind }) => kind === 'sandbox.hibernated'),
+    ({ length }) => length === 2,
+  );
   expect(told).toMatchObject([{ actor: null }, { actor: null }]);
 });
 

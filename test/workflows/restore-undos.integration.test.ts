@@ -8,6 +8,23 @@ const { test } = useSagaCases({ kind: 'in-memory' });
 
 const STEPS = SAGA_POINTS.restore.steps.slice(1); // once the machine goes off
 
+test('a snapshot that its host refuses leaves the sandbox as it was, and running', async ({ mayfly, operations }) => {
+  const { id, snapshot } = await changedSandbox(mayfly, operations);
+  for (const step of ['verifySnapshot', 'revertDisk'] as const) {
+    mayfly.arm(`${step}.before=1*error(source_changed)`, id);
+    const { failure } = await operations.restore(id, snapshot.id, { keep: false });
+    expect(failure).toMatchObject({ step, code: 'source_changed' });
+    expect(await mayfly.record(id)).toMatchObject({
+      state: 'running',
+      waitingFor: null,
+      parentSnapshotId: snapshot.id,
+    });
+    expect(await operations.read(id)).toBe('new');
+  }
+  const { kept } = await operations.restore(id, snapshot.id);
+  expect(kept).toMatchObject({ state: 'ready' });
+});
+
 describe.concurrent('a step of a restore', () => {
   test.for(STEPS)(
     '%s that fails, as does what brings it back, is waited for, and a delete ends that',

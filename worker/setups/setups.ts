@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { setupWorkflowIdOf } from '../../model/functions/setup/setup-saga.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { releaseSetup } from '../../store/functions/setup/ensured-setup.ts';
@@ -16,7 +17,7 @@ const TOLD_FOR_MS = 60_000;
 export class Setups {
   constructor(
     private readonly store: Store,
-    private readonly reconciliation: Pick<Reconciliation, 'startSetup' | 'removeSetup'>,
+    private readonly reconciliation: Pick<Reconciliation, 'resume' | 'startSetup' | 'removeSetup'>,
     private readonly logger: Logger,
   ) {}
 
@@ -25,8 +26,9 @@ export class Setups {
     try {
       const lately = new Date(Date.now() - TOLD_FOR_MS).toISOString();
       for (const { project, key: setupKey, state, updatedAt } of await functionSetups.open()) {
-        if (state === 'removing' && updatedAt > lately) await this.reconciliation.removeSetup({ project, setupKey });
-        else await this.reconciliation.startSetup({ project, setupKey });
+        const setup = { project, setupKey };
+        if (state === 'removing' && updatedAt > lately) await this.reconciliation.removeSetup(setup);
+        else await this.reconciliation.resume(setupWorkflowIdOf(setup), () => this.reconciliation.startSetup(setup));
       }
     } catch (error) {
       this.logger.warn({ err: error }, 'setups of functions are looked at again in three seconds');

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { beginRun } from '../../activities/function/begin-run.ts';
 import { isMayflyError } from '../../model/errors.ts';
+import { type BulkInput, bulkWorkflowIdOf } from '../../model/functions/bulk.ts';
 import { type RunRecord, runIdOf, UNDER_WAY, WAITING } from '../../model/functions/run.ts';
 import { steadyClock } from '../../model/steady-clock.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
@@ -35,7 +36,7 @@ export class RunQueues {
     readonly store: Store,
     readonly reconciliation: Pick<
       Reconciliation,
-      'cancelRun' | 'ensureDispatcher' | 'lookAtWaits' | 'startRun' | 'startBulk' | 'wakeDispatcher'
+      'cancelRun' | 'ensureDispatcher' | 'lookAtWaits' | 'resume' | 'startRun' | 'startBulk' | 'wakeDispatcher'
     >,
     private readonly logger: Logger,
   ) {
@@ -55,7 +56,7 @@ export class RunQueues {
       }
       for (const { id: bulkId, project, function: name, updatedAt } of await this.store.bulks.open()) {
         if (updatedAt < before(BULK_SILENT_MS))
-          await this.#apart({ bulkId }, () => this.reconciliation.startBulk({ bulkId, project, function: name }));
+          await this.#apart({ bulkId }, () => this.#resumeBulk({ bulkId, project, function: name }));
       }
       for (const ref of await this.store.functions.draining()) {
         if (ref.updatedAt >= before(BEING_DELETED_MS)) continue;
@@ -64,6 +65,10 @@ export class RunQueues {
     } catch (error) {
       this.logger.warn({ err: error }, 'queues of functions are looked at again in a second');
     }
+  }
+
+  #resumeBulk(bulk: BulkInput): Promise<void> {
+    return this.reconciliation.resume(bulkWorkflowIdOf(bulk.bulkId), () => this.reconciliation.startBulk(bulk));
   }
 
   /** Removes runs that are to be kept no longer; one behind which there is another of the same event goes after that. */

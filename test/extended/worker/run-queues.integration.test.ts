@@ -21,10 +21,11 @@ beforeAll(async () => {
   store = await openStore(server.uri, {});
   const asked: Pick<
     Reconciliation,
-    'cancelRun' | 'ensureDispatcher' | 'lookAtWaits' | 'startRun' | 'startBulk' | 'wakeDispatcher'
+    'cancelRun' | 'ensureDispatcher' | 'lookAtWaits' | 'resume' | 'startRun' | 'startBulk' | 'wakeDispatcher'
   > = {
     cancelRun: async (id) => void cancelled.push(id),
     lookAtWaits: async () => undefined,
+    resume: async (_workflowId, start) => void (await start()),
     startBulk: async ({ bulkId }) => void begun.push(bulkId),
     ensureDispatcher: async ({ name }) => void ensured.push(name),
     startRun: async ({ runId: id }: RunInput) => {

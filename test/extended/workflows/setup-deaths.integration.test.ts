@@ -8,6 +8,7 @@ import { Setups } from '../../../worker/setups/setups.ts';
 import { TestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { TestFunctions } from '../../support/functions.ts';
+import { loseWorkflow } from '../../support/lose-workflow.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
 /** Promise: whoever dies, a setup is saved once, each try in a sandbox of its own, and nothing of one that failed or is not needed is left. Costs two minutes. */
@@ -146,8 +147,7 @@ test('both workers stopped while it is saved: it is saved once', async ({ mayfly
 test('a workflow that is lost is begun again: its sandbox ends, and the script is run in another', async () => {
   const { name, key, first } = await begun('echo begun; [ -e made ] || echo made > made; sleep 2');
   await prints(first);
-  const workflow = all().client.workflow.getHandle(setupWorkflowIdOf({ project, setupKey: key }));
-  await workflow.terminate('the test loses it');
+  await loseWorkflow(all().client, setupWorkflowIdOf({ project, setupKey: key }));
   await lookAtSetups();
   await isSavedOnce(name, key, 2);
   expect(await all().store.sandboxes.get(first.sandboxId)).toMatchObject({
