@@ -39,7 +39,7 @@ export class Operations {
     this.#outcomes = [...outcomes];
     life.onIdle(() => {
       const operation = { kind: 'hibernate', operationId: newOperationId(), actor: null } as const;
-      this.#begin(operation).catch(() => undefined); // its record says why; the next idle time tries again
+      this.#begin(operation).catch(() => undefined); // refused while something else is under way: the next idle time tries again
     });
     setHandler(layerDeleted, () => {
       life.hasDeletedLayer = true;
