@@ -33,10 +33,9 @@ export default defineConfig({
     ],
     projects: [
       project('unit', ['test/**/*.test.ts'], {
-        exclude: ['test/**/*.{integration,e2e,installation,replay}.test.ts'],
+        exclude: ['test/**/*.{integration,e2e,installation}.test.ts'],
         setupFiles: ['test/support/unit-setup.ts'],
       }),
-      project('replay', ['test/**/*.replay.test.ts']),
       project('sagas', SAGAS, { globalSetup: [TEMPORAL], maxConcurrency: 8 }),
       project('integration', ['test/**/*.integration.test.ts'], { globalSetup: [TEMPORAL], exclude: SAGAS }),
       project('e2e', ['test/**/*.e2e.test.ts'], { globalSetup: [TEMPORAL, BOOTED_GUEST] }),

@@ -1,7 +1,6 @@
 import type { UserCa } from '../ca/user-ca.ts';
-import { createCommandAuditActivities } from '../commands/command-audit.ts';
-import type { Reconciliation } from '../sagas/reconciliation.ts';
 import type { Store } from '../store/connect.ts';
+import type { Reconciliation } from '../temporal/reconciliation.ts';
 import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
 import { createAttemptActivities } from './function/attempt/attempt.ts';
@@ -9,7 +8,7 @@ import { type AcceptAgain, createBulkActivities } from './function/bulk.ts';
 import { createDiffActivities } from './function/diff.ts';
 import { createKeepActivities } from './function/keep.ts';
 import { createDispatchActivities } from './function/queue/dispatch.ts';
-import { type AcceptEvent, createScheduledActivities } from './function/scheduled.ts';
+import { type AcceptEvent, createScheduleActivities } from './function/schedule.ts';
 import { createImageActivities } from './image/image.ts';
 import { createPlaybookActivities } from './playbook/playbook.ts';
 import { createGivingWayActivities, GivingWay } from './pool/giving-way.ts';
@@ -24,6 +23,7 @@ import { createPoolReconcileActivities } from './reconcile/pools.ts';
 import { createRunReconcileActivities } from './reconcile/runs.ts';
 import { createSandboxReconcileActivities } from './reconcile/sandboxes.ts';
 import { createTaskReconcileActivities } from './reconcile/tasks.ts';
+import { createCommandAuditActivities } from './sandbox/command-audit.ts';
 import { createEventActivities } from './sandbox/event.ts';
 import { createPlacementActivities } from './sandbox/placement.ts';
 import { createRecordActivities } from './sandbox/record.ts';
@@ -71,7 +71,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createAttemptActivities(deps),
     ...createKeepActivities(deps),
     ...createDiffActivities(deps),
-    ...createScheduledActivities(deps),
+    ...createScheduleActivities(deps),
     ...createBulkActivities(deps),
     ...createWaitpointActivities(deps),
     ...createSleepActivities(deps),

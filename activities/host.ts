@@ -1,4 +1,4 @@
-import type { CommandRuns } from '../commands/command-runs.ts';
+import type { CommandRuns } from '../host/exec/command-runs.ts';
 import type { GuestConnections } from '../host/guest/connections.ts';
 import type { Hypervisor } from '../host/hypervisor.ts';
 import type { Ledger } from '../host/ledger.ts';

@@ -118,7 +118,7 @@ class DirectLife {
     const shape = { source, snapshotId: null, cpus: null, memoryMib, egress: 'none', userCaKeys } as const;
     await samples.time('reserve', () => host.reserve({ ...target, source, memoryMib }));
     const clone = await samples.time('cloneDisk', () => host.cloneDisk({ ...target, ...shape }));
-    const actor = { apiKeyId: 'bench', agentId: null };
+    const actor = { apiKeyId: 'bench', agentId: null, project: 'default' };
     const request = { sandboxId: target.sandboxId, source, actor, publicKey: clone.loginKey, serial };
     const { certificate } = await samples.time('signCertificate', () => ca.sign(request));
     await samples.time('bootDomain', () => host.bootDomain(target));

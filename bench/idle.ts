@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { findConnection } from '../cli/terminal/connection.ts';
 import { MayflyApiError } from '../client/http/api-error.ts';
+import type { Sandbox } from '../client/http/openapi.ts';
 import { MayflyClient } from '../client/mayfly-client.ts';
-import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
 import type { Config } from '../worker/config/config.ts';
 import { round, Samples, type Spread, spreadOf } from './measure/measure.ts';
 import { type Usage, usageOf } from './measure/processes.ts';
@@ -29,7 +29,7 @@ export interface IdleOptions {
 }
 
 /** All of Mayfly beside sandboxes that do nothing. */
-export interface IdleCost {
+interface IdleCost {
   sandboxes: number;
   /** Of one core: the process `mayfly up`, its children that ended, Temporal and the store. Guests and libvirtd are not in it. */
   corePercent: number;
@@ -81,7 +81,7 @@ async function measureCli(env: NodeJS.ProcessEnv, runs: number): Promise<IdleFig
 
 async function measureCosts(up: Up, simulated: boolean, options: IdleOptions): Promise<IdleCost[]> {
   const { client } = up;
-  const made: SandboxRecord[] = [];
+  const made: Sandbox[] = [];
   const costs: IdleCost[] = [];
   try {
     for (const sandboxes of [0, ...options.sandboxes]) {
@@ -115,7 +115,7 @@ async function timeCreates(client: MayflyClient, source: string): Promise<Spread
 }
 
 /** Among 1,000 two have the same MAC, of 24 bits, in one run of 30: the second is refused, and is asked for again. */
-async function create(client: MayflyClient, source: string): Promise<SandboxRecord> {
+async function create(client: MayflyClient, source: string): Promise<Sandbox> {
   const ask = () => client.createSandbox({ source }, { waitSeconds: 240 });
   const sandbox = await ask().catch((error: unknown) => {
     if (error instanceof MayflyApiError && error.code === 'address_conflict') return ask();

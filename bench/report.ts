@@ -29,7 +29,7 @@ export interface Report {
   failed: { part: string; why: string }[];
 }
 
-export interface GuestFigures {
+interface GuestFigures {
   /** Commands, with the plain tools beside them. */
   commands: Record<string, Spread>;
   /** 100 MiB each way, with sftp beside it. */

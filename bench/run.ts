@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Io } from '../cli/terminal/io.ts';
+import type { Sandbox } from '../client/http/openapi.ts';
 import { MayflyClient } from '../client/mayfly-client.ts';
 import { LibvirtHypervisor } from '../host/libvirt/driver.ts';
 import { StateDir } from '../host/state-dir.ts';
-import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
 import { connectStore } from '../store/connect.ts';
 import { diffBinary } from '../worker/config/artifacts.mjs';
 import type { Config } from '../worker/config/config.ts';
@@ -152,7 +152,7 @@ async function inSandbox<T>(
   client: MayflyClient,
   installation: Installation,
   source: string,
-  use: (sandbox: SandboxRecord, plain: PlainSsh) => Promise<T>,
+  use: (sandbox: Sandbox, plain: PlainSsh) => Promise<T>,
 ): Promise<T> {
   const sandbox = await client.createSandbox({ source }, { waitSeconds: 240 });
   if (!sandbox.ssh) throw new Error(`${sandbox.id} is ${sandbox.state}: there is nothing to measure`);

@@ -1,5 +1,5 @@
+import type { Sandbox } from '../client/http/openapi.ts';
 import type { MayflyClient } from '../client/mayfly-client.ts';
-import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
 import { BURST_MEMORY_MIB, type BurstFigures, burstOf } from './burst.ts';
 import { Samples, type Spread } from './measure/measure.ts';
 import { type Processor, ProcessorMeter } from './measure/processor.ts';
@@ -47,8 +47,8 @@ async function measureLives(client: MayflyClient, source: string, runs: number):
 /** Many at once through the API. */
 export async function measureBurst(client: MayflyClient, source: string, count: number): Promise<BurstFigures> {
   const options = { waitSeconds: MAX_WAIT_SECONDS };
-  let created: SandboxRecord[] = [];
-  let gone: SandboxRecord[] = [];
+  let created: Sandbox[] = [];
+  let gone: Sandbox[] = [];
   const request = { source, memoryMib: BURST_MEMORY_MIB };
   const figures = await burstOf(
     count,
@@ -64,7 +64,7 @@ export async function measureBurst(client: MayflyClient, source: string, count: 
   return figures;
 }
 
-function assertState({ id, state, failure }: SandboxRecord, wanted: SandboxRecord['state']): void {
+function assertState({ id, state, failure }: Sandbox, wanted: Sandbox['state']): void {
   if (state === wanted) return;
   throw new Error(`${id} is ${state}, not ${wanted}${failure ? `: ${failure.step}: ${failure.message}` : ''}`);
 }

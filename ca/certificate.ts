@@ -57,7 +57,7 @@ export function keyIdOf(request: CertificateRequest): string {
 }
 
 /** The only principal of a certificate: the id of what it opens. @throws MayflyError invalid_id on anything else */
-export function checkedPrincipal(id: string): string {
+function checkedPrincipal(id: string): string {
   if (isSandboxId(id) || isSourceId(id)) return id;
   throw new MayflyError('invalid_id', 'A certificate is issued for one sandbox id or source id and for nothing else.');
 }

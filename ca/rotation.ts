@@ -9,7 +9,7 @@ import { parsePublicKey } from './public-key.ts';
  * `none`: one key signs and is trusted. `begun`: the next key is trusted too, the old one signs. `finished`: the new one
  * signs, the previous is still trusted.
  */
-export type RotationStage = 'none' | 'begun' | 'finished';
+type RotationStage = 'none' | 'begun' | 'finished';
 
 /** The keys of a CA as they stand in its folder. Lines without comments. */
 export interface CaKeys {

@@ -26,7 +26,7 @@ export interface Certificate {
 const RIGHTS = ['permit-pty'];
 
 /** What guests shall believe: which CAs sign certificates, and which of these certificates do not count. */
-export interface Trust {
+interface Trust {
   /** OpenSSH public key lines. The first is the one that signs. */
   userCaKeys: string[];
   /** An OpenSSH key revocation list, base64; empty: none. */

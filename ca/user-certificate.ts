@@ -5,7 +5,7 @@ import { fingerprintOf, type PublicKey } from './public-key.ts';
 import { WireReader } from './wire.ts';
 
 /** What a user certificate says of a key. */
-export interface CertifiedUser {
+interface CertifiedUser {
   key: PublicKey;
   serial: bigint;
   keyId: string;

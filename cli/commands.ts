@@ -10,7 +10,7 @@ import type { Io } from './terminal/io.ts';
 const COMPLETION: Listed = {
   name: 'completion',
   description: 'Print completions for a shell: source <(mayfly completion), or --shell zsh',
-  load: async (io) => (await import('./completion.ts')).completionCommand(io),
+  load: async (io) => (await import('./completion.ts')).completionOf(createCommands)(io),
 };
 
 /** All commands, by what they are for. */

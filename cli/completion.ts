@@ -1,8 +1,6 @@
-import { type ArgsDef, type CommandDef, defineCommand } from 'citty';
+import type { ArgsDef, CommandDef } from 'citty';
 import { subCommandsOf } from './catalog/leaf.ts';
-import { createCommands } from './commands.ts';
-import { checkArguments } from './terminal/arguments.ts';
-import { EXIT } from './terminal/exit-codes.ts';
+import { customCommand } from './terminal/command.ts';
 import type { Io } from './terminal/io.ts';
 
 const ARGS = {
@@ -10,18 +8,15 @@ const ARGS = {
 } as const satisfies ArgsDef;
 
 /** `mayfly completion`: a script that completes commands and options, made from the very commands. */
-export function completionCommand(io: Io) {
-  return defineCommand({
+export const completionOf = (createCommands: (io: Io) => CommandDef) =>
+  customCommand({
     args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
+    async run({ io, args }) {
       // zsh runs bash's completions: compinit(1), bashcompinit.
       if (args.shell === 'zsh') io.print('autoload -U +X compinit bashcompinit && compinit && bashcompinit');
       io.print(script(await wordsBelow(createCommands(io), [])));
-      return EXIT.ok;
     },
   });
-}
 
 interface Words {
   path: string[];

@@ -1,61 +1,10 @@
-import type { FileChange, FileChangeCounts } from '../model/files/file-change.ts';
-import type { FileComparison } from '../model/files/file-comparison.ts';
 import { percentEncode } from '../model/files/file-path.ts';
-import type { CommandOutcome, CommandState } from '../model/sandbox/command.ts';
 import { MayflyApiError, MayflyConnectionError } from './http/api-error.ts';
-import { type Problem, problemFrom } from './http/problem.ts';
-import type { CallOptions, Transport } from './http/transport.ts';
+import type { Diff, DiffLine, FileDiff } from './http/openapi.ts';
+import { problemFrom } from './http/problem.ts';
+import { Resource } from './http/resource.ts';
+import type { CallOptions } from './http/transport.ts';
 import type { GuestPath } from './sandbox/files.ts';
-
-/** One of the two states that are compared. */
-export interface ComparedState {
-  /** Null for the present state. */
-  snapshotId: string | null;
-  sandboxId: string;
-  /** ISO 8601. */
-  savedAt: string;
-}
-
-/** A command that ran between the two states, if only for a part of the time. */
-export interface RanCommand {
-  id: string;
-  sandboxId: string;
-  command: string | null;
-  argv: string[] | null;
-  state: CommandState;
-  outcome: CommandOutcome | null;
-  exitCode: number | null;
-  signal: string | null;
-  /** ISO 8601, corrected by what its guest's clock differs. */
-  startedAt: string | null;
-  endedAt: string | null;
-}
-
-export interface CommandsBetween {
-  /** Oldest first. */
-  items: RanCommand[];
-  /** There were more. */
-  isCut: boolean;
-  /** Why it cannot be said which ran; null when it can. */
-  unknown: string | null;
-}
-
-export interface Diff {
-  before: ComparedState;
-  after: ComparedState;
-  /** Of all changes. */
-  counts: FileChangeCounts;
-  changes: FileChange[];
-  /** Not all changes are in `changes`. */
-  isCut: boolean;
-  commands: CommandsBetween;
-}
-
-/** A line of a comparison: `start`, any number of `change`, then `end`. */
-export type DiffLine =
-  | ({ line: 'start' } & Pick<Diff, 'before' | 'after' | 'commands'>)
-  | ({ line: 'change' } & FileChange)
-  | ({ line: 'end' } & FileChangeCounts);
 
 export interface DiffOptions extends CallOptions {
   /** Only these files and folders, and what is below them. `@default` everything */
@@ -65,41 +14,39 @@ export interface DiffOptions extends CallOptions {
 /** Longer than any line. Characters. */
 const MAX_LINE = 8 * 1_024 * 1_024;
 
-/** What changed between two snapshots, `a` to `b`; `b` may be `current`. Throws as MayflyClient does; sent once. */
-export class Diffs {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
+/** Changes between two snapshots, `a` to `b`; `b` may be `current`. Sent once. */
+export class Diffs extends Resource {
   /** Counts, and the first changes. @param options `limit`: 1 to 10,000 changes, 1,000 unless said */
   list(a: string, b: string, options: DiffOptions & { limit?: number } = {}): Promise<Diff> {
     const { limit } = options;
-    return this.#transport.jsonOnce({ method: 'GET', path: pathOf(a, b, { path: options.paths, limit }) }, options);
+    return this.transport.jsonOnce({ method: 'GET', path: pathOf(a, b, { path: options.paths, limit }) }, options);
   }
 
   /**
    * Every change as it is found.
    * @throws MayflyApiError also after any number of lines: then those are not all
    */
-  async *follow(a: string, b: string, options: DiffOptions = {}): AsyncGenerator<DiffLine, void, undefined> {
+  async *follow(
+    a: string,
+    b: string,
+    options: DiffOptions = {},
+  ): AsyncGenerator<Exclude<DiffLine, { line: 'error' }>, void, undefined> {
     const path = pathOf(a, b, { path: options.paths, format: 'ndjson' });
-    const response = await this.#transport.open({ method: 'GET', path }, options.signal);
+    const response = await this.transport.open({ method: 'GET', path }, options.signal);
     let last: DiffLine['line'] | null = null;
     for await (const text of this.#linesOf(response, options.signal)) {
-      const line = JSON.parse(text) as DiffLine | { line: 'error'; problem: Problem };
+      const line = JSON.parse(text) as DiffLine;
       if (line.line === 'error')
         throw new MayflyApiError(problemFrom(line.problem.status, JSON.stringify(line.problem)));
       last = line.line;
       yield line;
     }
-    if (last !== 'end') throw new MayflyConnectionError(this.#transport.baseUrl, new Error('the answer ended early'));
+    if (last !== 'end') throw new MayflyConnectionError(this.transport.baseUrl, new Error('the answer ended early'));
   }
 
   /** The text of one regular file, in both. */
-  file(a: string, b: string, file: GuestPath, options: CallOptions = {}): Promise<FileComparison> {
-    return this.#transport.jsonOnce({ method: 'GET', path: pathOf(a, b, { file: [file] }) }, options);
+  file(a: string, b: string, file: GuestPath, options: CallOptions = {}): Promise<FileDiff> {
+    return this.transport.jsonOnce({ method: 'GET', path: pathOf(a, b, { file: [file] }) }, options);
   }
 
   /**
@@ -108,7 +55,7 @@ export class Diffs {
    */
   async *tar(a: string, b: string, options: DiffOptions = {}): AsyncGenerator<Uint8Array, void, undefined> {
     const path = pathOf(a, b, { path: options.paths, format: 'tar' });
-    yield* this.#piecesOf(await this.#transport.open({ method: 'GET', path }, options.signal), options.signal);
+    yield* this.#piecesOf(await this.transport.open({ method: 'GET', path }, options.signal), options.signal);
   }
 
   async *#linesOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<string, void, undefined> {
@@ -127,7 +74,7 @@ export class Diffs {
       for await (const piece of body ?? []) yield piece;
     } catch (error) {
       signal?.throwIfAborted();
-      throw new MayflyConnectionError(this.#transport.baseUrl, error);
+      throw new MayflyConnectionError(this.transport.baseUrl, error);
     }
   }
 }

@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RawJson } from '../model/events/json/raw-json.ts';
-import type { FileChangeRecord } from '../model/files/file-change.ts';
-import type { Envelope, ReceiptKey } from '../model/functions/receipt.ts';
 import { bytesOf } from './http/content.ts';
 import { type EventStreamOptions, followEvents } from './http/event-stream.ts';
-import type { Page, PageOptions, WaitOptions } from './http/options.ts';
+import type { DiffLine, ReceiptKeys, Run, RunProgress } from './http/openapi.ts';
+import type { WaitOptions } from './http/options.ts';
 import { prefer } from './http/paths.ts';
 import { patiently } from './http/patient.ts';
-import type { CallOptions, PostOptions, RequestShape, Transport } from './http/transport.ts';
-import type { AuditPage } from './mayfly-client.ts';
+import { Resource } from './http/resource.ts';
+import type { CallOptions, PostOptions, RequestShape } from './http/transport.ts';
 import type {
   BatchItem,
   CloudEvent,
@@ -17,14 +16,11 @@ import type {
   EndedOptions,
   EventOptions,
   Invoked,
-  ReplayRun,
-  Run,
+  ReplayOptions,
   RunOutput,
   RunOutputOptions,
-  RunProgress,
   RunResult,
-  RunsQuery,
-} from './run-shapes.ts';
+} from './run-options.ts';
 
 /** From one look at a run to the next: it grows. Milliseconds. */
 const LOOK = { firstMs: 50, mostMs: 500, factor: 1.5 };
@@ -33,14 +29,26 @@ const HELD_SECONDS = 30;
 
 /**
  * Events that functions run for. Data that is a Uint8Array is sent as it is; what is undefined is not sent; all else is sent as
- * JSON. Throws as {@link MayflyClient} does.
+ * JSON.
  */
-export class Runs {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
+export class Runs extends Resource {
+  /** Newest first. */
+  readonly list = this.ask('GET /v1/runs');
+  /**
+   * The signed statement about a run of which nothing is left; {@link verifyReceipt} verifies it.
+   * @throws MayflyApiError run_not_ended, receipt_not_ready
+   */
+  readonly receipt = this.ask('GET /v1/runs/{id}/receipt');
+  /** Its history, oldest first. */
+  readonly audit = this.ask('GET /v1/runs/{id}/audit');
+  /** Returns when the request is stored; a run that waited has ended then. */
+  readonly cancel = this.ask('POST /v1/runs/{id}/cancel');
+  /**
+   * Has another run take the place of a dead letter, once: the same answer to each call.
+   * @throws MayflyApiError not_dead_letter
+   */
+  readonly redrive = this.ask('POST /v1/runs/{id}/redrive');
+  readonly #receiptKeys = this.ask('GET /v1/receipt-keys');
 
   /** Returns when the event is stored, or with `waitSeconds` when its run has ended. The same key is the same run for 24 hours. */
   create(name: string, data?: unknown, options: CreateRun = {}): Promise<Run> {
@@ -48,7 +56,7 @@ export class Runs {
     const content = contentOf(data, options);
     const headers = { ...content.headers, ...prefer(waitSeconds) };
     const path = `${functionPath(name)}/runs`;
-    return this.#transport.json({ method: 'POST', path, query: { delaySeconds }, ...content, headers }, options);
+    return this.transport.json({ method: 'POST', path, query: { delaySeconds }, ...content, headers }, options);
   }
 
   /**
@@ -63,7 +71,7 @@ export class Runs {
     const headers = { 'content-type': 'application/cloudevents-batch+json' };
     const body = rawUnlessValue(events);
     const request = { method: 'POST', path: `${functionPath(name)}/runs:batch`, body, headers } as const;
-    return (await this.#transport.json<{ items: BatchItem[] }>(request, options)).items;
+    return (await this.transport.json<{ items: BatchItem[] }>(request, options)).items;
   }
 
   /**
@@ -75,9 +83,9 @@ export class Runs {
     const key = { 'idempotency-key': options.idempotencyKey ?? randomUUID() };
     const headers = { ...content.headers, ...prefer(options.waitSeconds), ...key };
     const request = { method: 'POST', path: `${functionPath(name)}/invoke`, ...content, headers } as const;
-    return this.#transport.repeated(options, async (signal) => {
-      const response = await this.#transport.open(request, signal);
-      const bytes = await bytesOf(response, this.#transport, signal);
+    return this.transport.repeated(options, async (signal) => {
+      const response = await this.transport.open(request, signal);
+      const bytes = await bytesOf(response, this.transport, signal);
       const runId = response.headers.get('mayfly-run-id') ?? '';
       const none = { runId, contentType: null, bytes: new Uint8Array() };
       if (response.status === 202) return { ...none, run: JSON.parse(new TextDecoder().decode(bytes)) as Run };
@@ -85,17 +93,10 @@ export class Runs {
     });
   }
 
-  /** Newest first. */
-  list({ signal, deadlineSeconds, deadLetter, contents, ...rest }: RunsQuery = {}): Promise<Page<Run>> {
-    const query = { ...rest, ...(deadLetter && { deadLetter: 'true' }), ...(contents && { contents: 'true' }) };
-    const call = { ...(signal && { signal }), ...(deadlineSeconds !== undefined && { deadlineSeconds }) };
-    return this.#transport.json({ method: 'GET', path: '/v1/runs', query }, call);
-  }
-
   /** As it is now, or with `waitSeconds` when nothing of it is left. */
   get(id: string, { waitSeconds = 0, ...options }: CallOptions & Pick<WaitOptions, 'waitSeconds'> = {}): Promise<Run> {
     const headers = waitSeconds > 0 ? prefer(waitSeconds) : {};
-    return this.#transport.json({ method: 'GET', path: pathOf(id), headers }, options);
+    return this.transport.json({ method: 'GET', path: pathOf(id), headers }, options);
   }
 
   /** What it wrote as its result; of one that did not succeed, what there was of it. */
@@ -112,9 +113,9 @@ export class Runs {
    * What its process changed in the file system, as lines of JSON: changes, and their counts last.
    * @throws MayflyApiError run_without_result
    */
-  async diff(id: string, options: CallOptions = {}): Promise<FileChangeRecord[]> {
+  async diff(id: string, options: CallOptions = {}): Promise<DiffLine[]> {
     const lines = new TextDecoder().decode(await this.diffBytes(id, options)).split('\n');
-    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as FileChangeRecord);
+    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as DiffLine);
   }
 
   /** The same byte for byte, as its receipt has the digest of it. */
@@ -124,7 +125,7 @@ export class Runs {
 
   /** What its process printed, as far as it is stored now. */
   async output(id: string, { signal, ...query }: RunOutputOptions = {}): Promise<RunOutput> {
-    const response = await this.#transport.open(
+    const response = await this.transport.open(
       { method: 'GET', path: `${pathOf(id)}/output`, query: { ...query } },
       signal,
     );
@@ -140,53 +141,22 @@ export class Runs {
     return (await this.#content(`${pathOf(id)}/event`, options)).bytes;
   }
 
-  /**
-   * The signed statement about one of which nothing is left; {@link verifyReceipt} verifies it.
-   * @throws MayflyApiError run_not_ended, receipt_not_ready
-   */
-  receipt(id: string, options: CallOptions = {}): Promise<Envelope> {
-    return this.#transport.json({ method: 'GET', path: `${pathOf(id)}/receipt` }, options);
-  }
-
-  /** The public keys that verify receipts, the newest first. Who has one keeps it: these are what the API says now. */
-  async receiptKeys(options: CallOptions = {}): Promise<ReceiptKey[]> {
-    const { items } = await this.#transport.json<{ items: ReceiptKey[] }>(
-      { method: 'GET', path: '/v1/receipt-keys' },
-      options,
-    );
-    return items;
-  }
-
-  /** What happened to it, oldest first. */
-  audit(id: string, { limit, cursor, ...options }: PageOptions = {}): Promise<AuditPage> {
-    return this.#transport.json({ method: 'GET', path: `${pathOf(id)}/audit`, query: { limit, cursor } }, options);
-  }
-
-  /** Returns when the wish is written down; one that waited has ended then. */
-  cancel(id: string, options: PostOptions = {}): Promise<Run> {
-    return this.#transport.json({ method: 'POST', path: `${pathOf(id)}/cancel` }, options);
+  /** Public keys that verify receipts, the newest first. Store the key that you trust: these are what the API says now. */
+  async receiptKeys(options: CallOptions = {}): Promise<ReceiptKeys['items']> {
+    return (await this.#receiptKeys(options)).items;
   }
 
   /** Has its event run once more, whatever became of it: a new run, which is stored when this returns. */
-  replay(id: string, { version = 'same', event, ...options }: ReplayRun = {}): Promise<Run> {
+  replay(id: string, { version = 'same', event, ...options }: ReplayOptions = {}): Promise<Run> {
     const path = `${pathOf(id)}/replay`;
-    return this.#transport.json({ method: 'POST', path, body: { version, event: rawUnlessValue(event) } }, options);
-  }
-
-  /**
-   * Has another run take the place of a dead letter, once: whoever asks again is told of the same.
-   * @param options `version`: of the function. `@default` current
-   * @throws MayflyApiError not_dead_letter
-   */
-  redrive(id: string, { version, ...options }: PostOptions & Pick<ReplayRun, 'version'> = {}): Promise<Run> {
-    return this.#transport.json({ method: 'POST', path: `${pathOf(id)}/redrive`, query: { version } }, options);
+    return this.transport.json({ method: 'POST', path, body: { version, event: rawUnlessValue(event) } }, options);
   }
 
   /** As it is now and after every change, until nothing of it is left; goes on by itself across broken connections. */
   async *follow(id: string, options: EventStreamOptions = {}): AsyncGenerator<RunProgress, void, undefined> {
     const call = options.signal ? { signal: options.signal } : {};
     const isOver = async () => isClean(await this.get(id, call));
-    for await (const { event, data } of followEvents(this.#transport, `${pathOf(id)}/events`, isOver, options)) {
+    for await (const { event, data } of followEvents(this.transport, `${pathOf(id)}/events`, isOver, options)) {
       if (event === 'run') yield JSON.parse(data) as RunProgress;
     }
   }
@@ -207,9 +177,9 @@ export class Runs {
   }
 
   #content(path: string, options: CallOptions): Promise<RunResult> {
-    return this.#transport.repeated(options, async (signal) => {
-      const response = await this.#transport.open({ method: 'GET', path }, signal);
-      return { contentType: typeOf(response), bytes: await bytesOf(response, this.#transport, signal) };
+    return this.transport.repeated(options, async (signal) => {
+      const response = await this.transport.open({ method: 'GET', path }, signal);
+      return { contentType: typeOf(response), bytes: await bytesOf(response, this.transport, signal) };
     });
   }
 }

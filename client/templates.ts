@@ -1,49 +1,12 @@
-import type { TemplateRecord } from '../model/templates/template.ts';
-import type { Page, WaitOptions } from './http/options.ts';
-import { prefer } from './http/paths.ts';
-import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
+import { Resource } from './http/resource.ts';
 
-/** A template as the API shows it. */
-export type Template = Omit<TemplateRecord, 'key' | 'installationId' | 'builderId' | 'probeIds'>;
-
-export interface MakeTemplate {
-  source: string;
-  /** `@default` as the source has */
-  cpus?: number;
-  memoryMib?: number;
-  /** `@default` the one with most memory to spare */
-  hostId?: string;
-}
-
-/** Memories that sandboxes wake from. Throws as {@link MayflyClient} does. */
-export class Templates {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
-  /** Returns when it is begun, or is there: `building`, `verifying` or `ready`. */
-  make(request: MakeTemplate, options: PostOptions = {}): Promise<Template> {
-    return this.#transport.json({ method: 'POST', path: '/v1/templates', body: request }, options);
-  }
-
+/** Guests saved with their memory, which sandboxes wake from. */
+export class Templates extends Resource {
+  /** Returns when it has started, or exists: `building`, `verifying` or `ready`. */
+  readonly make = this.send('POST /v1/templates');
   /** Those that are not gone, newest first. */
-  list(options: CallOptions = {}): Promise<Page<Template>> {
-    return this.#transport.json({ method: 'GET', path: '/v1/templates' }, options);
-  }
-
-  get(id: string, options: CallOptions = {}): Promise<Template> {
-    return this.#transport.json({ method: 'GET', path: pathOf(id) }, options);
-  }
-
+  readonly list = this.ask('GET /v1/templates');
+  readonly get = this.ask('GET /v1/templates/{id}');
   /** Returns the record: `gone`, or an earlier state when the wait was over first. */
-  delete(id: string, options: WaitOptions & CallOptions = {}): Promise<Template> {
-    const headers = prefer(options.waitSeconds);
-    return this.#transport.json({ method: 'DELETE', path: pathOf(id), headers }, options);
-  }
-}
-
-function pathOf(id: string): string {
-  return `/v1/templates/${encodeURIComponent(id)}`;
+  readonly delete = this.ask('DELETE /v1/templates/{id}');
 }

@@ -4,7 +4,7 @@ import { type ErrorCode, isErrorCode, MayflyError } from '../model/errors.ts';
 
 const WHERE = ['before', 'during', 'after'] as const;
 /** Where in a step a fault strikes. `during` is between two side effects of the same step. */
-export type FailpointWhere = (typeof WHERE)[number];
+type FailpointWhere = (typeof WHERE)[number];
 
 type Action =
   | { kind: 'error'; code: ErrorCode }

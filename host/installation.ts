@@ -6,18 +6,17 @@ import type { HostKind } from '../model/host.ts';
 import { installationIdOf, isInstallationId } from '../model/ids.ts';
 import { orAbsent } from './os/absent.ts';
 import { writeFileAtomic } from './os/atomic-file.ts';
+import { readJson } from './os/json-file.ts';
 import type { StateDir } from './state-dir.ts';
 
 const Installation = z.strictObject({
-  /** Made once, of the host's request key; at random before there were such keys. */
+  /** Made once, of the host's request key. */
   id: z.string().refine(isInstallationId),
   kind: z.enum(['libvirt', 'simulated']),
   /** Whose libvirtd runs its machines; null on a simulated host. */
   libvirtd: z.enum(['system', 'private']).nullable(),
   hostUuid: z.string().nullable(),
   machineId: z.string().nullable(),
-  /** Whether its folder was in use before it had an id: then what was named without one is meant for it. */
-  servesUnnamed: z.boolean(),
   madeAt: z.string(),
 });
 /** What ties a state folder to one machine. */
@@ -40,21 +39,18 @@ export function installationFileOf(state: StateDir): string {
 }
 
 /**
- * What the folder says of itself; null when nobody has served it since there are installation ids.
+ * What the folder says of itself; null when nobody has served it.
  * @throws MayflyError another_installation when its file is damaged
  */
 export async function readInstallation(state: StateDir): Promise<Installation | null> {
   const path = installationFileOf(state);
-  const text = await orAbsent(readFile(path, 'utf8'));
-  if (text === null) return null;
-  const parsed = Installation.safeParse(parsedJson(text));
-  if (parsed.success) return parsed.data;
-  const remedy =
-    'Put it back from a backup. Where there is none, remove it: the folder gets a new id, and what was made under the old one has to be forgotten (docs/operations.md).';
-  throw new MayflyError(
-    'another_installation',
-    `${path} is damaged, so nobody can tell whose sandboxes are here. ${remedy}`,
-  );
+  return await readJson(path, Installation).catch((cause: unknown) => {
+    if (!(cause instanceof SyntaxError || cause instanceof z.ZodError)) throw cause;
+    const remedy =
+      'Put it back from a backup. Where there is none, remove it: the folder gets a new id, and what was made under the old one has to be forgotten (docs/operations.md).';
+    const what = `${path} is damaged, so nobody can tell whose sandboxes are here. ${remedy}`;
+    throw new MayflyError('another_installation', what, { cause });
+  });
 }
 
 /**
@@ -93,22 +89,16 @@ export function refuseAnotherKind(state: StateDir, known: Installation | null, k
 
 /**
  * Keeps what the folder is tied to: its id is made when it has none.
- * @param wasUsed whether it was served before there were ids
  * @param requestKey the public key of the host, of which a new id is made
  */
 export async function keepInstallation(
   state: StateDir,
   known: Installation | null,
   { kind, libvirtd, hostUuid, machineId }: FoundMachine,
-  wasUsed: boolean,
   requestKey: string,
 ): Promise<Installation> {
   if (known && known.hostUuid === hostUuid && known.machineId === machineId) return known;
-  const made = known ?? {
-    id: installationIdOf(requestKey),
-    servesUnnamed: wasUsed,
-    madeAt: new Date().toISOString(),
-  };
+  const made = known ?? { id: installationIdOf(requestKey), madeAt: new Date().toISOString() };
   const installation: Installation = { ...made, kind, libvirtd, hostUuid, machineId };
   await writeFileAtomic(installationFileOf(state), `${JSON.stringify(installation, null, 2)}\n`, 0o600);
   return installation;
@@ -133,12 +123,4 @@ function refusal(state: StateDir, before: string, now: string, remedy = ''): May
   const why = `${state.root} is of an installation ${before}, and ${now}`;
   const danger = 'Here nothing of its sandboxes would be found, whatever is left of them';
   return new MayflyError('another_installation', `${why}. ${danger}. ${remedy}`.trim());
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null; // told as damaged
-  }
 }

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { Mutex } from 'async-mutex';
 import { z } from 'zod';
 import { MayflyError } from '../model/errors.ts';
@@ -6,8 +6,10 @@ import type { Capacity } from '../model/host.ts';
 import { isCaptureId, isSandboxId } from '../model/ids.ts';
 import type { Observation } from '../model/sandbox/proof.ts';
 import type { Mark } from './hypervisor.ts';
-import { syncDirectory, writeFileAtomic } from './os/atomic-file.ts';
-import { isNotFound } from './os/directory.ts';
+import { observed } from './observation.ts';
+import { syncDirectory } from './os/atomic-file.ts';
+import { isThere } from './os/directory.ts';
+import { readJson, writeJson } from './os/json-file.ts';
 import type { StateDir } from './state-dir.ts';
 
 /** Part of what is free now that is never promised: the host's own needs, and what no measurement shows. */
@@ -126,7 +128,7 @@ export class Ledger {
   }
 
   async #write(promise: Reservation): Promise<void> {
-    await writeFileAtomic(this.#state.reservationOf(promise.sandboxId), `${JSON.stringify(promise)}\n`, 0o600);
+    await writeJson(this.#state.reservationOf(promise.sandboxId), promise);
     this.#promises.set(promise.sandboxId, promise);
   }
 
@@ -184,8 +186,9 @@ export class Ledger {
   /** Looks at the layer `record` on this machine: the reservation's file. */
   async look(sandboxId: string): Promise<Observation> {
     const path = this.#state.reservationOf(sandboxId);
-    const found = (await Promise.all([`${path}.new`, path].map(existing))).filter((p) => p !== null);
-    return observed(path, found);
+    const found: string[] = [];
+    for (const one of [`${path}.new`, path]) if (await isThere(one)) found.push(one);
+    return observed('record', path, found);
   }
 
   /** Everything in the reservations folder that carries a sandbox's name. */
@@ -196,21 +199,12 @@ export class Ledger {
       .map((id) => ({
         sandboxId: id,
         observation: observed(
+          'record',
           this.#state.reservationOf(id),
           names.filter((name) => idOf(name) === id),
         ),
       }));
   }
-}
-
-function observed(lookedAt: string, found: string[]): Observation {
-  return {
-    layer: 'record',
-    lookedAt,
-    absent: found.length === 0,
-    ...(found.length > 0 && { found: found.join(', ') }),
-    at: new Date().toISOString(),
-  };
 }
 
 function idOf(fileName: string): string | null {
@@ -230,20 +224,10 @@ function isHolder(id: string): boolean {
 /** Null when there is none that Mayfly wrote for that id. */
 async function readPromise(path: string, id: string): Promise<Reservation | null> {
   try {
-    const { success, data } = Reservation.safeParse(JSON.parse(await readFile(path, 'utf8')));
-    return success && data.sandboxId === id ? data : null;
+    const promise = await readJson(path, Reservation);
+    return promise?.sandboxId === id ? promise : null;
   } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
-}
-
-async function existing(path: string): Promise<string | null> {
-  try {
-    await stat(path);
-    return path;
-  } catch (error) {
-    if (isNotFound(error)) return null;
+    if (error instanceof SyntaxError || error instanceof z.ZodError) return null;
     throw error;
   }
 }

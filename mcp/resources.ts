@@ -1,13 +1,11 @@
 import { type McpServer, ResourceNotFoundError, ResourceTemplate, type Variables } from '@modelcontextprotocol/server';
 import { MayflyApiError } from '../client/http/api-error.ts';
 import type { MayflyClient } from '../client/mayfly-client.ts';
-import { readPart } from './byte-part.ts';
-import { maskText } from './clean-text.ts';
-import { outputReader } from './kept-output.ts';
+import { boundedJson, CHARS } from './lib/bounded.ts';
+import { maskText } from './lib/clean-text.ts';
+import { shownOf, shownText } from './lib/kept-output.ts';
 
 const JSON_TYPE = 'application/json';
-/** Of one stream, its beginning. Bytes. */
-const MAX_OUTPUT = 50_000;
 const ENTRIES = 200;
 
 interface Kind {
@@ -35,13 +33,13 @@ const KINDS: Kind[] = [
   },
   {
     name: 'output',
-    title: 'The beginning of what a command has written',
+    title: 'The beginning and the end of what a command has written',
     uri: 'mayfly://sandboxes/{id}/commands/{commandId}/{stream}',
     mimeType: 'text/plain',
     read: async (client, id, signal) => {
       const stream = id('stream') === 'stderr' ? 'stderr' : 'stdout';
-      const command = { id: id('commandId'), sandboxId: id('id'), stream } as const;
-      return (await readPart(outputReader(client.commands, command, signal), { from: 0, to: MAX_OUTPUT })).text;
+      const command = await client.commands.get(id('id'), id('commandId'), { signal });
+      return shownText(await shownOf(client.commands, command, stream, CHARS.default, signal));
     },
   },
   {
@@ -95,6 +93,6 @@ function partOf(variables: Variables, part: string): string {
 }
 
 /** What guests and callers have put into a record is masked as their output is. */
-function json(value: unknown): string {
-  return maskText(JSON.stringify(value, null, 1));
+function json(value: object): string {
+  return maskText(boundedJson(value));
 }

@@ -28,8 +28,8 @@ export interface Capacity {
 /** Which host is meant, so that no other machine of the same id answers for it. */
 export interface HostRef {
   hostId: string;
-  /** Of the state folder that its worker serves; null, or absent, in what was written before there were such ids. */
-  installationId?: string | null;
+  /** Id in the state folder that its worker serves. */
+  installationId: string;
 }
 
 export type HostKind = 'libvirt' | 'simulated';
@@ -46,8 +46,7 @@ export interface Observer {
 /** A host as its worker last described it; written only by that worker. */
 export interface HostRecord {
   id: string;
-  /** Null in what was written before there were such ids. */
-  installationId: string | null;
+  installationId: string;
   /** See {@link Observer}. */
   hostUuid: string | null;
   /** Raised by every start of a worker: the one with the highest serves the host, and any other is fenced off. */
@@ -88,42 +87,31 @@ export function isLive({ silentMs }: Pick<KnownHost, 'silentMs'>): boolean {
   return silentMs <= HOST_STALE_SECONDS * 1_000;
 }
 
-/** Whether something that names a host means the machine of that worker. */
-export function isMeant(
-  { hostId, installationId = null }: { hostId: string | null; installationId?: string | null },
-  observer: Pick<Observer, 'hostId' | 'installationId'>,
+/** Compares host and installation: another machine with the same host id is another host. */
+export function isSameHost(
+  one: { hostId: string | null; installationId: string | null },
+  other: Pick<Observer, 'hostId' | 'installationId'>,
 ): boolean {
-  return hostId === observer.hostId && (installationId === null || installationId === observer.installationId);
+  return one.hostId === other.hostId && one.installationId === other.installationId;
 }
 
-/** Whether it is the very machine that is meant. What was written before there were installation ids means whichever has the id. */
-export function serves(host: HostRecord, { hostId, installationId = null }: HostRef): boolean {
-  return host.id === hostId && (installationId === null || host.installationId === installationId);
+export function hostRefOf({ id, installationId }: Pick<HostRecord, 'id' | 'installationId'>): HostRef {
+  return { hostId: id, installationId };
 }
 
-/** Whether the machine that is meant is among these. */
-export function hasLive(live: readonly HostRecord[], wanted: HostRef): boolean {
-  return live.some((host) => serves(host, wanted));
-}
-
-/** The installations that serve these hosts now, by host id. */
-export function installationsOf(hosts: readonly HostRecord[]): Record<string, string> {
-  return Object.fromEntries(
-    hosts.flatMap(({ id, installationId }) => (installationId === null ? [] : [[id, installationId]])),
-  );
+export function includesHost(hosts: readonly HostRef[], wanted: HostRef): boolean {
+  return hosts.some((host) => isSameHost(host, wanted));
 }
 
 /** Hosts that may take a sandbox, the best first. */
 export interface HostProposals {
-  hostIds: string[];
-  /** See {@link installationsOf}; absent in what was proposed before there were such ids. */
-  installations?: Record<string, string>;
+  hosts: HostRef[];
   /** What the source must hold there, where several hosts have it; absent: whatever it holds. */
   content?: string;
 }
 
 export function proposalsOf(hosts: readonly HostRecord[]): HostProposals {
-  return { hostIds: hosts.map(({ id }) => id), installations: installationsOf(hosts) };
+  return { hosts: hosts.map(hostRefOf) };
 }
 
 /** Whether new sandboxes may be placed on it. */

@@ -25,8 +25,7 @@ const DELIVERY_ID = /^dlv-[0-9a-hjkmnp-tv-z]{16}$/;
 const WAITPOINT_ID = /^wp-[0-9a-hjkmnp-tv-z]{16}$/;
 const BULK_ID = /^blk-[0-9a-hjkmnp-tv-z]{16}$/;
 const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
-/** Those of before request keys have 16 characters. */
-const INSTALLATION_ID = /^ins-(?:[0-9a-hjkmnp-tv-z]{16}|[0-9a-hjkmnp-tv-z]{24})$/;
+const INSTALLATION_ID = /^ins-[0-9a-hjkmnp-tv-z]{24}$/;
 const HOST_ID = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 /** As they are written in a JSON Schema. */
 export const ID_PATTERNS = {
@@ -77,8 +76,6 @@ const UUID_NAMESPACE = hexToBytes('8f1d3c5a6b7e4f20918273645566aabb');
 
 /** Bytes of a digest behind the id of an installation: 120 bits, 24 characters. */
 const INSTALLATION_BYTES = 15;
-/** `ins-` and its characters. */
-const INSTALLATION_LENGTH = 28;
 
 /** Random bytes behind one id: 80 bits, 16 characters of Crockford base32. */
 export const ID_BYTES = 10;
@@ -148,16 +145,11 @@ export function bulkIdFrom(random: Uint8Array): string {
 
 /**
  * The id of what one state folder holds: made of the public key with which its host signs what it asks for. So nobody
- * else can sign in its name, and nobody needs to be told which key is its own. Those of before are 80 random bits, and shorter.
+ * else can sign in its name, and nobody needs to be told which key is its own.
  */
 export function installationIdOf(publicKey: string): string {
   const digest = sha256(utf8ToBytes(`mayfly-installation/${publicKey}`)).slice(0, INSTALLATION_BYTES);
   return `ins-${crockford(digest, INSTALLATION_BYTES)}`;
-}
-
-/** Whether an installation's id was made of its key. */
-export function isOfKey(installationId: string): boolean {
-  return installationId.length === INSTALLATION_LENGTH;
 }
 
 /** As {@link sandboxIdFrom}, for a restore, a pause or a resume. */

@@ -6,6 +6,11 @@ const PULLED: Record<string, string> = {
   'desktop-debian12': 'mayfly image pull desktop',
 };
 
+/** Returns whether a source is an image of Mayfly's own, which has all that Mayfly needs in a guest. */
+export function isOwnImage(source: string): boolean {
+  return source === 'golden-debian12' || Object.hasOwn(PULLED, source);
+}
+
 /** That no live host has a source of that name and, where it is one that can be built, how to have it. */
 export function missingSource(source: string, live: readonly Pick<HostRecord, 'kind'>[]): string {
   const missing = `No host has a source named ${JSON.stringify(source)}.`;

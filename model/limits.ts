@@ -247,11 +247,11 @@ export const LIMITS = {
       jitterSeconds: { min: 0, max: 86_400 },
       /** The data of its events, as JSON. */
       dataBytes: 65_536,
-      /** Times of one backfill: Temporal's buffer has no more. */
+      /** Times of one backfill. */
       backfill: 500,
       /** What may be asked for and not yet be done. */
       asks: 20,
-      /** How often it may be set before the times that were due are accounted for. */
+      /** How often it may be set before the times that were due are decided. */
       past: 50,
       next: { min: 1, max: 100, default: 10 },
       /** How long what became of a time can be read. */
@@ -347,7 +347,7 @@ export const GUEST_LIMITS = {
     /** A host's reserve (`reserveOf`) lasts for two looks of the watch at the faster one; it may be written at for so long. */
     bytesPerSecond: 200_000_000,
     burstBytesPerSecond: 400_000_000,
-    /** A write costs QEMU 9 to 31 µs of processor time (decision 56): a sixth of a CPU at most, or in a burst two thirds. */
+    /** A write costs QEMU 9 to 31 µs of processor time: a sixth of a CPU at most, or in a burst two thirds. */
     operationsPerSecond: 5_000,
     burstOperationsPerSecond: 20_000,
     burstSeconds: 10,

@@ -41,13 +41,13 @@ export interface CountedLife extends Counted {
 }
 
 /** A sandbox that may be made, and has no record yet. */
-export interface Pending extends Counted {
+interface Pending extends Counted {
   /** Milliseconds since the epoch, by the store's clock. */
   admittedAt: number;
 }
 
 /** Of one second, by the store's clock. */
-export interface CreatesOfSecond {
+interface CreatesOfSecond {
   /** Seconds since the epoch. */
   second: number;
   count: number;
@@ -66,7 +66,7 @@ export interface ProjectUse extends Size {
 }
 
 /** Why something more is refused. */
-export interface Excess {
+interface Excess {
   message: string;
   /** When asking again may help, at most a minute; null: it is more than the project may ever have. */
   retryAfterSeconds: number | null;

@@ -1,6 +1,6 @@
 import type { ProjectLimits } from './project-limits.ts';
 
-/** The project of every installation from its beginning on, and of what is from before there were projects. */
+/** Project that every installation has from its beginning on. */
 export const DEFAULT_PROJECT = 'default';
 
 /** Of what nobody is known to have asked for. No key is of it, and no project can be called so: only operators see that. */

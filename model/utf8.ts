@@ -17,6 +17,11 @@ function lengthOf(first: number): number {
   return first >= 0b1110_0000 ? 3 : 2;
 }
 
+/** Replaces control characters and lone surrogates, so that text of others is safe to print. */
+export function replaceControls(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cs}]/gu, '\u{fffd}');
+}
+
 const encoder = new TextEncoder();
 
 /** Bytes of a text in UTF-8. */

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * `npm run client`: builds the package `@mayfly/client` in dist/client, for programs elsewhere to install. It depends on
- * nothing but Node, and has only what its entry reaches: what client/ knows of model/ is mostly types.
+ * nothing but Node, and has only what its entry reaches: its types come from the API's description.
  *
  * @module
  */
@@ -20,7 +20,7 @@ const manifest = {
   license,
   engines,
   sideEffects: false,
-  files: ['client', 'model', 'webhooks', 'LICENSE'],
+  files: ['client', 'model', 'LICENSE'],
   exports: {
     '.': { types: './client/package/package.d.ts', default: './client/package/package.js' },
     './package.json': './package.json',
@@ -44,9 +44,11 @@ function reached(entry, written, seen = new Set()) {
 }
 
 rmSync(folder, { recursive: true, force: true });
-execFileSync(join(repository, 'node_modules', '.bin', 'tsc'), ['--project', join(repository, 'tsconfig.client.json')], {
-  stdio: 'inherit',
-});
+/** @type {(program: string, ...args: string[]) => void} */
+const run = (program, ...args) =>
+  void execFileSync(join(repository, 'node_modules', '.bin', program), args, { stdio: 'inherit', cwd: repository });
+run('tsx', 'scripts/client-types.ts');
+run('tsc', '--project', 'tsconfig.client.json');
 for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
   name.endsWith('.d.ts'),
 )) {

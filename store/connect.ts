@@ -12,6 +12,7 @@ import { Approvals } from './approvals/approvals.ts';
 import { Policies } from './approvals/policies.ts';
 import { Audit } from './audit/audit.ts';
 import { ChainKey } from './audit/audit-chain.ts';
+import type { AuditKeys } from './audit/audit-verifier.ts';
 import { StoredCommandInputs } from './commands/command-inputs.ts';
 import { Commands } from './commands/commands.ts';
 import { Output } from './commands/output.ts';
@@ -33,7 +34,7 @@ import { ImageContexts } from './images/image-contexts.ts';
 import { ImageLayers } from './images/image-layers.ts';
 import { Images } from './images/images.ts';
 import { SentContexts } from './images/sent-contexts.ts';
-import { bringUpToDate } from './layout.ts';
+import { createIndexes } from './layout.ts';
 import { McpEvents } from './mcp/mcp-events.ts';
 import { McpSessions } from './mcp/mcp-sessions.ts';
 import { reaching } from './mongo/failure.ts';
@@ -74,69 +75,7 @@ import { UntoldRuns } from './webhooks/untold-runs.ts';
 import { WebhookDeliveries } from './webhooks/webhook-deliveries.ts';
 import { WebhookEndpoints } from './webhooks/webhook-endpoints.ts';
 
-export interface Store {
-  sandboxes: Sandboxes;
-  pools: Pools;
-  poolMembers: PoolMembers;
-  poolShares: PoolShares;
-  snapshots: Snapshots;
-  captures: Captures;
-  commands: Commands;
-  commandInputs: StoredCommandInputs;
-  output: Output;
-  audit: Audit;
-  idempotency: Idempotency;
-  mcpSessions: McpSessions;
-  mcpEvents: McpEvents;
-  exposedPorts: ExposedPorts;
-  policies: Policies;
-  approvals: Approvals;
-  apiKeys: ApiKeys;
-  projects: Projects;
-  admissions: Admissions;
-  hosts: Hosts;
-  measuredDisks: MeasuredDisks;
-  serials: Serials;
-  signers: Signers;
-  sources: Sources;
-  bakedSources: BakedSources;
-  templates: Templates;
-  images: Images;
-  imageLayers: ImageLayers;
-  imageContexts: ImageContexts;
-  sentContexts: SentContexts;
-  playbooks: Playbooks;
-  playbookParts: PlaybookParts;
-  functions: Functions;
-  functionVersions: FunctionVersions;
-  functionFiles: FunctionFiles;
-  functionSetups: FunctionSetups;
-  hooks: Hooks;
-  schedules: Schedules;
-  scheduleTimes: ScheduleTimes;
-  bulks: Bulks;
-  runs: Runs;
-  runMembers: RunMembers;
-  runQueue: RunQueue;
-  waitingRuns: WaitingRuns;
-  gatheredRuns: GatheredRuns;
-  uncheckedRuns: UncheckedRuns;
-  runContents: RunContents;
-  waitpoints: Waitpoints;
-  secrets: Secrets;
-  secretValues: SecretValues;
-  secretUses: SecretUses;
-  attemptSecrets: AttemptSecrets;
-  pastRuns: PastRuns;
-  untoldRuns: UntoldRuns;
-  webhookEndpoints: WebhookEndpoints;
-  webhookDeliveries: WebhookDeliveries;
-  receipts: Receipts;
-  certificates: Certificates;
-  activity: Activities;
-  reconciled: ReconciledThings;
-  retention: Retention;
-  auditRetention: AuditRetention;
+export interface Store extends ReturnType<typeof repositoriesOf> {
   /** @param withinMs ms @throws MayflyError store_unavailable, payload_key_unusable */
   scanRecords(withinMs: number): Promise<Scan>;
   /** Resolves when the server answers. @throws MayflyError store_unavailable */
@@ -181,10 +120,20 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     register: new Register(connection, auditKeys.register, auditAnchor),
   };
   return {
+    ...repositoriesOf(connection, sealing, audit),
+    scanRecords: (withinMs) => scanRecords(connection, sealing, withinMs),
+    ping: () => reaching('a ping', async () => void (await connection.db?.command({ ping: 1 }))),
+    close: () => connection.close(),
+  };
+}
+
+/** Creates the repositories of a store, whose schemas say what is encrypted. */
+export function repositoriesOf(connection: mongoose.Connection, sealing: Sealing, audit: AuditKeys | null) {
+  return {
     sandboxes: new Sandboxes(connection, sealing),
     pools: new Pools(connection, sealing),
     poolMembers: new PoolMembers(connection),
-    poolShares: new PoolShares(connection),
+    poolShares: new PoolShares(connection, sealing),
     snapshots: new Snapshots(connection, sealing),
     captures: new Captures(connection, sealing),
     commands: new Commands(connection, sealing),
@@ -197,23 +146,23 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     exposedPorts: new ExposedPorts(connection, sealing),
     policies: new Policies(connection, sealing),
     approvals: new Approvals(connection, sealing),
-    apiKeys: new ApiKeys(connection),
-    projects: new Projects(connection),
-    admissions: new Admissions(connection),
+    apiKeys: new ApiKeys(connection, sealing),
+    projects: new Projects(connection, sealing),
+    admissions: new Admissions(connection, sealing),
     hosts: new Hosts(connection, sealing),
-    measuredDisks: new MeasuredDisks(connection),
-    serials: new Serials(connection),
-    signers: new Signers(connection),
+    measuredDisks: new MeasuredDisks(connection, sealing),
+    serials: new Serials(connection, sealing),
+    signers: new Signers(connection, sealing),
     sources: new Sources(connection, sealing),
     bakedSources: new BakedSources(connection, sealing),
     templates: new Templates(connection, sealing),
     images: new Images(connection, sealing),
-    imageLayers: new ImageLayers(connection),
+    imageLayers: new ImageLayers(connection, sealing),
     imageContexts: new ImageContexts(connection, sealing),
     sentContexts: new SentContexts(connection, sealing),
     playbooks: new Playbooks(connection, sealing),
     playbookParts: new PlaybookParts(connection, sealing),
-    functions: new Functions(connection),
+    functions: new Functions(connection, sealing),
     functionVersions: new FunctionVersions(connection, sealing),
     functionFiles: new FunctionFiles(connection, sealing),
     functionSetups: new FunctionSetups(connection, sealing),
@@ -224,28 +173,25 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     runs: new Runs(connection, sealing),
     runMembers: new RunMembers(connection, sealing),
     runQueue: new RunQueue(connection, sealing),
-    waitingRuns: new WaitingRuns(connection),
+    waitingRuns: new WaitingRuns(connection, sealing),
     gatheredRuns: new GatheredRuns(connection, sealing),
     uncheckedRuns: new UncheckedRuns(connection, sealing),
     runContents: new RunContents(connection, sealing),
     waitpoints: new Waitpoints(connection, sealing),
-    secrets: new Secrets(connection),
+    secrets: new Secrets(connection, sealing),
     secretValues: new SecretValues(connection, sealing),
-    secretUses: new SecretUses(connection),
+    secretUses: new SecretUses(connection, sealing),
     attemptSecrets: new AttemptSecrets(connection, sealing),
     pastRuns: new PastRuns(connection, sealing),
     untoldRuns: new UntoldRuns(connection, sealing),
     webhookEndpoints: new WebhookEndpoints(connection, sealing),
     webhookDeliveries: new WebhookDeliveries(connection, sealing),
     receipts: new Receipts(connection, sealing),
-    certificates: new Certificates(connection),
-    activity: new Activities(connection),
-    reconciled: new ReconciledThings(connection),
+    certificates: new Certificates(connection, sealing),
+    activity: new Activities(connection, sealing),
+    reconciled: new ReconciledThings(connection, sealing),
     retention: new Retention({ connection, sealing }),
     auditRetention: new AuditRetention({ connection, sealing }, audit),
-    scanRecords: (withinMs) => scanRecords(connection, sealing, withinMs),
-    ping: () => reaching('a ping', async () => void (await connection.db?.command({ ping: 1 }))),
-    close: () => connection.close(),
   };
 }
 
@@ -256,7 +202,7 @@ async function open(
 ): Promise<mongoose.Connection> {
   const connection = await openConnection(uri, absenceMs);
   try {
-    await bringUpToDate(connection);
+    await createIndexes(connection);
     await sealing.check(connection, isProcess);
     return connection;
   } catch (error) {

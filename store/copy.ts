@@ -1,5 +1,5 @@
 import { MayflyError } from '../model/errors.ts';
-import { bringUpToDate, LAYOUTS } from './layout.ts';
+import { createIndexes, LAYOUTS } from './layout.ts';
 import { reaching } from './mongo/failure.ts';
 import { openConnection } from './mongo/open.ts';
 
@@ -30,7 +30,7 @@ export async function copyStore(fromUri: string, toUri: string): Promise<number>
             copied += batch.length;
           }
         }
-        await bringUpToDate(to);
+        await createIndexes(to);
         return copied;
       });
     } finally {

@@ -17,7 +17,7 @@ const OF_PROJECT = [
 export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   sandboxes: [NEWEST_FIRST, { state: 1, ...NEWEST_FIRST }, ...OF_PROJECT],
   endedSandboxes: [NEWEST_FIRST, { state: 1, ...NEWEST_FIRST }, { updatedAt: 1, _id: 1 }, ...OF_PROJECT],
-  snapshots: [{ sandboxId: 1, ...NEWEST_FIRST }, { state: 1 }],
+  snapshots: [{ sandboxId: 1, ...NEWEST_FIRST }, { project: 1, ...NEWEST_FIRST }, NEWEST_FIRST, { state: 1 }],
   captures: [{ source: 1, ...NEWEST_FIRST }, { state: 1 }],
   commands: [{ sandboxId: 1, requestedAt: -1, _id: -1 }],
   certificates: [{ sandboxId: 1, _id: -1 }, { validBefore: 1 }, { request: 1 }],
@@ -38,7 +38,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     { wakeAt: 1 },
     { removeAfter: 1 },
   ],
-  schedules: [{ lookAt: 1 }, { project: 1, function: 1 }],
+  schedules: [{ wakeAt: 1 }, { project: 1, function: 1 }],
   scheduleTimes: [{ removeAfter: 1 }, { untold: 1 }],
   functionVersions: [{ files: 1 }, { setup: 1 }],
   functionSetups: [{ state: 1 }],

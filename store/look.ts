@@ -17,7 +17,7 @@ export interface StoreLook {
 }
 
 /**
- * Looks at a store without bringing it up to date, as every other connection does.
+ * Inspects a store without creating its indexes, as every other connection does.
  * @throws MayflyError store_unavailable
  */
 export async function lookAtStore(uri: string): Promise<StoreLook> {

@@ -1,3 +1,4 @@
+import type { ApiKey } from '../model/access/api-key.ts';
 import { MayflyError } from '../model/errors.ts';
 import type { FunctionVersion } from '../model/functions/function.ts';
 import type { RunRecord } from '../model/functions/run.ts';
@@ -7,11 +8,10 @@ import { LIMITS } from '../model/limits.ts';
 import { isShared, type PoolRecord, shareOf } from '../model/pools/pool.ts';
 import { mayUseSource, NO_PROJECT, ownerOfSource, type Project } from '../model/project.ts';
 import { type Counted, shortageOf } from '../model/project-limits.ts';
-import { isUnclaimed, type OwnedActor, type SandboxRecord } from '../model/sandbox/sandbox.ts';
+import { type Actor, isUnclaimed, type SandboxRecord } from '../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../model/snapshots/capture.ts';
 import type { StoredPart } from '../model/snapshots/storage.ts';
 import { PRESENT_TEMPLATE_STATES } from '../model/templates/template.ts';
-import type { ApiKey } from './access/api-keys.ts';
 import type { Store } from './connect.ts';
 import type { HookChanges } from './functions/hooks.ts';
 import { hasOpenRuns, removeFunction, removeVersion } from './functions/queue/function-removal.ts';
@@ -22,6 +22,7 @@ import type { SandboxPage, SandboxQuery } from './sandboxes/sandboxes.ts';
 import { cursorOf, type PageQuery } from './sealed/page-cursor.ts';
 import type { Unreadable } from './sealed/sealed-fields.ts';
 import type { CapturePage } from './snapshots/captures.ts';
+import type { SnapshotQuery } from './snapshots/snapshots.ts';
 import { storedParts } from './stored-parts.ts';
 
 /** Whose eyes: those of a key's project, or of an operator, who sees all projects. */
@@ -29,9 +30,6 @@ export interface Viewer {
   project: string;
   isOperator: boolean;
 }
-
-/** What is read by the id of a sandbox, or of a command of one: whoever has the sandbox has it. */
-type OfSandbox = 'commands' | 'commandInputs' | 'output' | 'audit' | 'certificates' | 'activity' | 'exposedPorts';
 
 interface CaptureQuery {
   source: string;
@@ -65,28 +63,29 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
   }
 
   const mayClone = ({ projects }: { projects: string[] }) => isOperator || projects.includes(project);
-  const ofSandbox: Pick<Store, OfSandbox> = store;
+  /** Read by the id of a sandbox, or of a command of one: whoever has the sandbox has it. */
+  const { commands, commandInputs, output, audit, certificates, activity, exposedPorts } = store;
   return {
-    ...pick(ofSandbox),
+    commands,
+    commandInputs,
+    output,
+    audit,
+    certificates,
+    activity,
+    exposedPorts,
     idempotency: store.idempotency,
     mcpSessions: store.mcpSessions,
     mcpEvents: store.mcpEvents,
     viewer: { project, isOperator },
     get policies() {
       return {
-        current: store.policies.current.bind(store.policies),
-        add: store.policies.add.bind(store.policies),
+        ...bound(store.policies, 'current', 'add'),
       };
     },
     get approvals() {
       return {
-        create: store.approvals.create.bind(store.approvals),
+        ...bound(store.approvals, 'create', 'list', 'changedSince', 'isAmong', 'change', 'remove'),
         get: async (id: string) => own(await store.approvals.get(id)),
-        list: store.approvals.list.bind(store.approvals),
-        changedSince: store.approvals.changedSince.bind(store.approvals),
-        isAmong: store.approvals.isAmong.bind(store.approvals),
-        change: store.approvals.change.bind(store.approvals),
-        remove: store.approvals.remove.bind(store.approvals),
         /** The key of who decided, whoever may see it otherwise. */
         decider: (id: string) => store.apiKeys.get(id),
         /** Sandboxes of a project that have not ended, as quotas count them. */
@@ -111,7 +110,9 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     get snapshots() {
       return {
         get: async (id: string) => own(await snapshots.get(id)),
-        list: snapshots.list.bind(snapshots),
+        /** @param query.sandboxId of a sandbox that the viewer sees; without it those of all of them */
+        list: (query: SnapshotQuery) =>
+          snapshots.list(query.sandboxId !== undefined || isOperator ? query : { ...query, project }),
       };
     },
     get pools() {
@@ -180,7 +181,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     get images() {
       return {
-        create: store.images.create.bind(store.images),
+        ...bound(store.images, 'create'),
         remove: async (id: string) => void (own(await store.images.get(id)) && (await store.images.remove(id))),
         get: async (id: string) => own(await store.images.get(id)),
         /** Of the project whose key asks, also of operators. */
@@ -189,14 +190,12 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         ready: (name: string, snapshotId: string) => store.images.ready(project, name, snapshotId),
       };
     },
-    /** A key of one has the project in it. */
     /** Of the project whose key asks. */
     get sentContexts() {
       return {
+        ...bound(store.sentContexts, 'put', 'complete'),
         bytes: () => store.sentContexts.bytesOf(project),
         begin: (digest: string) => store.sentContexts.begin(project, digest),
-        put: store.sentContexts.put.bind(store.sentContexts),
-        complete: store.sentContexts.complete.bind(store.sentContexts),
         use: (digest: string) => store.sentContexts.use(project, digest),
         remove: (id: string) => store.sentContexts.remove(id),
         /** Of one that {@link use} has found. */
@@ -205,13 +204,12 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     get imageContexts() {
       return {
-        keep: store.imageContexts.keep.bind(store.imageContexts),
-        remove: store.imageContexts.remove.bind(store.imageContexts),
+        ...bound(store.imageContexts, 'keep', 'remove'),
       };
     },
     get playbooks() {
       return {
-        create: store.playbooks.create.bind(store.playbooks),
+        ...bound(store.playbooks, 'create'),
         get: async (id: string) => own(await store.playbooks.get(id)),
         /** Of the project whose key asks, also of operators. */
         list: (query: Omit<PageQuery, 'project'>) => store.playbooks.list({ project, ...query }),
@@ -219,13 +217,13 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     /** Of a playbook that was found to be the caller's. */
     get playbookParts() {
-      return { get: store.playbookParts.get.bind(store.playbookParts) };
+      return bound(store.playbookParts, 'get');
     },
     get functions() {
       return {
+        ...bound(store.functions, 'create'),
         get: (name: string) => store.functions.get({ project, name }),
         list: () => store.functions.list(project),
-        create: store.functions.create.bind(store.functions),
         change: (name: string, ...changes: Rest<typeof store.functions.change>) =>
           store.functions.change({ project, name }, ...changes),
         remove: (name: string) => removeFunction(store, { project, name }),
@@ -233,16 +231,16 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     get functionVersions() {
       return {
+        ...bound(store.functionVersions, 'create'),
         get: (name: string, version: number) => store.functionVersions.get({ project, name }, version),
         list: (name: string, unreadable?: Unreadable[]) => store.functionVersions.list({ project, name }, unreadable),
-        create: store.functionVersions.create.bind(store.functionVersions),
         remove: (version: FunctionVersion) => removeVersion(store, version),
       };
     },
     get functionSetups() {
       return {
         get: (key: string) => store.functionSetups.get({ project, key }),
-        ensure: (createdBy: OwnedActor, wish: SetupWish) => ensureSetup(store, { ...createdBy, project }, wish, true),
+        ensure: (createdBy: Actor, wish: SetupWish) => ensureSetup(store, { ...createdBy, project }, wish, true),
       };
     },
     get functionFiles() {
@@ -250,7 +248,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     get hooks() {
       return {
-        create: store.hooks.create.bind(store.hooks),
+        ...bound(store.hooks, 'create'),
         get: async (id: string) => own(await store.hooks.get(id)),
         list: (name: string, unreadable?: Unreadable[]) => store.hooks.list({ project, name }, unreadable),
         change: async (id: string, changes: HookChanges) =>
@@ -260,7 +258,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     get webhookEndpoints() {
       return {
-        create: store.webhookEndpoints.create.bind(store.webhookEndpoints),
+        ...bound(store.webhookEndpoints, 'create'),
         get: async (id: string) => own(await store.webhookEndpoints.get(id)),
         /** Of the project whose key asks, also of operators. */
         list: (unreadable?: Unreadable[]) => store.webhookEndpoints.list(project, unreadable),
@@ -277,17 +275,15 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     /** Of an endpoint that was found to be the caller's. */
     get webhookDeliveries() {
       return {
-        list: store.webhookDeliveries.list.bind(store.webhookDeliveries),
+        ...bound(store.webhookDeliveries, 'list', 'again', 'recover'),
         get: async (id: string) => own(await store.webhookDeliveries.get(id)),
-        again: store.webhookDeliveries.again.bind(store.webhookDeliveries),
-        recover: store.webhookDeliveries.recover.bind(store.webhookDeliveries),
       };
     },
     get schedules() {
       return {
+        ...bound(store.schedules, 'create'),
         get: (name: string) => store.schedules.get({ project, name }),
         list: (unreadable?: Unreadable[]) => store.schedules.list(project, unreadable),
-        create: store.schedules.create.bind(store.schedules),
         change: (name: string, ...changes: Rest<typeof store.schedules.change>) =>
           store.schedules.change({ project, name }, ...changes),
         delete: (name: string, ...at: Rest<typeof store.schedules.delete>) =>
@@ -300,9 +296,8 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     get bulks() {
       return {
-        create: store.bulks.create.bind(store.bulks),
+        ...bound(store.bulks, 'create', 'cancel'),
         get: async (id: string) => own(await store.bulks.get(id)),
-        cancel: store.bulks.cancel.bind(store.bulks),
         /** That are not over. */
         openOf: async (name: string) =>
           (await store.bulks.open()).filter((each) => each.project === project && each.function === name).length,
@@ -310,16 +305,12 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     get runs() {
       return {
-        accept: store.runs.accept.bind(store.runs),
+        ...bound(store.runs, 'accept', 'redriven', 'wishCancel', 'cancelTold', 'end'),
         get: async (id: string) => own(await store.runs.get(id)),
         /** Of one that was found to be the caller's; null: it is not there any more. */
         event: (run: RunRecord) => eventOfRun(store, run),
-        redriven: store.runs.redriven.bind(store.runs),
         /** Of the project whose key asks, also of operators. */
         list: (query: Omit<RunQuery, 'project'>) => store.runs.list({ project, ...query }),
-        wishCancel: store.runs.wishCancel.bind(store.runs),
-        cancelTold: store.runs.cancelTold.bind(store.runs),
-        end: store.runs.end.bind(store.runs),
         /** What of the project waits. */
         waiting: () => store.runQueue.waiting(project),
         /** Of one key of a function, up to what may be. */
@@ -330,36 +321,32 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       };
     },
     get gatheredRuns() {
-      return { wakeIfFull: store.gatheredRuns.wakeIfFull.bind(store.gatheredRuns) };
+      return bound(store.gatheredRuns, 'wakeIfFull');
     },
     /** Of a run that was found to be the caller's. */
     get receipts() {
-      return { get: store.receipts.get.bind(store.receipts) };
+      return bound(store.receipts, 'get');
     },
     get runContents() {
       return {
-        put: store.runContents.put.bind(store.runContents),
-        get: store.runContents.get.bind(store.runContents),
-        read: store.runContents.read.bind(store.runContents),
+        ...bound(store.runContents, 'put', 'get', 'read'),
       };
     },
     /** Of a run that was found to be the caller's. */
     get waitingRuns() {
-      return { wake: store.waitingRuns.wake.bind(store.waitingRuns) };
+      return bound(store.waitingRuns, 'wake');
     },
     get waitpoints() {
       return {
-        ensure: store.waitpoints.ensure.bind(store.waitpoints),
-        list: store.waitpoints.list.bind(store.waitpoints),
-        addToken: store.waitpoints.addToken.bind(store.waitpoints),
+        ...bound(store.waitpoints, 'ensure', 'list', 'addToken'),
       };
     },
     get secrets() {
       return {
+        ...bound(store.secrets, 'replace'),
         /** Also one that is deleted. */
         get: (name: string) => store.secrets.get({ project, name }),
         list: () => store.secrets.list(project),
-        replace: store.secrets.replace.bind(store.secrets),
       };
     },
     get secretValues() {
@@ -383,8 +370,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     get apiKeys() {
       return {
-        create: apiKeys.create.bind(apiKeys),
-        ensure: apiKeys.ensure.bind(apiKeys),
+        ...bound(apiKeys, 'create', 'ensure'),
         get: async (id: string) => ownKey(await apiKeys.get(id)),
         list: async () => (await apiKeys.list()).filter(ownKey),
         limit: async (id: string, quota: Parameters<typeof apiKeys.limit>[1]) =>
@@ -424,16 +410,10 @@ type Rest<F extends (...given: never[]) => unknown> = Parameters<F> extends [unk
 
 export type ProjectStore = ReturnType<typeof storeOf>;
 
-function pick({
-  commands,
-  commandInputs,
-  output,
-  audit,
-  certificates,
-  activity,
-  exposedPorts,
-}: Pick<Store, OfSandbox>) {
-  return { commands, commandInputs, output, audit, certificates, activity, exposedPorts };
+/** Methods of a repository, by their names, and no others. */
+function bound<T extends object, Name extends keyof T>(of: T, ...names: Name[]): Pick<T, Name> {
+  const method = (name: Name) => [name, (of[name] as (...given: unknown[]) => unknown).bind(of)] as const;
+  return Object.fromEntries(names.map(method)) as Pick<T, Name>;
 }
 
 /** A page of those that may be seen. Its cursor says nothing of the others. */

@@ -47,7 +47,7 @@ export class FailpointInterceptor implements ActivityInboundCallsInterceptor {
  * the failpoints while it runs, and a heartbeat four times in its heartbeat time-out, so that Temporal notices a
  * dead worker and the step notices a cancel.
  */
-export class HostStepInterceptor implements ActivityInboundCallsInterceptor {
+class HostStepInterceptor implements ActivityInboundCallsInterceptor {
   constructor(
     private readonly context: Context,
     private readonly failpoints: Failpoints,
@@ -110,11 +110,11 @@ export class MultiStepInterceptor implements ActivityInboundCallsInterceptor {
 class ForeignTask implements ActivityInboundCallsInterceptor {
   constructor(
     private readonly taskQueue: string,
-    private readonly queues: readonly string[],
+    private readonly ownQueue: string,
   ) {}
 
   async execute(): Promise<never> {
-    const why = `This task is of ${this.taskQueue}, and this machine serves ${this.queues.join(', ')}.`;
+    const why = `This task is of ${this.taskQueue}, and this machine serves ${this.ownQueue}.`;
     throw activityFailure(new MayflyError('another_installation', why));
   }
 }
@@ -152,16 +152,16 @@ const WATCHING: ReadonlySet<string> = new Set<
 
 /**
  * Gives each activity of a host its interceptor: by its name, so that a new one is a step until it is said not to be.
- * @param queues of the installation whose machine was opened: what was meant for another is refused
+ * @param ownQueue of the installation whose machine was opened: what was meant for another is refused
  */
 export function hostInterceptor(
   context: Context,
   failpoints: Failpoints,
   mutex: KeyedMutex,
-  queues: readonly string[],
+  ownQueue: string,
 ): ActivityInboundCallsInterceptor {
   const { taskQueue } = context.info;
-  if (!queues.includes(taskQueue)) return new ForeignTask(taskQueue, queues);
+  if (taskQueue !== ownQueue) return new ForeignTask(taskQueue, ownQueue);
   if (WATCHING.has(context.info.activityType)) return new FailpointInterceptor(context, failpoints, retryableFailure);
   if (LOOKING.has(context.info.activityType)) return new FailpointInterceptor(context, failpoints);
   const Interceptor = MULTI_STEP.has(context.info.activityType) ? MultiStepInterceptor : HostStepInterceptor;

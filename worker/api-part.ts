@@ -3,19 +3,19 @@ import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
-import { Acceptance } from '../api/acceptance/acceptance.ts';
 import { createApp } from '../api/app.ts';
-import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
 import { createHookApp } from '../api/hooks/hook-app.ts';
 import type { App } from '../api/http/context.ts';
 import { Ingress } from '../api/ingress/ingress-server.ts';
 import { apiServer } from '../api/server/api-server.ts';
-import { listen, type Place } from '../api/server/listen.ts';
 import { RequestKey } from '../ca/signed-request.ts';
+import { RelayClient } from '../host/relay/client.ts';
 import packageJson from '../package.json' with { type: 'json' };
-import { RelayClient } from '../relay/client.ts';
-import { TemporalSagas } from '../sagas/temporal-sagas.ts';
+import { Acceptance } from '../services/intake/acceptance.ts';
+import { listen, type Place } from '../services/listen.ts';
+import { InputSchemas } from '../services/schema/input-schemas.ts';
 import type { Store } from '../store/connect.ts';
+import { TemporalSagas } from '../temporal/temporal-sagas.ts';
 import { temporalClient } from './payloads/data-converter.ts';
 import { connectProcessStore, type Process } from './process.ts';
 import { requestIdOfClient } from './tracing/request-id.ts';
@@ -23,7 +23,7 @@ import { requestIdOfClient } from './tracing/request-id.ts';
 /** How long requests that are under way when it is closed may go on; those that only wait are over then. Milliseconds. */
 const UNDER_WAY_MS = 2_000;
 
-export interface ApiPart {
+interface ApiPart {
   url: string;
   /** Where senders reach hooks; null: at the API. */
   hooksUrl: string | null;

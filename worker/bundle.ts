@@ -20,7 +20,7 @@ export async function bundleWorkflows(
   const path = workflowBundlePath(interceptorModules);
   if (existsSync(path)) return { code: await readFile(path, 'utf8') };
   const workflowsPath = fileURLToPath(new URL('../workflows/index.ts', import.meta.url));
-  const own = ['cancellation', 'request-id', 'local-activities'].map((name) =>
+  const own = ['refused-payloads', 'cancellation', 'request-id', 'local-activities'].map((name) =>
     fileURLToPath(new URL(`../workflows/saga/${name}.ts`, import.meta.url)),
   );
   const workflowInterceptorModules = [...own, ...interceptorModules];

@@ -9,30 +9,30 @@ import {
   type WorkflowBundle,
 } from '@temporalio/worker';
 import { type ControlDeps, createControlActivities } from '../activities/control.ts';
-import type { AcceptEvent } from '../activities/function/scheduled.ts';
+import type { AcceptEvent } from '../activities/function/schedule.ts';
 import { Announcer } from '../activities/webhook/announcer.ts';
 import { createDeliveryActivities } from '../activities/webhook/deliver.ts';
-import { acceptEvent, sha256 } from '../api/acceptance/accept-event.ts';
-import { KnownFunctions } from '../api/acceptance/known-functions.ts';
-import { InputSchemas } from '../api/functions/schema/input-schemas.ts';
-import { acceptAgainBy } from '../api/replays/replay-run.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { DeliveryPlan } from '../model/webhooks/delivery-plan.ts';
 import { WEBHOOK_QUEUE } from '../model/webhooks/delivery-saga.ts';
-import { Reconciliation } from '../sagas/reconciliation.ts';
+import { acceptEvent, sha256 } from '../services/intake/accept-event.ts';
+import { FunctionCache } from '../services/intake/function-cache.ts';
+import { acceptAgainBy } from '../services/runs/replay-run.ts';
+import { InputSchemas } from '../services/schema/input-schemas.ts';
+import { Reconciliation } from '../temporal/reconciliation.ts';
 import { AddressPolicy } from '../webhooks/sending/address-policy.ts';
 import { type Network, post } from '../webhooks/sending/post.ts';
 import { FailpointInterceptor } from './activity-interceptors.ts';
 import { HandBackInterceptor } from './hand-back.ts';
 import { IdCheck } from './id-check.ts';
-import { temporalClient } from './payloads/data-converter.ts';
+import { temporalClient, workflowConverterOf } from './payloads/data-converter.ts';
 import { QueuedActivities } from './queued-activities.ts';
 import { STOP_MS } from './stop-watch.ts';
 import { requestIdOfActivity } from './tracing/request-id.ts';
-import type { Tracing } from './tracing/tracing.ts';
+import type { Tracing } from './tracing/trace-parts.ts';
 
-export interface ControlWorkerOptions
+interface ControlWorkerOptions
   extends Omit<ControlDeps, 'reconciliation' | 'acceptEvent' | 'digestOf' | 'acceptAgain'> {
   connection: NativeConnection;
   namespace: string;
@@ -53,7 +53,7 @@ export function createControlWorker(options: ControlWorkerOptions): Promise<Work
   const reconciliation = new Reconciliation(temporalClient({ connection, namespace, dataConverter }));
   const schemas = options.schemas ?? new InputSchemas();
   const accept: AcceptEvent = (store, target, arrival) => acceptEvent(store, schemas, target, arrival);
-  const functions = new KnownFunctions();
+  const functions = new FunctionCache();
   const acceptAgain = acceptAgainBy({
     target: (stores, name) => functions.get(stores, name),
     accept: ({ store }, target, arrival) => acceptEvent(store, schemas, target, arrival),
@@ -61,7 +61,7 @@ export function createControlWorker(options: ControlWorkerOptions): Promise<Work
   return Worker.create({
     connection,
     namespace,
-    dataConverter,
+    dataConverter: workflowConverterOf(dataConverter),
     taskQueue: options.taskQueue ?? CONTROL_QUEUE,
     workflowBundle,
     activities: createControlActivities({

@@ -1,11 +1,11 @@
 import { umask } from 'node:process';
 import { StorageRoom } from '../activities/snapshot/storage-room.ts';
 import { KeyedMutex } from '../host/os/keyed-mutex.ts';
-import { reportMachineEnd } from '../sagas/machine-end.ts';
-import { reconcileHostNow } from '../sagas/reconciling.ts';
-import { TemporalSagas } from '../sagas/temporal-sagas.ts';
+import { reportMachineEnd } from '../temporal/machine-end.ts';
+import { reconcileHostNow } from '../temporal/reconciling.ts';
+import { TemporalSagas } from '../temporal/temporal-sagas.ts';
 import { ansibleArchive } from './config/artifacts.mjs';
-import { createHostWorkers } from './host.ts';
+import { createHostWorker } from './host.ts';
 import { HostBoot } from './machine/host-boot.ts';
 import { HostDescription } from './machine/host-description.ts';
 import { HostGuests } from './machine/host-guests.ts';
@@ -15,7 +15,7 @@ import { rebuildLedger } from './machine/rebuilt-ledger.ts';
 import { watchRules } from './machine/rules-watch.ts';
 import { temporalClient } from './payloads/data-converter.ts';
 import { connectProcessStore, type Process } from './process.ts';
-import { runWorkers } from './running-worker.ts';
+import { runWorker } from './running-worker.ts';
 import { requestIdOfClient } from './tracing/request-id.ts';
 import { ownRemoval } from './upkeep/asked-removal.ts';
 import { StorageWatch } from './upkeep/storage-watch.ts';
@@ -46,7 +46,6 @@ export async function startHostPart({
   closers.add("the host worker's store", () => store.close());
   const { temporalNamespace: namespace } = config;
   const { hypervisor, ledger, observer } = machine;
-  const { servesUnnamed } = machine.installation;
   const description = new HostDescription({ observer, hypervisor, ledger, store, logger });
   await description.claim();
   closers.add('host description', () => description.stop());
@@ -68,7 +67,6 @@ export async function startHostPart({
     dataConverter,
     tracing,
     namespace,
-    servesUnnamed,
     failpoints,
     mutex,
     room,
@@ -77,7 +75,7 @@ export async function startHostPart({
     images: { store, rootProgram: builtRootProgram },
     functions: { store },
   };
-  const worker = runWorkers(await createHostWorkers({ ...options, guests: guests.guests, ...machine }));
+  const worker = runWorker(await createHostWorker({ ...options, guests: guests.guests, ...machine }));
   let letGo: Promise<void> | null = null;
   const begin = () => {
     letGo ??= commandRuns.stop(); // first, or the worker would wait for commands

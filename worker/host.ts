@@ -9,9 +9,9 @@ import { HandBackInterceptor } from './hand-back.ts';
 import { IdCheck } from './id-check.ts';
 import { STOP_MS } from './stop-watch.ts';
 import { requestIdOfActivity } from './tracing/request-id.ts';
-import type { Tracing } from './tracing/tracing.ts';
+import type { Tracing } from './tracing/trace-parts.ts';
 
-export interface HostWorkerOptions extends HostDeps {
+interface HostWorkerOptions extends HostDeps {
   connection: NativeConnection;
   namespace: string;
   dataConverter: DataConverter;
@@ -24,37 +24,28 @@ export interface HostWorkerOptions extends HostDeps {
   shutdownGraceMs?: number;
 }
 
-/**
- * The workers of one machine: everything that touches it. One serves the queue of its installation; where the folder was in
- * use before installations had ids, another serves the queue that what was made then was given.
- */
-export function createHostWorkers(options: HostWorkerOptions & { servesUnnamed: boolean }): Promise<Worker[]> {
-  const { connection, namespace, dataConverter, observer, failpoints, servesUnnamed, tracing } = options;
+/** Makes the worker of one machine: everything that touches it. It serves the queue of its installation. */
+export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
+  const { connection, namespace, dataConverter, observer, failpoints, tracing } = options;
   const { shutdownGraceMs = STOP_MS.grace, mutex = new KeyedMutex() } = options;
-  const { hostId } = observer;
-  const activities = createHostActivities(options);
-  const queues = [hostQueue(observer), ...(servesUnnamed ? [hostQueue({ hostId })] : [])];
-  return Promise.all(
-    queues.map((taskQueue) =>
-      Worker.create({
-        connection,
-        namespace,
-        dataConverter,
-        taskQueue,
-        activities,
-        interceptors: {
-          activity: [
-            requestIdOfActivity,
-            ...(tracing?.activity ?? []),
-            () => ({ inbound: new IdCheck() }),
-            (context) => ({ inbound: new HandBackInterceptor(context) }),
-            (context) => ({ inbound: hostInterceptor(context, failpoints, mutex, queues) }),
-          ],
-        },
-        // Most of a create is waiting for a guest, and all of a command; waiting ones must not keep a cleanup out.
-        maxConcurrentActivityTaskExecutions: 10_000,
-        shutdownGraceTime: shutdownGraceMs,
-      }),
-    ),
-  );
+  const taskQueue = hostQueue(observer);
+  return Worker.create({
+    connection,
+    namespace,
+    dataConverter,
+    taskQueue,
+    activities: createHostActivities(options),
+    interceptors: {
+      activity: [
+        requestIdOfActivity,
+        ...(tracing?.activity ?? []),
+        () => ({ inbound: new IdCheck() }),
+        (context) => ({ inbound: new HandBackInterceptor(context) }),
+        (context) => ({ inbound: hostInterceptor(context, failpoints, mutex, taskQueue) }),
+      ],
+    },
+    // Most of a create is waiting for a guest, and all of a command; waiting ones must not keep a cleanup out.
+    maxConcurrentActivityTaskExecutions: 10_000,
+    shutdownGraceTime: shutdownGraceMs,
+  });
 }

@@ -1,10 +1,12 @@
-import { checkPlaces } from '../api/server/listen.ts';
 import { allEnded } from '../host/all-ended.ts';
 import { makeSearchable } from '../host/os/directory.ts';
 import type { HostRecord } from '../model/host.ts';
+import { DEFAULT_PROJECT } from '../model/project.ts';
+import { recordedInput } from '../model/sagas/reconcile.ts';
 import { LIVING_STATES } from '../model/sandbox/sandbox.ts';
-import { TemporalSagas } from '../sagas/temporal-sagas.ts';
+import { checkPlaces } from '../services/listen.ts';
 import type { Store } from '../store/connect.ts';
+import { TemporalSagas } from '../temporal/temporal-sagas.ts';
 import { startApiPart } from './api-part.ts';
 import { Closers } from './config/closers.ts';
 import type { Config } from './config/config.ts';
@@ -42,7 +44,7 @@ export interface Installation {
   describe(): InstallationDescription;
 }
 
-export interface InstallationDescription {
+interface InstallationDescription {
   temporalAddress: string;
   /** Null when the server is not ours. */
   temporalUiUrl: string | null;
@@ -97,8 +99,8 @@ async function start(
     timed(`host worker (${config.hostKind})`, () => startHostPart(process)),
   );
   mayGoOn();
+  const adminKey = await keyOfThisRun(control.store, `mayfly up on ${config.hostId}`, closers);
   const api = await timed('API', () => startApiPart(process));
-  const adminKey = await keyOfThisRun(api.store, `mayfly up on ${config.hostId}`, closers);
   mayGoOn();
   const { connection, dataConverter } = process;
   const client = temporalClient({ connection, dataConverter, namespace: config.temporalNamespace });
@@ -160,20 +162,26 @@ function described(servers: Servers, { hypervisor, state }: HostMachine): Instal
 async function keyOfThisRun({ apiKeys }: Store, name: string, closers: Closers): Promise<string> {
   const earlier = (await apiKeys.list()).filter((key) => key.name === name && key.revokedAt === null);
   for (const { id } of earlier) await apiKeys.revoke(id);
-  const { key, secret } = await apiKeys.create({ name, scopes: ['operator'], endsWithRun: true });
+  const { key, secret } = await apiKeys.create({
+    project: DEFAULT_PROJECT,
+    name,
+    scopes: ['operator'],
+    endsWithRun: true,
+  });
   closers.add('operator key', async () => void (await apiKeys.revoke(key.id)));
   return secret;
 }
 
-/** Ends every sandbox that is alive, and waits for its proof. */
+/** Ends every sandbox that is alive, and waits for its proof. Makers end in each round: a pool may be recorded only now. */
 async function destroyAll(store: Store, sagas: TemporalSagas): Promise<void> {
-  await endMakers(store, sagas);
-  let alive = await store.sandboxes.all(LIVING_STATES);
-  for (; alive.length > 0; alive = await store.sandboxes.all(LIVING_STATES)) {
+  for (;;) {
+    await endMakers(store, sagas);
+    const alive = await store.sandboxes.all(LIVING_STATES);
+    if (alive.length === 0) return;
     await Promise.all(
-      alive.map(async ({ id, spec, createdBy, createdAt }) => {
-        await sagas.destroy({ id, spec, createdBy, requestedAt: createdAt, begin: 'destroy' }, { actor: createdBy });
-        await sagas.ended(id, AbortSignal.timeout(120_000));
+      alive.map(async (record) => {
+        await sagas.sandboxes.destroy(recordedInput(record, 'destroy'), { actor: record.createdBy });
+        await sagas.sandboxes.ended(record.id, AbortSignal.timeout(120_000));
       }),
     );
   }
@@ -184,12 +192,12 @@ async function endMakers(store: Store, sagas: TemporalSagas): Promise<void> {
   const at = new Date().toISOString();
   for (const { project, name, createdBy, source, cpus, memoryMib, egress, min, max } of await store.pools.all()) {
     const wish = { source, cpus, memoryMib, egress, min, max };
-    await sagas.deletePool({ project, name, wish, actor: createdBy, at }, createdBy);
+    await sagas.pools.delete({ project, name, wish, actor: createdBy, at }, createdBy);
   }
   for (const record of await store.templates.all(['building', 'verifying', 'ready', 'failed'])) {
-    const { id, key: templateKey, hostId, installationId = null, project, source, cpus, memoryMib } = record;
+    const { id, key: templateKey, hostId, installationId, project, source, cpus, memoryMib } = record;
     const of = { hostId, installationId, project, source, cpus, memoryMib };
-    await sagas.removeTemplate({ templateKey, ...of, actor: record.createdBy }, id);
+    await sagas.templates.remove({ templateKey, ...of, actor: record.createdBy }, id);
   }
 }
 

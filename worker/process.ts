@@ -14,7 +14,8 @@ import { dataConverterOf, installationKeys } from './payloads/data-converter.ts'
 import type { PayloadKeys } from './payloads/payload-keys.ts';
 import { connectTemporal, registerSearchAttributes } from './servers/temporal.ts';
 import { logPrograms } from './tracing/programs.ts';
-import { openTracing, type Tracing } from './tracing/tracing.ts';
+import type { Tracing } from './tracing/trace-parts.ts';
+import { openTracing } from './tracing/tracing.ts';
 
 /** Milliseconds. */
 const CLOCK_EVERY_MS = 1_000;

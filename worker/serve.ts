@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { checkPlaces } from '../api/server/listen.ts';
+import { checkPlaces } from '../services/listen.ts';
 import { startApiPart } from './api-part.ts';
 import type { Closers } from './config/closers.ts';
 import type { Config } from './config/config.ts';
@@ -10,7 +10,7 @@ import { startProxyPart } from './proxy/proxy-part.ts';
 import { PLACES } from './servers/places.ts';
 
 /** The processes of an installation over several machines. */
-export const PROCESSES = {
+const PROCESSES = {
   api: async (process: Process) => {
     const { url, hooksUrl } = await startApiPart(process);
     process.logger.info({ url, hooksUrl }, 'the API listens');

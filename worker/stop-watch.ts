@@ -16,7 +16,7 @@ export const STOP_MS = {
   end: 10_000,
 };
 
-export interface StopWatchOptions {
+interface StopWatchOptions {
   /** Aborted when the process is asked to stop; it may also begin to stop by itself. */
   signal: AbortSignal;
   say: (line: string) => void;

@@ -1,23 +1,18 @@
-import { condition, defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
-import type { HostActivities } from '../activities/host.ts';
+import { condition, defineSignal, setHandler } from '@temporalio/workflow';
 import { TEMPORAL_OPERATOR } from '../model/sagas/cancellation.ts';
-import { hostQueue } from '../model/sagas/queues.ts';
-import { readable } from '../model/sagas/readable.ts';
-import { CANCEL_COMMAND, type CommandInput } from '../model/sandbox/command.ts';
+import { CANCEL_COMMAND, type CommandInput, type EndSignal } from '../model/sandbox/command.ts';
 import type { Actor } from '../model/sandbox/sandbox.ts';
 import { whenCancelled } from './saga/cancellation.ts';
 import { controlUntilDone } from './saga/control.ts';
+import { onHost } from './saga/host-activities.ts';
+import { PROFILE } from './saga/profiles.ts';
 
-const cancel = defineSignal<[Actor]>(CANCEL_COMMAND);
+const cancel = defineSignal<[Actor, EndSignal]>(CANCEL_COMMAND);
 
 const { commandRequested, commandStarted, commandCancelAsked, commandEnded } = controlUntilDone;
 
 /** The start of what takes longer is recorded while it runs; that of a brief one together with its end. Milliseconds. */
 const RECORDED_WHILE_RUNNING_MS = 1_000;
-/** Until a host's silence is taken for its death; it goes on with commands that run by itself as soon as it is back. */
-const HEARTBEAT = '10s';
-/** More than the longest time-out of a command, which its guest keeps. */
-const LONGEST = '60 days';
 
 /**
  * One command, from its request to the record of its end:
@@ -28,33 +23,28 @@ const LONGEST = '60 days';
  * failure only means: again. A cancel is passed on while it runs; its end is awaited all the same. What runs and what it
  * says is in the store and never here.
  */
-export async function command({ commandId, sandboxId, hostId, installationId = null }: CommandInput): Promise<void> {
-  let cancelledBy: Actor | null = null;
-  const cancelBy = (actor: Actor) => {
-    cancelledBy ??= actor;
+export async function command({ commandId, sandboxId, hostId, installationId }: CommandInput): Promise<void> {
+  let cancellation: { actor: Actor; signal: EndSignal } | null = null;
+  const cancelBy = (actor: Actor, signal: EndSignal) => {
+    cancellation ??= { actor, signal };
   };
   setHandler(cancel, cancelBy);
-  whenCancelled(() => cancelBy(TEMPORAL_OPERATOR));
+  whenCancelled(() => cancelBy(TEMPORAL_OPERATOR, 'SIGTERM'));
   if (!(await commandRequested({ commandId }))) return;
 
-  const options = {
-    taskQueue: hostQueue({ hostId, installationId }),
-    heartbeatTimeout: HEARTBEAT,
-    startToCloseTimeout: LONGEST,
-    retry: { initialInterval: '200ms', maximumInterval: '2s' },
-    summary: readable(`${commandId} in ${sandboxId}`),
-  } as const;
-  const { runCommand, cancelCommand } = proxyActivities<HostActivities>(options);
+  const following = { ...PROFILE.follow(), summary: `${commandId} in ${sandboxId}` };
+  const host = onHost({ hostId, installationId }, following);
   let isOver = false;
-  const run = runCommand({ commandId, sandboxId }).finally(() => {
+  const run = host.runCommand({ commandId, sandboxId }).finally(() => {
     isOver = true;
   });
 
   const passOnCancel = async () => {
-    await condition(() => isOver || cancelledBy !== null);
-    if (cancelledBy === null) return;
-    await commandCancelAsked({ commandId, actor: cancelledBy });
-    if (!isOver) await cancelCommand({ commandId, sandboxId });
+    await condition(() => isOver || cancellation !== null);
+    if (cancellation === null) return;
+    const { actor, signal } = cancellation;
+    await commandCancelAsked({ commandId, actor });
+    if (!isOver) await host.cancelCommand({ commandId, sandboxId, signal });
   };
   const recordStart = async () => {
     for (let after = RECORDED_WHILE_RUNNING_MS; !(await condition(() => isOver, after)); after *= 2) {

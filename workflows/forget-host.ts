@@ -1,12 +1,9 @@
 import { proxyActivities, sleep } from '@temporalio/workflow';
 import type { ControlActivities } from '../activities/control.ts';
 import type { ForgetHostInput } from '../model/sagas/forget-host.ts';
+import { MINUTE_MS, PROFILE } from './saga/profiles.ts';
 
-const control = proxyActivities<ControlActivities>({
-  startToCloseTimeout: '10m',
-  heartbeatTimeout: '30s',
-  retry: { initialInterval: '500ms', maximumInterval: '10s' },
-});
+const control = proxyActivities<ControlActivities>(PROFILE.undo(10 * MINUTE_MS, { heartbeatMs: 30_000 }));
 
 /**
  * Gives a host up that is lost for good:

@@ -10,9 +10,7 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 import type { ControlActivities } from '../activities/control.ts';
-import type { HostActivities } from '../activities/host.ts';
 import type { HostRef } from '../model/host.ts';
-import { hostQueue } from '../model/sagas/queues.ts';
 import {
   RECONCILE_NOW,
   type ReconcileHostInput,
@@ -21,12 +19,10 @@ import {
 } from '../model/sagas/reconcile.ts';
 import { whenCancelled } from './saga/cancellation.ts';
 import { shallContinue } from './saga/continuing.ts';
+import { onHost } from './saga/host-activities.ts';
+import { MINUTE_MS, PROFILE } from './saga/profiles.ts';
 
-const control = proxyActivities<ControlActivities>({
-  startToCloseTimeout: '10m',
-  heartbeatTimeout: '30s',
-  retry: { initialInterval: '500ms', maximumInterval: '10s', maximumAttempts: 5 },
-});
+const control = proxyActivities<ControlActivities>(PROFILE.work(10 * MINUTE_MS, { heartbeatMs: 30_000 }));
 
 const LOOKS = 20;
 /** Milliseconds. */
@@ -94,9 +90,8 @@ export async function reconcileOnce({ graceMs }: ReconcileInput): Promise<void> 
   await control.endLostPlaybooks({ graceMs });
   await control.resumeRuns({ graceMs });
 
-  const { hostIds, installations = {} } = await control.hostsToReconcile();
-  const hosts = hostIds.map((hostId) => ({ hostId, installationId: installations[hostId] ?? null, graceMs }));
-  const rounds = await Promise.allSettled(hosts.map(reconcileHost));
+  const { hosts } = await control.hostsToReconcile();
+  const rounds = await Promise.allSettled(hosts.map((host) => reconcileHost({ ...host, graceMs })));
   for (const round of rounds) if (round.status === 'rejected') throw round.reason;
 }
 
@@ -105,7 +100,7 @@ export async function reconcileOnce({ graceMs }: ReconcileInput): Promise<void> 
  * found is looked at again after a grace time, and only what is still nobody's goes. A host that was forgotten and has
  * come back is given sandboxes again when nothing is left.
  */
-export async function reconcileHost({ graceMs, hostId, installationId = null }: ReconcileHostInput): Promise<void> {
+export async function reconcileHost({ graceMs, hostId, installationId }: ReconcileHostInput): Promise<void> {
   const host = { hostId, installationId };
   try {
     const before = await strangersOn(host);
@@ -141,12 +136,6 @@ async function strangersOn(host: HostRef): Promise<string[]> {
   return (await control.strangersAmong({ sandboxIds: await markedOn(host) })).sandboxIds;
 }
 
-async function markedOn(ref: HostRef): Promise<string[]> {
-  const host = proxyActivities<HostActivities>({
-    taskQueue: hostQueue(ref),
-    scheduleToStartTimeout: '30s',
-    startToCloseTimeout: '1m',
-    retry: { maximumAttempts: 3 },
-  });
-  return (await host.markedSandboxes()).sandboxIds;
+async function markedOn(host: HostRef): Promise<string[]> {
+  return (await onHost(host, PROFILE.probe(MINUTE_MS)).markedSandboxes()).sandboxIds;
 }

@@ -13,7 +13,7 @@ import type { SignedEvent } from '../model/sandbox/signed-request.ts';
 import { whenCancelled } from './saga/cancellation.ts';
 import { controlUntilDone } from './saga/control.ts';
 import { failureOf } from './saga/failure.ts';
-import { untilDone } from './saga/until-done.ts';
+import { retryForever } from './saga/retry-forever.ts';
 
 const eventHappened = defineSignal<[SignedEvent]>(EVENT_HAPPENED);
 
@@ -71,10 +71,6 @@ async function append(sandboxId: string, { signature, ...event }: SignedEvent): 
       log.error('an event is not recorded', { sandboxId, eventId, why: message });
     }
   };
-  const onFailure = (error: unknown) => {
-    const { message } = failureOf(error, 'rememberEvent');
-    log.error('an event is not in the audit trail yet', { sandboxId, eventId, why: message });
-    setCurrentDetails(`waiting for the audit trail of ${sandboxId}: ${message}`);
-  };
-  await untilDone(remember, onFailure, () => PAUSE_MS);
+  const recordWaiting = (waitingFor: string | null) => setCurrentDetails(waitingFor ?? '');
+  await retryForever('rememberEvent', remember, { pauseMs: PAUSE_MS, longestPauseMs: PAUSE_MS, recordWaiting });
 }

@@ -3,7 +3,7 @@ import { Context, log } from '@temporalio/activity';
 import { z } from 'zod';
 import { isSignedBy } from '../../ca/signed-request.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { installationIdOf, isApprovalId, isHostId, isInstallationId, isOfKey } from '../../model/ids.ts';
+import { installationIdOf, isApprovalId, isHostId, isInstallationId } from '../../model/ids.ts';
 import {
   ACCESS_KINDS,
   APPROVAL_KINDS,
@@ -79,8 +79,7 @@ export class Askers {
 
   async #isKeyOf(by: Asker, publicKey: string): Promise<boolean> {
     if (by.process === 'api') return this.store.signers.isApi(publicKey);
-    if (isOfKey(by.installationId)) return by.installationId === installationIdOf(publicKey);
-    return (await this.store.signers.ofHost(by, publicKey)) === publicKey;
+    return by.installationId === installationIdOf(publicKey);
   }
 }
 

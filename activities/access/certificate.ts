@@ -2,15 +2,17 @@ import { Context } from '@temporalio/activity';
 import { parsePublicKey } from '../../ca/public-key.ts';
 import type { UserCa } from '../../ca/user-ca.ts';
 import { MayflyError } from '../../model/errors.ts';
+import { isSameHost } from '../../model/host.ts';
 import { isSourceId } from '../../model/ids.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
-import type { CertificatePurpose, CertificateRecord, IssuedCertificate } from '../../model/sandbox/certificate.ts';
+import type { CertificateRecord, IssuedCertificate } from '../../model/sandbox/certificate.ts';
+import type { CertificatePurpose } from '../../model/sandbox/certificate-purpose.ts';
 import { type Actor, isFinal } from '../../model/sandbox/sandbox.ts';
 import type { Asker, RequestSignature } from '../../model/sandbox/signed-request.ts';
 import type { Store } from '../../store/connect.ts';
 import { Askers, refused } from './askers.ts';
 
-export interface SignInput {
+interface SignInput {
   /** Of the sandbox, or of the source that is looked at. */
   sandboxId: string;
   source: string;
@@ -28,7 +30,7 @@ export interface SignInput {
 export type SignedCertificate = IssuedCertificate;
 
 /** What a request for a certificate of a living sandbox needs to know of it, or of a source. */
-export interface Certifiable {
+interface Certifiable {
   source: string;
   createdBy: Actor;
 }
@@ -91,8 +93,6 @@ export function createCertificateActivities({ ca, store }: { ca: UserCa; store: 
 
 type Certificate = Pick<SignInput, 'sandboxId' | 'publicKey'> & { purpose: CertificatePurpose };
 
-export type CertificateActivities = ReturnType<typeof createCertificateActivities>;
-
 type IssueDetail = Pick<
   CertificateRecord,
   'serial' | 'keyId' | 'purpose' | 'fingerprint' | 'validAfter' | 'validBefore'
@@ -112,18 +112,8 @@ async function refuseOthers(store: Store, by: Asker, id: string, purpose: Certif
     throw refused('certificate', id, by, `a certificate for a ${purpose} is not for it to ask for`);
   }
   const place = await (isSourceId(id) ? store.sources.get(id) : store.sandboxes.get(id));
-  if (purpose === 'host' && place?.hostId === by.hostId && (await isPlaceOf(store, by, place.installationId))) return;
+  if (purpose === 'host' && place && isSameHost(place, by)) return;
   throw refused('certificate', id, by, `it is not on that host${place ? `, but on ${place.hostId}` : ''}`);
-}
-
-/** What was made before installations had ids is served by whichever the host has. */
-async function isPlaceOf(
-  store: Store,
-  by: Extract<Asker, { process: 'host' }>,
-  installationId: string | null | undefined,
-): Promise<boolean> {
-  const meant = installationId ?? (await store.hosts.get(by.hostId))?.installationId;
-  return meant === by.installationId;
 }
 
 /** Each issue is an event of its own, also when the activity is repeated: the serial says which. */

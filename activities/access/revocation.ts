@@ -2,10 +2,10 @@ import { Context } from '@temporalio/activity';
 import type { UserCa } from '../../ca/user-ca.ts';
 import type { CertificateRecord, Revocation } from '../../model/sandbox/certificate.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { hostOf, isFinal } from '../../model/sandbox/sandbox.ts';
 import type { Store } from '../../store/connect.ts';
 
-export interface RevokeInput {
+interface RevokeInput {
   sandboxId: string;
   serials: Revocation['serials'] | 'every';
   actor: Actor | null;
@@ -17,8 +17,7 @@ export interface RevokeInput {
 /** What one guest is to be told. */
 export interface GuestTrust {
   hostId: string;
-  /** Absent in what was worked out before there were such ids. */
-  installationId?: string | null;
+  installationId: string;
   userCaKeys: string[];
   /** OpenSSH key revocation list, base64. */
   revokedKeys: string;
@@ -70,15 +69,15 @@ export function createRevocationActivities({ ca, store }: { ca: UserCa; store: S
     /** What the sandbox's guest shall trust now; null when there is no guest to tell any more. */
     async trustOf({ sandboxId }: { sandboxId: string }): Promise<GuestTrust | null> {
       const record = await store.sandboxes.get(sandboxId);
-      if (!record?.hostId || isFinal(record.state) || record.state === 'destroying') return null;
+      const host = record && hostOf(record);
+      if (!host || isFinal(record.state) || record.state === 'destroying') return null;
       const certificates = await store.certificates.of(sandboxId);
       const past = new Date(Date.now() - GUEST_CLOCK_MS).toISOString();
       const revoked = certificates.filter(({ revokedAt }) => revokedAt !== null);
       const open = revoked.filter(({ refusedAt }) => refusedAt === null);
       const own = certificates.find(({ purpose }) => purpose === 'host'); // the newest
       return {
-        hostId: record.hostId,
-        installationId: record.installationId ?? null,
+        ...host,
         ...(await ca.trust(revoked.filter(({ validBefore }) => validBefore > past))),
         revokedSerials: open.slice(0, AT_ONCE).map(({ serial }) => serial),
         hasMore: open.length > AT_ONCE,
@@ -92,8 +91,6 @@ export function createRevocationActivities({ ca, store }: { ca: UserCa; store: S
     },
   };
 }
-
-export type RevocationActivities = ReturnType<typeof createRevocationActivities>;
 
 function isMeant({ serial, purpose }: CertificateRecord, serials: RevokeInput['serials']): boolean {
   if (serials === 'every') return true;

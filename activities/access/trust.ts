@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { z } from 'zod';
-import type { Agent } from '../../commands/agent-commands.ts';
+import type { Agent } from '../../host/exec/agent-commands.ts';
 import type { Credentials } from '../../host/ssh/credentials.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import { isErrorCode, MayflyError } from '../../model/errors.ts';
@@ -14,7 +14,7 @@ export interface TrustDeps {
   signer: RequestSigner;
 }
 
-export type PushTrustInput = Pick<GuestTrust, 'userCaKeys' | 'revokedKeys' | 'revokedSerials'> & { sandboxId: string };
+type PushTrustInput = Pick<GuestTrust, 'userCaKeys' | 'revokedKeys' | 'revokedSerials'> & { sandboxId: string };
 
 /** A guest is not trusted to be brief. Bytes. */
 const MAX_REFUSAL_BYTES = 16_384;
@@ -56,7 +56,7 @@ export function createTrustActivities({ guests, credentials, signer }: TrustDeps
   };
 }
 
-export interface OwnKey extends Pick<KeyToCertify, 'signature'> {
+interface OwnKey extends Pick<KeyToCertify, 'signature'> {
   publicKey: string | null;
 }
 

@@ -1,13 +1,14 @@
 import { unseenEnd } from '../../model/functions/command-end.ts';
-import { type RunRecord, UNDER_WAY } from '../../model/functions/run.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
 import { runInputOf } from '../../model/functions/run-saga.ts';
+import { UNDER_WAY } from '../../model/functions/run-state.ts';
 import { steadyClock } from '../../model/steady-clock.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 
 interface Deps {
   store: Pick<Store, 'runs'>;
-  reconciliation: Pick<Reconciliation, 'startRun'>;
+  reconciliation: Pick<Reconciliation, 'functions'>;
 }
 
 /**
@@ -16,10 +17,10 @@ interface Deps {
  */
 export async function beginRun({ store, reconciliation }: Deps, run: RunRecord): Promise<void> {
   const input = runInputOf(run);
-  if ((await reconciliation.startRun(input, run.tries === 0)) !== 'ran') return;
+  if ((await reconciliation.functions.startRun(input, run.tries === 0)) !== 'ran') return;
   const latest = await store.runs.get(run.id);
   if (latest && latest.tries > 0) {
-    await reconciliation.startRun(input, false); // it went back to its queue meanwhile
+    await reconciliation.functions.startRun(input, false); // it went back to its queue meanwhile
     return;
   }
   const at = steadyClock.iso();

@@ -9,10 +9,10 @@ import {
 } from '../../model/functions/bulk.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { isRunId } from '../../model/ids.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { cancelRun } from '../../store/functions/run-cancel.ts';
 import { type ProjectStore, storeOf } from '../../store/project-store.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 
 type Of = Pick<BulkRecord, 'version'> & { actor: BulkRecord['createdBy'] };
 
@@ -45,7 +45,7 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
     if (run?.project !== project || run.function !== bulk.function) return false;
     if (action === 'cancel') {
       if (run.state === 'ended') return run.outcome === 'cancelled' && (run.endedAt ?? '') > bulk.createdAt;
-      await cancelRun(store.runs, run, actor, (...told) => reconciliation.cancelRun(...told));
+      await cancelRun(store.runs, run, actor, (...told) => reconciliation.functions.cancelRun(...told));
       return true;
     }
     const own = storeOf(store, { project, isOperator: false });
@@ -97,7 +97,7 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
       });
       await Promise.all(acts);
       if (bulk.action !== 'cancel')
-        await reconciliation.ensureDispatcher({ project: bulk.project, name: bulk.function });
+        await reconciliation.functions.ensureDispatcher({ project: bulk.project, name: bulk.function });
       return { counts, refusals };
     },
 

@@ -3,8 +3,8 @@ import { type DiffSide, diffSnapshotId, type RunDiff } from '../../model/functio
 import type { HostRef } from '../../model/host.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { hostOf } from '../../model/sandbox/sandbox.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 import { acceptedSpec } from './accepted-version.ts';
 import type { SaidAttempt } from './known-attempt.ts';
@@ -14,11 +14,11 @@ interface Deps {
   reconciliation: Reconciliation;
 }
 
-export interface DiffSideOf extends SaidAttempt {
+interface DiffSideOf extends SaidAttempt {
   side: DiffSide;
 }
 
-export interface DiffSettled extends SaidAttempt {
+interface DiffSettled extends SaidAttempt {
   diff: RunDiff;
 }
 

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { MayflyError } from '../../model/errors.ts';
-import { lastAttempt, type RunFailure, type RunRecord } from '../../model/functions/run.ts';
+import { lastAttempt, type RunRecord } from '../../model/functions/run.ts';
+import type { RunFailure } from '../../model/functions/run-state.ts';
 import {
   isForEver,
   isToBeKept,
@@ -11,9 +12,9 @@ import {
   keptUntil,
 } from '../../model/functions/traces.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
-import { rethrow } from '../../sagas/temporal/failure.ts';
 import type { Store } from '../../store/connect.ts';
+import { rethrow } from '../../temporal/call/failure.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 import { tellGone } from '../snapshot/tell-gone.ts';
 import { acceptedSpec } from './accepted-version.ts';
@@ -24,7 +25,7 @@ interface Deps {
   reconciliation: Reconciliation;
 }
 
-export interface KeepSettled extends SaidAttempt {
+interface KeepSettled extends SaidAttempt {
   /** Why it was given up, if it was. */
   failure: RunFailure | null;
 }

@@ -1,6 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
-import { type Attempt, lastAttempt, RUN_STATES, type RunRecord } from '../../model/functions/run.ts';
+import { type Attempt, lastAttempt, type RunRecord } from '../../model/functions/run.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
+import { RUN_STATES } from '../../model/functions/run-state.ts';
 import type { Store } from '../../store/connect.ts';
 
 /** What its workflow says of an attempt. */
@@ -41,7 +42,7 @@ export async function knownAttempt(
   const last = lastAttempt(run);
   if (last?.sandboxId === said.sandboxId) return { run, attempt: last };
   if (last?.commandId === said.commandId) return claimedAttempt(runs, run, { ...last, sandboxId: said.sandboxId });
-  const { tries = run.tries } = said;
+  const { tries } = said;
   if (run.state === 'ended' || run.tries >= tries) return null;
   const { n, sandboxId, commandId, begunAt } = said;
   const attempt: Attempt = { n, sandboxId, commandId, begunAt, cleanup: 'pending', secrets: [], ...PENDING };

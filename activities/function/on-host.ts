@@ -4,7 +4,8 @@ import type { StepContext } from '../../host/step-context.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
 import { FILES_FOLDER, GUEST_FOLDER, WAIT_FILE, waitpointsOf } from '../../model/functions/guest-layout.ts';
-import type { RunFailure, RunRecord, RunResult } from '../../model/functions/run.ts';
+import type { RunRecord, RunResult } from '../../model/functions/run.ts';
+import type { RunFailure } from '../../model/functions/run-state.ts';
 import type { RunDiff } from '../../model/functions/traces.ts';
 import { isRunId, isSandboxId } from '../../model/ids.ts';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
@@ -26,18 +27,18 @@ export interface RunHostDeps {
 }
 
 /** `sandboxId` is the run's id: its steps take turns as a sandbox's do. */
-export interface RunTarget extends StepTarget {
+interface RunTarget extends StepTarget {
   runId: string;
   /** The sandbox of its attempt. */
   attemptId: string;
 }
 
-export interface CollectInput extends RunTarget {
+interface CollectInput extends RunTarget {
   /** Its process did not succeed. */
   isPartial: boolean;
 }
 
-export interface Collected {
+interface Collected {
   result: RunResult | null;
   /** How many there are: their list is in the store, since it may be a mebibyte. */
   artifactCount: number;
@@ -109,8 +110,6 @@ export function createRunHostActivities({ guests, hypervisor: { snapshots }, fun
     },
   };
 }
-
-export type RunHostActivities = ReturnType<typeof createRunHostActivities>;
 
 function layoutOf(runId: string, event: Uint8Array): TarEntry[] {
   const folder = (path: string): TarEntry => ({

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { Context } from '@temporalio/activity';
-import type { Agent } from '../../commands/agent-commands.ts';
+import type { Agent } from '../../host/exec/agent-commands.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import type { ContextEntry } from '../../model/dockerfile/context.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -30,7 +30,7 @@ export interface Sending {
 }
 
 /** Two sandboxes of one host. */
-export interface Carrying {
+interface Carrying {
   from: string;
   to: string;
 }

@@ -13,8 +13,8 @@ import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { type CommandInput, type CommandRecord, requestedCommand } from '../../model/sandbox/command.ts';
 import { hostOf } from '../../model/sandbox/sandbox.ts';
 import type { GivenSecret } from '../../model/secrets/secret.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 import { endOfLog } from './log-end.ts';
 
@@ -110,7 +110,7 @@ export function createImageActivities({ store, reconciliation }: Deps) {
     async imageSnapshot({ snapshotId }: { snapshotId: string }) {
       const found = await store.snapshots.get(snapshotId);
       if (!found) throw new MayflyError('snapshot_not_found', `There is no snapshot ${snapshotId} any more.`);
-      const { id, sandboxId, source, hostId, installationId = null } = found;
+      const { id, sandboxId, source, hostId, installationId } = found;
       const made = await store.bakedSources.ofSnapshot(id);
       const like = made.find((each) => each.hostId === hostId && each.state === 'ready')?.name ?? null;
       return { snapshot: { id, sandboxId, source }, host: { hostId, installationId }, like };
@@ -123,8 +123,6 @@ export function createImageActivities({ store, reconciliation }: Deps) {
     },
   };
 }
-
-export type ImageActivities = ReturnType<typeof createImageActivities>;
 
 async function stepOf(
   store: Store,

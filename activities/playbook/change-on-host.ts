@@ -10,7 +10,7 @@ import { type ComparedSnapshots, type Differences, differencesOf, type Sides } f
 import { type PackageFiles, packageFiles } from './package-files.ts';
 import { systemTexts } from './system-texts.ts';
 
-export type ChangeOnHost = Omit<Change, 'sandboxId' | 'base' | 'commands'> & { paths: number; noise: number };
+type ChangeOnHost = Omit<Change, 'sandboxId' | 'base' | 'commands'> & { paths: number; noise: number };
 
 /** What differs between two snapshots, with all that a playbook of it is written of. */
 export async function changeOnHost(

@@ -34,7 +34,7 @@ interface PlaybookTarget extends StepTarget {
   describedId: string;
 }
 
-export interface WriteInput extends PlaybookTarget {
+interface WriteInput extends PlaybookTarget {
   /** Since when, and what both states come from, for people. */
   since: string;
   base: string;
@@ -42,11 +42,11 @@ export interface WriteInput extends PlaybookTarget {
   after: string;
 }
 
-export interface PlaceInput extends PlaybookTarget {
+interface PlaceInput extends PlaybookTarget {
   checkerId: string;
 }
 
-export interface CompareInput extends PlaybookTarget, Tried {
+interface CompareInput extends PlaybookTarget, Tried {
   ansible: string;
   runs: PlaybookRun[];
 }

@@ -7,8 +7,8 @@ import { isPlaybookOver, type PlaybookRecord, type PlaybookRun } from '../../mod
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { type CommandInput, requestedCommand } from '../../model/sandbox/command.ts';
 import { type Actor, hostOf } from '../../model/sandbox/sandbox.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { endOfLog } from '../image/log-end.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 
@@ -17,16 +17,16 @@ interface Deps {
   reconciliation: Reconciliation;
 }
 
-export interface PlaybookRemembrance {
+interface PlaybookRemembrance {
   playbookId: string;
   /** Whose audit trail tells of it. */
   sandboxId: string;
   changes: Partial<PlaybookRecord>;
-  /** Null, or none from a run of before: not for the audit trail. */
-  event?: AuditEvent | null;
+  /** Null: not for the audit trail. */
+  event: AuditEvent | null;
 }
 
-export interface PlaybookCheckRef {
+interface PlaybookCheckRef {
   playbookId: string;
   checkerId: string;
   actor: Actor;
@@ -88,8 +88,6 @@ export function createPlaybookActivities({ store, reconciliation }: Deps) {
     },
   };
 }
-
-export type PlaybookActivities = ReturnType<typeof createPlaybookActivities>;
 
 function checkIdOf(playbookId: string): string {
   return commandIdFrom(createHash('sha256').update(`${playbookId}/check`).digest().subarray(0, ID_BYTES));

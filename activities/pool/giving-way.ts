@@ -1,9 +1,9 @@
 import { mayHaveRoom, readyFirst } from '../../model/pools/giving-way.ts';
 import type { GaveWay } from '../../model/pools/pool.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { until } from '../step/until.ts';
 
 /** Members are gone by then, or their host does not answer. Milliseconds. */
@@ -38,7 +38,7 @@ export class GivingWay {
     if ((await this.#goneOf(ending)) > 0) return true;
     const spare = members.filter(({ id }) => !ending.includes(id));
     const named = spare.slice(0, count).flatMap(({ pool, ...rest }) => (pool ? [{ ...rest, pool }] : []));
-    const givenUp = await this.deps.reconciliation.giveWay(named, why);
+    const givenUp = await this.deps.reconciliation.pools.giveWay(named, why);
     return (await this.#goneOf(givenUp)) > 0 || spare.length > count;
   }
 
@@ -74,5 +74,3 @@ export function createGivingWayActivities({ store, givingWay }: { store: Store; 
     },
   };
 }
-
-export type GivingWayActivities = ReturnType<typeof createGivingWayActivities>;

@@ -5,7 +5,7 @@ import type { Hypervisor } from '../../host/hypervisor.ts';
 /** A guest that is well answers within some milliseconds; a busy machine is given time. Milliseconds. */
 const SILENT_AFTER_MS = 5_000;
 
-export interface GreetingDeps {
+interface GreetingDeps {
   hypervisor: Pick<Hypervisor, 'source'>;
   guests: Pick<GuestConnections, 'greet'>;
 }

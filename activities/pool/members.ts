@@ -9,8 +9,8 @@ import { NO_LIMITS, type ProjectLimits } from '../../model/project-limits.ts';
 import { isFinal, type SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { alike } from '../../model/source-content.ts';
 import { sizeOfSource } from '../../model/source-size.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import type { StorageAdmission } from '../snapshot/storage-admission.ts';
 import { until } from '../step/until.ts';
 
@@ -21,7 +21,7 @@ interface MemberDeps {
 }
 
 /** How a member came to be ready; null: it is. `retired`: it was not to be ready any more. */
-export type MemberOutcome = Pick<SandboxFailure, 'code' | 'message'> | 'retired' | null;
+type MemberOutcome = Pick<SandboxFailure, 'code' | 'message'> | 'retired' | null;
 
 /** How members of pools are made. */
 export function createMemberActivities({ store, reconciliation, admission }: MemberDeps) {
@@ -52,12 +52,12 @@ export function createMemberActivities({ store, reconciliation, admission }: Mem
       }
       const hosts = holding(live, source);
       if (hosts.length === 0) throw new MayflyError('source_not_found', missingSource(source, live));
-      const { hostIds, installations = {}, content } = alike(hosts, source);
+      const { hosts: proposed, content } = alike(hosts, source);
       const size = sizeOfSource(source, hosts, pool);
       if (!isShared(pool)) await admission.sandbox(sandboxId, createdBy.apiKeyId);
       const own = { ...project, limits: limitsOfMembers(project.limits) };
-      await store.admissions.admit(own, [{ sandboxId, ...size }], (id) => reconciliation.isSandboxOpen(id));
-      return { sandboxId, size, hostIds, installations, content: content ?? contentOn(hosts, hostIds[0], source) };
+      await store.admissions.admit(own, [{ sandboxId, ...size }], (id) => reconciliation.sandboxes.isOpen(id));
+      return { sandboxId, size, hosts: proposed, content: content ?? contentOn(hosts, proposed[0]?.hostId, source) };
     },
 
     /** Resolves when it can be told how a member came to be ready. */
@@ -87,5 +87,3 @@ function contentOn(hosts: readonly HostRecord[], hostId: string | undefined, sou
   const host = hosts.find(({ id }) => id === hostId);
   return host?.sources.find(({ name }) => name === source)?.content ?? null;
 }
-
-export type MemberActivities = ReturnType<typeof createMemberActivities>;

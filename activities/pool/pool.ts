@@ -1,8 +1,8 @@
 import { isLive } from '../../model/host.ts';
 import { isShared, type PoolMember, type PoolRecord, type PoolSight } from '../../model/pools/pool.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 
 type PoolOf = Pick<PoolRecord, 'project' | 'name'>;
 
@@ -46,20 +46,20 @@ export function createPoolActivities({ store, reconciliation }: { store: Store; 
 
     /** Has members end that nobody has claimed. Of what can't be asked now the next look tells. */
     async retireMembers({ sandboxIds }: { sandboxIds: string[] }): Promise<void> {
-      await Promise.all(sandboxIds.map((id) => reconciliation.retire(id)));
+      await Promise.all(sandboxIds.map((id) => reconciliation.pools.retire(id)));
     },
 
     /** As {@link retireMembers}, all that were made for an earlier revision. */
     async retireEarlier({ revision, ...of }: PoolOf & { revision: number }): Promise<void> {
       const members = await store.poolMembers.of(of);
       const earlier = members.filter(({ pool, state }) => pool?.revision !== revision && state !== 'destroying');
-      await Promise.all(earlier.map(({ id }) => reconciliation.retire(id)));
+      await Promise.all(earlier.map(({ id }) => reconciliation.pools.retire(id)));
     },
   };
 }
 
 function memberOf({ id, state, pool, ...rest }: StoredMember): PoolMember {
-  const { hostId, installationId = null, createdAt, size } = rest;
+  const { hostId, installationId, createdAt, size } = rest;
   return {
     sandboxId: id,
     stage: state === 'warm' ? 'warm' : state === 'destroying' ? 'ending' : 'making',
@@ -72,5 +72,3 @@ function memberOf({ id, state, pool, ...rest }: StoredMember): PoolMember {
     warmAt: pool?.warmAt ?? null,
   };
 }
-
-export type PoolActivities = ReturnType<typeof createPoolActivities>;

@@ -2,8 +2,8 @@ import { MayflyError } from '../../model/errors.ts';
 import { shareOf } from '../../model/pools/pool.ts';
 import { NO_PROJECT } from '../../model/project.ts';
 import type { Size } from '../../model/project-limits.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import type { StorageAdmission } from '../snapshot/storage-admission.ts';
 
 interface Deps {
@@ -48,7 +48,7 @@ export function createSharedClaimActivities({ store, reconciliation, admission }
         throw new MayflyError('project_quota_exceeded', why, { retryAfterSeconds: 1 });
       }
       await admission.sandbox(sandboxId, apiKeyId);
-      await store.admissions.admit(project, [{ sandboxId, ...size }], (id) => reconciliation.isSandboxOpen(id));
+      await store.admissions.admit(project, [{ sandboxId, ...size }], (id) => reconciliation.sandboxes.isOpen(id));
     },
 
     /** It did not become that project's. */
@@ -59,5 +59,3 @@ export function createSharedClaimActivities({ store, reconciliation, admission }
     },
   };
 }
-
-export type SharedClaimActivities = ReturnType<typeof createSharedClaimActivities>;

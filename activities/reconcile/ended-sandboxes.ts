@@ -22,7 +22,7 @@ export async function endSandboxes(
   };
   for (const id of await findOpen()) {
     heartbeat();
-    await reconciliation.end(id);
+    await reconciliation.sandboxes.end(id);
   }
   return until(async () => {
     const open = await findOpen();

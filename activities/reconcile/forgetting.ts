@@ -114,5 +114,3 @@ export function createForgettingActivities({ store, reconciliation }: ReconcileD
     },
   };
 }
-
-export type ForgettingActivities = ReturnType<typeof createForgettingActivities>;

@@ -1,8 +1,9 @@
 import { heartbeat } from '@temporalio/activity';
 import { type HostProposals, isLive, proposalsOf } from '../../model/host.ts';
 import type { ForgetHostInput } from '../../model/sagas/forget-host.ts';
-import type { HostForgotten, SandboxInput } from '../../model/sagas/messages.ts';
-import { askedHostsOf, isFinal, LIVING_STATES, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { HostForgotten } from '../../model/sagas/messages.ts';
+import { recordedInput } from '../../model/sagas/reconcile.ts';
+import { isFinal, LIVING_STATES, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 type HostOf = Pick<ForgetHostInput, 'hostId'>;
@@ -12,9 +13,7 @@ export function createHostReconcileActivities({ store, reconciliation }: Reconci
   /** Its saga is told; where it has none, one takes it over. */
   async function leave(record: SandboxRecord, forgotten: HostForgotten): Promise<void> {
     heartbeat();
-    const { id, spec, createdBy, createdAt: requestedAt, hostId } = record;
-    const input: SandboxInput = { id, spec, createdBy, requestedAt, begin: 'takeOver' };
-    await reconciliation.leaveHost({ ...input, ...(hostId !== null && { hostIds: [hostId] }) }, forgotten);
+    await reconciliation.sandboxes.leaveHost(recordedInput(record, 'takeOver'), forgotten);
   }
 
   return {
@@ -39,13 +38,12 @@ export function createHostReconcileActivities({ store, reconciliation }: Reconci
     async giveHostUp({ hostId, at }: ForgetHostInput): Promise<void> {
       await store.hosts.order(hostId, { forgottenAt: at });
       await store.measuredDisks.describe({ hostId, measuredAt: at, sandboxes: [] });
-      await store.signers.forgetHost(hostId);
     },
 
     /** Has each that asked the host, and lives elsewhere, wait for it no more. Again, it changes nothing. */
     async leaveAskedHost({ hostId, actor }: ForgetHostInput): Promise<void> {
       for (const record of await store.sandboxes.all(LIVING_STATES)) {
-        const hasAsked = askedHostsOf(record).some((asked) => asked.hostId === hostId);
+        const hasAsked = record.askedHosts.some((asked) => asked.hostId === hostId);
         if (hasAsked && record.hostId !== hostId) await leave(record, { hostId, actor });
       }
     },
@@ -66,5 +64,3 @@ export function createHostReconcileActivities({ store, reconciliation }: Reconci
     },
   };
 }
-
-export type HostReconcileActivities = ReturnType<typeof createHostReconcileActivities>;

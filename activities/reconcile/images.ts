@@ -46,7 +46,7 @@ export function createImageReconcileActivities({ store, reconciliation }: Reconc
         const { id, state, begin, updatedAt } = record;
         if (Date.parse(updatedAt) > before || (await reconciliation.isOpen(imageWorkflowIdOf(record)))) continue;
         if (state === 'queued' && begin) {
-          await reconciliation.buildImage(begin);
+          await reconciliation.images.build(begin);
           continue;
         }
         if (!(await endSandboxes({ store, reconciliation }, sandboxesOf(record), waitUntil))) continue;
@@ -60,5 +60,3 @@ export function createImageReconcileActivities({ store, reconciliation }: Reconc
     },
   };
 }
-
-export type ImageReconcileActivities = ReturnType<typeof createImageReconcileActivities>;

@@ -40,5 +40,3 @@ export function createPlaybookReconcileActivities({ store, reconciliation }: Rec
     },
   };
 }
-
-export type PlaybookReconcileActivities = ReturnType<typeof createPlaybookReconcileActivities>;

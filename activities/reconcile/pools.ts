@@ -16,7 +16,7 @@ export function createPoolReconcileActivities({ store, reconciliation }: Reconci
         const { source, cpus, memoryMib, egress, min, max } = wish;
         const input = { project, name, wish: { source, cpus, memoryMib, egress, min, max }, actor };
         const at = new Date().toISOString();
-        await reconciliation.resume(workflowId, () => reconciliation.resumePool({ ...input, at }));
+        await reconciliation.resume(workflowId, () => reconciliation.pools.resume({ ...input, at }));
       }
       const known = new Set(pools.map(poolIdOf));
       for (const { id, project, pool, state, createdAt } of await store.poolMembers.unclaimed()) {
@@ -24,10 +24,8 @@ export function createPoolReconcileActivities({ store, reconciliation }: Reconci
         if (state === 'destroying' || Date.parse(createdAt) > before || !pool) continue;
         if (known.has(poolIdOf({ project, name: pool.name }))) continue;
         if (await reconciliation.isOpen(poolWorkflowIdOf({ project, name: pool.name }))) continue;
-        await reconciliation.retire(id);
+        await reconciliation.pools.retire(id);
       }
     },
   };
 }
-
-export type PoolReconcileActivities = ReturnType<typeof createPoolReconcileActivities>;

@@ -1,21 +1,53 @@
 import { heartbeat } from '@temporalio/activity';
+import { attemptIds } from '../../model/functions/run.ts';
 import { runWorkflowIdOf } from '../../model/functions/run-saga.ts';
+import { UNDER_WAY } from '../../model/functions/run-state.ts';
+import { steadyClock } from '../../model/steady-clock.ts';
+import type { DamagedRun } from '../../store/functions/runs.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { beginRun } from '../function/begin-run.ts';
+import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 /** Runs whose workflows are gone: each is gone on with where its record says that it was, and nothing is started twice. */
 export function createRunReconcileActivities({ store, reconciliation }: ReconcileDeps) {
+  /** Destroys the sandboxes of a run, then ends it and frees its slots. Its workflow cannot read it, so that is terminated. */
+  async function endDamaged(
+    { id, tries, member, members, retentionDays }: DamagedRun,
+    waitUntil: number,
+  ): Promise<void> {
+    const message = `The record of ${id} can't be read.`;
+    await reconciliation.terminate(runWorkflowIdOf(id), message);
+    const own = Array.from({ length: tries }, (_, n) => attemptIds(id, n + 1).sandboxId);
+    const sandboxIds = [...own, ...(members ?? []), ...(member == null ? [] : [member])];
+    if (!(await endSandboxes({ store, reconciliation }, sandboxIds, waitUntil))) return;
+    const records = await Promise.all(sandboxIds.map((sandboxId) => store.sandboxes.get(sandboxId)));
+    for (const [n, sandboxId] of sandboxIds.entries()) {
+      // one that is being created, and has no record yet, is ended by the next round
+      if (records[n] === null && (await reconciliation.sandboxes.isOpen(sandboxId))) return;
+    }
+    const at = steadyClock.iso();
+    const failure = { code: 'record_damaged', message } as const;
+    await store.runs.end(id, UNDER_WAY, { outcome: 'failed', failure, endedAt: at, updatedAt: at }, retentionDays);
+    const isProved = records.every((record) => record === null || record.proof !== null);
+    await store.runs.free(id, { cleanup: isProved ? 'proved' : 'unproved' });
+  }
+
   return {
     async resumeRuns({ graceMs }: { graceMs: number }): Promise<void> {
       const before = Date.now() - graceMs;
-      for (const run of await store.runs.admitted()) {
+      const unreadable: Unreadable[] = [];
+      for (const run of await store.runs.admitted(null, unreadable)) {
         heartbeat();
         const workflowId = runWorkflowIdOf(run.id);
         if (Date.parse(run.updatedAt) > before || (await reconciliation.isOpen(workflowId))) continue;
         await reconciliation.resume(workflowId, () => beginRun({ store, reconciliation }, run));
       }
+      if (unreadable.length === 0) return;
+      const waitUntil = Date.now() + ENDED_WITHIN_MS;
+      for (const run of await store.runs.damaged()) {
+        if (Date.parse(run.updatedAt) <= before) await endDamaged(run, waitUntil);
+      }
     },
   };
 }
-
-export type RunReconcileActivities = ReturnType<typeof createRunReconcileActivities>;

@@ -1,9 +1,10 @@
 import { heartbeat } from '@temporalio/activity';
 import type { HostRef } from '../../model/host.ts';
-import { orphanInput, RECONCILED_A_ROUND } from '../../model/sagas/reconcile.ts';
+import { orphanInput, RECONCILED_A_ROUND, recordedInput } from '../../model/sagas/reconcile.ts';
 import { isFinal, LIVING_STATES, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import type { OpenRun, Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import type { OpenRun } from '../../temporal/client/sandboxes.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 
 export interface ReconcileDeps {
   store: Store;
@@ -11,7 +12,7 @@ export interface ReconcileDeps {
 }
 
 /** What store and Temporal do not agree about. Ids only: what is done looks again. */
-export interface Disagreement {
+interface Disagreement {
   /** Live by their records, and have no run. */
   unattended: string[];
   /** Have a run, and no record, or one that is not theirs. */
@@ -24,7 +25,7 @@ export interface Disagreement {
 export function createSandboxReconcileActivities({ store, reconciliation }: ReconcileDeps) {
   async function isUnattended({ id }: SandboxRecord): Promise<boolean> {
     heartbeat();
-    if (await reconciliation.isSandboxOpen(id)) return false;
+    if (await reconciliation.sandboxes.isOpen(id)) return false;
     // And once more: one that has ended meanwhile said so before its run was over.
     const record = await store.sandboxes.get(id);
     return record !== null && !isFinal(record.state);
@@ -37,7 +38,7 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Reco
     if (!record && run.startedAt.getTime() > before) return null;
     const isAsSaid =
       record && (run.state ?? record.state) === record.state && (run.hostId ?? record.hostId) === record.hostId;
-    if (isAsSaid || !(await reconciliation.isSandboxOpen(run.sandboxId))) return null;
+    if (isAsSaid || !(await reconciliation.sandboxes.isOpen(run.sandboxId))) return null;
     return record && isFinal(record.state) ? 'outlived' : 'misrecorded';
   }
 
@@ -48,7 +49,10 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Reco
      */
     async compareRecords({ graceMs }: { graceMs: number }): Promise<Disagreement> {
       const before = Date.now() - graceMs;
-      const [records, runs] = await Promise.all([store.sandboxes.all(LIVING_STATES), reconciliation.openSandboxes()]);
+      const [records, runs] = await Promise.all([
+        store.sandboxes.all(LIVING_STATES),
+        reconciliation.sandboxes.listOpen(),
+      ]);
       const attended = new Set(runs.map(({ sandboxId }) => sandboxId));
       const alive = new Map(records.map((record) => [record.id, record]));
       const found: Disagreement = { unattended: [], misrecorded: [], outlived: [] };
@@ -70,10 +74,9 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Reco
         heartbeat();
         const record = await store.sandboxes.get(id);
         if (!record || isFinal(record.state)) continue;
-        const { spec, createdBy, createdAt: requestedAt, hostId } = record;
-        const input = { id, spec, createdBy, requestedAt, ...(hostId !== null && { hostIds: [hostId] }) };
-        if (await reconciliation.destroyTerminated(input)) continue;
-        await reconciliation.takeOver({ ...input, begin: 'takeOver' });
+        const input = recordedInput(record, 'takeOver');
+        if (await reconciliation.sandboxes.destroyTerminated(input)) continue;
+        await reconciliation.sandboxes.takeOver(input);
       }
     },
 
@@ -81,13 +84,13 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Reco
     async restoreRecords({ sandboxIds }: { sandboxIds: string[] }): Promise<void> {
       for (const id of sandboxIds) {
         heartbeat();
-        await reconciliation.restoreRecord(id);
+        await reconciliation.sandboxes.restoreRecord(id);
       }
     },
 
     /** Ends the runs of what has ended: Temporal was set back, the store was not. */
     async endRuns({ sandboxIds }: { sandboxIds: string[] }): Promise<void> {
-      for (const id of sandboxIds) await reconciliation.end(id);
+      for (const id of sandboxIds) await reconciliation.sandboxes.end(id);
     },
 
     /** Of the sandboxes of which something is on a host those that belong to nobody: no run, and no record that lives. */
@@ -97,7 +100,7 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Reco
         heartbeat();
         const record = await store.sandboxes.get(id);
         if (record && !isFinal(record.state)) continue;
-        if (!(await reconciliation.isSandboxOpen(id))) strangers.push(id);
+        if (!(await reconciliation.sandboxes.isOpen(id))) strangers.push(id);
       }
       return { sandboxIds: strangers };
     },
@@ -105,9 +108,7 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Reco
     /** Has each removed from its host by a saga of its own, which proves it. */
     async destroyStrangers({ sandboxIds, ...host }: HostRef & { sandboxIds: string[] }): Promise<void> {
       const foundAt = new Date().toISOString();
-      for (const id of sandboxIds) await reconciliation.takeOver(orphanInput(id, host, foundAt));
+      for (const id of sandboxIds) await reconciliation.sandboxes.takeOver(orphanInput(id, host, foundAt));
     },
   };
 }
-
-export type SandboxReconcileActivities = ReturnType<typeof createSandboxReconcileActivities>;

@@ -9,6 +9,7 @@ import { ephemeralSnapshotWorkflowIdOf, snapshotWorkflowIdOf } from '../../model
 import { sourceWorkflowIdOf } from '../../model/snapshots/source-access.ts';
 import { PRESENT_TEMPLATE_STATES } from '../../model/templates/template.ts';
 import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
+import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 const actor = RECONCILER;
@@ -26,7 +27,7 @@ export function createTaskReconcileActivities({ store, reconciliation }: Reconci
 
   async function hasEnded(sandboxId: string): Promise<boolean> {
     const record = await store.sandboxes.get(sandboxId);
-    return (record === null || isFinal(record.state)) && !(await reconciliation.isSandboxOpen(sandboxId));
+    return (record === null || isFinal(record.state)) && !(await reconciliation.sandboxes.isOpen(sandboxId));
   }
 
   return {
@@ -38,24 +39,20 @@ export function createTaskReconcileActivities({ store, reconciliation }: Reconci
         if (!record || record.state === 'ended' || Date.parse(record.requestedAt) > before) continue;
         const workflowId = commandWorkflowIdOf(commandId);
         if (!(await isGone(workflowId))) continue;
-        const { sandboxId, hostId, installationId = null } = record;
+        const { sandboxId, hostId, installationId } = record;
         const input = { commandId, sandboxId, hostId, installationId };
-        await reconciliation.resume(workflowId, () => reconciliation.resumeCommand(input));
+        await reconciliation.resume(workflowId, () => reconciliation.commands.resume(input));
       }
     },
 
     /** One whose sandbox lives is its sandbox's to finish. */
     async resumeSnapshots({ graceMs }: { graceMs: number }): Promise<void> {
       const before = Date.now() - graceMs;
-      for (const {
-        id,
-        sandboxId,
-        hostId,
-        installationId = null,
-        state,
-        reason,
-        createdAt,
-      } of await store.snapshots.all(['creating', 'deleting', 'ready'])) {
+      for (const { id, sandboxId, hostId, installationId, state, reason, createdAt } of await store.snapshots.all([
+        'creating',
+        'deleting',
+        'ready',
+      ])) {
         if (Date.parse(createdAt) > before || (state === 'ready' && reason !== 'diff')) continue;
         if (!(await isGone(snapshotWorkflowIdOf(id), ephemeralSnapshotWorkflowIdOf(id)))) continue;
         if (state === 'creating') {
@@ -66,21 +63,21 @@ export function createTaskReconcileActivities({ store, reconciliation }: Reconci
             failure: { code: 'sandbox_lost', step: 'saveSnapshot', message },
           });
         }
-        await reconciliation.deleteSnapshot({ snapshotId: id, hostId, installationId, actor });
+        await reconciliation.snapshots.delete({ snapshotId: id, hostId, installationId, actor });
       }
     },
 
     /** A copy of a moment that is past is not taken once more. */
     async resumeCaptures({ graceMs }: { graceMs: number }): Promise<void> {
       const before = Date.now() - graceMs;
-      for (const { id: captureId, hostId, installationId = null, source, createdAt } of await store.captures.all([
+      for (const { id: captureId, hostId, installationId, source, createdAt } of await store.captures.all([
         'creating',
         'deleting',
       ])) {
         if (Date.parse(createdAt) > before || !(await isGone(captureWorkflowIdOf({ hostId, source })))) continue;
         const at = new Date().toISOString();
         const sourceId = sourceIdOf(hostId, source);
-        await reconciliation.capture({
+        await reconciliation.captures.begin({
           task: 'delete',
           captureId,
           sourceId,
@@ -98,33 +95,31 @@ export function createTaskReconcileActivities({ store, reconciliation }: Reconci
       const before = Date.now() - graceMs;
       const states = PRESENT_TEMPLATE_STATES.filter((state) => state !== 'failed');
       for (const record of await store.templates.all(states)) {
-        const { hostId, installationId = null, key: templateKey, project, source, cpus, memoryMib, updatedAt } = record;
+        const { hostId, installationId, key: templateKey, project, source, cpus, memoryMib, updatedAt } = record;
         const workflowId = templateWorkflowIdOf({ hostId, templateKey });
         if (Date.parse(updatedAt) > before || !(await isGone(workflowId))) continue;
         const of = { hostId, installationId, templateKey, project, source, cpus, memoryMib };
         await reconciliation.resume(workflowId, () =>
-          reconciliation.resumeTemplate({ ...of, actor: record.createdBy }),
+          reconciliation.templates.resume({ ...of, actor: record.createdBy }),
         );
       }
     },
 
     async resumeSources({ graceMs }: { graceMs: number }): Promise<void> {
       const before = Date.now() - graceMs;
-      for (const { id: sourceId, hostId, installationId = null, name, updatedAt } of await store.bakedSources.all([
-        'baking',
-        'deleting',
-      ])) {
+      const waitUntil = Date.now() + ENDED_WITHIN_MS;
+      for (const bake of await store.bakedSources.all(['baking', 'deleting'])) {
+        const { id: sourceId, hostId, installationId, name, builderId, updatedAt } = bake;
         if (Date.parse(updatedAt) > before || !(await isGone(bakeWorkflowIdOf(hostId, name)))) continue;
-        await reconciliation.deleteSource({ sourceId, hostId, installationId, name, actor });
+        if (!(await endSandboxes({ store, reconciliation }, [builderId], waitUntil))) continue;
+        await reconciliation.sources.delete({ sourceId, hostId, installationId, name, actor });
       }
       for (const state of ['preparing', 'unpreparing'] as const) {
-        for (const { id: sourceId, hostId, installationId = null, name, updatedAt } of await store.sources.in(state)) {
+        for (const { id: sourceId, hostId, installationId, name, updatedAt } of await store.sources.in(state)) {
           if (Date.parse(updatedAt) > before || !(await isGone(sourceWorkflowIdOf(hostId, name)))) continue;
-          await reconciliation.sourceTask({ task: 'unprepare', sourceId, hostId, installationId, name, actor });
+          await reconciliation.sources.beginTask({ task: 'unprepare', sourceId, hostId, installationId, name, actor });
         }
       }
     },
   };
 }
-
-export type TaskReconcileActivities = ReturnType<typeof createTaskReconcileActivities>;

@@ -1,9 +1,10 @@
 import { Context } from '@temporalio/activity';
-import type { CommandRuns } from '../../commands/command-runs.ts';
+import type { CommandRuns } from '../../host/exec/command-runs.ts';
 import { isMayflyError } from '../../model/errors.ts';
+import type { EndSignal } from '../../model/sandbox/command.ts';
 
 /** Which command a host's activity is about; what it runs is in the store. */
-export interface CommandTarget {
+interface CommandTarget {
   commandId: string;
   sandboxId: string;
 }
@@ -29,8 +30,8 @@ export function createCommandActivities({ commandRuns }: { commandRuns: CommandR
     },
 
     /** Ends a command's process tree, or keeps it from being started. */
-    async cancelCommand({ commandId }: CommandTarget): Promise<void> {
-      await whileBeating(commandId, commandRuns, commandRuns.cancel(commandId));
+    async cancelCommand({ commandId, signal }: CommandTarget & { signal: EndSignal }): Promise<void> {
+      await whileBeating(commandId, commandRuns, commandRuns.cancel(commandId, signal));
     },
   };
 }

@@ -16,14 +16,14 @@ interface Times<Step extends string> {
   shownAfterMs: number;
 }
 
-export interface PrepareInput extends CloneDiskInput, Times<'reserve' | 'cloneDisk'> {}
+interface PrepareInput extends CloneDiskInput, Times<'reserve' | 'cloneDisk'> {}
 
 export interface Prepared {
   clone: PreparedClone;
   steps: StepTiming[];
 }
 
-export interface StartInput
+interface StartInput
   extends StepTarget,
     Pick<Clone, 'user' | 'hostKey'>,
     Times<'bootDomain' | 'awaitIp' | 'verifySsh'> {
@@ -33,8 +33,8 @@ export interface StartInput
 
 export interface Started {
   ssh: SshEndpoint;
-  /** How it came to its machine. Absent from hosts of before that was known. */
-  boot?: Boot | null;
+  /** How it came to its machine. */
+  boot: Boot | null;
   steps: StepTiming[];
 }
 

@@ -17,5 +17,3 @@ export function createCredentialActivities({
     },
   };
 }
-
-export type CredentialActivities = ReturnType<typeof createCredentialActivities>;

@@ -3,9 +3,6 @@ import { RECORD_EVENTS_WORKFLOW, type RecordEventInput } from '../../model/sagas
 import type { Store } from '../../store/connect.ts';
 import { Askers } from '../access/askers.ts';
 
-/** Workflows that record what they are asked to. */
-const ASKED: ReadonlySet<string> = new Set([RECORD_EVENTS_WORKFLOW, 'recordEvent']);
-
 /** What is remembered without a change of the record. */
 export function createEventActivities({ store }: { store: Store }) {
   const askers = new Askers(store);
@@ -25,7 +22,5 @@ export function createEventActivities({ store }: { store: Store }) {
 /** Whether the workflow that this activity is of hands on what it was given, by whoever started or signalled it. */
 function isAsked(): boolean {
   const { workflowType } = Context.current().info;
-  return workflowType === undefined || ASKED.has(workflowType);
+  return workflowType === undefined || workflowType === RECORD_EVENTS_WORKFLOW;
 }
-
-export type EventActivities = ReturnType<typeof createEventActivities>;

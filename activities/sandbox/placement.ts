@@ -5,9 +5,10 @@ import {
   type HostRecord,
   type HostRef,
   holding,
+  hostRefOf,
   isPlaceable,
+  isSameHost,
   proposalsOf,
-  serves,
 } from '../../model/host.ts';
 import { missingSource } from '../../model/images.ts';
 import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
@@ -20,9 +21,8 @@ import { readyCapture } from '../source/capture-record.ts';
 
 interface Proposal {
   spec: SandboxSpec;
-  /** For whom; sagas that began before there were quotas do not say so. */
-  sandboxId?: string;
-  apiKeyId?: string;
+  sandboxId: string;
+  apiKeyId: string;
 }
 
 interface PlacementDeps {
@@ -55,7 +55,7 @@ export function createPlacementActivities({ store, admission, givingWay }: Place
      *   source_differs, quota_exceeded
      */
     async proposeHosts({ spec, sandboxId, apiKeyId }: Proposal): Promise<HostProposals> {
-      if (sandboxId && apiKeyId) await admit(sandboxId, apiKeyId);
+      await admit(sandboxId, apiKeyId);
       const live = (await store.hosts.list()).filter((host) => isPlaceable(host));
       if (live.length === 0) {
         const seen = `in the last ${HOST_STALE_SECONDS} s`;
@@ -78,9 +78,7 @@ export function createPlacementActivities({ store, admission, givingWay }: Place
 
 /** @throws MayflyError no_host */
 function checkedLive(wanted: HostRef, what: string, live: HostRecord[]): HostRecord[] {
-  const found = live.filter((host) => serves(host, wanted));
+  const found = live.filter((host) => isSameHost(hostRefOf(host), wanted));
   if (found.length > 0) return found;
   throw new MayflyError('no_host', `${what} is on ${wanted.hostId}, whose worker does not run.`);
 }
-
-export type PlacementActivities = ReturnType<typeof createPlacementActivities>;

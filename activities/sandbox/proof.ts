@@ -26,5 +26,3 @@ export function createProofActivities({ hypervisor, credentials, ledger, observe
     },
   };
 }
-
-export type ProofActivities = ReturnType<typeof createProofActivities>;

@@ -11,7 +11,7 @@ import type { Announcer } from '../webhook/announcer.ts';
  * A change of a sandbox's record, and what the audit trail says of it. Both are written, or the activity is retried. Where
  * the audit trail can't be continued its event waits, and the record says so: that stops nobody.
  */
-export interface Remembrance {
+interface Remembrance {
   sandboxId: string;
   changes: Partial<Omit<SandboxRecord, 'id' | 'name'>>;
   event: AuditEvent;
@@ -123,5 +123,3 @@ async function count({ reconciled }: Store, subject: string, { eventId, kind, ho
   const outcome = isOrphan ? 'orphan-destroyed' : OUTCOMES[kind];
   if (outcome) await reconciled.add({ id: eventId, outcome, subject, hostId, at });
 }
-
-export type RecordActivities = ReturnType<typeof createRecordActivities>;

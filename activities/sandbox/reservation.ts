@@ -5,7 +5,7 @@ import { refuseFull } from '../../model/snapshots/storage.ts';
 import type { StorageRoom } from '../snapshot/storage-room.ts';
 import type { ReserveInput, StepTarget } from '../step/steps.ts';
 
-export interface ReservationDeps {
+interface ReservationDeps {
   hypervisor: Hypervisor;
   ledger: Ledger;
   room: Pick<StorageRoom, 'checkAwake'>;

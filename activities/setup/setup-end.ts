@@ -1,10 +1,10 @@
 import { isWantOfRoom, pauseBeforeAnother } from '../../model/functions/next-step.ts';
-import type { RunFailure } from '../../model/functions/run.ts';
+import type { RunFailure } from '../../model/functions/run-state.ts';
 import type { SetupRecord, SetupTry } from '../../model/functions/setup/setup.ts';
 import type { NextOfSetup, SetupRef } from '../../model/functions/setup/setup-saga.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { endOfLog } from '../image/log-end.ts';
 import type { TriedSetup } from './setup.ts';
 
@@ -29,7 +29,7 @@ export function createSetupEndActivities({ store, reconciliation }: Deps) {
   /** Those whose runs wait for it look at once. */
   async function tell({ project, setupKey }: SetupRef): Promise<void> {
     for (const ref of await store.functionVersions.withSetup(project, setupKey)) {
-      await reconciliation.wakeDispatcher(ref);
+      await reconciliation.functions.wakeDispatcher(ref);
     }
   }
 
@@ -42,8 +42,8 @@ export function createSetupEndActivities({ store, reconciliation }: Deps) {
     /** Resolves when it has ended, with its proof. @throws when it must be asked again */
     async endSetupSandbox({ tried: { sandboxId } }: TriedSetup): Promise<void> {
       const sandbox = await store.sandboxes.get(sandboxId);
-      if (sandbox ? isFinal(sandbox.state) : !(await reconciliation.isSandboxOpen(sandboxId))) return;
-      await reconciliation.end(sandboxId);
+      if (sandbox ? isFinal(sandbox.state) : !(await reconciliation.sandboxes.isOpen(sandboxId))) return;
+      await reconciliation.sandboxes.end(sandboxId);
       throw new Error(`${sandboxId} has not ended`);
     },
 
@@ -53,9 +53,9 @@ export function createSetupEndActivities({ store, reconciliation }: Deps) {
         const found = await store.snapshots.get(id);
         if (!found || found.state === 'failed' || found.state === 'deleted') continue;
         if (found.state === 'creating') throw new Error(`${id} is still being taken`);
-        const { hostId, installationId = null } = found;
+        const { hostId, installationId } = found;
         const actor = { ...found.createdBy, project };
-        await reconciliation.deleteSnapshot({ snapshotId: id, hostId, installationId, actor });
+        await reconciliation.snapshots.delete({ snapshotId: id, hostId, installationId, actor });
         throw new Error(`${id} is being deleted`);
       }
     },

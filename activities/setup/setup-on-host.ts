@@ -16,7 +16,7 @@ export interface SetupHostDeps {
 }
 
 /** `sandboxId` is the id of its snapshot: its steps take turns as a sandbox's do. */
-export interface SetupTarget extends StepTarget, SetupRef {
+interface SetupTarget extends StepTarget, SetupRef {
   /** The sandbox of its try. */
   attemptId: string;
 }
@@ -50,5 +50,3 @@ export function createSetupHostActivities({ guests, functions: { store } }: Setu
     },
   };
 }
-
-export type SetupHostActivities = ReturnType<typeof createSetupHostActivities>;

@@ -2,15 +2,15 @@ import { runsOf } from '../../model/approvals/command-pattern.ts';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { endOfAttempt } from '../../model/functions/command-end.ts';
 import { FILES_FOLDER } from '../../model/functions/guest-layout.ts';
-import type { RunFailure } from '../../model/functions/run.ts';
+import type { RunFailure } from '../../model/functions/run-state.ts';
 import { OPEN_SETUP_STATES, type SetupRecord, type SetupTry, setupTry } from '../../model/functions/setup/setup.ts';
 import type { SetupLook, SetupRef } from '../../model/functions/setup/setup-saga.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { type CommandInput, requestedCommand } from '../../model/sandbox/command.ts';
 import { hostOf } from '../../model/sandbox/sandbox.ts';
 import { sizeOfSource } from '../../model/source-size.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { admitSandbox } from '../function/prepared/admitted-sandbox.ts';
 import { refuseByPolicy } from '../function/prepared/policy.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
@@ -94,7 +94,7 @@ export function createSetupActivities({ store, reconciliation }: Deps) {
         requestedAt: new Date().toISOString(),
         begin: 'create',
         builds: 'run',
-        hostIds: [],
+        hosts: [],
       };
     },
 

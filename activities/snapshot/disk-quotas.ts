@@ -1,12 +1,12 @@
+import type { ApiKey } from '../../model/access/api-key.ts';
 import type { Project } from '../../model/project.ts';
 import { excessOf, type StoredPart } from '../../model/snapshots/storage.ts';
-import type { ApiKey } from '../../store/access/api-keys.ts';
 import type { Store } from '../../store/connect.ts';
 
 type QuotaStore = Pick<Store, 'apiKeys' | 'projects'>;
 
 /** How much all sandboxes and snapshots of a key, or of a project, may take of disks. */
-export interface SharedQuota {
+interface SharedQuota {
   /** Subject of a sentence. */
   holder: string;
   bytes: number;
@@ -14,7 +14,7 @@ export interface SharedQuota {
 }
 
 /** What limits the disks of one sandbox. */
-export interface DiskQuotas {
+interface DiskQuotas {
   /** Of the sandbox with its own snapshots, bytes; null: no limit. */
   ofEach: number | null;
   shared: SharedQuota[];

@@ -59,5 +59,3 @@ async function knownSnapshot(store: Pick<Store, 'snapshots'>, snapshotId: string
   if (!record) throw new MayflyError('snapshot_not_found', `There is no snapshot ${snapshotId}.`);
   return record;
 }
-
-export type SnapshotRecordActivities = ReturnType<typeof createSnapshotRecordActivities>;

@@ -1,4 +1,4 @@
-import type { CommandRuns } from '../../commands/command-runs.ts';
+import type { CommandRuns } from '../../host/exec/command-runs.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { SaveRequest } from '../../host/snapshots.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -8,7 +8,7 @@ import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 import type { StorageRoom } from './storage-room.ts';
 
-export interface SnapshotDeps {
+interface SnapshotDeps {
   hypervisor: Pick<
     Hypervisor,
     'kind' | 'snapshots' | 'pause' | 'resume' | 'hibernate' | 'wake' | 'disk' | 'diskBytes' | 'residentMib'
@@ -18,7 +18,7 @@ export interface SnapshotDeps {
   guests: { close(sandboxId: string, why?: MayflyError): void };
 }
 
-export interface SnapshotTarget extends StepTarget {
+interface SnapshotTarget extends StepTarget {
   snapshotId: string;
 }
 

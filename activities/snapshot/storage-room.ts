@@ -5,7 +5,7 @@ import type { Store } from '../../store/connect.ts';
 import { storedParts } from '../../store/stored-parts.ts';
 import { diskQuotas, excessOfAny, isUnlimited } from './disk-quotas.ts';
 
-export interface StorageRoomDeps {
+interface StorageRoomDeps {
   hypervisor: Pick<Hypervisor, 'disk' | 'savedMemoryBytes'>;
   store: Pick<Store, 'sandboxes' | 'snapshots' | 'measuredDisks' | 'apiKeys' | 'projects'>;
 }

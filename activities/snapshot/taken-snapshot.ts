@@ -2,13 +2,13 @@ import { Context } from '@temporalio/activity';
 import { MayflyError } from '../../model/errors.ts';
 import type { SnapshotOperation } from '../../model/sagas/messages.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { until } from '../step/until.ts';
 
 interface Deps {
   store: Store;
-  reconciliation: Pick<Reconciliation, 'operate' | 'operated'>;
+  reconciliation: Pick<Reconciliation, 'sandboxes'>;
 }
 
 /**
@@ -25,9 +25,9 @@ export async function takenSnapshot(
 ): Promise<SnapshotRecord> {
   const { operationId: id } = wish;
   if (!(await store.snapshots.get(id))) {
-    await reconciliation.operate(sandboxId, { kind: 'snapshot', name: id, snapshotKind: 'disk', ...wish });
+    await reconciliation.sandboxes.operate(sandboxId, { kind: 'snapshot', name: id, snapshotKind: 'disk', ...wish });
   }
-  const over = reconciliation.operated(sandboxId, id, Context.current().cancellationSignal);
+  const over = reconciliation.sandboxes.operated(sandboxId, id, Context.current().cancellationSignal);
   const snapshot = await until(async () => {
     const found = await store.snapshots.get(id);
     return found && found.state !== 'creating' ? found : null;

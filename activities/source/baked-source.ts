@@ -67,7 +67,7 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
     },
 
     /** Resolves when the outcome of the sandbox's create can be told. @returns where it runs, or why it does not */
-    async awaitRunning(wait: RunningWait): Promise<HostRef | Pick<SandboxFailure, 'code' | 'message'> | null> {
+    async awaitRunning(wait: RunningWait): Promise<HostRef | Pick<SandboxFailure, 'code' | 'message'>> {
       const { sandboxId, otherwise = 'bake_failed', isOffline = false, mayBeAsleep = false } = wait;
       const hasBooted = ({ state, steps }: SandboxRecord) =>
         isOffline && state === 'creating' && steps.some(({ step }) => step === 'bootDomain');
@@ -76,7 +76,8 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
         return record && (isSettled(record.state) || hasBooted(record)) ? record : null;
       });
       const { state, failure } = found;
-      if (state === 'running' || hasBooted(found) || (mayBeAsleep && isAsleep(state))) return hostOf(found);
+      const host = hostOf(found);
+      if (host && (state === 'running' || hasBooted(found) || (mayBeAsleep && isAsleep(state)))) return host;
       const { code, message } = failure ?? { code: otherwise, message: `it is ${state}` };
       return { code, message: `${sandboxId}, which was made for that: ${message}` };
     },
@@ -114,5 +115,3 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
     },
   };
 }
-
-export type BakedSourceActivities = ReturnType<typeof createBakedSourceActivities>;

@@ -7,8 +7,8 @@ import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 
 /** `sandboxId` is the source's id: what is done to one name takes turns. */
-export type BakeTarget = StepTarget & BakeRequest;
-export type BakedTarget = StepTarget & { sourceId: string; name: string };
+type BakeTarget = StepTarget & BakeRequest;
+type BakedTarget = StepTarget & { sourceId: string; name: string };
 
 /** The steps that make a source of a snapshot, their undos, and a source's end. */
 export function createBakingActivities({ hypervisor }: { hypervisor: Pick<Hypervisor, 'baking' | 'disk'> }) {
@@ -56,5 +56,3 @@ export function createBakingActivities({ hypervisor }: { hypervisor: Pick<Hyperv
     },
   };
 }
-
-export type BakingActivities = ReturnType<typeof createBakingActivities>;

@@ -6,7 +6,7 @@ import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 
 /** `sandboxId` is the capture's id: its steps take turns as a sandbox's do. */
-export interface CaptureTarget extends StepTarget {
+interface CaptureTarget extends StepTarget {
   /** As the machine names it. */
   source: string;
 }
@@ -58,5 +58,3 @@ export function createCaptureActivities({ hypervisor, ledger }: CaptureDeps) {
     },
   };
 }
-
-export type CaptureActivities = ReturnType<typeof createCaptureActivities>;

@@ -5,8 +5,8 @@ import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 
 /** `sandboxId` is not the source's id: a start must not overtake the steps of a prepare, nor be overtaken by them. */
-export type StartTarget = StepTarget & StartRequest;
-export type StopTarget = StepTarget & StopRequest;
+type StartTarget = StepTarget & StartRequest;
+type StopTarget = StepTarget & StopRequest;
 
 /** The steps that start and stop a source. Neither has an undo: whoever is told that one failed may ask again. */
 export function createSourcePowerActivities({ hypervisor: { power } }: { hypervisor: Pick<Hypervisor, 'power'> }) {

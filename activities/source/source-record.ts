@@ -2,7 +2,7 @@ import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { SourceAccess } from '../../model/snapshots/source-access.ts';
 import type { Store } from '../../store/connect.ts';
 
-export interface SourceRemembrance {
+interface SourceRemembrance {
   source: Pick<SourceAccess, 'id' | 'hostId' | 'installationId' | 'name'>;
   changes: Partial<Omit<SourceAccess, 'id' | 'hostId' | 'installationId' | 'name'>>;
   /** Null: not for the audit trail. */

@@ -15,7 +15,7 @@ import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 
 /** `sandboxId` is the source's id: its steps take turns as a sandbox's do. */
-export interface SourceTarget extends StepTarget {
+interface SourceTarget extends StepTarget {
   /** As libvirt names it. */
   source: string;
 }
@@ -124,5 +124,3 @@ function undo(
     }
   };
 }
-
-export type SourceActivities = ReturnType<typeof createSourceActivities>;

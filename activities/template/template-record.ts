@@ -6,8 +6,8 @@ import { ID_BYTES, sandboxIdFrom, snapshotIdFrom, sourceIdOf } from '../../model
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { PRESENT_TEMPLATE_STATES, type TemplateRecord, type TemplateState } from '../../model/templates/template.ts';
 import type { TemplateIds, TemplateInput, TemplateWish } from '../../model/templates/template-saga.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { until } from '../step/until.ts';
 
 type OfKey = Pick<TemplateInput, 'hostId' | 'templateKey'>;
@@ -81,7 +81,7 @@ export function createTemplateRecordActivities({
 
     /** Has the workflow of that key hear that a template is wanted; it is begun where there is none. */
     async wantTemplate({ input, wish }: { input: TemplateInput; wish: TemplateWish }): Promise<void> {
-      await reconciliation.wantTemplate(input, wish);
+      await reconciliation.templates.want(input, wish);
     },
 
     /** Resolves when the store has a template of that key, whatever its state. */
@@ -109,5 +109,3 @@ export function createTemplateRecordActivities({
     },
   };
 }
-
-export type TemplateRecordActivities = ReturnType<typeof createTemplateRecordActivities>;

@@ -4,11 +4,11 @@ import { isMayflyError } from '../../model/errors.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 
-export interface TemplateTarget extends StepTarget {
+interface TemplateTarget extends StepTarget {
   templateId: string;
 }
 
-export interface PublishInput extends TemplateTarget, Pick<HostTemplate, 'savedAt'> {
+interface PublishInput extends TemplateTarget, Pick<HostTemplate, 'savedAt'> {
   templateKey: string;
 }
 

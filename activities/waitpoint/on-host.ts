@@ -18,7 +18,7 @@ export interface WaitpointHostDeps {
 }
 
 /** Of an attempt, what is known of its guest. */
-export interface FollowedWaits {
+interface FollowedWaits {
   runId: string;
   /** The sandbox of the attempt. */
   attemptId: string;
@@ -125,8 +125,9 @@ class Look {
     const all = await this.store.waitpoints.list(this.followed.runId);
     const due = all.filter((each) => each.state === 'open' && stateOf(each, Date.now()) === 'expired');
     const news = all.filter(({ name, state }) => state !== 'open' && !this.#given.has(name));
-    if (news.length > 0) await this.#give(guest, news);
+    // Before anything is given: what a process asks for since it was given something is of the next look, and blocks it.
     const asked = await this.#newlyAsked(guest);
+    if (news.length > 0) await this.#give(guest, news);
     this.isWaiting = all.some(({ name, state }) => state === 'open' && this.#asked.has(name));
     const isChange = due.length > 0 || asked.length > 0 || news.some(({ name }) => this.#asked.has(name));
     return isChange ? { asked, due: due.map(({ name }) => name), given: [...this.#given] } : null;

@@ -3,21 +3,22 @@ import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { Context, log } from '@temporalio/activity';
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
-import { lastAttempt, type RunFailure, type RunRecord } from '../../model/functions/run.ts';
+import { lastAttempt, type RunRecord } from '../../model/functions/run.ts';
+import type { RunFailure } from '../../model/functions/run-state.ts';
 import { ID_BYTES, isRunId, operationIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { PauseOperation } from '../../model/sagas/messages.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_WAIT, lacksSlot, type RunWaiting, timeLeftMs, waitingOf } from '../../model/waitpoints/waiting.ts';
 import { stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
-import { rethrow } from '../../sagas/temporal/failure.ts';
 import type { Store } from '../../store/connect.ts';
+import { rethrow } from '../../temporal/call/failure.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { requireSpec } from '../function/accepted-version.ts';
 
 interface Deps {
   store: Store;
-  reconciliation: Pick<Reconciliation, 'operate' | 'operated' | 'prolong' | 'ensureDispatcher'>;
+  reconciliation: Pick<Reconciliation, 'sandboxes' | 'functions'>;
 }
 
 interface OfAttempt {
@@ -27,25 +28,25 @@ interface OfAttempt {
 }
 
 /** Of an attempt whose machine is hibernated, or is to be. */
-export interface Sleeper extends OfAttempt {
+interface Sleeper extends OfAttempt {
   /** Names of what its guest has got. */
   given: string[];
 }
 
 /** Whose machine is put to sleep, or woken. */
-export interface SleepAct extends OfAttempt {
+interface SleepAct extends OfAttempt {
   /** Which try it is: each is an operation of its own. */
   nth: number;
 }
 
 /** What is to be done with a machine that sleeps. `gone`: its sandbox ends, or it runs. */
-export type NextOfSleeper =
+type NextOfSleeper =
   | { is: 'asleep' /** Until it is looked at again, at the latest. Milliseconds. */; withinMs: number }
   | { is: 'wake' | 'gone' | 'timed-out' };
 
-export type TimeLeft = { is: 'left' /** Milliseconds. */; ms: number } | { is: 'stands' | 'not-started' };
+type TimeLeft = { is: 'left' /** Milliseconds. */; ms: number } | { is: 'stands' | 'not-started' };
 
-export interface EndOfSleeper extends OfAttempt {
+interface EndOfSleeper extends OfAttempt {
   outcome: 'timed-out' | 'cancelled';
 }
 
@@ -73,11 +74,11 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
 
   async function operated(sandboxId: string, operation: PauseOperation): Promise<RunFailure | null> {
     try {
-      await reconciliation.operate(sandboxId, operation);
+      await reconciliation.sandboxes.operate(sandboxId, operation);
       const signal = Context.current().cancellationSignal;
       const beat = setInterval(() => Context.current().heartbeat(operation.kind), 1_000);
       try {
-        const failure = await reconciliation.operated(sandboxId, operation.operationId, signal);
+        const failure = await reconciliation.sandboxes.operated(sandboxId, operation.operationId, signal);
         return failure && { code: failure.code, message: `${failure.step}: ${failure.message}` };
       } finally {
         clearInterval(beat);
@@ -92,7 +93,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
   async function prolong({ id, expiresAt }: SandboxRecord, run: RunRecord): Promise<void> {
     if (Date.parse(expiresAt) - Date.now() > (LIFE_SECONDS - DAY_SECONDS) * 1_000) return;
     try {
-      await reconciliation.prolong(id, LIFE_SECONDS, run.createdBy);
+      await reconciliation.sandboxes.patch(id, { ttlSeconds: LIFE_SECONDS, actor: run.createdBy });
     } catch (error) {
       log.warn('the life of a sandbox that sleeps is prolonged later', { sandboxId: id, why: String(error) });
     }
@@ -124,7 +125,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
       const { wait = DEFAULT_WAIT } = await requireSpec(store, run);
       if (!wait.releaseSlot) return;
       const isNew = await store.waitingRuns.yieldSlots(run.id, new Date().toISOString());
-      if (isNew) await reconciliation.ensureDispatcher({ project: run.project, name: run.function });
+      if (isNew) await reconciliation.functions.ensureDispatcher({ project: run.project, name: run.function });
     },
 
     /** What is next for one whose machine sleeps; one for which something came is put into the queue where it has no slots. */
@@ -143,7 +144,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
       }
       if (!lacksSlot(run)) return { is: 'wake' };
       if (await store.waitingRuns.queue(run, new Date(now).toISOString())) {
-        await reconciliation.ensureDispatcher({ project: run.project, name: run.function });
+        await reconciliation.functions.ensureDispatcher({ project: run.project, name: run.function });
       }
       return { is: 'asleep', withinMs: Math.min(SLOTS_MS, left ?? SLOTS_MS) };
     },
@@ -199,7 +200,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
       const run = await store.runs.get(runId);
       if (!run || !lacksSlot(run)) return true;
       if (await store.waitingRuns.queue(run, new Date().toISOString())) {
-        await reconciliation.ensureDispatcher({ project: run.project, name: run.function });
+        await reconciliation.functions.ensureDispatcher({ project: run.project, name: run.function });
       }
       return false;
     },
@@ -211,8 +212,6 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
     return { kind, operationId: operationIdFrom(digest.slice(0, ID_BYTES)), actor: run.createdBy };
   }
 }
-
-export type SleepActivities = ReturnType<typeof createSleepActivities>;
 
 /** Whether its process has something to go on with: it was not given all that came for it, or waits for nothing. */
 function isAnswered(all: readonly WaitpointRecord[], { given }: Pick<Sleeper, 'given'>): boolean {

@@ -12,7 +12,7 @@ interface Deps {
 }
 
 /** What a run is told of the guest of its attempt. */
-export interface SeenWaits {
+interface SeenWaits {
   runId: string;
   /** The sandbox of the attempt. */
   attemptId: string;
@@ -25,7 +25,7 @@ export interface SeenWaits {
 }
 
 /** How long its process is still to wait before its machine is hibernated, in milliseconds; null: it is not to be. */
-export interface RecordedWaits {
+interface RecordedWaits {
   restMs: number | null;
 }
 

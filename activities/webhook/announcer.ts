@@ -9,9 +9,9 @@ import {
   eventsOfEnd,
   type WebhookEvent,
 } from '../../model/webhooks/event.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import type { UntoldRun } from '../../store/webhooks/untold-runs.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 
 /** How soon an event is told that somebody has left untold, or a delivery is made that was asked for again. Milliseconds. */
 export const LOOK_AT_WEBHOOKS_EVERY_MS = 1_000;
@@ -31,7 +31,7 @@ const AT_ONCE = 500;
 export class Announcer {
   constructor(
     private readonly store: Store,
-    private readonly reconciliation: Pick<Reconciliation, 'startDelivery' | 'lookAtDelivery'>,
+    private readonly reconciliation: Pick<Reconciliation, 'deliveries'>,
   ) {}
 
   /** Tells of the end of a run, and of its cleanup, as far as nobody has. It throws nothing: {@link look} finds what is left. */
@@ -68,7 +68,7 @@ export class Announcer {
       const delivery = newDelivery(event, endpoint, now);
       const isNew = await this.store.webhookDeliveries.create(delivery, wakeAt);
       if (!isNew || delivery.state !== 'pending') return;
-      await this.reconciliation.startDelivery({ deliveryId: delivery.id }).catch(() => undefined); // whoever looks next does
+      await this.reconciliation.deliveries.begin({ deliveryId: delivery.id }).catch(() => undefined); // whoever looks next does
     };
     await Promise.all(told.map(send));
   }
@@ -88,7 +88,7 @@ export class Announcer {
     const { untoldRuns, scheduleTimes, webhookDeliveries } = this.store;
     const [now, before, next] = [0, -NOT_TOLD_MS, LOOKED_AT_AGAIN_MS].map(inMs) as [string, string, string];
     await eachOf(
-      () => untoldRuns.find(before, AT_ONCE),
+      () => untoldRuns.due(before, AT_ONCE),
       (untold) => this.#tell(untold),
     );
     await eachOf(
@@ -102,7 +102,7 @@ export class Announcer {
     await eachOf(
       () => webhookDeliveries.toWake(now, AT_ONCE),
       async (due) => {
-        await this.reconciliation.lookAtDelivery({ deliveryId: due.id });
+        await this.reconciliation.deliveries.wake({ deliveryId: due.id });
         await webhookDeliveries.woken(due, next);
       },
     );

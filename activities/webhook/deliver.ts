@@ -12,7 +12,7 @@ import { answerText } from './answer-text.ts';
 import { EndpointHealth } from './endpoint-health.ts';
 import { InFlight } from './in-flight.ts';
 
-export interface DeliveryDeps {
+interface DeliveryDeps {
   store: Store;
   announcer: Pick<Announcer, 'ofDisabling'>;
   plan: DeliveryPlan;

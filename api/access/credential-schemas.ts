@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
-import { CERTIFICATE_PURPOSES, type CertificateRecord } from '../../model/sandbox/certificate.ts';
-import { actor } from '../http/schemas.ts';
+import { CERTIFICATE_PURPOSES } from '../../model/sandbox/certificate-purpose.ts';
+import { actor, instant } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
 const range = `must be a whole number of seconds from ${LIMITS.certificateSeconds.min} to ${LIMITS.certificateSeconds.max}`;
@@ -29,8 +29,6 @@ export const credentialParams = sandboxParams.extend({
     .openapi({ description: 'Serial, or key id (percent-encoded)', param: { name: 'credential', in: 'path' } }),
 });
 
-const instant = z.string().openapi({ format: 'date-time' });
-
 export const credentialAnswer = z
   .object({
     serial: z.string().openapi({ description: 'Decimal: 64 bits do not fit a JSON number' }),
@@ -47,15 +45,6 @@ export const credentialAnswer = z
     refusedAt: instant.nullable().openapi({ description: 'When the guest was seen to refuse it; null: not known' }),
   })
   .openapi('Credential');
-
-/** A record as every route answers it: what the control worker keeps beside it, to check requests, is not the caller's. */
-export function credentialView({
-  request: _request,
-  runId: _runId,
-  ...record
-}: CertificateRecord): z.infer<typeof credentialAnswer> {
-  return record;
-}
 
 export const issuedAnswer = z
   .object({

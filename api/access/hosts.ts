@@ -1,14 +1,15 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { isLive, type KnownHost } from '../../model/host.ts';
 import { ID_PATTERNS } from '../../model/ids.ts';
+import { orThrow } from '../../services/require.ts';
 import type { Store } from '../../store/connect.ts';
-import { actorOf, requires } from '../http/auth.ts';
-import type { App, AppDeps } from '../http/context.ts';
-import { preferenceOf } from '../http/prefer.ts';
-import { BODY, problems } from '../http/problem-answers.ts';
-import { instant, json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
-import { waitWithin } from '../http/waiting.ts';
+import { actorOf } from '../http/auth.ts';
+import { type Route, reply, routeOf } from '../http/route.ts';
+import { instant, json, pageOf, preferHeaders } from '../http/schemas.ts';
+import { waitAsPreferred } from '../http/waiting.ts';
+
+const route = routeOf('hosts');
 
 export const sourceFields = {
   name: z.string(),
@@ -49,17 +50,6 @@ const hostAnswer = z
   })
   .openapi('Host');
 
-const listHosts = createRoute({
-  method: 'get',
-  path: '/v1/hosts',
-  tags: ['hosts'],
-  operationId: 'listHosts',
-  summary: 'List all hosts, as they last described themselves',
-  middleware: [requires('operator')],
-  request: { query: noQuery },
-  responses: { 200: json('All hosts', pageOf(hostAnswer)), ...problems() },
-});
-
 const ONE = '/v1/hosts/{id}';
 const hostParams = z.strictObject({
   id: z
@@ -68,78 +58,60 @@ const hostParams = z.strictObject({
     .openapi({ param: { name: 'id', in: 'path' }, example: 'kvm-1' }),
 });
 
-const patchHost = createRoute({
-  method: 'patch',
-  path: ONE,
-  tags: ['hosts'],
-  operationId: 'updateHost',
-  summary: 'Give a host no more sandboxes, or some again',
-  description: 'What lives on it lives on.',
-  middleware: [requires('operator')],
-  request: {
-    query: noQuery,
-    params: hostParams,
-    body: {
-      required: true,
-      content: { 'application/json': { schema: z.strictObject({ drained: z.boolean() }).openapi('PatchHost') } },
+export const hostRoutes: Route[] = [
+  route('updateHost', 'patch', ONE, {
+    scope: 'operator',
+    summary: 'Give a host no more sandboxes, or some again',
+    description: 'What lives on it lives on.',
+    in: { params: hostParams, body: z.strictObject({ drained: z.boolean() }).openapi('PatchHost') },
+    out: { 200: json('The host', hostAnswer) },
+    problems: ['not_found'],
+    handle: async ({ c, deps, wholeStore: store, params: { id }, body: { drained } }) => {
+      const { drainedAt } = await requireHost(store, id);
+      const since = drainedAt ?? new Date().toISOString();
+      const host = await store.hosts.order(id, { drainedAt: drained ? since : null });
+      deps.logger.info({ hostId: id, drained, apiKeyId: c.get('apiKey').id }, 'a host is drained, or no more');
+      return viewOf(store, host ?? (await requireHost(store, id)));
     },
-  },
-  responses: { 200: json('The host', hostAnswer), ...problems(BODY, 'not_found') },
-});
+  }),
+  route('forgetHost', 'delete', ONE, {
+    scope: 'operator',
+    summary: 'Give up a host that is lost for good',
+    description:
+      'Its sandboxes end as `failed` with `host_forgotten`: nobody can look at it, so that nothing of them is left there is ' +
+      '*unproved*. Its snapshots, captures and baked sources have failed. Refused while its worker runs. Should it come back, ' +
+      'what is left on it is removed before it is given sandboxes.',
+    in: { params: hostParams, headers: preferHeaders },
+    out: { 200: json('Nothing waits for it any more', hostAnswer), 202: json('It is being forgotten', hostAnswer) },
+    problems: ['not_found', 'host_alive', 'temporal_unavailable'],
+    handle: async ({ c, deps, wholeStore: store, params: { id } }) => {
+      const { sagas } = deps;
+      const host = await requireHost(store, id);
+      if (isLive(host)) throw new MayflyError('host_alive', `${id} was heard of at ${host.lastSeenAt}.`);
+      const actor = actorOf(c);
+      await sagas.hosts.forget({ hostId: id, actor, at: new Date().toISOString() });
+      const isOver = await waitAsPreferred(c, (signal) => sagas.hosts.forgotten(id, signal));
+      return reply(isOver ? 200 : 202, await viewOf(store, await requireHost(store, id)));
+    },
+  }),
+  route('listHosts', 'get', '/v1/hosts', {
+    scope: 'operator',
+    summary: 'List all hosts, as they last described themselves',
+    out: { 200: json('All hosts', pageOf(hostAnswer)) },
+    handle: async ({ wholeStore: store }) => {
+      const [hosts, kept] = await Promise.all([store.hosts.list(), keptBy(store)]);
+      return { items: hosts.map((host) => hostView(host, kept(host.id))), nextCursor: null };
+    },
+  }),
+];
 
-const forgetHost = createRoute({
-  method: 'delete',
-  path: ONE,
-  tags: ['hosts'],
-  operationId: 'forgetHost',
-  summary: 'Give up a host that is lost for good',
-  description:
-    'Its sandboxes end as `failed` with `host_forgotten`: nobody can look at it, so that nothing of them is left there is ' +
-    '*unproved*. Its snapshots, captures and baked sources have failed. Refused while its worker runs. Should it come back, ' +
-    'what is left on it is removed before it is given sandboxes.',
-  middleware: [requires('operator')],
-  request: { query: noQuery, params: hostParams, headers: preferHeaders },
-  responses: {
-    200: json('Nothing waits for it any more', hostAnswer),
-    202: json('It is being forgotten', hostAnswer),
-    ...problems('not_found', 'host_alive', 'temporal_unavailable'),
-  },
-});
-
-export function hostRoutes(app: App, deps: AppDeps): void {
-  const { store, sagas } = deps;
-  const viewOf = async (host: KnownHost) => hostView(host, (await keptBy(store))(host.id));
-  app.openapi(patchHost, async (c) => {
-    const { id } = c.req.valid('param');
-    const { drained } = c.req.valid('json');
-    const { drainedAt } = await requireHost(deps, id);
-    const since = drainedAt ?? new Date().toISOString();
-    const host = await store.hosts.order(id, { drainedAt: drained ? since : null });
-    deps.logger.info({ hostId: id, drained, apiKeyId: c.get('apiKey').id }, 'a host is drained, or no more');
-    return c.json(await viewOf(host ?? (await requireHost(deps, id))), 200);
-  });
-  app.openapi(forgetHost, async (c) => {
-    const { id } = c.req.valid('param');
-    const preference = preferenceOf(c.req.valid('header').prefer);
-    const host = await requireHost(deps, id);
-    if (isLive(host)) throw new MayflyError('host_alive', `${id} was heard of at ${host.lastSeenAt}.`);
-    const actor = actorOf(c);
-    await sagas.forgetHost({ hostId: id, actor, at: new Date().toISOString() });
-    const isOver = await waitWithin(c, deps, preference.seconds, (signal) => sagas.hostForgotten(id, signal));
-    if (preference.applied) c.header('Preference-Applied', preference.applied);
-    return c.json(await viewOf(await requireHost(deps, id)), isOver ? 200 : 202);
-  });
-  app.openapi(listHosts, async (c) => {
-    const [hosts, kept] = await Promise.all([store.hosts.list(), keptBy(store)]);
-    return c.json({ items: hosts.map((host) => hostView(host, kept(host.id))), nextCursor: null }, 200);
-  });
+async function viewOf(store: Store, host: KnownHost) {
+  return hostView(host, (await keptBy(store))(host.id));
 }
 
 /** @throws MayflyError not_found */
-async function requireHost({ store }: Pick<AppDeps, 'store'>, id: string): Promise<KnownHost> {
-  const host = await store.hosts.get(id);
-  if (host) return host;
-  throw new MayflyError('not_found', `No host ${id} was ever heard of.`);
+async function requireHost(store: Store, id: string): Promise<KnownHost> {
+  return orThrow(await store.hosts.get(id), 'not_found', `No host ${id} was ever heard of.`);
 }
 
 /** What a host keeps for sandboxes that nobody has asked for yet. */

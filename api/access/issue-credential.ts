@@ -5,13 +5,13 @@ import { RUNS_ANYTHING } from '../../model/approvals/command-pattern.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
 import { generationOf, type SandboxRecord, type SshEndpoint } from '../../model/sandbox/sandbox.ts';
+import { freeRequest } from '../../services/idempotent-attempt.ts';
+import { requireSandbox } from '../../services/require.ts';
+import type { RunningSandbox } from '../../services/sandboxes/running-sandbox.ts';
 import { askPermission } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { answerOnce, freeRequest } from '../http/idempotency.ts';
-import type { IdempotencyHeaders } from '../http/schemas.ts';
-import { requireSandbox } from '../resources/require-sandbox.ts';
-import type { RunningSandbox } from '../resources/running-sandbox.ts';
+import { answerOnce } from '../http/idempotency.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
 import type { issueCredential, issuedAnswer } from './credential-schemas.ts';
 
@@ -24,18 +24,16 @@ export async function answerIssue(
   deps: RequestDeps,
   record: SandboxRecord,
   request: z.output<typeof issueCredential>,
-  { 'idempotency-key': key, prefer }: IdempotencyHeaders,
 ): Promise<Response> {
   const { store, sagas } = deps;
   const { line } = parsePublicKey(request.publicKey);
   const idFrom = (random: Uint8Array) => Buffer.from(random).toString('hex');
-  return answerOnce(c, store, { idFrom, key, body: request }, async (attempt) => {
+  return answerOnce(c, { idFrom, body: request }, async (attempt) => {
     const { subjectId } = attempt;
     const waiting = await askPermission(c, deps, attempt, {
       action: 'credential.issue',
       project: record.project,
       agentId: record.spec.agentId,
-      prefer,
       resolve: async () => {
         const shown = { sandboxId: record.id, publicKey: line, ttlSeconds: request.ttlSeconds ?? null };
         const content = generationOf(await requireSandbox(deps, record.id));
@@ -50,7 +48,7 @@ export async function answerIssue(
       if (attempt.isFresh) await freeRequest(store, attempt);
       throw error;
     }
-    const issued = await sagas.issueCertificate(subjectId, {
+    const issued = await sagas.certificates.issue(subjectId, {
       sandboxId: record.id,
       publicKey: line,
       purpose: 'caller',

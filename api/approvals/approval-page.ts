@@ -1,4 +1,5 @@
 import { UNSEEN } from '../../model/approvals/visible-text.ts';
+import { open } from '../http/auth.ts';
 import type { App } from '../http/context.ts';
 import { PAGE_POLICY } from '../http/page-policy.ts';
 
@@ -63,6 +64,6 @@ export function approvalPageRoutes(app: App): void {
     ['/approvals/page.js', SCRIPT, 'text/javascript'],
     ['/approvals/page.css', STYLE, 'text/css'],
   ] as const) {
-    app.get(path, (c) => c.body(text, 200, { ...PAGE_POLICY, 'Content-Type': `${type}; charset=utf-8` }));
+    app.get(path, open, (c) => c.body(text, 200, { ...PAGE_POLICY, 'Content-Type': `${type}; charset=utf-8` }));
   }
 }

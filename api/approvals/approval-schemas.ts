@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi';
-import { APPROVAL_ACTIONS, APPROVAL_STATES, type ApprovalRecord } from '../../model/approvals/approval.ts';
+import { APPROVAL_ACTIONS, APPROVAL_STATES } from '../../model/approvals/approval.ts';
 import { APPROVER_ROLES } from '../../model/approvals/policy.ts';
 import { ID_PATTERNS, isApprovalId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { actor, cursor, instant, limit, printable } from '../http/schemas.ts';
+import { actor, cursor, instant, limit, printable, viewOf } from '../http/schemas.ts';
 import { policyQuery } from './policy-schemas.ts';
 
 export const approvalParams = z.strictObject({
@@ -56,6 +56,4 @@ export const approvalAnswer = z
   })
   .openapi('Approval');
 
-export function approvalView({ salt: _salt, ...record }: ApprovalRecord): z.infer<typeof approvalAnswer> {
-  return record;
-}
+export const approvalView = viewOf(approvalAnswer);

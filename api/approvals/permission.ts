@@ -13,13 +13,14 @@ import {
 import { MayflyError } from '../../model/errors.ts';
 import { approvalIdOf } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { recordAsked } from '../../services/approvals/approval-events.ts';
+import { type Attempt, freedWhenRefused } from '../../services/idempotent-attempt.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { type Answer, type Attempt, freedWhenRefused } from '../http/idempotency.ts';
+import type { Answer } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { waitWithin } from '../http/waiting.ts';
-import { recordAsked } from './approval-events.ts';
 import { approvalView } from './approval-schemas.ts';
 import { policyOf } from './policies.ts';
 import { useApproval } from './use-approval.ts';
@@ -33,15 +34,13 @@ export interface Wish {
   /** Whose policy it is. */
   project: string;
   agentId?: string | null | undefined;
-  /** How long its caller prefers to wait. @default not at all */
-  prefer?: string | undefined;
   /** Whether this very request was begun before; then it was let. `@default` it is not known */
   isBegun?: () => Promise<boolean>;
   resolve: () => Promise<ResolvedWish>;
 }
 
 /** A request as it would be done now. */
-export interface ResolvedWish {
+interface ResolvedWish {
   facts: PolicyFacts;
   /** As it is shown to who decides. */
   request: Record<string, unknown>;
@@ -78,7 +77,7 @@ export async function askPermission(
     const before = await neededNow(c, deps, attempt, wish);
     if (!before) return null;
     const asked = await ensureAsked(deps, before);
-    const record = await decided(c, deps, asked, wish.prefer);
+    const record = await decided(c, deps, asked);
     if (record.state === 'awaiting-approval') return waitingAnswer(c, record);
     // While it waited the policy, and what it is made of, may have become others.
     const now = record === asked ? before : await neededNow(c, deps, attempt, wish);
@@ -205,13 +204,8 @@ function refuseOther(record: ApprovalRecord | null, { record: { id }, whole }: N
 }
 
 /** When somebody has decided, or the caller's preference ends. */
-async function decided(
-  c: Context<Env>,
-  deps: RequestDeps,
-  record: ApprovalRecord,
-  prefer: string | undefined,
-): Promise<ApprovalRecord> {
-  const { seconds, applied } = preferenceOf(prefer);
+async function decided(c: Context<Env>, deps: RequestDeps, record: ApprovalRecord): Promise<ApprovalRecord> {
+  const { seconds, applied } = preferenceOf(c.req.header('prefer'));
   if (applied === null || record.state !== 'awaiting-approval') return record;
   c.header('Preference-Applied', applied);
   const began = Date.now();

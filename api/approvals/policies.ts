@@ -1,69 +1,56 @@
-import { createRoute, type z } from '@hono/zod-openapi';
+import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { Policy } from '../../model/approvals/policy.ts';
 import { MayflyError } from '../../model/errors.ts';
+import { requireProject } from '../../services/require.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
-import { actorOf, requires } from '../http/auth.ts';
-import type { App, Env } from '../http/context.ts';
-import { BODY, problems } from '../http/problem-answers.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env } from '../http/context.ts';
+import { type Route, routeOf } from '../http/route.ts';
 import { json } from '../http/schemas.ts';
-import { requireProject } from '../projects/require-project.ts';
 import { policyAnswer, policyHeaders, policyQuery, policyRules, setPolicy } from './policy-schemas.ts';
 
+const route = routeOf('approvals');
+
 const path = '/v1/policies';
-const tags = ['approvals'];
 
-const getOne = createRoute({
-  method: 'get',
-  path,
-  tags,
-  operationId: 'getPolicy',
-  summary: 'Read what a project lets be done, has asked for, and denies',
-  middleware: [requires('sandboxes:read')],
-  request: { query: policyQuery },
-  responses: { 200: json('The policy; `ETag` is its version', policyAnswer), ...problems('project_not_found') },
-});
-
-const setOne = createRoute({
-  method: 'put',
-  path,
-  tags,
-  operationId: 'setPolicy',
-  summary: 'Set the rules of a project, which hold from the next request on',
-  description:
-    'All of them; each change is another version. What was approved before is looked at again when it is used.',
-  middleware: [requires('admin')],
-  request: {
-    query: policyQuery,
-    headers: policyHeaders,
-    body: { required: true, content: { 'application/json': { schema: setPolicy } } },
-  },
-  responses: { 200: json('The policy', policyAnswer), ...problems(BODY, 'project_not_found', 'policy_changed') },
-});
-
-export function policyRoutes(app: App): void {
-  app.openapi(getOne, async (c) => {
-    const project = await projectOf(c, c.req.valid('query').project);
-    const answer = await policyView(c.get('deps').store, project);
-    c.header('ETag', `"${answer.version}"`);
-    return c.json(answer, 200);
-  });
-  app.openapi(setOne, async (c) => {
-    const { store } = c.get('deps');
-    const project = await projectOf(c, c.req.valid('query').project);
-    const { 'if-match': wanted = '*' } = c.req.valid('header');
-    const { version } = await policyView(store, project);
-    if (wanted !== '*' && wanted !== `"${version}"`) {
-      throw new MayflyError('policy_changed', `The policy of ${project} has the version ${version} by now.`);
-    }
-    const { rules } = c.req.valid('json');
-    const createdBy = actorOf(c);
-    const createdAt = new Date().toISOString();
-    await store.policies.add({ project, version: version + 1, rules, createdBy, createdAt });
-    c.header('ETag', `"${version + 1}"`);
-    return c.json({ project, version: version + 1, rules, isReadable: true, createdBy, createdAt }, 200);
-  });
-}
+export const policyRoutes: Route[] = [
+  route('getPolicy', 'get', path, {
+    scope: 'sandboxes:read',
+    summary: 'Read what a project lets be done, has asked for, and denies',
+    in: { query: policyQuery },
+    out: { 200: json('The policy; `ETag` is its version', policyAnswer) },
+    problems: ['project_not_found'],
+    handle: async ({ c, store, query }) => {
+      const project = await projectOf(c, query.project);
+      const answer = await policyView(store, project);
+      c.header('ETag', `"${answer.version}"`);
+      return answer;
+    },
+  }),
+  route('setPolicy', 'put', path, {
+    scope: 'admin',
+    summary: 'Set the rules of a project, which hold from the next request on',
+    description:
+      'All of them; each change is another version. What was approved before is looked at again when it is used.',
+    in: { query: policyQuery, headers: policyHeaders, body: setPolicy },
+    out: { 200: json('The policy', policyAnswer) },
+    problems: ['project_not_found', 'policy_changed'],
+    handle: async ({ c, store, query, headers, body: { rules } }) => {
+      const project = await projectOf(c, query.project);
+      const { 'if-match': wanted = '*' } = headers;
+      const { version } = await policyView(store, project);
+      if (wanted !== '*' && wanted !== `"${version}"`) {
+        throw new MayflyError('policy_changed', `The policy of ${project} has the version ${version} by now.`);
+      }
+      const createdBy = actorOf(c);
+      const createdAt = new Date().toISOString();
+      await store.policies.add({ project, version: version + 1, rules, createdBy, createdAt });
+      c.header('ETag', `"${version + 1}"`);
+      return { project, version: version + 1, rules, isReadable: true, createdBy, createdAt };
+    },
+  }),
+];
 
 /** The one that holds; null: everything is let be done. @throws MayflyError policy_denied when it can't be read */
 export async function policyOf(

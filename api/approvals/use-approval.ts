@@ -1,9 +1,9 @@
 import type { Context } from 'hono';
 import { type ApprovalRecord, whyNotDecider } from '../../model/approvals/approval.ts';
 import { MayflyError } from '../../model/errors.ts';
+import { recordUsed } from '../../services/approvals/approval-events.ts';
+import type { Attempt } from '../../services/idempotent-attempt.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import type { Attempt } from '../http/idempotency.ts';
-import { recordUsed } from './approval-events.ts';
 
 /**
  * Has a request use what was approved for it: once, and again only for what that same request makes.

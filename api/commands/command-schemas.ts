@@ -1,16 +1,18 @@
 import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isCommandId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { COMMAND_OUTCOMES, COMMAND_STATES } from '../../model/sandbox/command.ts';
+import { COMMAND_OUTCOMES, COMMAND_STATES, END_SIGNALS } from '../../model/sandbox/command.ts';
 import {
   actor,
   argv,
   cursor,
+  failure,
   instant,
   keywords,
   limit,
   passed,
   VARIABLES_FIT,
+  variableName,
   variablesFit,
   wellFormed,
   whole,
@@ -20,14 +22,13 @@ import { eventData } from '../streams/event-stream.ts';
 
 const { command: limits } = LIMITS;
 
-const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const env = z
   .unknown()
   .superRefine((value, context) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
     // zod drops `__proto__` from records without a word, so names are looked at before.
     for (const name of Object.keys(value)) {
-      if (name !== '__proto__' && name.length <= 255 && VARIABLE.test(name)) continue;
+      if (name !== '__proto__' && variableName.safeParse(name).success) continue;
       context.addIssue({ code: 'custom', message: 'has a name that is not letters, digits and _ (first no digit)' });
     }
   })
@@ -104,6 +105,12 @@ export const outputQuery = z.strictObject({
   limit: offset.optional(),
 });
 export const stdinQuery = z.strictObject({ offset: offset.optional(), close: z.enum(['true', 'false']).optional() });
+export const cancelQuery = z.strictObject({
+  signal: z
+    .enum(END_SIGNALS)
+    .default('SIGTERM')
+    .openapi({ description: '`SIGPIPE`: the reader of the output has left' }),
+});
 
 const summary = z.object({ bytes: z.int(), kept: z.int() });
 /** The beginning of one stream: `text` where it is UTF-8, else `base64`. */
@@ -133,7 +140,7 @@ export const commandAnswer = z
     exitCode: z.int().nullable(),
     signal: z.string().nullable(),
     reason: z.string().nullable(),
-    failure: z.object({ code: z.string(), message: z.string() }).nullable(),
+    failure: failure.nullable(),
     stdout: summary,
     stderr: summary,
     output: z.object({ stdout: outputStart, stderr: outputStart }).optional().openapi({

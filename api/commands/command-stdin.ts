@@ -2,8 +2,8 @@ import type { Context } from 'hono';
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
+import { refusalOf, smallJsonOf } from '../../services/guests.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { refusalOf, smallJsonOf } from '../http/guests.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
 

@@ -13,18 +13,20 @@ import {
   requestedCommand,
 } from '../../model/sandbox/command.ts';
 import { type Actor, generationOf, hostOf } from '../../model/sandbox/sandbox.ts';
+import { refusalOf } from '../../services/guests.ts';
+import { type Attempt, freeRequest } from '../../services/idempotent-attempt.ts';
+import { requireSandbox } from '../../services/require.ts';
+import { beginResume, isResumable } from '../../services/sandboxes/resume.ts';
+import { usable } from '../../services/sandboxes/running-sandbox.ts';
 import { askPermission, type Wish } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { refusalOf } from '../http/guests.ts';
-import { type Attempt, answerOnce, freeRequest, isHeard, REPLAYED } from '../http/idempotency.ts';
+import { answerOnce, isHeard, REPLAYED } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
-import type { IdempotencyHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
-import { requireSandbox, sandboxOfPath } from '../resources/require-sandbox.ts';
-import { usable } from '../resources/running-sandbox.ts';
-import { beginResume, isResumable, resumedSandbox } from '../sandboxes/awake-sandbox.ts';
+import { sandboxOfPath } from '../resources/sandbox-of-path.ts';
+import { resumedSandbox } from '../sandboxes/awake-sandbox.ts';
 import type { startCommand } from './command-schemas.ts';
 import { commandView, commandViewWithOutput } from './command-view.ts';
 
@@ -39,7 +41,6 @@ export async function answerStart(
   deps: RequestDeps,
   sandboxId: string,
   request: Request,
-  headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store } = deps;
   const again = async (id: string) => {
@@ -48,21 +49,15 @@ export async function answerStart(
   };
   const asked = {
     idFrom: commandIdFrom,
-    key: headers['idempotency-key'],
     body: request,
     again,
     subject: { path: `/v1/sandboxes/${sandboxId}/commands`, member: 'commandId' as const },
   };
-  return answerOnce(c, store, asked, async (attempt) => {
+  return answerOnce(c, asked, async (attempt) => {
     const { subjectId: commandId, isFresh } = attempt;
-    const waiting = await askPermission(
-      c,
-      deps,
-      attempt,
-      await wishOf(c, deps, sandboxId, request, commandId, headers),
-    );
+    const waiting = await askPermission(c, deps, attempt, await wishOf(c, deps, sandboxId, request, commandId));
     if (waiting) return waiting;
-    const preference = preferenceOf(headers.prefer);
+    const preference = preferenceOf(c.req.header('prefer'));
     const began = Date.now();
     const sandbox = { id: sandboxId, awake: () => awakeHost(c, deps, sandboxId, preference.seconds) };
     const { hostId } = await start(deps, attempt, sandbox, request, actorOf(c));
@@ -87,13 +82,11 @@ async function wishOf(
   sandboxId: string,
   request: Request,
   commandId: string,
-  { prefer }: IdempotencyHeaders,
 ): Promise<Wish> {
   const { project } = await sandboxOfPath(c, deps, sandboxId);
   return {
     action: 'command.run',
     project,
-    prefer,
     isBegun: async () => (await deps.store.commands.get(commandId)) !== null,
     resolve: async () => {
       const { env, stdin } = inputsOf(request);
@@ -136,9 +129,9 @@ async function start(
     if (isFresh) await freeRequest(store, attempt);
     throw error;
   }
-  const { hostId, installationId = null } = host;
+  const { hostId, installationId } = host;
   const input = { commandId, sandboxId, hostId, installationId };
-  await Promise.all([sagas.startCommand(input), resumeAgain(deps, sandboxId, createdBy)]);
+  await Promise.all([sagas.commands.begin(input), resumeAgain(deps, sandboxId, createdBy)]);
   return host;
 }
 

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { etag } from 'hono/etag';
 import { ERRORS } from '../../model/errors.ts';
+import { open } from '../http/auth.ts';
 import type { App } from '../http/context.ts';
 import { PAGE_POLICY } from '../http/page-policy.ts';
 
@@ -44,11 +45,11 @@ export function docsRoutes(app: App): void {
     await next();
     for (const [name, value] of Object.entries(PAGE_POLICY)) c.header(name, value);
   });
-  app.get('/docs', (c) => c.html(PAGE));
-  app.get('/docs/page.js', (c) => c.body(SCRIPT, 200, { 'Content-Type': 'text/javascript; charset=utf-8' }));
-  app.get('/docs/page.css', (c) => c.body(STYLE, 200, { 'Content-Type': 'text/css; charset=utf-8' }));
+  app.get('/docs', open, (c) => c.html(PAGE));
+  app.get('/docs/page.js', open, (c) => c.body(SCRIPT, 200, { 'Content-Type': 'text/javascript; charset=utf-8' }));
+  app.get('/docs/page.css', open, (c) => c.body(STYLE, 200, { 'Content-Type': 'text/css; charset=utf-8' }));
   for (const [path, { file, type }] of Object.entries(RENDERER)) {
-    app.get(path, async (c) => {
+    app.get(path, open, async (c) => {
       const bytes = await readFile(createRequire(import.meta.url).resolve(`swagger-ui-dist/${file}`));
       return c.body(bytes, 200, { 'Content-Type': `${type}; charset=utf-8` });
     });

@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi';
+import { chordOf, KEY } from '../../services/desktop/keysyms.ts';
+import type { Screen } from '../../services/desktop/rfb/screen.ts';
 import type { desktopAction } from './desktop-schemas.ts';
-import { chordOf, KEY } from './keysyms.ts';
-import type { Screen } from './rfb/screen.ts';
 
 export type DesktopAction = z.output<typeof desktopAction>;
 
@@ -16,7 +16,7 @@ const PARTS = /^([\t\n\r -~]*)(.*?)([\t\n\r -~]*)$/s;
 const KEYS_AT_ONCE = 200;
 
 /** Makes a text what was copied, has it pasted, and returns when a program has fetched it. */
-export type Paste = (text: string, press: () => Promise<void>) => Promise<void>;
+type Paste = (text: string, press: () => Promise<void>) => Promise<void>;
 
 /** Does one thing on a screen; when it returns, the X server has done it. What programs make of it takes its time. */
 export async function act(screen: Screen, action: DesktopAction, paste: Paste): Promise<void> {

@@ -1,14 +1,16 @@
 import type { Context } from 'hono';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { operationIdFrom } from '../../model/ids.ts';
+import { DESKTOP_PORTS } from '../../services/desktop/desktop-ports.ts';
+import { ByteReader, ProtocolError } from '../../services/desktop/rfb/byte-reader.ts';
+import { connected, type Place, type Screens } from '../../services/desktop/screens.ts';
+import { freeRequest } from '../../services/idempotent-attempt.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { answerOnce, freeRequest } from '../http/idempotency.ts';
-import { DESKTOP_PORTS, refuseTyping } from '../ports/desktop-ports.ts';
-import { sandboxOfPath } from '../resources/require-sandbox.ts';
+import { answerOnce } from '../http/idempotency.ts';
+import { refuseTyping } from '../ports/refuse-typing.ts';
+import { sandboxOfPath } from '../resources/sandbox-of-path.ts';
 import { act, type DesktopAction } from './act.ts';
 import { beginAccess } from './desktop-access.ts';
-import { connected, type Place, type Screens } from './open-screen.ts';
-import { ByteReader, ProtocolError } from './rfb/byte-reader.ts';
 
 /** What images/root.desktop's `paste` says when programs can have a text, when one has given up on it, and when one has fetched it. */
 const SAID = { taken: 'taken\n', offered: 'offered\n', fetched: 'fetched\n' };
@@ -21,10 +23,10 @@ export async function answerAction(
   c: Context<Env>,
   deps: RequestDeps,
   screens: Screens,
-  { sandboxId, action, key }: { sandboxId: string; action: DesktopAction; key: string | undefined },
+  { sandboxId, action }: { sandboxId: string; action: DesktopAction },
 ): Promise<Response> {
   await refuseTyping(deps, (await sandboxOfPath(c, deps, sandboxId)).project);
-  return answerOnce(c, deps.store, { idFrom: operationIdFrom, key, body: action }, async (attempt) => {
+  return answerOnce(c, { idFrom: operationIdFrom, body: action }, async (attempt) => {
     if (!attempt.isFresh) throw new MayflyError('desktop_uncertain', 'It was begun, and nobody has said how it ended.');
     let isBegun = false;
     try {

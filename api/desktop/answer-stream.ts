@@ -1,15 +1,16 @@
 import { randomInt } from 'node:crypto';
 import type { Context } from 'hono';
 import type { PortAddress } from '../../model/ports/port-address.ts';
+import { DESKTOP_PORTS } from '../../services/desktop/desktop-ports.ts';
+import { PASSWORD_BYTES, passwordFile } from '../../services/desktop/rfb/password.ts';
+import { passwordPath, passwords } from '../../services/desktop/screens.ts';
+import { refusalOf } from '../../services/guests.ts';
+import { TOKEN_NAME } from '../../services/ports/port-token.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { refusalOf } from '../http/guests.ts';
-import { DESKTOP_PORTS, refuseTyping } from '../ports/desktop-ports.ts';
 import { ensureOpen, issueTokenOf } from '../ports/opened-port.ts';
-import { TOKEN_NAME } from '../ports/port-token.ts';
-import { sandboxOfPath } from '../resources/require-sandbox.ts';
+import { refuseTyping } from '../ports/refuse-typing.ts';
+import { sandboxOfPath } from '../resources/sandbox-of-path.ts';
 import { beginAccess } from './desktop-access.ts';
-import { passwordPath, passwords } from './open-screen.ts';
-import { PASSWORD_BYTES, passwordFile } from './rfb/password.ts';
 
 type Mode = 'view' | 'control';
 

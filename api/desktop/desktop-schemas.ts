@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
+import { chordOf } from '../../services/desktop/keysyms.ts';
 import { startCommand } from '../commands/command-schemas.ts';
 import { instant, keywords, whole } from '../http/schemas.ts';
 import { issueToken } from '../ports/port-schemas.ts';
-import { chordOf } from './keysyms.ts';
 
 const { coordinate, textLength, wheelSteps } = LIMITS.desktop;
 

@@ -1,13 +1,13 @@
-import { createRoute, z } from '@hono/zod-openapi';
-import type { PortAddress } from '../../model/ports/port-address.ts';
+import { z } from '@hono/zod-openapi';
+import { DESKTOP_PORTS } from '../../services/desktop/desktop-ports.ts';
+import { readState } from '../../services/desktop/desktop-state.ts';
+import { pngOf } from '../../services/desktop/rfb/png.ts';
+import { connected } from '../../services/desktop/screens.ts';
 import { startAnswers } from '../commands/start-answers.ts';
 import { answerStart } from '../commands/start-command.ts';
-import { requires } from '../http/auth.ts';
-import { type App, serialised } from '../http/context.ts';
-import { BODY, GUEST, KEYED, problems } from '../http/problem-answers.ts';
-import { idempotencyHeaders, json, noQuery, preferHeaders } from '../http/schemas.ts';
-import { DESKTOP_PORTS } from '../ports/desktop-ports.ts';
-import { SaidConnections } from '../ports/said-connections.ts';
+import { GUEST } from '../http/problem-answers.ts';
+import { type Route, routeOf } from '../http/route.ts';
+import { idempotencyHeaders, json, preferHeaders } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { answerAction } from './answer-action.ts';
 import { answerStream } from './answer-stream.ts';
@@ -20,103 +20,76 @@ import {
   openStream,
   streamAnswer,
 } from './desktop-schemas.ts';
-import { readState } from './desktop-state.ts';
-import { connected, Screens } from './open-screen.ts';
-import { pngOf } from './rfb/png.ts';
+
+const route = routeOf('desktop');
 
 const ALL = '/v1/sandboxes/{id}/desktop';
-const tags = ['desktop'];
-const looking = {
-  tags,
-  middleware: [requires('sandboxes:read')],
-  request: { params: sandboxParams, query: noQuery, headers: preferHeaders },
-};
 const DESKTOP = [...GUEST, 'no_desktop', 'desktop_unavailable'] as const;
 const PNG = 'image/png';
 
-const look = createRoute({
-  ...looking,
-  method: 'get',
-  path: ALL,
-  operationId: 'getDesktop',
-  summary: 'How large the screen is, where its pointer is, and which windows there are',
-  responses: { 200: json('As it is now', desktopAnswer), ...problems(...DESKTOP) },
-});
-
-const screenshot = createRoute({
-  ...looking,
-  method: 'get',
-  path: `${ALL}/screenshot`,
-  operationId: 'screenshotDesktop',
-  summary: 'The screen as a picture, with its pointer',
-  responses: {
-    200: { description: 'PNG', content: { [PNG]: { schema: z.string().openapi({ format: 'binary' }) } } },
-    ...problems(...DESKTOP),
-  },
-});
-
-const actOne = createRoute({
-  method: 'post',
-  path: `${ALL}/actions`,
-  tags,
-  operationId: 'actOnDesktop',
-  summary: 'Move, click, drag, scroll, press keys or type, once',
-  description:
-    'Answered when the X server has done it; what programs make of it takes its time. A text is typed key by key; from its ' +
-    'first character that is not of ASCII to the last it is pasted, with Shift+Insert.',
-  middleware: [requires('sandboxes:write')],
-  request: {
-    params: sandboxParams,
-    query: noQuery,
-    headers: idempotencyHeaders,
-    body: { required: true, content: { 'application/json': { schema: desktopAction } } },
-  },
-  responses: {
-    200: json('It is done: the size of the screen', actedAnswer),
-    ...problems(BODY, KEYED, ...DESKTOP, 'policy_denied', 'desktop_uncertain'),
-  },
-});
-
-const openOne = createRoute({
-  method: 'post',
-  path: `${ALL}/open`,
-  tags,
-  operationId: 'openOnDesktop',
-  summary: 'Open an address in the browser, or start a program on the screen',
-  description: 'A command that ends at once, while what it has started stays: the answer is that of `runCommand`.',
-  middleware: [requires('sandboxes:write')],
-  request: {
-    params: sandboxParams,
-    query: noQuery,
-    headers: idempotencyHeaders,
-    body: { required: true, content: { 'application/json': { schema: openOnDesktop } } },
-  },
-  responses: startAnswers({
-    ended: 'It was started',
-    begun: 'It is going to be, or waits for approval; Location says where to look',
+export const desktopRoutes: Route[] = [
+  route('getDesktop', 'get', ALL, {
+    scope: 'sandboxes:read',
+    summary: 'How large the screen is, where its pointer is, and which windows there are',
+    in: { params: sandboxParams, headers: preferHeaders },
+    out: { 200: json('As it is now', desktopAnswer) },
+    problems: [...DESKTOP],
+    handle: async ({ c, deps, params }) => {
+      const place = await beginAccess(c, deps, params.id, { kind: 'desktop.seen', detail: {}, throttle: deps.looks });
+      return connected(deps, place, DESKTOP_PORTS.look, ({ incoming }) => readState(incoming));
+    },
   }),
-});
-
-const streamOne = createRoute({
-  method: 'post',
-  path: `${ALL}/streams`,
-  tags,
-  operationId: 'openDesktopStream',
-  summary: 'Let somebody see the screen live, or use it too',
-  description:
-    'A password of its own, which takes the place of the one of before of that mode, and a URL of noVNC, which asks for it. ' +
-    'For that its port is opened as by `openPort`, and a token of it issued: who has both sees the screen until it expires.',
-  middleware: [requires('sandboxes:write')],
-  request: {
-    params: sandboxParams,
-    query: noQuery,
-    headers: preferHeaders,
-    body: { required: true, content: { 'application/json': { schema: openStream } } },
-  },
-  responses: {
-    201: json('Where it is, and what it asks for, this once', streamAnswer),
-    ...problems(
-      BODY,
+  route('screenshotDesktop', 'get', `${ALL}/screenshot`, {
+    scope: 'sandboxes:read',
+    summary: 'The screen as a picture, with its pointer',
+    in: { params: sandboxParams, headers: preferHeaders },
+    out: { 200: { description: 'PNG', content: { [PNG]: { schema: z.string().openapi({ format: 'binary' }) } } } },
+    problems: [...DESKTOP],
+    handle: async ({ c, deps, params }) => {
+      const place = await beginAccess(c, deps, params.id, { kind: 'desktop.seen', detail: {}, throttle: deps.looks });
+      const picture = await deps.screens.with(deps, place, (screen) => screen.picture());
+      return c.body(new Uint8Array(await pngOf(picture)), 200, { 'Content-Type': PNG, 'Cache-Control': 'no-store' });
+    },
+  }),
+  route('actOnDesktop', 'post', `${ALL}/actions`, {
+    scope: 'sandboxes:write',
+    summary: 'Move, click, drag, scroll, press keys or type, once',
+    description:
+      'Answered when the X server has done it; what programs make of it takes its time. A text is typed key by key; from its ' +
+      'first character that is not of ASCII to the last it is pasted, with Shift+Insert.',
+    in: { params: sandboxParams, headers: idempotencyHeaders, body: desktopAction },
+    out: { 200: json('It is done: the size of the screen', actedAnswer) },
+    problems: [...DESKTOP, 'policy_denied', 'desktop_uncertain'],
+    handle: ({ c, deps, params: { id: sandboxId }, body }) => {
+      const asked = { sandboxId, action: body };
+      return answerAction(c, deps, deps.screens, asked);
+    },
+  }),
+  route('openOnDesktop', 'post', `${ALL}/open`, {
+    scope: 'sandboxes:write',
+    summary: 'Open an address in the browser, or start a program on the screen',
+    description: 'A command that ends at once, while what it has started stays: the answer is that of `runCommand`.',
+    in: { params: sandboxParams, headers: idempotencyHeaders, body: openOnDesktop },
+    ...startAnswers({
+      ended: 'It was started',
+      begun: 'It is going to be, or waits for approval; Location says where to look',
+    }),
+    handle: ({ c, deps, params, body }) => {
+      const { url, argv = ['chromium', '--', url ?? ''] } = body;
+      // Before `--fork`, so that a policy sees which program it is.
+      const request = { argv: ['setsid', '--fork', ...argv], env: { DISPLAY: ':1' } };
+      return answerStart(c, deps, params.id, request);
+    },
+  }),
+  route('openDesktopStream', 'post', `${ALL}/streams`, {
+    scope: 'sandboxes:write',
+    summary: 'Let somebody see the screen live, or use it too',
+    description:
+      'A password of its own, which takes the place of the one of before of that mode, and a URL of noVNC, which asks for it. ' +
+      'For that its port is opened as by `openPort`, and a token of it issued: who has both sees the screen until it expires.',
+    in: { params: sandboxParams, headers: preferHeaders, body: openStream },
+    out: { 201: json('Where it is, and what it asks for, this once', streamAnswer) },
+    problems: [
       ...DESKTOP,
       'policy_denied',
       'file_forbidden',
@@ -124,40 +97,8 @@ const streamOne = createRoute({
       'guest_disk_full',
       'port_open',
       'ports_full',
-    ),
-  },
-});
-
-/** @param addresses where open ports are found */
-export function desktopRoutes(app: App, addresses: PortAddress): void {
-  const screens = new Screens();
-  const said = new SaidConnections();
-  app.openapi(look, async (c) => {
-    const deps = c.get('deps');
-    const place = await beginAccess(c, deps, c.req.valid('param').id, { kind: 'desktop.seen', detail: {}, said });
-    const state = await connected(deps, place, DESKTOP_PORTS.look, ({ incoming }) => readState(incoming));
-    return c.json(state, 200);
-  });
-  app.openapi(screenshot, async (c) => {
-    const deps = c.get('deps');
-    const place = await beginAccess(c, deps, c.req.valid('param').id, { kind: 'desktop.seen', detail: {}, said });
-    const picture = await screens.with(deps, place, (screen) => screen.picture());
-    const headers = { 'Content-Type': PNG, 'Cache-Control': 'no-store' };
-    return serialised(new Response(new Uint8Array(await pngOf(picture)), { headers }));
-  });
-  app.openapi(actOne, async (c) => {
-    const { id: sandboxId } = c.req.valid('param');
-    const asked = { sandboxId, action: c.req.valid('json'), key: c.req.valid('header')['idempotency-key'] };
-    return serialised(await answerAction(c, c.get('deps'), screens, asked));
-  });
-  app.openapi(openOne, async (c) => {
-    const { url, argv = ['chromium', '--', url ?? ''] } = c.req.valid('json');
-    // Before `--fork`, so that a policy sees which program it is.
-    const request = { argv: ['setsid', '--fork', ...argv], env: { DISPLAY: ':1' } };
-    return serialised(await answerStart(c, c.get('deps'), c.req.valid('param').id, request, c.req.valid('header')));
-  });
-  app.openapi(streamOne, async (c) => {
-    const { id: sandboxId } = c.req.valid('param');
-    return serialised(await answerStream(c, c.get('deps'), { sandboxId, ...c.req.valid('json') }, addresses));
-  });
-}
+    ],
+    handle: ({ c, deps, params: { id: sandboxId }, body }) =>
+      answerStream(c, deps, { sandboxId, ...body }, deps.portAddress),
+  }),
+];

@@ -3,10 +3,10 @@ import { MayflyError } from '../../model/errors.ts';
 import { percentEncode } from '../../model/files/file-path.ts';
 import { grants } from '../../model/scopes.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import { refusalOf } from '../../services/guests.ts';
+import { requireSnapshot } from '../../services/require.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { refusalOf } from '../http/guests.ts';
 import { recordAccess } from '../resources/record-access.ts';
-import { requireSnapshot } from '../resources/snapshot-view.ts';
 import { EphemeralSnapshot } from '../snapshots/ephemeral-snapshot.ts';
 import { CURRENT } from './diff-schemas.ts';
 

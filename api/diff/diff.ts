@@ -1,40 +1,42 @@
-import { createRoute, type z } from '@hono/zod-openapi';
+import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { requires } from '../http/auth.ts';
-import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
-import { problems, RUNNING, SAGA } from '../http/problem-answers.ts';
-import { heldStream } from '../streams/held-stream.ts';
+import { pathsIn } from '../../services/diff/diff-paths.ts';
+import { heldStream } from '../../services/streams/held-stream.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
+import { RUNNING, SAGA } from '../http/problem-answers.ts';
+import { type Route, routeOf } from '../http/route.ts';
 import { Comparison } from './comparison.ts';
 import { changesAsLines, changesAsTar, comparedFile, listedChanges } from './diff-answers.ts';
-import { pathsIn } from './diff-paths.ts';
 import { diffAnswer, diffLine, diffParams, diffQuery, fileAnswer } from './diff-schemas.ts';
+
+const route = routeOf('snapshots');
 
 const TAR = 'application/x-tar';
 const NDJSON = 'application/x-ndjson';
 
-const diffOne = createRoute({
-  method: 'get',
-  path: '/v1/snapshots/{a}/diff/{b}',
-  tags: ['snapshots'],
-  operationId: 'diffSnapshots',
-  summary: 'What changed between two snapshots, or since one',
-  description:
-    'From `a` to `b`, whichever is older; also of two sandboxes, where their snapshots are on one host. `current` needs the ' +
-    'scope `sandboxes:write`: the sandbox is snapshotted for it, and that snapshot removed again.',
-  middleware: [requires('sandboxes:read')],
-  request: { params: diffParams, query: diffQuery },
-  responses: {
-    200: {
-      description: 'All changes counted and the first of them; all of them; an archive to carry away; or one file',
-      content: {
-        'application/json': { schema: diffAnswer.or(fileAnswer) },
-        [NDJSON]: { schema: diffLine },
-        [TAR]: { schema: { type: 'string', format: 'binary' } },
+type Query = z.output<typeof diffQuery>;
+
+export const diffRoutes: Route[] = [
+  route('diffSnapshots', 'get', '/v1/snapshots/{a}/diff/{b}', {
+    scope: 'sandboxes:read',
+    summary: 'What changed between two snapshots, or since one',
+    description:
+      'From `a` to `b`, whichever is older; also of two sandboxes, where their snapshots are on one host. `current` needs the ' +
+      'scope `sandboxes:write`: the sandbox is snapshotted for it, and that snapshot removed again.',
+    in: { params: diffParams, query: diffQuery },
+    out: {
+      200: {
+        description: 'All changes counted and the first of them; all of them; an archive to carry away; or one file',
+        content: {
+          'application/json': { schema: diffAnswer.or(fileAnswer) },
+          [NDJSON]: { schema: diffLine },
+          [TAR]: { schema: { type: 'string', format: 'binary' } },
+        },
       },
     },
-    ...problems(
+    problems: [
       SAGA,
       RUNNING,
       'sandbox_busy',
@@ -46,20 +48,14 @@ const diffOne = createRoute({
       'file_not_found',
       'too_many_requests',
       'quota_exceeded',
-    ),
-  },
-});
-
-type Query = z.output<typeof diffQuery>;
-
-export function diffRoutes(app: App): void {
-  app.openapi(diffOne, async (c) => {
-    const { a, b } = c.req.valid('param');
-    // Its answer would be that to GET without the body, and cost as much.
-    if (c.req.method === 'HEAD') throw new MayflyError('method_not_allowed', 'A comparison takes GET.');
-    return serialised(await answerDiff(c, c.get('deps'), a, b, c.req.valid('query')));
-  });
-}
+    ],
+    handle: ({ c, deps, params: { a, b }, query }) => {
+      // Its answer would be that to GET without the body, and cost as much.
+      if (c.req.method === 'HEAD') throw new MayflyError('method_not_allowed', 'A comparison takes GET.');
+      return answerDiff(c, deps, a, b, query);
+    },
+  }),
+];
 
 async function answerDiff(c: Context<Env>, deps: RequestDeps, a: string, b: string, query: Query): Promise<Response> {
   const [file] = pathsIn(c.req.url, 'file');

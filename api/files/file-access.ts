@@ -1,14 +1,14 @@
 import type { Context } from 'hono';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
+import { PASSWORD_PATH } from '../../services/desktop/screens.ts';
+import { type GuestRequest, refusalOf } from '../../services/guests.ts';
+import { inUse } from '../../services/sandboxes/in-use.ts';
 import { refuseUnlessAllowed } from '../approvals/permission.ts';
-import { PASSWORD_PATH } from '../desktop/open-screen.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { FilePath } from '../http/file-path.ts';
-import { type GuestRequest, refusalOf } from '../http/guests.ts';
 import { preferenceOf } from '../http/prefer.ts';
-import { inUse } from '../resources/in-use.ts';
 import { recordAccess } from '../resources/record-access.ts';
-import { sandboxOfPath } from '../resources/require-sandbox.ts';
+import { sandboxOfPath } from '../resources/sandbox-of-path.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
 
 /** What an access is, in the audit. */

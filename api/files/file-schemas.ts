@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { wholeText } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
-/** `agent` bounds it too: guest/agent/files/directory.go. */
+/** `agent` bounds it too: go/agent/files/directory.go. */
 const MAX_ENTRIES = 10_000;
 /** Of an account as Linux has them, by name or by number (useradd(8)). */
 const ACCOUNT = /^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,31}\$?$/;

@@ -1,10 +1,10 @@
-import { createRoute, type z } from '@hono/zod-openapi';
+import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
-import { requires } from '../http/auth.ts';
-import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
-import { refusalOf, smallJsonOf } from '../http/guests.ts';
-import { GUEST, problems } from '../http/problem-answers.ts';
+import { refusalOf, smallJsonOf } from '../../services/guests.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
+import { GUEST } from '../http/problem-answers.ts';
+import { type Route, routeOf } from '../http/route.ts';
 import { json, pageOf } from '../http/schemas.ts';
 import { entryView, listingAnswer } from './directory-listing.ts';
 import { FileAccess, succeeded } from './file-access.ts';
@@ -21,53 +21,49 @@ import {
   writtenAnswer,
 } from './file-schemas.ts';
 
+const route = routeOf('files');
+
 const ONE = '/v1/sandboxes/{id}/files/{path}';
 const TAR = 'application/x-tar';
 const BYTES = 'application/octet-stream';
-const tags = ['files'];
 const binary = { schema: { type: 'string', format: 'binary' } } as const;
 
-const getOne = createRoute({
-  method: 'get',
-  path: ONE,
-  tags,
-  operationId: 'readFile',
-  summary: 'Read a file, a range of it, or a directory',
-  description:
-    'A symbolic link is followed; HEAD describes the link itself, in the `X-Mayfly-` headers. A directory is answered as ' +
-    'JSON, one page in the order of its names (with `limit` or `cursor` nothing else is), or as a tar archive with `?format=tar` or `Accept: application/x-tar`.',
-  middleware: [requires('sandboxes:read')],
-  request: { params: fileParams, query: getFileQuery, headers: getFileHeaders },
-  responses: {
-    200: {
-      description: 'The content, the page, or the archive',
-      content: { [BYTES]: binary, [TAR]: binary, 'application/json': { schema: pageOf(fileEntry) } },
+export const fileRoutes: Route[] = [
+  route('readFile', 'get', ONE, {
+    scope: 'sandboxes:read',
+    summary: 'Read a file, a range of it, or a directory',
+    description:
+      'A symbolic link is followed; HEAD describes the link itself, in the `X-Mayfly-` headers. A directory is answered as ' +
+      'JSON, one page in the order of its names (with `limit` or `cursor` nothing else is), or as a tar archive with `?format=tar` or `Accept: application/x-tar`.',
+    in: { params: fileParams, query: getFileQuery, headers: getFileHeaders },
+    out: {
+      200: {
+        description: 'The content, the page, or the archive',
+        content: { [BYTES]: binary, [TAR]: binary, 'application/json': { schema: pageOf(fileEntry) } },
+      },
+      206: { description: 'The range', content: { [BYTES]: binary } },
     },
-    206: { description: 'The range', content: { [BYTES]: binary } },
-    ...problems(GUEST, 'file_not_found', 'file_forbidden', 'file_conflict', 'range_not_satisfiable'),
-  },
-});
-
-const putOne = createRoute({
-  method: 'put',
-  path: ONE,
-  tags,
-  operationId: 'writeFile',
-  summary: 'Write a file as a whole, or unpack an archive into a directory',
-  description:
-    'The new content is there when all of it has been written, or not at all. A symbolic link is followed. Without `mode`, ' +
-    '`user` and `group`, what a file had stays; a new one gets 0644 and the login user. `Content-Type: application/x-tar` ' +
-    'unpacks below the path, for the login user unless `user` or `keepOwners` says otherwise.',
-  middleware: [requires('sandboxes:write')],
-  request: {
-    params: fileParams,
-    query: putFileQuery,
-    body: { required: true, content: { [BYTES]: binary, [TAR]: binary } },
-  },
-  responses: {
-    200: json('It replaced a file; or what was unpacked', writtenAnswer),
-    201: json('It is new', fileEntry),
-    ...problems(
+    problems: [GUEST, 'file_not_found', 'file_forbidden', 'file_conflict', 'range_not_satisfiable'],
+    handle: ({ c, deps, params: { id }, query, headers }) => {
+      if (c.req.method === 'HEAD') return answerHead(c, deps, id);
+      return answerGet(c, deps, id, { ...query, ...headers });
+    },
+  }),
+  route('writeFile', 'put', ONE, {
+    scope: 'sandboxes:write',
+    summary: 'Write a file as a whole, or unpack an archive into a directory',
+    description:
+      'The new content is there when all of it has been written, or not at all. A symbolic link is followed. Without `mode`, ' +
+      '`user` and `group`, what a file had stays; a new one gets 0644 and the login user. `Content-Type: application/x-tar` ' +
+      'unpacks below the path, for the login user unless `user` or `keepOwners` says otherwise.',
+    limit: null,
+    in: {
+      params: fileParams,
+      query: putFileQuery,
+      media: { required: true, content: { [BYTES]: binary, [TAR]: binary } },
+    },
+    out: { 200: json('It replaced a file; or what was unpacked', writtenAnswer), 201: json('It is new', fileEntry) },
+    problems: [
       'policy_denied',
       GUEST,
       'file_not_found',
@@ -76,49 +72,31 @@ const putOne = createRoute({
       'guest_disk_full',
       'body_too_large',
       'unsupported_media_type',
-    ),
-  },
-});
-
-const deleteOne = createRoute({
-  method: 'delete',
-  path: ONE,
-  tags,
-  operationId: 'deleteFile',
-  summary: 'Remove a file, a link, or a directory',
-  description:
-    'A directory with content only with `recursive=true`, which goes on to its end whoever leaves meanwhile.',
-  middleware: [requires('sandboxes:write')],
-  request: { params: fileParams, query: deleteFileQuery },
-  responses: {
-    204: { description: 'It is gone' },
-    ...problems('policy_denied', GUEST, 'file_not_found', 'file_forbidden', 'file_conflict'),
-  },
-});
-
-export function fileRoutes(app: App): void {
-  app.openapi(getOne, async (c) => {
-    const { id } = c.req.valid('param');
-    if (c.req.method === 'HEAD') return serialised(await answerHead(c, c.get('deps'), id));
-    return serialised(await answerGet(c, c.get('deps'), id, { ...c.req.valid('query'), ...c.req.valid('header') }));
-  });
-  app.openapi(putOne, async (c) => {
-    const { id } = c.req.valid('param');
-    const isArchive = c.req.header('Content-Type')?.split(';')[0]?.trim().toLowerCase() === TAR;
-    const answer = isArchive ? answerUnpack : answerPut;
-    return serialised(await answer(c, c.get('deps'), id, c.req.valid('query')));
-  });
-  app.openapi(deleteOne, async (c) => {
-    const { recursive } = c.req.valid('query');
-    const operation = recursive === 'true' ? 'remove-recursive' : 'remove';
-    const access = await FileAccess.begin(c, c.get('deps'), c.req.valid('param').id, {
-      kind: 'file.removed',
-      operation,
-    });
-    await succeeded(await access.ask('DELETE', 'files', { recursive }));
-    return c.body(null, 204);
-  });
-}
+    ],
+    handle: ({ c, deps, params: { id }, query }) => {
+      const isArchive = c.req.header('Content-Type')?.split(';')[0]?.trim().toLowerCase() === TAR;
+      const answer = isArchive ? answerUnpack : answerPut;
+      return answer(c, deps, id, query);
+    },
+  }),
+  route('deleteFile', 'delete', ONE, {
+    scope: 'sandboxes:write',
+    summary: 'Remove a file, a link, or a directory',
+    description:
+      'A directory with content only with `recursive=true`, which goes on to its end whoever leaves meanwhile.',
+    in: { params: fileParams, query: deleteFileQuery },
+    out: { 204: { description: 'It is gone' } },
+    problems: ['policy_denied', GUEST, 'file_not_found', 'file_forbidden', 'file_conflict'],
+    handle: async ({ c, deps, params, query: { recursive } }) => {
+      const operation = recursive === 'true' ? 'remove-recursive' : 'remove';
+      const access = await FileAccess.begin(c, deps, params.id, {
+        kind: 'file.removed',
+        operation,
+      });
+      await succeeded(await access.ask('DELETE', 'files', { recursive }));
+    },
+  }),
+];
 
 async function answerHead(c: Context<Env>, deps: RequestDeps, id: string): Promise<Response> {
   const access = await FileAccess.begin(c, deps, id, { kind: 'file.read', operation: 'stat' });

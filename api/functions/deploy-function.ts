@@ -5,21 +5,21 @@ import { MayflyError } from '../../model/errors.ts';
 import type { FunctionRecord, FunctionSpec, FunctionVersion } from '../../model/functions/function.ts';
 import { tarEntries } from '../../model/image/tar-scanner.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_WAIT } from '../../model/waitpoints/waiting.ts';
+import { placeableOrigin } from '../../services/sandboxes/placement.ts';
+import type { InputSchemas } from '../../services/schema/input-schemas.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import { versionOfId } from '../../store/functions/function-versions.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { refuseUnlessAllowed } from '../approvals/permission.ts';
 import type { RequestDeps } from '../http/context.ts';
-import { placeableOrigin } from '../resources/placement.ts';
 import type { DeployRequest } from './function-schemas.ts';
 import { beginSetup } from './function-setup.ts';
-import type { InputSchemas } from './schema/input-schemas.ts';
 import { knownSecrets } from './secret-uses.ts';
 
-export interface Deployed {
+interface Deployed {
   function: FunctionRecord;
   version: FunctionVersion;
   /** Nothing of that content was there. */
@@ -34,7 +34,7 @@ export interface Deployed {
 export async function deployFunction(
   deps: RequestDeps,
   schemas: InputSchemas,
-  actor: OwnedActor,
+  actor: Actor,
   name: string,
   request: DeployRequest,
 ): Promise<Deployed> {
@@ -57,7 +57,7 @@ export async function deployFunction(
 /** Has events accepted for a version from now on. @throws MayflyError function_draining */
 export async function activated(
   { store }: RequestDeps,
-  createdBy: OwnedActor,
+  createdBy: Actor,
   name: string,
   activeVersion: number,
 ): Promise<FunctionRecord> {
@@ -181,7 +181,7 @@ function refuseUnlessTar(files: Uint8Array): void {
 
 async function ensureVersion(
   { store }: RequestDeps,
-  createdBy: OwnedActor,
+  createdBy: Actor,
   name: string,
   spec: FunctionSpec,
 ): Promise<{ version: FunctionVersion; isNew: boolean }> {

@@ -15,13 +15,16 @@ import { SNAPSHOT_KINDS } from '../../model/snapshots/snapshot.ts';
 import {
   actor,
   argv,
+  egress,
   endpointId,
+  failure,
   instant,
   passed,
   printable,
-  SOURCE_NAME_PATTERN,
   snapshotId,
+  sourceName,
   VARIABLES_FIT,
+  variableName,
   variablesFit,
   whole,
   wholeText,
@@ -50,7 +53,9 @@ export const pointer = z
   .max(1_024)
   .regex(/^(?:\/(?:[^~/]|~[01])*)*$/u, 'is no JSON Pointer')
   .openapi({ description: 'A JSON Pointer (RFC 6901) into the data of an event', example: '/customer/id' });
-const variableName = z.string().regex(/^(?!MAYFLY_)[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable of a caller');
+const callerVariable = variableName
+  .regex(/^(?!MAYFLY_)/, 'must not begin with MAYFLY_')
+  .openapi({ pattern: '^(?!MAYFLY_)[A-Za-z_][A-Za-z0-9_]*$' });
 const variable = passed(command.maxVariableBytes);
 
 const concurrency = z.strictObject({
@@ -99,7 +104,7 @@ const retry = z.strictObject({
 const secretUse = z
   .strictObject({
     name: secretName,
-    env: variableName.max(256).optional().openapi({ description: 'The variable that has it' }),
+    env: callerVariable.optional().openapi({ description: 'The variable that has it' }),
     file: z.string().regex(SECRET_FILE, 'is no name of a file').optional().openapi({
       description: 'The file of the folder $MAYFLY_SECRETS that has it; its user alone may read it',
     }),
@@ -118,10 +123,6 @@ function areApart({ secrets, env }: { secrets: z.output<typeof secretUse>[]; env
 }
 
 const supersedes = ({ onFull }: z.output<typeof concurrency>) => onFull === 'cancel-running';
-
-const sourceName = printable(LIMITS.sourceName.maxLength)
-  .refine((name) => /^[A-Za-z0-9]/.test(name), 'must begin with a letter or a digit')
-  .openapi({ pattern: SOURCE_NAME_PATTERN });
 
 const setup = z
   .strictObject({
@@ -151,7 +152,7 @@ export const deployFunction = z
     argv: argv.optional(),
     user: printable(32).optional(),
     env: z
-      .record(variableName, variable)
+      .record(callerVariable, variable)
       .refine(
         (env) => Object.keys(env).length <= command.maxVariables,
         `has more than ${command.maxVariables} variables`,
@@ -182,7 +183,7 @@ export const deployFunction = z
     batch: batch.optional(),
     lateBinding: z.boolean().default(false),
     priority: z.int().min(0).max(9).default(0),
-    network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
+    network: z.strictObject({ egress }).optional(),
     cpus: whole(cpus, 'CPUs').optional(),
     memoryMib: whole(memoryMib, 'MiB').optional(),
     result: z.strictObject({ maxBytes: bytes(limits.resultBytes).default(limits.resultBytes.default) }).prefault({}),
@@ -298,7 +299,7 @@ const specAnswer = z.object({
   batch: z.object({ maxSize: z.int(), maxWaitSeconds: z.int(), key: z.string().nullable() }).nullable(),
   lateBinding: z.boolean(),
   priority: z.int(),
-  network: z.object({ egress: z.enum(['none', 'internet']) }),
+  network: z.object({ egress }),
   cpus: z.int().nullable(),
   memoryMib: z.int().nullable(),
   result: z.object({ maxBytes: z.int() }),
@@ -327,7 +328,7 @@ export const versionAnswer = z
         snapshotKind: z.enum(SNAPSHOT_KINDS).nullable().openapi({
           description: 'What is saved: `full`: disks and memory. `disk`: its host saves no memory, and each run boots',
         }),
-        failure: z.object({ code: z.string(), message: z.string() }).nullable(),
+        failure: failure.nullable(),
         log: z.string().nullable().openapi({ description: 'Where it failed: the end of what its script printed' }),
         waitingFor: z.string().nullable(),
       })

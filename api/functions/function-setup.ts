@@ -3,10 +3,9 @@ import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { FunctionSpec } from '../../model/functions/function.ts';
 import { type SetupRecord, setupKeyOf, setupWishOf } from '../../model/functions/setup/setup.ts';
-import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { preferenceOf } from '../http/prefer.ts';
-import { waitWithin } from '../http/waiting.ts';
+import { waitAsPreferred } from '../http/waiting.ts';
 import type { versionAnswer } from './function-schemas.ts';
 
 /** The store notifies nobody. Milliseconds. */
@@ -15,27 +14,24 @@ const LOOK_EVERY_MS = 250;
 /** Has what a version is forked from prepared, unless it is there; what has failed is tried once more. */
 export async function beginSetup(
   { store, sagas, logger }: RequestDeps,
-  actor: OwnedActor,
+  actor: Actor,
   spec: FunctionSpec,
 ): Promise<void> {
   const wish = setupWishOf(spec);
   if (!wish) return;
   const { project, key: setupKey, state } = await store.functionSetups.ensure(actor, wish);
   if (state !== 'preparing') return;
-  await sagas.startSetup({ project, setupKey }).catch((error: unknown) => {
+  await sagas.functions.wantSetup({ project, setupKey }).catch((error: unknown) => {
     logger.info({ err: error, setupKey }, 'a setup is begun by the next look');
   });
 }
 
 /** As long as the caller prefers; `@default` not at all. */
 export async function awaitSetup(c: Context<Env>, deps: RequestDeps, spec: FunctionSpec): Promise<void> {
-  const prefer = c.req.header('prefer');
-  if (prefer === undefined || !spec.setup) return;
-  const { seconds, applied } = preferenceOf(prefer);
-  await waitWithin(c, deps, seconds, async (signal) => {
+  if (c.req.header('prefer') === undefined || !spec.setup) return;
+  await waitAsPreferred(c, async (signal) => {
     while ((await setupOf(deps, spec))?.state === 'preparing') await sleep(LOOK_EVERY_MS, undefined, { signal });
   });
-  if (applied) c.header('Preference-Applied', applied);
 }
 
 /** Null: it has none. */

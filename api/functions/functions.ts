@@ -1,12 +1,15 @@
-import { createRoute } from '@hono/zod-openapi';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
+import { textAt } from '../../model/events/json-pointer.ts';
 import type { FunctionVersion } from '../../model/functions/function.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { requireFunction } from '../../services/require.ts';
+import { refuseInexact } from '../../services/schema/schema-text.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
-import { actorOf, requires } from '../http/auth.ts';
-import type { App, RequestDeps } from '../http/context.ts';
-import { BODY, problems } from '../http/problem-answers.ts';
-import { answerList, json, listOf, noQuery, preferHeaders } from '../http/schemas.ts';
+import { actorOf } from '../http/auth.ts';
+import type { RequestDeps } from '../http/context.ts';
+import { type Route, reply, routeOf } from '../http/route.ts';
+import { answerList, json, listOf, preferHeaders } from '../http/schemas.ts';
 import { activated, deployFunction as deploy } from './deploy-function.ts';
 import {
   deleteQuery,
@@ -17,13 +20,13 @@ import {
   versionParams,
 } from './function-schemas.ts';
 import { awaitSetup } from './function-setup.ts';
-import { functionView, requireFunction, requireVersion, versionView } from './function-view.ts';
-import type { InputSchemas } from './schema/input-schemas.ts';
+import { requireVersion, versionView } from './function-view.ts';
 import { warningsOf } from './secret-uses.ts';
+
+const route = routeOf('functions');
 
 const ALL = '/v1/functions';
 const ONE = '/v1/functions/{name}';
-const tags = ['functions'];
 const PLACED = [
   'no_host',
   'source_not_found',
@@ -37,26 +40,25 @@ const PLACED = [
   'policy_denied',
 ] as const;
 
-const deployOne = createRoute({
-  method: 'put',
-  path: ONE,
-  tags,
-  operationId: 'deployFunction',
-  summary: 'Deploy a version of a function: events are accepted for it from now on',
-  description:
-    'The same content again is the version that is there. docs/functions.md says what a process is given. With `Prefer: wait=60` it is answered when its setup is ready or has failed.',
-  middleware: [requires('sandboxes:write')],
-  request: {
-    params: functionParams,
-    query: noQuery,
-    headers: preferHeaders,
-    body: { required: true, content: { 'application/json': { schema: deployFunction } } },
-  },
-  responses: {
-    200: json('That content was deployed before: it is the active version', versionAnswer),
-    201: json('It is a new version', versionAnswer),
-    ...problems(
-      BODY,
+const STATE_CHANGE = {
+  in: { params: functionParams },
+  out: { 200: json('It is so', functionAnswer) },
+  problems: ['function_not_found', 'function_draining'],
+} as const;
+
+export const functionRoutes: Route[] = [
+  route('deployFunction', 'put', ONE, {
+    scope: 'sandboxes:write',
+    summary: 'Deploy a version of a function: events are accepted for it from now on',
+    description:
+      'The same content again is the version that is there. docs/functions.md says what a process is given. With `Prefer: wait=60` it is answered when its setup is ready or has failed.',
+    limit: LIMITS.functions.deployBytes,
+    in: { params: functionParams, headers: preferHeaders, body: deployFunction },
+    out: {
+      200: json('That content was deployed before: it is the active version', versionAnswer),
+      201: json('It is a new version', versionAnswer),
+    },
+    problems: [
       PLACED,
       'retry_needs_idempotent',
       'functions_full',
@@ -64,152 +66,97 @@ const deployOne = createRoute({
       'function_draining',
       'invalid_schema',
       'schema_too_slow',
-    ),
-  },
-});
-
-const listAll = createRoute({
-  method: 'get',
-  path: ALL,
-  tags,
-  operationId: 'listFunctions',
-  summary: 'List the functions of the project, by name',
-  middleware: [requires('sandboxes:read')],
-  request: { query: noQuery },
-  responses: { 200: json('All of them', listOf(functionAnswer)), ...problems() },
-});
-
-const getOne = createRoute({
-  method: 'get',
-  path: ONE,
-  tags,
-  operationId: 'getFunction',
-  summary: 'Read a function',
-  middleware: [requires('sandboxes:read')],
-  request: { params: functionParams, query: noQuery },
-  responses: { 200: json('The function', functionAnswer), ...problems('function_not_found') },
-});
-
-const listVersions = createRoute({
-  method: 'get',
-  path: `${ONE}/versions`,
-  tags,
-  operationId: 'listFunctionVersions',
-  summary: 'List the versions of a function, newest first',
-  middleware: [requires('sandboxes:read')],
-  request: { params: functionParams, query: noQuery },
-  responses: {
-    200: json('All that are kept', listOf(versionAnswer)),
-    ...problems('function_not_found'),
-  },
-});
-
-const activateOne = createRoute({
-  method: 'post',
-  path: `${ONE}/versions/{version}/activate`,
-  tags,
-  operationId: 'activateFunctionVersion',
-  summary: 'Have events accepted for a version that was deployed before',
-  description: 'Runs that wait keep the version that they were accepted for.',
-  middleware: [requires('sandboxes:write')],
-  request: { params: versionParams, query: noQuery },
-  responses: {
-    200: json('It is the active version', versionAnswer),
-    ...problems('function_not_found', 'function_version_not_found', 'function_draining'),
-  },
-});
-
-const stateRoute = (act: 'pause' | 'resume', summary: string) =>
-  createRoute({
-    method: 'post',
-    path: `${ONE}/${act}`,
-    tags,
-    operationId: `${act}Function`,
-    summary,
-    middleware: [requires('sandboxes:write')],
-    request: { params: functionParams, query: noQuery },
-    responses: { 200: json('It is so', functionAnswer), ...problems('function_not_found', 'function_draining') },
-  });
-
-const pauseOne = stateRoute('pause', 'Have no run of a function started; its events are accepted all the same');
-const resumeOne = stateRoute('resume', 'Have the runs of a function started again');
-
-const deleteOne = createRoute({
-  method: 'delete',
-  path: ONE,
-  tags,
-  operationId: 'deleteFunction',
-  summary: 'Delete a function and its versions',
-  middleware: [requires('sandboxes:write')],
-  request: { params: functionParams, query: deleteQuery },
-  responses: {
-    202: json('It goes when its runs have ended', functionAnswer),
-    204: { description: 'It is gone. Its runs that have ended can be read still' },
-    ...problems('function_not_found', 'function_in_use'),
-  },
-});
-
-export function functionRoutes(app: App, schemas: InputSchemas): void {
-  app.openapi(deployOne, async (c) => {
-    const { name } = c.req.valid('param');
-    const {
-      function: record,
-      version,
-      isNew,
-    } = await deploy(c.get('deps'), schemas, actorOf(c), name, c.req.valid('json'));
-    const warnings = await warningsOf(c.get('deps'), version.spec.secrets);
-    const deps = c.get('deps');
-    await awaitSetup(c, deps, version.spec);
-    return c.json({ ...(await versionView(deps, version, record)), warnings }, isNew ? 201 : 200);
-  });
-  app.openapi(listAll, async (c) =>
-    c.json({ items: (await c.get('deps').store.functions.list()).map(functionView) }, 200),
-  );
-  app.openapi(getOne, async (c) =>
-    c.json(functionView(await requireFunction(c.get('deps'), c.req.valid('param').name)), 200),
-  );
-  app.openapi(listVersions, async (c) => {
-    const { name } = c.req.valid('param');
-    const record = await requireFunction(c.get('deps'), name);
-    const unreadable: Unreadable[] = [];
-    const versions = await c.get('deps').store.functionVersions.list(name, unreadable);
-    const view = async (version: FunctionVersion) => {
-      try {
-        return [await versionView(c.get('deps'), version, record)];
-      } catch (error) {
-        if (!isMayflyError(error, 'record_damaged')) throw error;
-        unreadable.push({ id: `${name}/${version.version}`, problem: error.message }); // its setup
-        return [];
-      }
-    };
-    return c.json(answerList((await Promise.all(versions.map(view))).flat(), unreadable), 200);
-  });
-  app.openapi(activateOne, async (c) => {
-    const { name, version } = c.req.valid('param');
-    const deps = c.get('deps');
-    await requireFunction(deps, name);
-    const found = await requireVersion(deps, name, version);
-    return c.json(await versionView(deps, found, await activated(deps, actorOf(c), name, version)), 200);
-  });
-  app.openapi(pauseOne, async (c) => {
-    const { name } = c.req.valid('param');
-    return c.json(functionView(await changed(c.get('deps'), name, 'active', 'paused')), 200);
-  });
-  app.openapi(resumeOne, async (c) => {
-    const { name } = c.req.valid('param');
-    const deps = c.get('deps');
-    const record = await changed(deps, name, 'paused', 'active');
-    await deps.sagas.wakeDispatcher({ project: record.project, name }).catch((error: unknown) => {
-      deps.logger.info({ err: error, name }, 'what waits is looked at by the next poll');
-    });
-    return c.json(functionView(record), 200);
-  });
-  app.openapi(deleteOne, async (c) => {
-    const { name } = c.req.valid('param');
-    const left = await removed(c.get('deps'), name, c.req.valid('query').drain === 'true');
-    return left ? c.json(functionView(left), 202) : c.body(null, 204);
-  });
-}
+    ],
+    handle: async ({ c, deps, params: { name }, body }) => {
+      refuseInexact(textAt(await c.req.text(), '/input/schema'));
+      const { function: record, version, isNew } = await deploy(deps, deps.acceptance.schemas, actorOf(c), name, body);
+      const warnings = await warningsOf(deps, version.spec.secrets);
+      await awaitSetup(c, deps, version.spec);
+      return reply(isNew ? 201 : 200, { ...(await versionView(deps, version, record)), warnings });
+    },
+  }),
+  route('listFunctions', 'get', ALL, {
+    scope: 'sandboxes:read',
+    summary: 'List the functions of the project, by name',
+    out: { 200: json('All of them', listOf(functionAnswer)) },
+    handle: async ({ store }) => ({ items: await store.functions.list() }),
+  }),
+  route('getFunction', 'get', ONE, {
+    scope: 'sandboxes:read',
+    summary: 'Read a function',
+    in: { params: functionParams },
+    out: { 200: json('The function', functionAnswer) },
+    problems: ['function_not_found'],
+    handle: async ({ deps, params }) => await requireFunction(deps, params.name),
+  }),
+  route('listFunctionVersions', 'get', `${ONE}/versions`, {
+    scope: 'sandboxes:read',
+    summary: 'List the versions of a function, newest first',
+    in: { params: functionParams },
+    out: { 200: json('All that are kept', listOf(versionAnswer)) },
+    problems: ['function_not_found'],
+    handle: async ({ deps, store, params: { name } }) => {
+      const record = await requireFunction(deps, name);
+      const unreadable: Unreadable[] = [];
+      const versions = await store.functionVersions.list(name, unreadable);
+      const view = async (version: FunctionVersion) => {
+        try {
+          return [await versionView(deps, version, record)];
+        } catch (error) {
+          if (!isMayflyError(error, 'record_damaged')) throw error;
+          unreadable.push({ id: `${name}/${version.version}`, problem: error.message }); // its setup
+          return [];
+        }
+      };
+      return answerList((await Promise.all(versions.map(view))).flat(), unreadable);
+    },
+  }),
+  route('activateFunctionVersion', 'post', `${ONE}/versions/{version}/activate`, {
+    scope: 'sandboxes:write',
+    summary: 'Have events accepted for a version that was deployed before',
+    description: 'Runs that wait keep the version that they were accepted for.',
+    in: { params: versionParams },
+    out: { 200: json('It is the active version', versionAnswer) },
+    problems: ['function_not_found', 'function_version_not_found', 'function_draining'],
+    handle: async ({ c, deps, params: { name, version } }) => {
+      await requireFunction(deps, name);
+      const found = await requireVersion(deps, name, version);
+      return versionView(deps, found, await activated(deps, actorOf(c), name, version));
+    },
+  }),
+  route('pauseFunction', 'post', `${ONE}/pause`, {
+    scope: 'sandboxes:write',
+    summary: 'Have no run of a function started; its events are accepted all the same',
+    ...STATE_CHANGE,
+    handle: async ({ deps, params: { name } }) => await changed(deps, name, 'active', 'paused'),
+  }),
+  route('resumeFunction', 'post', `${ONE}/resume`, {
+    scope: 'sandboxes:write',
+    summary: 'Have the runs of a function started again',
+    ...STATE_CHANGE,
+    handle: async ({ deps, params: { name } }) => {
+      const record = await changed(deps, name, 'paused', 'active');
+      await deps.sagas.functions.wakeDispatcher({ project: record.project, name }).catch((error: unknown) => {
+        deps.logger.info({ err: error, name }, 'what waits is looked at by the next poll');
+      });
+      return record;
+    },
+  }),
+  route('deleteFunction', 'delete', ONE, {
+    scope: 'sandboxes:write',
+    summary: 'Delete a function and its versions',
+    in: { params: functionParams, query: deleteQuery },
+    out: {
+      202: json('It goes when its runs have ended', functionAnswer),
+      204: { description: 'It is gone. Its runs that have ended can be read still' },
+    },
+    problems: ['function_not_found', 'function_in_use'],
+    handle: async ({ deps, params: { name }, query }) => {
+      const left = await removed(deps, name, query.drain === 'true');
+      return left ? left : undefined;
+    },
+  }),
+];
 
 /** @throws MayflyError function_not_found, function_draining */
 async function changed(deps: RequestDeps, name: string, from: 'active' | 'paused', to: 'active' | 'paused') {

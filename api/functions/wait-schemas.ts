@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { WAIT_SLOTS, WAIT_TIMES } from '../../model/waitpoints/waiting.ts';
-import { instant, whole } from '../http/schemas.ts';
+import { failure, instant, whole } from '../http/schemas.ts';
 
 const { hibernateAfterSeconds: hibernateAfter } = LIMITS.functions.waitpoints;
 
@@ -38,10 +38,7 @@ export const waitingAnswer = z
     slot: z.enum(WAIT_SLOTS).openapi({
       description: '`released`: others may run in its place. `queued`: it has what it waited for, and waits for a slot',
     }),
-    failure: z
-      .object({ code: z.string(), message: z.string() })
-      .nullable()
-      .openapi({ description: 'Why its machine was not hibernated when that was tried last' }),
+    failure: failure.nullable().openapi({ description: 'Why its machine was not hibernated when that was tried last' }),
   })
   .nullable()
   .openapi({ description: 'How its process waits for waitpoints; null: it has not waited' });

@@ -1,13 +1,13 @@
 import { MayflyError } from '../../model/errors.ts';
 import { canonicalNumber } from '../../model/events/json/exact-json.ts';
+import { textAt } from '../../model/events/json-pointer.ts';
 import type { HookFilter } from '../../model/functions/hook-filter.ts';
-import { textAt } from '../../model/functions/json-pointer.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { requireFunction } from '../../services/require.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import type { SignatureScheme } from '../../webhooks/scheme.ts';
 import { secretProblem } from '../../webhooks/secret.ts';
-import { requireFunction } from '../functions/function-view.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { type CreateHookRequest, schemeOf } from './hook-schemas.ts';
 
@@ -16,7 +16,7 @@ const { hooks: limits } = LIMITS.functions;
 /** The hook that is asked for. @throws MayflyError invalid_request */
 export function wantedHook(
   id: string,
-  createdBy: OwnedActor,
+  createdBy: Actor,
   request: CreateHookRequest,
   filter: HookFilter | null,
 ): HookRecord {
@@ -78,15 +78,4 @@ export async function recorded({ store }: RequestDeps, hook: HookRecord): Promis
 
 function hooksFull(name: string): MayflyError {
   return new MayflyError('hooks_full', `${name} has ${limits.count} hooks.`);
-}
-
-/** @throws MayflyError hook_not_found */
-export async function requireHook({ store }: Pick<RequestDeps, 'store'>, id: string): Promise<HookRecord> {
-  const found = await store.hooks.get(id);
-  if (found) return found;
-  throw hookNotFound(id);
-}
-
-export function hookNotFound(id: string): MayflyError {
-  return new MayflyError('hook_not_found', `There is no hook ${id}.`);
 }

@@ -1,12 +1,11 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { requestId } from 'hono/request-id';
-import { MayflyError } from '../../model/errors.ts';
-import { onBehalfOf } from '../../telemetry/request-id.ts';
-import type { Acceptance } from '../acceptance/acceptance.ts';
+import type { Acceptance } from '../../services/intake/acceptance.ts';
+import { onBehalfOf } from '../../store/audit/request-id.ts';
+import { dropBodyOfHead } from '../http/body.ts';
 import type { App, AppDeps, Env } from '../http/context.ts';
-import { dropBodyOfHead } from '../http/head.ts';
-import { refuseUnknownMethod } from '../http/methods.ts';
 import { errorHandler } from '../http/problem.ts';
+import { refuseUnknownRoutes } from '../http/unknown-routes.ts';
 import { measureRequests } from '../monitoring/metrics.ts';
 import { hookDoorRoutes } from './hook-door.ts';
 
@@ -21,10 +20,7 @@ export function createHookApp(deps: Deps, acceptance: Acceptance): App {
   app.use(measureRequests(deps.metrics));
   app.use(dropBodyOfHead);
   app.onError(errorHandler(deps));
-  app.use(refuseUnknownMethod(app));
+  refuseUnknownRoutes(app);
   hookDoorRoutes(app, deps, acceptance);
-  app.notFound(() => {
-    throw new MayflyError('not_found', 'Nothing is at that path.');
-  });
   return app;
 }

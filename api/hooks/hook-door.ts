@@ -2,19 +2,20 @@ import type { Context } from 'hono';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { passesFilter } from '../../model/functions/hook-filter.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { HeldBytes } from '../../services/hooks/held-bytes.ts';
+import { type KnownHook, knownHook, verifyNothing } from '../../services/hooks/known-hook.ts';
+import { TokenBuckets } from '../../services/ingress/token-buckets.ts';
+import type { Accepted, Arrival } from '../../services/intake/accept-event.ts';
+import type { Acceptance } from '../../services/intake/acceptance.ts';
 import type { SignedRequest } from '../../webhooks/signed-request.ts';
 import { verifySignature } from '../../webhooks/verify.ts';
-import type { Accepted, Arrival } from '../acceptance/accept-event.ts';
-import type { Acceptance } from '../acceptance/acceptance.ts';
+import { open } from '../http/auth.ts';
 import type { App, AppDeps, Env } from '../http/context.ts';
-import { TokenBuckets } from '../ingress/token-buckets.ts';
 import { handshakeHeaders } from './handshake.ts';
-import { HeldBytes } from './held-bytes.ts';
 import { hookEvent, signatureInvalid } from './hook-event.ts';
-import { type KnownHook, knownHook, verifyNothing } from './known-hook.ts';
 import { sentHeaders, sentPieces } from './sent-bytes.ts';
 
-const PATH = '/h/:hookId';
+export const HOOK_PATH = '/h/:hookId';
 const { hooks: HOOKS } = LIMITS.functions;
 /** All that are not there share a bucket, or guesses would have one each. */
 const NOWHERE = '';
@@ -30,8 +31,8 @@ type Deps = Pick<AppDeps, 'store' | 'logger' | 'hookAnswerMs'>;
  */
 export function hookDoorRoutes(app: App, deps: Deps, acceptance: Acceptance, limits: Limits = limitsOf(deps)): void {
   const door = new HookDoor(deps, acceptance, limits);
-  app.post(PATH, (c) => door.take(c));
-  app.options(PATH, async (c) => {
+  app.post(HOOK_PATH, open, (c) => door.take(c));
+  app.options(HOOK_PATH, async (c) => {
     const known = await door.find(c.req.param('hookId'));
     return c.body(null, 200, handshakeHeaders(c, known?.hook.allowedOrigins ?? [], limits.requestsPerSecond));
   });

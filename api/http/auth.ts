@@ -1,36 +1,31 @@
 import type { Context } from 'hono';
 import { createMiddleware } from 'hono/factory';
+import type { ApiKey } from '../../model/access/api-key.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { DEFAULT_PROJECT } from '../../model/project.ts';
-import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
 import { grants } from '../../model/scopes.ts';
-import type { ApiKey } from '../../store/access/api-keys.ts';
 import { storeOf } from '../../store/project-store.ts';
-import type { PoolDoor } from '../claims/pool-door.ts';
-import type { AppDeps, Env } from './context.ts';
+import type { App, AppDeps, Env, RequestDeps } from './context.ts';
 
-/** The page and its parts. */
-const DOCS = ['/docs', '/docs/page.js', '/docs/page.css', '/docs/swagger-ui.js', '/docs/swagger-ui.css'];
-/** The only paths that answer without a key. */
-const APPROVALS = ['/approvals', '/approvals/page.js', '/approvals/page.css'];
-const RECEIPT_KEYS = '/v1/receipt-keys';
-const OPEN_PATHS = new Set(['/healthz', '/readyz', '/openapi.json', RECEIPT_KEYS, ...DOCS, ...APPROVALS]);
-/** Where signed events from outside come in. */
-const HOOK_DOOR = /^\/h\/[^/]+$/;
-/** Where a waitpoint is completed: its token is in the path. */
-const WAITPOINT_DOOR = /^\/v1\/waitpoints\/[^/]+$/;
+/** Marks a route that takes no key. */
+export const open = createMiddleware<Env>((_c, next) => next());
+
 const BEARER = /^Bearer +(\S+)$/i;
 
 /**
- * Lets only holders of a valid key pass, and gives them the store as their project sees it. Keys are read from the store
- * each time, so a revoked one ends at once.
+ * Lets only holders of a valid key pass but to open paths, and gives them the store as their project sees it. Keys are read
+ * from the store each time, so a revoked one ends at once.
  * @throws MayflyError unauthenticated
  */
-export function authenticate(deps: AppDeps, poolDoor: PoolDoor) {
+export function authenticate(app: App, deps: Omit<RequestDeps, 'store'> & Pick<AppDeps, 'store'>) {
   const { store } = deps;
+  let openPaths: RegExp[] | undefined;
   return createMiddleware<Env>(async (c, next) => {
-    if (isOpen(c.req.path)) return next();
+    c.set('wholeStore', store);
+    openPaths ??= openPathsOf(app);
+    if (openPaths.some((path) => path.test(c.req.path))) return next();
     const presented = presentedKey(c);
     if (!presented) throw new MayflyError('unauthenticated', 'The request carries no API key.');
     const apiKey = await store.apiKeys.authenticate(presented);
@@ -39,13 +34,14 @@ export function authenticate(deps: AppDeps, poolDoor: PoolDoor) {
     }
     const viewer = { project: apiKey.project, isOperator: grants(apiKey.scopes, 'operator') };
     c.set('apiKey', apiKey);
-    c.set('deps', { ...deps, poolDoor, store: storeOf(store, viewer) });
+    c.set('deps', { ...deps, store: storeOf(store, viewer) });
     return next();
   });
 }
 
-function isOpen(path: string): boolean {
-  return OPEN_PATHS.has(path) || HOOK_DOOR.test(path) || WAITPOINT_DOOR.test(path);
+function openPathsOf({ routes }: App): RegExp[] {
+  const paths = routes.filter(({ handler }) => handler === open).map(({ path }) => path.replaceAll('.', '\\.'));
+  return [...new Set(paths)].map((path) => new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`));
 }
 
 /** The API key that a request carries, whether it is one or not. */
@@ -69,7 +65,7 @@ export function requires(scope: Scope) {
 }
 
 /** Who asks, as it is recorded. */
-export function actorOf(c: Context<Env>, agentId: string | null = null): OwnedActor {
+export function actorOf(c: Context<Env>, agentId: string | null = null): Actor {
   const { id, project } = c.get('apiKey');
   const approvalId = c.get('approvalId');
   return { apiKeyId: id, agentId, project, ...(approvalId !== undefined && { approvalId }) };

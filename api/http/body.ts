@@ -1,26 +1,21 @@
-import { z } from '@hono/zod-openapi';
+import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { createMiddleware } from 'hono/factory';
-import { routePath } from 'hono/route';
 import { MayflyError } from '../../model/errors.ts';
 import { DEEPEST_JSON, isTooDeep } from '../../model/events/json/json-text.ts';
-import type { App, Env } from './context.ts';
-import { hasStreamedBody } from './streamed-body.ts';
+import type { Env } from './context.ts';
 
 /**
- * For every body but those that are streamed.
- * @param except paths that have limits of their own. `@default` none
+ * Limits a body that is no stream.
  * @throws MayflyError body_too_large, also for a body that comes in chunks and never said its length
  */
-export function limitBody(bytes: number, except: RegExp | null = null) {
+export function limitBody(bytes: number) {
   const onError = () => {
     throw new MayflyError('body_too_large', `The body has more than ${bytes} bytes.`);
   };
   const limit = bodyLimit({ maxSize: bytes, onError });
   return createMiddleware<Env>(async (c, next) => {
-    const { method, path } = c.req;
-    if (method === 'GET' || method === 'HEAD' || hasStreamedBody(path) || except?.test(path)) return next();
     const length = saidLength(c);
     if (length === null) return limit(c, next);
     return length > bytes ? onError() : next();
@@ -37,40 +32,22 @@ const JSON_MEDIA_TYPE = /^application\/json\s*(?:;|$)/i;
 /** JSON is UTF-8 (RFC 8259 §8.1), and the media type has no such parameter; saying so is harmless, another is a mistake. */
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
 
-/** Whether an operation takes JSON: `optional` where an object without members says what none says. */
-type Need = 'required' | 'optional' | 'none';
-
 /**
- * Refuses a body that is not JSON before any schema looks at it, where the operation takes JSON. Hono keeps the bytes, so
- * nothing is read twice. No body at all stands for `{}` where that is one.
+ * Refuses a body that is not JSON before any schema sees it. Hono keeps the bytes, so nothing is read twice.
+ * @param isEmptyFine whether no body at all stands for `{}`
+ * @throws MayflyError unsupported_media_type, invalid_json
  */
-export class JsonBodies {
-  readonly #needs = new Map<string, Need>();
-
-  readonly check = createMiddleware<Env>(async (c, next) => {
-    const { method, path } = c.req;
-    if ((method !== 'POST' && method !== 'PATCH' && method !== 'PUT') || hasStreamedBody(path)) return next();
-    const need = path === '/mcp' ? 'required' : (this.#needs.get(`${method} ${routePath(c, -1)}`) ?? 'none');
-    if (need === 'none') return next();
-    if (need === 'optional' && (await c.req.arrayBuffer()).byteLength === 0) sayNothing(c);
+export function readJson(isEmptyFine = false) {
+  return createMiddleware<Env>(async (c, next) => {
+    if (isEmptyFine && (await c.req.arrayBuffer()).byteLength === 0) sayNothing(c);
     else await checkJson(c);
     return next();
   });
-
-  /** When all operations are there, and before the first request: each schema is compiled when it is first asked. */
-  know(app: App): void {
-    for (const definition of app.openAPIRegistry.definitions) {
-      if (definition.type !== 'route') continue;
-      const { method, path, request } = definition.route;
-      const media = request?.body?.content['application/json'];
-      const need = media && 'schema' in media ? needOf(media.schema) : 'none';
-      this.#needs.set(`${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`, need);
-    }
-  }
 }
 
-function needOf(schema: unknown): Need {
-  return schema instanceof z.ZodType && schema.safeParse({}).success ? 'optional' : 'required';
+/** Whether no body at all stands for an object without members. */
+export function isOptional(schema: z.ZodType): boolean {
+  return schema.safeParse({}).success;
 }
 
 /** Has the schema of the operation see an object without members, which gives each its default. */
@@ -103,3 +80,9 @@ async function checkJson(c: Context<Env>): Promise<void> {
   if (!isTooDeep(text)) return;
   throw new MayflyError('invalid_json', `The body is not taken: more than ${DEEPEST_JSON} brackets are open at once.`);
 }
+
+/** Cancels the body of an answer to HEAD, which Hono drops: an event stream would wait for its reader for ever. */
+export const dropBodyOfHead = createMiddleware<Env>(async (c, next) => {
+  await next();
+  if (c.req.method === 'HEAD') await c.res.body?.cancel();
+});

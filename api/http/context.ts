@@ -1,23 +1,24 @@
-import type { OpenAPIHono, OpenAPIHonoOptions } from '@hono/zod-openapi';
+import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { McpServer } from '@modelcontextprotocol/server';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import type { Caller } from '../../mcp/call.ts';
+import type { Caller } from '../../mcp/lib/call.ts';
+import type { ApiKey } from '../../model/access/api-key.ts';
 import { stringifyRaw } from '../../model/events/json/raw-json.ts';
-import type { Waiting } from '../../model/functions/run.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import type { Sagas } from '../../sagas/sagas.ts';
-import type { ApiKey } from '../../store/access/api-keys.ts';
+import type { Screens } from '../../services/desktop/screens.ts';
+import type { Acceptance } from '../../services/intake/acceptance.ts';
+import type { AuditThrottle } from '../../services/ports/audit-throttle.ts';
+import type { RunWatch } from '../../services/runs/run-watch.ts';
+import type { ServiceDeps } from '../../services/service-deps.ts';
+import type { Streams } from '../../services/streams/streams.ts';
 import type { Store } from '../../store/connect.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
-import type { PoolDoor } from '../claims/pool-door.ts';
-import type { Guests } from './guests.ts';
 
 /** Where signed events from outside come in. */
-export interface HookPlace {
+interface HookPlace {
   /** As senders call it; null: as the API is called. */
   url: string | null;
   /** False: another server has them, and the API has none. */
@@ -25,10 +26,8 @@ export interface HookPlace {
 }
 
 /** What the API is made of; only worker/ puts it together. */
-export interface AppDeps {
+export interface AppDeps extends Omit<ServiceDeps, 'store' | 'poolDoor'> {
   store: Store;
-  sagas: Sagas;
-  guests: Guests;
   /** Further names and checks for /readyz, beyond store, Temporal and a live host; each rejects when it fails. */
   readiness?: Record<string, () => Promise<void>>;
   /** Where other parts of the process register their own metrics. */
@@ -46,15 +45,20 @@ export interface AppDeps {
   mcpServerOf?: (caller: Caller) => McpServer;
   /** How soon what comes to a hook is answered, unless it is large. Milliseconds. `@default` 1 s */
   hookAnswerMs?: number;
-  /** Of what may wait in the queues of one project, and be queued of one key. `@default` what model/limits.ts says */
-  queueLimits?: Waiting & { runsOfKey?: number };
-  logger: Logger;
 }
 
 /** What a route is given: of the store, what the caller may see. */
-export interface RequestDeps extends Omit<AppDeps, 'store'> {
+export interface RequestDeps extends Omit<AppDeps, 'store' | 'portAddress'>, ServiceDeps {
   store: ProjectStore;
-  poolDoor: PoolDoor;
+  portAddress: PortAddress;
+  acceptance: Acceptance;
+  runWatch: RunWatch;
+  streams: Streams;
+  screens: Screens;
+  /** Of connections to ports. */
+  connections: AuditThrottle;
+  /** Of views of desktops. */
+  looks: AuditThrottle;
 }
 
 /** What middleware leaves for handlers. */
@@ -63,6 +67,7 @@ export interface Env {
     requestId: string;
     apiKey: ApiKey;
     deps: RequestDeps;
+    wholeStore: Store;
     /** The sandbox of the path, as it was when the request was complete. */
     found?: SandboxRecord;
     /** What lets it be done, where that was needed. */
@@ -75,7 +80,6 @@ export interface Env {
 }
 
 export type App = OpenAPIHono<Env>;
-export type ValidationHook = NonNullable<OpenAPIHonoOptions<Env>['defaultHook']>;
 
 /** Answers with JSON in which each {@link RawJson} stands as it was written. */
 export function answerRaw(c: Context<Env>, value: unknown, status: ContentfulStatusCode): never {

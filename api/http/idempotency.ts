@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import type { CountRule } from '../../model/approvals/policy.ts';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { ID_BYTES } from '../../model/ids.ts';
+import type { Attempt } from '../../services/idempotent-attempt.ts';
 import type { Claim, Claimed, Lead, StoredAnswer } from '../../store/access/idempotency.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
@@ -22,8 +22,7 @@ const UNLED: Lead = { memberId: null, isFixed: false };
 export interface Asked {
   /** Makes an id of what the request makes out of random bytes. */
   idFrom: (random: Uint8Array) => string;
-  /** The Idempotency-Key: with the same one, the same method, path and body are the same request. */
-  key: string | undefined;
+  /** With the same Idempotency-Key, the same method, path and body are the same request. */
   body: unknown;
   /** How the id is said when nobody can say whether it was begun. */
   subject?: Subject;
@@ -48,20 +47,6 @@ export interface Answer {
   isKept: boolean;
 }
 
-/** One request that makes something: the id of that, and whether it is the first of its key. */
-export interface Attempt {
-  subjectId: string;
-  isFresh: boolean;
-  /** What else it may come to, as far as is known here. */
-  lead: Lead;
-  /** By which it may be done, where it needs one. */
-  approvalId: string | null;
-  /** Null without an Idempotency-Key. */
-  claim: Claim | null;
-  /** How many sandboxes the policy lets its project have, when they are counted. `@default` any number */
-  countRule?: CountRule | undefined;
-}
-
 /**
  * Answers a request, and answers it again when it comes again with the same Idempotency-Key: of what it made as that is by then.
  * @param answer begins what is asked for, or joins what an earlier attempt began: both have the same `subjectId`
@@ -69,10 +54,10 @@ export interface Attempt {
  */
 export async function answerOnce(
   c: Context<Env>,
-  store: ProjectStore,
   asked: Asked,
   answer: (attempt: Attempt) => Promise<Answer>,
 ): Promise<Response> {
+  const { store } = c.get('deps');
   const freshId = asked.idFrom(randomBytes(ID_BYTES));
   const claim = claimOf(c, asked, freshId);
   const claimed: Claimed = claim ? await store.idempotency.claim(claim) : { fresh: true };
@@ -110,34 +95,6 @@ export function isHeard(c: Context<Env>): boolean {
   return !c.req.raw.signal.aborted;
 }
 
-/** The id of one more thing that a request makes; the same request, the same id. */
-export function furtherId(idFrom: (random: Uint8Array) => string, subjectId: string, what: string): string {
-  return idFrom(createHash('sha256').update(`${subjectId}/${what}`).digest().subarray(0, ID_BYTES));
-}
-
-/**
- * Runs what may refuse a request before anything is made, which frees its key. It stays taken when Temporal was away:
- * the wish may have arrived nevertheless.
- */
-export async function freedWhenRefused<T>(store: ProjectStore, attempt: Attempt, begin: () => Promise<T>): Promise<T> {
-  try {
-    return await begin();
-  } catch (error) {
-    const isAway = isMayflyError(error, 'temporal_unavailable');
-    if (attempt.isFresh && !isAway) await freeRequest(store, attempt);
-    if (!isMayflyError(error, 'store_unavailable')) throw error;
-    throw new MayflyError(error.code, error.message, { ...error.options, cause: error, mayHaveBegun: false });
-  }
-}
-
-/** Gives back what a request has taken of which nothing was made: its approval, then its key. */
-export async function freeRequest(store: ProjectStore, { claim, approvalId, subjectId }: Attempt): Promise<void> {
-  if (!claim) return;
-  const unused = { state: 'approved', usedAt: null, usedFor: null } as const;
-  if (approvalId !== null) await store.approvals.change(approvalId, { state: 'used', usedFor: subjectId }, unused);
-  await store.idempotency.release({ ...claim, subjectId });
-}
-
 /** Keeps the answer for whoever asks again with the same key. */
 async function keepAnswer(store: ProjectStore, claim: Claim, response: Response): Promise<void> {
   const headers = KEPT_HEADERS.flatMap((name) => {
@@ -152,7 +109,8 @@ async function keepAnswer(store: ProjectStore, claim: Claim, response: Response)
   }
 }
 
-function claimOf(c: Context<Env>, { key, body }: Asked, subjectId: string): Claim | null {
+function claimOf(c: Context<Env>, { body }: Asked, subjectId: string): Claim | null {
+  const key = c.req.header('idempotency-key');
   if (key === undefined) return null;
   const content = canonicalJson([c.req.method, c.get('pathById') ?? c.req.path, body]);
   const bodyDigest = createHash('sha256').update(content).digest('hex');

@@ -1,9 +1,8 @@
-import type { RouteConfig } from '@hono/zod-openapi';
 import { ERRORS, type ErrorCode } from '../../model/errors.ts';
 import { MACHINE_END_CODES } from '../../model/sandbox/machine-end.ts';
 import { problemAnswer } from './schemas.ts';
 
-type Codes = readonly ErrorCode[];
+export type Codes = readonly ErrorCode[];
 
 /** Answered to anything: how and what is asked for, who asks, and what Mayfly stands on. */
 const ANYTHING: Codes = [
@@ -60,7 +59,7 @@ export const WAKE: Codes = [...OPERATION, ...MACHINE, 'wake_failed', 'hibernatio
 export const GUEST: Codes = [...WAKE, 'guest_unreachable', 'guest_failed', 'too_many_requests'];
 export const SOURCE: Codes = ['source_not_found', 'no_host', 'source_not_running', 'source_unsafe', 'source_changed'];
 /** To what is done to a source itself. */
-export const SOURCE_TASK: Codes = [...BODY, ...KEYED, ...SAGA, ...SOURCE, 'source_busy'];
+export const SOURCE_TASK: Codes = [...SAGA, ...SOURCE, 'source_busy'];
 /** To what makes a machine: what it is made of, where, and how it went. */
 export const CREATE: Codes = [
   'name_taken',
@@ -101,14 +100,4 @@ export function problems(...codes: (ErrorCode | Codes)[]): typeof other {
     return [status, { description, content }];
   });
   return { ...Object.fromEntries(named), ...other };
-}
-
-/** Adds a problem to the documentation of a route, for what answers it before its handler. */
-export function addProblem({ responses }: Pick<RouteConfig, 'responses'>, code: ErrorCode): void {
-  const { status, title } = ERRORS[code];
-  const present = responses[status];
-  const before = present && 'description' in present ? present.description : undefined;
-  if (before?.includes(`\`${code}\``)) return;
-  const own = `\`${code}\`: ${title}`;
-  responses[status] = { description: before === undefined ? own : `${before}; ${own}`, content };
 }

@@ -1,8 +1,9 @@
 import { z } from '@hono/zod-openapi';
 import { ERRORS } from '../../model/errors.ts';
-import { ID_PATTERNS, isCaptureId, isEndpointId, isSnapshotId } from '../../model/ids.ts';
+import { ID_PATTERNS, isCaptureId, isEndpointId, isHostId, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
+import { strip } from '../schema/strip.ts';
 
 const { command } = LIMITS;
 
@@ -11,8 +12,6 @@ const PRINTABLE = /^[^\p{Cc}\p{Cs}]*$/u;
 /** The same for tools that know no classes of Unicode; half a surrogate pair cannot be sent in UTF-8. */
 const PLAIN_PRINTABLE = '[^\\u0000-\\u001f\\u007f-\\u009f]*$';
 export const PRINTABLE_SCHEMA = { pattern: `^${PLAIN_PRINTABLE}` };
-
-export const SOURCE_NAME_PATTERN = `^[A-Za-z0-9]${PLAIN_PRINTABLE}`;
 
 /** Keywords of JSON Schema 2020-12 that the types of @hono/zod-openapi, which are OpenAPI 3.0's, do not know. */
 export function keywords(ofJsonSchema: Record<string, unknown>): object {
@@ -28,6 +27,10 @@ export function printable(max: number, min = 1) {
     .regex(PRINTABLE, 'must have no control characters and be well-formed Unicode')
     .openapi({ ...PRINTABLE_SCHEMA, maxLength: max });
 }
+
+export const sourceName = printable(LIMITS.sourceName.maxLength)
+  .regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit')
+  .openapi({ pattern: `^[A-Za-z0-9]${PLAIN_PRINTABLE}` });
 
 /** Text that UTF-8 can hold. */
 export const wellFormed = z.string().refine((text) => !/\p{Cs}/u.test(text), 'must be well-formed Unicode');
@@ -50,6 +53,11 @@ export const argv = z
   .refine((texts) => bytesOf(texts) <= command.maxLength, `must have at most ${command.maxLength} bytes in all`)
   .openapi(keywords({ prefixItems: [{ type: 'string', minLength: 1, pattern: '^[^\\u0000]+$' }] }));
 
+export const variableName = z
+  .string()
+  .max(255)
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of a variable');
+
 export const VARIABLES_FIT = `must have at most ${command.maxVariableBytes} bytes in each, with its name and =`;
 
 /** Whether each variable is a string that Linux passes to a program. */
@@ -63,6 +71,8 @@ export function whole(limit: { min: number; max: number }, unit: string) {
   const range = `must be a whole number of ${unit} from ${limit.min} to ${limit.max}`;
   return z.int(range).min(limit.min, range).max(limit.max, range);
 }
+
+export const hostId = z.string().refine(isHostId, 'is not a host id').openapi({ pattern: ID_PATTERNS.host });
 
 export const snapshotId = z
   .string()
@@ -111,13 +121,14 @@ export const keyHeaders = idempotencyHeaders.omit({ prefer: true });
 export type IdempotencyHeaders = z.output<typeof idempotencyHeaders>;
 
 export const instant = z.string().openapi({ format: 'date-time' });
+export const egress = z.enum(['none', 'internet']);
+export const failure = z.object({ code: z.string(), message: z.string() });
+/** Failure of a saga. */
+export const stepFailure = z.object({ code: z.string(), step: z.string(), message: z.string() });
 export const actor = z.object({
   apiKeyId: z.string(),
   agentId: z.string().nullable(),
-  project: z
-    .string()
-    .optional()
-    .openapi({ description: 'Of the key; absent in what is from before there were projects' }),
+  project: z.string().openapi({ description: 'Of the key' }),
   approvalId: z.string().optional().openapi({ description: 'By which approval, where one was needed' }),
 });
 
@@ -160,6 +171,11 @@ export function answerList<T>(items: T[], unreadable: Unreadable[]) {
 
 export function pageOf<T extends z.ZodType>(item: T) {
   return listOf(item).extend({ nextCursor: z.string().nullable() });
+}
+
+/** Makes a function that strips a record to what an answer has of it. */
+export function viewOf<T extends z.ZodType>(answer: T) {
+  return (record: z.input<T>): z.output<T> => strip(answer, record);
 }
 
 export function json<T extends z.ZodType>(description: string, schema: T) {

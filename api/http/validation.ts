@@ -1,5 +1,6 @@
+import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
-import type { ValidationHook } from './context.ts';
+import { replaceControls } from '../../model/utf8.ts';
 
 interface Issue {
   code?: string;
@@ -16,19 +17,18 @@ interface Field {
 }
 
 /**
- * What happens when a request does not fit its schema: one error that names every field. An id in the path that is no
- * id is an error of its own kind.
+ * Parses a part of a request; the error names every field. An id in the path that is none is an error of its own kind.
  * @throws MayflyError invalid_id, invalid_request
  */
-export const refuseInvalid: ValidationHook = (result) => {
-  if (result.success) return;
-  if (result.target === 'param' && result.error.issues.some(({ path: [name] }) => name !== 'port'))
+export function checked<S extends z.ZodType>(part: 'path' | 'query' | 'header' | 'body', schema: S, value: unknown) {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const { issues } = result.error;
+  if (part === 'path' && issues.some(({ path: [name] }) => name !== 'port'))
     throw new MayflyError('invalid_id', 'The path names something that is neither an id nor a name.');
-  const fields = result.error.issues.flatMap(fieldsOf);
-  throw new MayflyError('invalid_request', `The ${partOf(result.target)} is not valid: ${summary(fields)}.`, {
-    fields,
-  });
-};
+  const fields = issues.flatMap(fieldsOf);
+  throw new MayflyError('invalid_request', `The ${part} is not valid: ${summary(fields)}.`, { fields });
+}
 
 function fieldsOf(issue: Issue): Field[] {
   const at = issue.path.map(String);
@@ -57,12 +57,8 @@ function fieldsOfOneOf({ path, message }: Issue, kinds: Issue[][]): Field[] {
 
 /** Field names can be the caller's own text, so they are shown in a bounded, printable form. */
 function shown(path: string[]): string {
-  const text = path.join('.').replace(/[\p{Cc}\p{Cs}]/gu, '\u{fffd}');
+  const text = replaceControls(path.join('.'));
   return text.length > 200 ? `${text.slice(0, 200)}…` : text || '(body)';
-}
-
-function partOf(target: string): string {
-  return { json: 'body', param: 'path' }[target] ?? target;
 }
 
 function summary(fields: Field[]): string {

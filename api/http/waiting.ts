@@ -1,6 +1,15 @@
 import type { Context } from 'hono';
 import { isMayflyError } from '../../model/errors.ts';
 import type { Env, RequestDeps } from './context.ts';
+import { preferenceOf } from './prefer.ts';
+
+/** Waits as long as the caller prefers, and says so. `@default` 60 s @returns whether what was waited for came */
+export async function waitAsPreferred(c: Context<Env>, wait: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
+  const { seconds, applied } = preferenceOf(c.req.header('prefer'));
+  const isOver = await waitWithin(c, c.get('deps'), seconds, wait);
+  if (applied) c.header('Preference-Applied', applied);
+  return isOver;
+}
 
 /**
  * Waits for a saga, at most so long, and no longer than the caller listens. Only the waiting ends, never the saga:

@@ -7,29 +7,24 @@ import { type ImageRequest, isImageOver } from '../../model/image/image.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
 import type { ImageInput } from '../../model/image/image-saga.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { DEFAULT_PROJECT } from '../../model/project.ts';
+import { type Attempt, freedWhenRefused } from '../../services/idempotent-attempt.ts';
+import { type Beginning, beginningOf } from '../../services/images/beginning.ts';
+import { contextSent, contextWithin } from '../../services/images/context-bytes.ts';
+import { rootsOf } from '../../services/images/roots.ts';
+import { admit } from '../../services/sandboxes/admission.ts';
 import type { KeptContext } from '../../store/images/image-contexts.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { type Attempt, answerOnce, freedWhenRefused, isHeard } from '../http/idempotency.ts';
-import { admit } from '../resources/admission.ts';
+import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { refuseForeignName, refuseTaken } from '../sources/source-baking.ts';
-import { type Beginning, beginningOf } from './beginning.ts';
 import { inputOf } from './builder-input.ts';
-import { contextSent, contextWithin } from './context-bytes.ts';
 import type { buildImage } from './image-schemas.ts';
 import { imageView } from './image-view.ts';
-import { rootsOf } from './roots.ts';
 
 type Request = z.output<typeof buildImage>;
 
 /** POST /v1/images: of a name there is one build at a time, so who asks for the one that runs is told of that. */
-export async function answerBuild(
-  c: Context<Env>,
-  deps: RequestDeps,
-  body: Request,
-  key: string | undefined,
-): Promise<Response> {
+export async function answerBuild(c: Context<Env>, deps: RequestDeps, body: Request): Promise<Response> {
   const { store } = deps;
   const again = async (id: string) => {
     const record = await store.images.get(id);
@@ -37,7 +32,7 @@ export async function answerBuild(
     c.header('Location', `/v1/images/${id}`);
     return c.json(imageView(record), isImageOver(record.state) ? 200 : 202);
   };
-  return answerOnce(c, store, { idFrom: imageIdFrom, key, body, again }, async (attempt) => {
+  return answerOnce(c, { idFrom: imageIdFrom, body, again }, async (attempt) => {
     const record = await freedWhenRefused(store, attempt, () => begun(c, deps, attempt, body));
     c.header('Location', `/v1/images/${record.id}`);
     return { response: c.json(imageView(record), 202), isKept: isHeard(c) };
@@ -55,7 +50,7 @@ async function begun(c: Context<Env>, deps: RequestDeps, attempt: Attempt, body:
   const { record, input } = wish;
   if (sent.kept) await store.imageContexts.keep(id, sent.kept);
   await store.images.create(record);
-  const running = await sagas.buildImage(input);
+  const running = await sagas.images.build(input);
   if (running === null) return record;
   await Promise.all([store.images.remove(id), store.imageContexts.remove(id)]);
   const other = await store.images.get(running);
@@ -86,11 +81,11 @@ async function wished(
 }
 
 function recordOf(input: ImageInput, request: ImageRequest, { build, content, contents }: Beginning): ImageRecord {
-  const { imageId: id, name, builder, stages = [], ready, steps, cached = 0, snapshotId, actor } = input;
+  const { imageId: id, name, builder, stages, ready, steps, cached, snapshotId, actor } = input;
   const { requestedAt: at } = builder;
   return {
     id,
-    project: actor.project ?? DEFAULT_PROJECT,
+    project: actor.project,
     name,
     state: 'queued',
     request,

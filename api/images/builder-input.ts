@@ -4,12 +4,12 @@ import type { ImageRequest } from '../../model/image/image.ts';
 import type { ImageInput, ImageStageInput } from '../../model/image/image-saga.ts';
 import { isSentBefore } from '../../model/image/step-program.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
+import { furtherId } from '../../services/idempotent-attempt.ts';
+import type { Beginning, StageBeginning } from '../../services/images/beginning.ts';
+import type { Origin } from '../../services/sandboxes/placement.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
-import { furtherId } from '../http/idempotency.ts';
-import type { Origin } from '../resources/placement.ts';
 import { ownSandboxInput } from '../sandboxes/own-sandbox.ts';
-import type { Beginning, StageBeginning } from './beginning.ts';
 
 /** More than a build may take: its own TTL ends one when nobody else does any more. Seconds. */
 const TTL_SECONDS = 18_000;

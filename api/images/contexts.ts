@@ -1,67 +1,50 @@
 import { createHash } from 'node:crypto';
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { ContextReader } from '../../model/image/sent-context.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { ANNOUNCED, PIECE_BYTES } from '../../store/images/sent-contexts.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
-import { requires } from '../http/auth.ts';
-import type { App, Env } from '../http/context.ts';
-import { problems } from '../http/problem-answers.ts';
-import { json, noQuery } from '../http/schemas.ts';
+import type { Env } from '../http/context.ts';
+import { type Route, reply, routeOf } from '../http/route.ts';
+import { json } from '../http/schemas.ts';
 import { contextAnswer, contextParams } from './image-schemas.ts';
 
+const route = routeOf('images');
+
 const ONE = '/v1/image-contexts/{digest}';
-const tags = ['images'];
 const { sentContextBytes, sentContextsBytes } = LIMITS.image;
 
-const getOne = createRoute({
-  method: 'get',
-  path: ONE,
-  tags,
-  operationId: 'getImageContext',
-  summary: 'Whether a context is there, so that it need not be sent',
-  middleware: [requires('admin')],
-  request: { params: contextParams, query: noQuery },
-  responses: { 200: json('It is there', contextAnswer), ...problems('context_not_found') },
-});
-
-const putOne = createRoute({
-  method: 'put',
-  path: ONE,
-  tags,
-  operationId: 'sendImageContext',
-  summary: 'Send what COPY takes from, as a tar archive',
-  description: `For one that is too large for the request of its build, up to ${sentContextBytes} bytes. It is named by its SHA-256, and forgotten when no build has used it for ${LIMITS.image.sentContextHours} hours.`,
-  middleware: [requires('admin')],
-  request: {
-    params: contextParams,
-    query: noQuery,
-    body: { required: true, content: { 'application/x-tar': { schema: z.string().openapi({ format: 'binary' }) } } },
-  },
-  responses: {
-    200: json('It was there', contextAnswer),
-    201: json('It is there now', contextAnswer),
-    ...problems('body_too_large', 'context_differs', 'context_not_found', 'quota_exceeded'),
-  },
-});
-
-export function contextRoutes(app: App): void {
-  app.openapi(getOne, async (c) => {
-    const { digest } = c.req.valid('param');
-    return c.json(await answerOf(c.get('deps').store, digest), 200);
-  });
-  app.openapi(putOne, async (c) => {
-    const { store } = c.get('deps');
-    const { digest } = c.req.valid('param');
-    const known = await store.sentContexts.use(digest);
-    const body = c.req.raw.body;
-    if (known) await readToEnd(body ?? new ReadableStream());
-    else await keep(c, store, digest, body ?? new ReadableStream());
-    return c.json(await answerOf(store, digest), known ? 200 : 201);
-  });
-}
+export const contextRoutes: Route[] = [
+  route('getImageContext', 'get', ONE, {
+    scope: 'admin',
+    summary: 'Whether a context is there, so that it need not be sent',
+    in: { params: contextParams },
+    out: { 200: json('It is there', contextAnswer) },
+    problems: ['context_not_found'],
+    handle: ({ store, params: { digest } }) => answerOf(store, digest),
+  }),
+  route('sendImageContext', 'put', ONE, {
+    scope: 'admin',
+    summary: 'Send what COPY takes from, as a tar archive',
+    description: `For one that is too large for the request of its build, up to ${sentContextBytes} bytes. It is named by its SHA-256, and forgotten when no build has used it for ${LIMITS.image.sentContextHours} hours.`,
+    limit: null,
+    in: {
+      params: contextParams,
+      media: { required: true, content: { 'application/x-tar': { schema: z.string().openapi({ format: 'binary' }) } } },
+    },
+    out: { 200: json('It was there', contextAnswer), 201: json('It is there now', contextAnswer) },
+    problems: ['body_too_large', 'context_differs', 'context_not_found', 'quota_exceeded'],
+    handle: async ({ c, store, params: { digest } }) => {
+      const known = await store.sentContexts.use(digest);
+      const body = c.req.raw.body ?? new ReadableStream();
+      if (known) await readToEnd(body);
+      else await keep(c, store, digest, body);
+      return reply(known ? 200 : 201, await answerOf(store, digest));
+    },
+  }),
+];
 
 /** @throws MayflyError context_not_found */
 async function answerOf(store: ProjectStore, digest: string): Promise<z.infer<typeof contextAnswer>> {

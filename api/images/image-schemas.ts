@@ -6,12 +6,14 @@ import { isBakedSourceName } from '../../model/snapshots/baked-source.ts';
 import {
   actor,
   cursor,
+  egress,
   instant,
   limit,
   passed,
   printable,
   snapshotId,
   VARIABLES_FIT,
+  variableName,
   variablesFit,
 } from '../http/schemas.ts';
 
@@ -44,10 +46,6 @@ export const contextAnswer = z
 
 export const imagesQuery = z.strictObject({ limit, cursor });
 
-const variableName = z
-  .string()
-  .max(128)
-  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of a variable');
 const few = (most: number) => (fields: object) => Object.keys(fields).length <= most;
 
 export const buildImage = z
@@ -113,7 +111,7 @@ export const buildImage = z
         example: undefined,
       }),
     network: z
-      .strictObject({ egress: z.enum(['none', 'internet']) })
+      .strictObject({ egress })
       .optional()
       .openapi({ description: 'What its steps can reach; nothing, unless said' }),
   })

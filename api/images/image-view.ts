@@ -1,11 +1,9 @@
 import type { z } from '@hono/zod-openapi';
-import { MayflyError } from '../../model/errors.ts';
 import type { ImageRequest } from '../../model/image/image.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
 import { stepCommandId } from '../../model/image/image-saga.ts';
 import { readyText } from '../../model/image/ready.ts';
 import { type BuildOutline, outlineOf } from '../../model/image/steps.ts';
-import type { RequestDeps } from '../http/context.ts';
 import type { imageAnswer } from './image-schemas.ts';
 
 /** A record as every route answers it: variables that were given are not said. */
@@ -55,11 +53,4 @@ function readyOf(
   if (sandboxId === undefined) return null;
   const command = stepCommandId({ imageId: id, index: steps - 1, part: 'ready' });
   return { text: readyText(request), command: { sandboxId, id: command } };
-}
-
-/** @throws MayflyError image_not_found */
-export async function requireImage({ store }: Pick<RequestDeps, 'store'>, id: string): Promise<ImageRecord> {
-  const record = await store.images.get(id);
-  if (record) return record;
-  throw new MayflyError('image_not_found', `There is no image ${id}.`);
 }

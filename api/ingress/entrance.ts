@@ -6,22 +6,22 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import { isAsleep } from '../../model/sandbox/sandbox.ts';
-import type { Sagas } from '../../sagas/sagas.ts';
+import type { Guests } from '../../services/guests.ts';
+import { type Asked, askedOf } from '../../services/ingress/asked.ts';
+import { type KnownPort, KnownPorts } from '../../services/ingress/known-ports.ts';
+import { TokenBuckets } from '../../services/ingress/token-buckets.ts';
+import { Traffic } from '../../services/ingress/traffic.ts';
+import { type Visitor, visitorOf } from '../../services/ingress/visitor.ts';
+import { AuditThrottle } from '../../services/ports/audit-throttle.ts';
+import { openTunnel } from '../../services/ports/tunnel.ts';
+import { requireSandbox } from '../../services/require.ts';
+import { beginResume, resumed } from '../../services/sandboxes/resume.ts';
+import { type RunningSandbox, usable } from '../../services/sandboxes/running-sandbox.ts';
 import type { Store } from '../../store/connect.ts';
 import { storeOf } from '../../store/project-store.ts';
-import type { Guests } from '../http/guests.ts';
-import { refuseTypingBy } from '../ports/desktop-ports.ts';
-import { SaidConnections } from '../ports/said-connections.ts';
-import { openTunnel } from '../ports/tunnel.ts';
-import { requireSandbox } from '../resources/require-sandbox.ts';
-import { type RunningSandbox, usable } from '../resources/running-sandbox.ts';
-import { beginResume, resumed } from '../sandboxes/awake-sandbox.ts';
-import { type Asked, askedOf } from './asked.ts';
-import { type KnownPort, KnownPorts } from './known-ports.ts';
+import type { Sagas } from '../../temporal/temporal-sagas.ts';
+import { refuseTypingBy } from '../ports/refuse-typing.ts';
 import { nothingHere } from './refusal.ts';
-import { TokenBuckets } from './token-buckets.ts';
-import { Traffic } from './traffic.ts';
-import { type Visitor, visitorOf } from './visitor.ts';
 
 export interface IngressDeps {
   store: Store;
@@ -45,7 +45,7 @@ const RESUME_MS = LIMITS.waitSeconds.default * 1_000;
 export class Entrance {
   readonly traffic: Traffic;
   readonly #known: KnownPorts;
-  readonly #said = new SaidConnections();
+  readonly #throttle = new AuditThrottle();
   /** By address, of what made this process look in the store for nothing. */
   readonly #guesses = new TokenBuckets(LIMITS.ports.guessesPerSecond);
 
@@ -110,8 +110,8 @@ export class Entrance {
     const { hostId } = await this.#awake(entry, signal);
     await store.activity.touch(sandboxId);
     const { actor, tokenId } = entry.visitor;
-    await this.#said.once({ by: tokenId ?? actor.apiKeyId, sandboxId, port }, () =>
-      sagas.recordEvent(sandboxId, {
+    await this.#throttle.once({ by: tokenId ?? actor.apiKeyId, sandboxId, port }, () =>
+      sagas.sandboxes.recordEvent(sandboxId, {
         eventId: randomUUID(),
         kind: 'port.connected',
         actor,

@@ -5,7 +5,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
-import { Made } from '../../mcp/call.ts';
+import { Made } from '../../mcp/lib/call.ts';
 import type { McpEvents } from '../../store/mcp/mcp-events.ts';
 import { StreamEvents } from './stream-events.ts';
 

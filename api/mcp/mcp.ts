@@ -1,12 +1,13 @@
 import { createMcpHandler, isInitializeRequest, isLegacyRequest, type McpServer } from '@modelcontextprotocol/server';
 import type { Context } from 'hono';
 import { MayflyClient } from '../../client/mayfly-client.ts';
-import type { Caller, Made } from '../../mcp/call.ts';
-import { showingOf } from '../../mcp/elicit.ts';
+import type { Caller, Made } from '../../mcp/lib/call.ts';
+import { showingOf } from '../../mcp/lib/showing.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { KeyWatch } from '../../services/streams/key-watch.ts';
 import { presentedKey, requires } from '../http/auth.ts';
+import { limitBody, readJson } from '../http/body.ts';
 import type { App, AppDeps, Env } from '../http/context.ts';
-import type { KeyWatch } from '../streams/key-watch.ts';
 import type { MakeServer } from './live-session.ts';
 import { ownFetch } from './own-fetch.ts';
 import { replayed } from './replay.ts';
@@ -40,6 +41,7 @@ export function mcpRoutes(app: App, { store, logger }: AppDeps, keys: KeyWatch, 
   );
   const sessions = new Sessions({ store, logger });
 
+  app.post('/mcp', limitBody(LIMITS.mcp.bodyBytes), readJson());
   app.on(['GET', 'POST', 'DELETE'], '/mcp', requires('sandboxes:read'), async (c) => {
     const request = c.req.raw;
     const body = request.method === 'POST' ? await c.req.json<unknown>() : undefined;
@@ -48,7 +50,7 @@ export function mcpRoutes(app: App, { store, logger }: AppDeps, keys: KeyWatch, 
     const answer = (await isLegacyRequest(request, body))
       ? inSession(c, sessions, body, (session, made) => serverOf(callerOf(originOf(request), token, session, made)))
       : modern(request, { authInfo: { token, clientId, scopes }, parsedBody: body });
-    return keys.cutWithKey(c, await answer);
+    return keys.cutWithKey(c.var, await answer);
   });
 
   async function inSession(c: Context<Env>, all: Sessions, body: unknown, make: MakeServer) {

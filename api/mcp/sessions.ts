@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
+import type { ApiKey } from '../../model/access/api-key.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { ApiKey } from '../../store/access/api-keys.ts';
 import type { Store } from '../../store/connect.ts';
 import type { McpSession } from '../../store/mcp/mcp-sessions.ts';
 import { LiveSession, type MakeServer } from './live-session.ts';

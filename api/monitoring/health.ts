@@ -1,5 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import { isLive } from '../../model/host.ts';
+import { open } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
 
 interface Check {
@@ -10,8 +11,8 @@ interface Check {
 
 /** /healthz: this process answers. /readyz: a sandbox could be made now; if not, it says what is missing. */
 export function healthRoutes(app: App, deps: AppDeps): void {
-  app.get('/healthz', (c) => c.json({ status: 'ok', version: deps.version }));
-  app.get('/readyz', async (c) => {
+  app.get('/healthz', open, (c) => c.json({ status: 'ok', version: deps.version }));
+  app.get('/readyz', open, async (c) => {
     const probes = Object.entries({ ...standardProbes(deps), ...deps.readiness });
     const checks = await Promise.all(probes.map(([name, probe]) => check(name, probe)));
     const ready = checks.every(({ ok }) => ok);
@@ -22,7 +23,7 @@ export function healthRoutes(app: App, deps: AppDeps): void {
 function standardProbes({ store, sagas }: AppDeps): Record<string, () => Promise<void>> {
   return {
     store: () => store.ping(),
-    temporal: () => sagas.reachable(),
+    temporal: () => sagas.reach(),
     host: async () => {
       const hosts = await store.hosts.list();
       if (!hosts.some((host) => isLive(host))) throw new MayflyError('no_host', 'No host worker was heard of lately.');

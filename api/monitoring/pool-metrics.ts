@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { SandboxState } from '../../model/sandbox/sandbox.ts';
+import type { ClaimCount } from '../../services/pools/pool-door.ts';
 import type { Store } from '../../store/connect.ts';
-import type { ClaimCount } from '../claims/pool-door.ts';
 import { idleMibHoursOf } from '../pools/pool-schemas.ts';
 
 const labelNames = ['project', 'pool'] as const;

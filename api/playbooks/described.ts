@@ -1,13 +1,13 @@
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
+import { includesHost } from '../../model/host.ts';
 import { hostOf, isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { contentsOf } from '../../model/source-content.ts';
+import { requireSandbox, requireSnapshot } from '../../services/require.ts';
+import { type Origin, placeableOrigin } from '../../services/sandboxes/placement.ts';
 import type { Wish } from '../approvals/permission.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { type Origin, placeableOrigin } from '../resources/placement.ts';
-import { requireSandbox } from '../resources/require-sandbox.ts';
-import { requireSnapshot } from '../resources/snapshot-view.ts';
 import type { WritePlaybookRequest } from './playbook-schemas.ts';
 
 /** What a playbook is about: a sandbox, where it is, and what it began as. */
@@ -34,8 +34,8 @@ export async function describedBy(
   const since = snapshotId === null ? sandbox.createdAt : (await requireSnapshot(deps, snapshotId)).createdAt;
   const of = snapshotId === null ? { source: spec.source, captureId: spec.captureId ?? undefined } : { snapshotId };
   const origin = await placeableOrigin(deps.store, { ...of, network: network ?? { egress: spec.network.egress } });
-  const hostIds = origin.hostIds.filter((hostId) => hostId === host.hostId);
-  if (hostIds.length > 0) return { sandbox, host, since, snapshotId, origin: { ...origin, hostIds } };
+  if (includesHost(origin.hosts, host))
+    return { sandbox, host, since, snapshotId, origin: { ...origin, hosts: [host] } };
   throw new MayflyError(
     'no_host',
     `Only ${host.hostId}, where ${sandbox.id} is, can compare it, and has not what it began as.`,

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isPlaybookId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { PLAYBOOK_STATES } from '../../model/playbook/playbook.ts';
-import { actor, cursor, instant, limit, snapshotId } from '../http/schemas.ts';
+import { actor, cursor, egress, failure, instant, limit, snapshotId } from '../http/schemas.ts';
 
 export const playbookParams = z.strictObject({
   id: z
@@ -19,7 +19,7 @@ export const writePlaybook = z
       .optional()
       .openapi({ description: 'What changed since this snapshot; since it began, unless said' }),
     network: z
-      .strictObject({ egress: z.enum(['none', 'internet']) })
+      .strictObject({ egress })
       .optional()
       .openapi({ description: 'What the fresh sandbox can reach; what the sandbox can, unless said' }),
   })
@@ -70,7 +70,7 @@ export const playbookAnswer = z
       })
       .nullable(),
     unchecked: z.string().nullable().openapi({ description: 'Why it was not checked' }),
-    failure: z.object({ code: z.string(), message: z.string() }).nullable(),
+    failure: failure.nullable(),
     waitingFor: z.string().nullable(),
     createdBy: actor,
     createdAt: instant,

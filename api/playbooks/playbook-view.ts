@@ -1,9 +1,7 @@
 import type { z } from '@hono/zod-openapi';
-import { MayflyError } from '../../model/errors.ts';
 import type { GuestName } from '../../model/files/file-change.ts';
 import { quotedPath } from '../../model/guest-name.ts';
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
-import type { RequestDeps } from '../http/context.ts';
 import type { playbookAnswer } from './playbook-schemas.ts';
 
 /** A record as every route answers it. Its host has put the paths in it as Git writes them. */
@@ -16,11 +14,4 @@ export function playbookView({ written, check, ...shown }: PlaybookRecord): z.in
     written: written && { ...written, left: said(written.left) },
     check: check && { ...check, left: said(check.left), beyond: check.beyond.map(inLine) },
   };
-}
-
-/** @throws MayflyError playbook_not_found */
-export async function requirePlaybook({ store }: Pick<RequestDeps, 'store'>, id: string): Promise<PlaybookRecord> {
-  const record = await store.playbooks.get(id);
-  if (record) return record;
-  throw new MayflyError('playbook_not_found', `There is no playbook ${id}.`);
 }

@@ -2,11 +2,12 @@ import type { Context } from 'hono';
 import { playbookIdFrom, sandboxIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import { isPlaybookOver, type PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { PlaybookInput } from '../../model/playbook/playbook-saga.ts';
+import { type Attempt, freedWhenRefused, furtherId } from '../../services/idempotent-attempt.ts';
+import { admit, uncountedWhenRefused } from '../../services/sandboxes/admission.ts';
 import { askPermission } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from '../http/idempotency.ts';
-import { admit, uncountedWhenRefused } from '../resources/admission.ts';
+import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { ownSandboxInput } from '../sandboxes/own-sandbox.ts';
 import { type Described, describedBy, playbookWish } from './described.ts';
 import type { WritePlaybookRequest } from './playbook-schemas.ts';
@@ -21,7 +22,6 @@ export async function answerWrite(
   deps: RequestDeps,
   sandboxId: string,
   body: WritePlaybookRequest,
-  key: string | undefined,
 ): Promise<Response> {
   const { store } = deps;
   const again = async (id: string) => {
@@ -30,7 +30,7 @@ export async function answerWrite(
     c.header('Location', `/v1/playbooks/${id}`);
     return c.json(playbookView(record), isPlaybookOver(record.state) ? 200 : 202);
   };
-  return answerOnce(c, store, { idFrom: playbookIdFrom, key, body, again }, async (attempt) => {
+  return answerOnce(c, { idFrom: playbookIdFrom, body, again }, async (attempt) => {
     const waiting = await askPermission(c, deps, attempt, playbookWish(c, deps, attempt.subjectId, sandboxId, body));
     if (waiting) return waiting;
     const record = await freedWhenRefused(store, attempt, () => begun(c, deps, attempt, sandboxId, body));
@@ -54,7 +54,7 @@ async function begun(
   const checkerId = record.checkerId;
   await uncountedWhenRefused(deps, attempt, checkerId, async () => {
     await store.playbooks.create(record);
-    await sagas.writePlaybook(input);
+    await sagas.playbooks.write(input);
   });
   return record;
 }

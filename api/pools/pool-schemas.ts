@@ -3,7 +3,8 @@ import { LIMITS } from '../../model/limits.ts';
 import { idleUntil } from '../../model/pools/idle.ts';
 import { isShared, POOL_STATES, type PoolRecord } from '../../model/pools/pool.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
-import { actor, instant, printable, SOURCE_NAME_PATTERN, whole } from '../http/schemas.ts';
+import { actor, egress, instant, sourceName, whole } from '../http/schemas.ts';
+import { strip } from '../schema/strip.ts';
 
 const NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
@@ -23,12 +24,10 @@ export const poolQuery = z.strictObject({
 
 export const setPool = z
   .strictObject({
-    source: printable(LIMITS.sourceName.maxLength)
-      .regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit')
-      .openapi({ pattern: SOURCE_NAME_PATTERN }),
+    source: sourceName,
     cpus: whole(LIMITS.cpus, 'virtual CPUs').optional(),
     memoryMib: whole(LIMITS.memoryMib, 'MiB').optional(),
-    egress: z.enum(['none', 'internet']).optional(),
+    egress: egress.optional(),
     min: whole(LIMITS.poolMembers, 'sandboxes'),
     max: whole(LIMITS.poolMembers, 'sandboxes'),
     shared: z.boolean().optional().openapi({
@@ -47,7 +46,7 @@ export const poolAnswer = z
     source: z.string(),
     cpus: z.int().nullable(),
     memoryMib: z.int().nullable(),
-    egress: z.enum(['none', 'internet']),
+    egress,
     min: z.int(),
     max: z.int(),
     state: z.enum(POOL_STATES),
@@ -75,36 +74,13 @@ export const poolAnswer = z
   })
   .openapi('Pool');
 
-/** A record and its members as every route answers them, field by field. */
 export function poolView(pool: PoolRecord, members: readonly StoredMember[]): z.infer<typeof poolAnswer> {
-  const { project, name, source, cpus, memoryMib, egress, min, max, state, wanted, reason, retryAt, claims } = pool;
-  const { createdBy, createdAt, updatedAt } = pool;
-  return {
-    project,
-    name,
+  return strip(poolAnswer, {
+    ...pool,
     shared: isShared(pool),
-    source,
-    cpus,
-    memoryMib,
-    egress,
-    min,
-    max,
-    state,
-    wanted,
-    reason,
-    retryAt,
-    members: members.map(({ id: sandboxId, state: its, hostId, pool: of }) => ({
-      sandboxId,
-      state: its,
-      hostId,
-      warmAt: of?.warmAt ?? null,
-    })),
-    claims,
+    members: members.map((member) => ({ ...member, sandboxId: member.id, warmAt: member.pool?.warmAt ?? null })),
     idleMibHours: Math.round(idleMibHoursOf(pool, members) * 1_000) / 1_000,
-    createdBy,
-    createdAt,
-    updatedAt,
-  };
+  });
 }
 
 /** As its workflow has written it, and what those that are ready have held since. */

@@ -1,22 +1,18 @@
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
+import { refusalOf } from '../../services/guests.ts';
+import { inUse } from '../../services/sandboxes/in-use.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { refusalOf } from '../http/guests.ts';
 import { preferenceOf } from '../http/prefer.ts';
-import { inUse } from '../resources/in-use.ts';
 import { recordAccess } from '../resources/record-access.ts';
-import { sandboxOfPath } from '../resources/require-sandbox.ts';
+import { sandboxOfPath } from '../resources/sandbox-of-path.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
-import type { KeyWatch } from '../streams/key-watch.ts';
-import { refuseTypingBy } from './desktop-ports.ts';
 import { SSH_PORT } from './port-schemas.ts';
-import type { SaidConnections } from './said-connections.ts';
+import { refuseTypingBy } from './refuse-typing.ts';
 
 interface Wanted {
   sandboxId: string;
   port: number;
-  said: SaidConnections;
-  keys: KeyWatch;
 }
 
 /**
@@ -26,18 +22,18 @@ interface Wanted {
 export async function answerConnect(
   c: Context<Env>,
   deps: RequestDeps,
-  { sandboxId, port, said, keys }: Wanted,
+  { sandboxId, port }: Wanted,
 ): Promise<Response> {
   if (port === SSH_PORT) throw new MayflyError('port_refused', `Port ${port} is not passed on.`);
   await refuseTypingBy(port, deps, (await sandboxOfPath(c, deps, sandboxId)).project);
   const { hostId } = await awakeSandbox(c, deps, sandboxId, preferenceOf(c.req.header('prefer')).seconds);
   await deps.store.activity.touch(sandboxId);
-  await said.once({ by: c.get('apiKey').id, sandboxId, port }, () =>
+  await deps.connections.once({ by: c.get('apiKey').id, sandboxId, port }, () =>
     recordAccess(c, deps, sandboxId, { kind: 'port.connected', hostId, detail: { port } }),
   );
   const { body, signal: left } = c.req.raw;
   const stop = new AbortController();
-  const over = keys.endWithKey(c, () => stop.abort(new Error('the key was revoked')));
+  const over = deps.streams.keys.endWithKey(c.var, () => stop.abort(new Error('the key was revoked')));
   left.addEventListener('abort', () => stop.abort(left.reason), { once: true });
   stop.signal.addEventListener('abort', over, { once: true });
   if (left.aborted) stop.abort(left.reason);

@@ -4,13 +4,13 @@ import { LIMITS } from '../../model/limits.ts';
 import type { ExposedPort, PortSettings } from '../../model/ports/exposed-port.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { issuePortToken, newPortSecret } from '../../services/ports/port-token.ts';
+import { orThrow, requireSandbox } from '../../services/require.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
 import { recordAccess } from '../resources/record-access.ts';
-import { requireSandbox } from '../resources/require-sandbox.ts';
-import { refuseTypingBy } from './desktop-ports.ts';
 import { SSH_PORT } from './port-schemas.ts';
-import { issuePortToken, newPortSecret } from './port-token.ts';
+import { refuseTypingBy } from './refuse-typing.ts';
 
 /**
  * Opens a port, or finds it open with the same settings.
@@ -71,8 +71,7 @@ async function livingSandbox(c: Context<Env>, sandboxId: string) {
 /** @throws MayflyError port_not_open */
 export async function requirePort(c: Context<Env>, { id, port }: { id: string; port: number }): Promise<ExposedPort> {
   const found = await c.get('deps').store.exposedPorts.get({ sandboxId: id, port });
-  if (found) return found;
-  throw new MayflyError('port_not_open', `Port ${port} of ${id} is not open for HTTP.`);
+  return orThrow(found, 'port_not_open', `Port ${port} of ${id} is not open for HTTP.`);
 }
 
 /** A new token of a port, of which the audit knows. @throws MayflyError port_without_tokens */

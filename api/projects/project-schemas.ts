@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
-import { isProjectId, PROJECT_ID_PATTERN, type Project } from '../../model/project.ts';
+import { isProjectId, PROJECT_ID_PATTERN } from '../../model/project.ts';
 import { instant, printable } from '../http/schemas.ts';
 
 const projectId = z
@@ -58,17 +58,6 @@ export const projectAnswer = z
     deletedAt: instant.nullable(),
   })
   .openapi('Project');
-
-/** A record as every route answers it, field by field. */
-export function projectView({
-  id,
-  sources,
-  limits: its,
-  createdAt,
-  deletedAt,
-}: Project): z.infer<typeof projectAnswer> {
-  return { id, sources, limits: its, createdAt, deletedAt };
-}
 
 export const projectUsage = z
   .object({

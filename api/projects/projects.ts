@@ -1,4 +1,3 @@
-import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { Project } from '../../model/project.ts';
@@ -8,133 +7,96 @@ import type { Store } from '../../store/connect.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { storedParts } from '../../store/stored-parts.ts';
-import { requires } from '../http/auth.ts';
-import type { App, AppDeps, Env } from '../http/context.ts';
-import { BODY, problems } from '../http/problem-answers.ts';
-import { json, noQuery, pageOf } from '../http/schemas.ts';
+import type { Env } from '../http/context.ts';
+import { type Route, routeOf } from '../http/route.ts';
+import { json, pageOf } from '../http/schemas.ts';
 import {
   createProject,
   patchProject,
   projectAnswer,
   projectParams,
   projectUsage,
-  projectView,
   type Settings,
 } from './project-schemas.ts';
 
+const route = routeOf('projects');
+
 const ALL = '/v1/projects';
 const ONE = `${ALL}/{id}`;
-const tags = ['projects'];
-const operators = [requires('operator')];
-
-const listAll = createRoute({
-  method: 'get',
-  path: ALL,
-  tags,
-  middleware: operators,
-  operationId: 'listProjects',
-  summary: 'List all projects, also deleted ones',
-  request: { query: noQuery },
-  responses: { 200: json('All projects', pageOf(projectAnswer)), ...problems() },
-});
-
-const createOne = createRoute({
-  method: 'post',
-  path: ALL,
-  tags,
-  middleware: operators,
-  operationId: 'createProject',
-  summary: 'Make a project: a tenant, which sees nothing of the others',
-  description:
-    'It may use no source but its own ones, unless `sources` names some. Keys are made for it with `project`.',
-  request: {
-    query: noQuery,
-    body: { required: true, content: { 'application/json': { schema: createProject } } },
-  },
-  responses: { 201: json('The project', projectAnswer), ...problems(BODY, 'project_exists') },
-});
-
-const getOne = createRoute({
-  method: 'get',
-  path: ONE,
-  tags,
-  middleware: [requires('sandboxes:read')],
-  operationId: 'getProject',
-  summary: 'Read the project of the key that asks, or, for operators, any',
-  request: { query: noQuery, params: projectParams },
-  responses: { 200: json('The project', projectAnswer), ...problems('project_not_found') },
-});
-
-const usageOfOne = createRoute({
-  method: 'get',
-  path: `${ONE}/usage`,
-  tags,
-  middleware: [requires('sandboxes:read')],
-  operationId: 'getProjectUsage',
-  summary: 'What a project has of what it may have: of the key that asks, or, for operators, any',
-  request: { query: noQuery, params: projectParams },
-  responses: { 200: json('What it has now', projectUsage), ...problems('project_not_found') },
-});
-
-const patchOne = createRoute({
-  method: 'patch',
-  path: ONE,
-  tags,
-  middleware: operators,
-  operationId: 'updateProject',
-  summary: 'Change what a project may use; what is not named stays',
-  description: 'All API processes go by it within a second. What was made before stays.',
-  request: {
-    query: noQuery,
-    params: projectParams,
-    body: { required: true, content: { 'application/json': { schema: patchProject } } },
-  },
-  responses: { 200: json('The project', projectAnswer), ...problems(BODY, 'project_not_found') },
-});
-
-const deleteOne = createRoute({
-  method: 'delete',
-  path: ONE,
-  tags,
-  middleware: operators,
-  operationId: 'deleteProject',
-  summary: 'Delete a project in which nothing is left, and revoke its keys',
-  description: 'Its id is not given again. What its audit says can be read by operators.',
-  request: { query: noQuery, params: projectParams },
-  responses: { 200: json('The project', projectAnswer), ...problems('project_not_found', 'project_in_use') },
-});
 
 /** @param deps with the whole store: what operators see */
-export function projectRoutes(app: App, { store }: AppDeps): void {
-  app.openapi(listAll, async (c) => {
-    const all = [...(await store.projects.known()).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
-    return c.json({ items: all.map(projectView), nextCursor: null }, 200);
-  });
-  app.openapi(createOne, async (c) => {
-    const { id, ...settings } = c.req.valid('json');
-    await refuseForeignSources(store, id);
-    const project = await store.projects.create(id, changesOf(settings));
-    return c.json(projectView(project), 201);
-  });
-  app.openapi(getOne, async (c) => c.json(projectView(await requireProject(c, store, c.req.valid('param').id)), 200));
-  app.openapi(usageOfOne, async (c) => {
-    const { id, limits } = await requireProject(c, store, c.req.valid('param').id);
-    const [use, parts] = await Promise.all([store.admissions.useOf(id), storedParts(store)]);
-    const diskBytes = sumOf(parts.filter(({ project }) => project === id));
-    return c.json({ project: id, ...use, diskBytes, limits }, 200);
-  });
-  app.openapi(patchOne, async (c) => {
-    const { id } = c.req.valid('param');
-    const project = await store.projects.change(id, changesOf(c.req.valid('json')));
-    if (!project) throw notThere(id);
-    await awaitCacheExpiry();
-    return c.json(projectView(project), 200);
-  });
-  app.openapi(deleteOne, async (c) => {
-    const { id } = await requireProject(c, store, c.req.valid('param').id);
-    return c.json(projectView(await deleted(store, id)), 200);
-  });
-}
+export const projectRoutes: Route[] = [
+  route('listProjects', 'get', ALL, {
+    scope: 'operator',
+    summary: 'List all projects, also deleted ones',
+    out: { 200: json('All projects', pageOf(projectAnswer)) },
+    handle: async ({ wholeStore: store }) => {
+      const all = [...(await store.projects.known()).values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+      return { items: all, nextCursor: null };
+    },
+  }),
+  route('createProject', 'post', ALL, {
+    scope: 'operator',
+    summary: 'Make a project: a tenant, which sees nothing of the others',
+    description:
+      'It may use no source but its own ones, unless `sources` names some. Keys are made for it with `project`.',
+    in: { body: createProject },
+    out: { 201: json('The project', projectAnswer) },
+    problems: ['project_exists'],
+    handle: async ({ wholeStore: store, body: { id, ...settings } }) => {
+      await refuseForeignSources(store, id);
+      const project = await store.projects.create(id, changesOf(settings));
+      return project;
+    },
+  }),
+  route('getProject', 'get', ONE, {
+    scope: 'sandboxes:read',
+    summary: 'Read the project of the key that asks, or, for operators, any',
+    in: { params: projectParams },
+    out: { 200: json('The project', projectAnswer) },
+    problems: ['project_not_found'],
+    handle: async ({ c, wholeStore: store, params }) => await requireProject(c, store, params.id),
+  }),
+  route('getProjectUsage', 'get', `${ONE}/usage`, {
+    scope: 'sandboxes:read',
+    summary: 'What a project has of what it may have: of the key that asks, or, for operators, any',
+    in: { params: projectParams },
+    out: { 200: json('What it has now', projectUsage) },
+    problems: ['project_not_found'],
+    handle: async ({ c, wholeStore: store, params }) => {
+      const { id, limits } = await requireProject(c, store, params.id);
+      const [use, parts] = await Promise.all([store.admissions.useOf(id), storedParts(store)]);
+      const diskBytes = sumOf(parts.filter(({ project }) => project === id));
+      return { project: id, ...use, diskBytes, limits };
+    },
+  }),
+  route('updateProject', 'patch', ONE, {
+    scope: 'operator',
+    summary: 'Change what a project may use; what is not named stays',
+    description: 'All API processes go by it within a second. What was made before stays.',
+    in: { params: projectParams, body: patchProject },
+    out: { 200: json('The project', projectAnswer) },
+    problems: ['project_not_found'],
+    handle: async ({ wholeStore: store, params: { id }, body }) => {
+      const project = await store.projects.change(id, changesOf(body));
+      if (!project) throw notThere(id);
+      await awaitCacheExpiry();
+      return project;
+    },
+  }),
+  route('deleteProject', 'delete', ONE, {
+    scope: 'operator',
+    summary: 'Delete a project in which nothing is left, and revoke its keys',
+    description: 'Its id is not given again. What its audit says can be read by operators.',
+    in: { params: projectParams },
+    out: { 200: json('The project', projectAnswer) },
+    problems: ['project_not_found', 'project_in_use'],
+    handle: async ({ c, wholeStore: store, params }) => {
+      const { id } = await requireProject(c, store, params.id);
+      return deleted(store, id);
+    },
+  }),
+];
 
 /** What was named. */
 function changesOf({ sources, limits }: Settings): Parameters<Store['projects']['change']>[1] {

@@ -1,11 +1,12 @@
 import { z } from '@hono/zod-openapi';
 import { BULK_ACTIONS, BULK_STATES } from '../../model/functions/bulk.ts';
-import { RUN_OUTCOMES, RUN_STATES } from '../../model/functions/run.ts';
+import { RUN_OUTCOMES, RUN_STATES } from '../../model/functions/run-state.ts';
 import { ID_PATTERNS, isBulkId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { VERSIONS } from '../../services/runs/replay-run.ts';
 import { functionParams } from '../functions/function-schemas.ts';
-import { actor, instant } from '../http/schemas.ts';
-import { pastInstant, VERSIONS } from '../runs/run-schemas.ts';
+import { actor, failure, instant } from '../http/schemas.ts';
+import { pastInstant } from '../runs/run-schemas.ts';
 
 export const bulkParams = functionParams.extend({
   bulk: z
@@ -48,7 +49,7 @@ export const bulkAnswer = z
       .object({ done: z.int(), unchanged: z.int(), refused: z.int() })
       .openapi({ description: 'Runs so far. `unchanged`: there was nothing to do' }),
     refusals: z
-      .array(z.object({ runId: z.string(), failure: z.object({ code: z.string(), message: z.string() }) }))
+      .array(z.object({ runId: z.string(), failure }))
       .openapi({ description: `The first ${LIMITS.functions.bulk.refusals} of those that were refused` }),
     createdBy: actor,
     createdAt: instant,

@@ -1,101 +1,73 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { createRoute, type z } from '@hono/zod-openapi';
+import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { BulkRecord } from '../../model/functions/bulk.ts';
 import { bulkIdFrom, ID_BYTES } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { sha256 } from '../acceptance/accept-event.ts';
+import { sha256 } from '../../services/intake/accept-event.ts';
+import { orThrow, requireFunction } from '../../services/require.ts';
+import { keysNamed } from '../../services/runs/keys-named.ts';
 import { functionParams } from '../functions/function-schemas.ts';
-import { requireFunction } from '../functions/function-view.ts';
-import { actorOf, requires } from '../http/auth.ts';
-import type { App, Env, RequestDeps } from '../http/context.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { REPLAYED } from '../http/idempotency.ts';
-import { BODY, KEYED, problems } from '../http/problem-answers.ts';
-import { json, keyHeaders, noQuery } from '../http/schemas.ts';
-import { keysNamed } from '../runs/keys-named.ts';
+import { type Route, routeOf } from '../http/route.ts';
+import { json, keyHeaders } from '../http/schemas.ts';
 import { bulkAnswer, bulkBody, bulkParams } from './bulk-schemas.ts';
+
+const route = routeOf('functions');
 
 const ALL = '/v1/functions/{name}/bulk';
 const ONE = `${ALL}/{bulk}`;
-const tags = ['functions'];
 
-const startOne = createRoute({
-  method: 'post',
-  path: ALL,
-  tags,
-  operationId: 'startBulk',
-  summary: 'Replay, redrive or cancel many runs of a function, each once',
-  description:
-    'Of runs that were accepted before. It goes on until it is over or cancelled, whoever dies; its counts are read from where Location says.',
-  middleware: [requires('sandboxes:write')],
-  request: {
-    params: functionParams,
-    query: noQuery,
-    headers: keyHeaders,
-    body: { required: true, content: { 'application/json': { schema: bulkBody } } },
-  },
-  responses: {
-    202: json('It is written down, and begins', bulkAnswer),
-    ...problems(BODY, KEYED, 'function_not_found', 'too_many_requests'),
-  },
-});
+export const bulkRoutes: Route[] = [
+  route('startBulk', 'post', ALL, {
+    scope: 'sandboxes:write',
+    summary: 'Replay, redrive or cancel many runs of a function, each once',
+    description:
+      'Of runs that were accepted before. It goes on until it is over or cancelled, whoever dies; its counts are read from where Location says.',
+    in: { params: functionParams, headers: keyHeaders, body: bulkBody },
+    out: { 202: json('It is written down, and begins', bulkAnswer) },
+    problems: ['function_not_found', 'too_many_requests'],
+    handle: async ({ c, deps, params: { name }, body }) => {
+      await requireFunction(deps, name);
+      const wished = wishedBulk(c, name, body);
+      const { bulk, isNew } = await recorded(deps, wished);
+      const { id: bulkId, project } = bulk;
+      if (isNew)
+        await deps.sagas.functions.startBulk({ bulkId, project, function: name }).catch(isBegunLater(deps, bulkId));
+      else c.header(REPLAYED, 'true');
+      c.header('Location', `/v1/functions/${name}/bulk/${bulkId}`);
+      return bulk;
+    },
+  }),
+  route('getBulk', 'get', ONE, {
+    scope: 'sandboxes:read',
+    summary: 'Read how far an action on many runs is',
+    in: { params: bulkParams },
+    out: { 200: json('It', bulkAnswer) },
+    problems: ['bulk_not_found'],
+    handle: async ({ deps, params }) => await requireBulk(deps, params),
+  }),
+  route('cancelBulk', 'post', `${ONE}/cancel`, {
+    scope: 'sandboxes:write',
+    summary: 'Have an action on many runs end; what it has done stays',
+    in: { params: bulkParams },
+    out: { 200: json('It is over, or ends with the runs that it is at', bulkAnswer) },
+    problems: ['bulk_not_found'],
+    handle: async ({ deps, store, params }) => {
+      const { id } = await requireBulk(deps, params);
+      await store.bulks.cancel(id, new Date().toISOString());
+      return requireBulk(deps, params);
+    },
+  }),
+];
 
-const getOne = createRoute({
-  method: 'get',
-  path: ONE,
-  tags,
-  operationId: 'getBulk',
-  summary: 'Read how far an action on many runs is',
-  middleware: [requires('sandboxes:read')],
-  request: { params: bulkParams, query: noQuery },
-  responses: { 200: json('It', bulkAnswer), ...problems('bulk_not_found') },
-});
-
-const cancelOne = createRoute({
-  method: 'post',
-  path: `${ONE}/cancel`,
-  tags,
-  operationId: 'cancelBulk',
-  summary: 'Have an action on many runs end; what it has done stays',
-  middleware: [requires('sandboxes:write')],
-  request: { params: bulkParams, query: noQuery },
-  responses: {
-    200: json('It is over, or ends with the runs that it is at', bulkAnswer),
-    ...problems('bulk_not_found'),
-  },
-});
-
-export function bulkRoutes(app: App): void {
-  app.openapi(startOne, async (c) => {
-    const deps = c.get('deps');
-    const { name } = c.req.valid('param');
-    await requireFunction(deps, name);
-    const wished = wishedBulk(c, name, c.req.valid('json'), c.req.valid('header')['idempotency-key']);
-    const { bulk, isNew } = await recorded(deps, wished);
-    const { id: bulkId, project } = bulk;
-    if (isNew) await deps.sagas.startBulk({ bulkId, project, function: name }).catch(isBegunLater(deps, bulkId));
-    else c.header(REPLAYED, 'true');
-    c.header('Location', `/v1/functions/${name}/bulk/${bulkId}`);
-    return c.json(bulkView(bulk), 202);
-  });
-  app.openapi(getOne, async (c) => c.json(bulkView(await requireBulk(c.get('deps'), c.req.valid('param'))), 200));
-  app.openapi(cancelOne, async (c) => {
-    const deps = c.get('deps');
-    const { id } = await requireBulk(deps, c.req.valid('param'));
-    await deps.store.bulks.cancel(id, new Date().toISOString());
-    return c.json(bulkView(await requireBulk(deps, c.req.valid('param'))), 200);
-  });
-}
-
-function wishedBulk(
-  c: Context<Env>,
-  name: string,
-  { action, version, filter }: z.output<typeof bulkBody>,
-  key: string | undefined,
-): BulkRecord {
+function wishedBulk(c: Context<Env>, name: string, { action, version, filter }: z.output<typeof bulkBody>): BulkRecord {
   const at = new Date().toISOString();
   const apiKey = c.get('apiKey');
+  const key = c.req.header('idempotency-key');
   const { key: value, ...rest } = filter;
   const named = key === undefined ? randomBytes(ID_BYTES) : idOfKey(`${apiKey.id}/bulk/${key}`);
   return {
@@ -147,11 +119,5 @@ async function requireBulk(
   { name, bulk: id }: { name: string; bulk: string },
 ): Promise<BulkRecord> {
   const found = await store.bulks.get(id);
-  if (found?.function === name) return found;
-  throw new MayflyError('bulk_not_found', `${name} has no bulk action ${id}.`);
-}
-
-function bulkView(bulk: BulkRecord): z.infer<typeof bulkAnswer> {
-  const { filter: _filter, pages: _pages, place: _place, page: _page, digest: _digest, ...shown } = bulk;
-  return shown;
+  return orThrow(found?.function === name && found, 'bulk_not_found', `${name} has no bulk action ${id}.`);
 }

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { CAPTURE_STATES } from '../../model/snapshots/capture.ts';
-import { actor, captureId, cursor, instant, limit } from '../http/schemas.ts';
+import { actor, captureId, cursor, instant, limit, stepFailure, viewOf } from '../http/schemas.ts';
 import { savedDisk } from './saved-disk.ts';
 
 export const captureParams = z.strictObject({
@@ -31,7 +31,7 @@ export const captureAnswer = z
         fullBecause: z.string().nullable(),
       })
       .nullable(),
-    failure: z.object({ code: z.string(), step: z.string(), message: z.string() }).nullable(),
+    failure: stepFailure.nullable(),
     waitingFor: z.string().nullable(),
   })
   .openapi('Capture', {
@@ -39,3 +39,6 @@ export const captureAnswer = z
       '`projects`: who may clone it. `allowedEgress`: the most that its clones can reach. `capturedAt`: the moment it is of. `quiesced`: file systems were frozen at that moment. `parentId`: only what ' +
       'changed since that capture was copied; null: all was, and `fullBecause` says why.',
   });
+
+export const captureView = viewOf(captureAnswer);
+export type CaptureView = z.infer<typeof captureAnswer>;

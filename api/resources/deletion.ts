@@ -2,9 +2,8 @@ import type { Context } from 'hono';
 import type { MayflyError } from '../../model/errors.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { actorOf } from '../http/auth.ts';
-import type { Env, RequestDeps } from '../http/context.ts';
-import { preferenceOf } from '../http/prefer.ts';
-import { waitWithin } from '../http/waiting.ts';
+import type { Env } from '../http/context.ts';
+import { waitAsPreferred } from '../http/waiting.ts';
 
 /** What a saga removes, and what is recorded of it: before, meanwhile and afterwards. */
 interface Deletion<T> {
@@ -29,19 +28,15 @@ interface Deletion<T> {
  */
 export async function answerDeletion<T>(
   c: Context<Env>,
-  deps: RequestDeps,
-  prefer: string | undefined,
   { location, read, view, isGone, begin, ended, refusal }: Deletion<T>,
 ): Promise<Response> {
-  const preference = preferenceOf(prefer);
   const before = await read();
-  let isOver = false;
-  if (!isGone(before)) {
-    await begin(before, actorOf(c));
-    isOver = await waitWithin(c, deps, preference.seconds, (signal) => ended(before, signal));
-  }
+  const wasGone = isGone(before);
+  if (!wasGone) await begin(before, actorOf(c));
+  const isOver = await waitAsPreferred(c, async (signal) => {
+    if (!wasGone) await ended(before, signal);
+  });
   const record = await read();
-  if (preference.applied) c.header('Preference-Applied', preference.applied);
   if (isGone(record)) return c.json(view(record), 200);
   const error = isOver ? refusal?.(record) : null;
   if (error) throw error;

@@ -18,7 +18,7 @@ export async function recordAccess(
   id: string,
   { kind, hostId, detail, agentId = null }: Access,
 ): Promise<void> {
-  await sagas.recordEvent(id, {
+  await sagas.sandboxes.recordEvent(id, {
     eventId: randomUUID(),
     kind,
     actor: actorOf(c, agentId),

@@ -15,14 +15,16 @@ import {
   actor,
   captureId,
   cursor,
+  egress,
   instant,
   keywords,
   limit,
   PRINTABLE_SCHEMA,
   printable,
   problemAnswer,
-  SOURCE_NAME_PATTERN,
   snapshotId,
+  sourceName,
+  stepFailure,
   whole,
 } from '../http/schemas.ts';
 
@@ -77,7 +79,7 @@ export const sandboxName = z
 export const SANDBOX_REFERENCE = [{ pattern: ID_PATTERNS.sandbox }, NAME_SCHEMA];
 
 /** How a request says which sandbox it means. */
-export const sandboxReference = z
+const sandboxReference = z
   .string()
   .refine((text) => isSandboxId(text) || isSandboxName(text), 'is neither the id nor the name of a sandbox')
   .openapi({
@@ -89,10 +91,7 @@ export const sandboxReference = z
 export const createSandbox = z
   .strictObject({
     name: sandboxName.optional(),
-    source: printable(LIMITS.sourceName.maxLength)
-      .regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit')
-      .openapi({ pattern: SOURCE_NAME_PATTERN })
-      .optional(),
+    source: sourceName.optional(),
     snapshotId: snapshotId.optional(),
     captureId: captureId.optional(),
     count: whole(LIMITS.fork.count, 'sandboxes').optional(),
@@ -106,7 +105,7 @@ export const createSandbox = z
     agentId: printable(LIMITS.agentId.maxLength)
       .refine((id) => redactText(id) === id, 'looks like a secret, and would be in every log')
       .optional(),
-    network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
+    network: z.strictObject({ egress }).optional(),
     boot: z.enum(BOOT_WISHES).optional(),
   })
   .superRefine(({ name, source, snapshotId: snapshot, captureId: capture, count }, context) => {
@@ -161,7 +160,7 @@ export const sandboxAnswer = z
       autoResume: z.boolean(),
       metadata: z.record(z.string(), z.string()),
       agentId: z.string().nullable(),
-      network: z.object({ egress: z.enum(['none', 'internet']) }),
+      network: z.object({ egress }),
       boot: z.enum(BOOT_WISHES),
     }),
     createdBy: actor,
@@ -182,7 +181,7 @@ export const sandboxAnswer = z
     runningAt: instant.nullable(),
     expiresAt: instant,
     stopReason: z.enum(STOP_REASONS).nullable(),
-    failure: z.object({ code: z.string(), step: z.string(), message: z.string() }).nullable(),
+    failure: stepFailure.nullable(),
     stalledBy: z.enum(SPACE_SUSPENSION_CAUSES).nullable(),
     waitingFor: z.string().nullable(),
     auditFault: z.string().nullable().openapi({ description: 'Why events wait for its audit trail; null: none do' }),

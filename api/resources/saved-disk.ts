@@ -1,5 +1,4 @@
 import { z } from '@hono/zod-openapi';
-import type { SavedDisk } from '../../model/snapshots/snapshot.ts';
 
 /** A saved disk of a snapshot, a capture or a baked source. */
 export const savedDisk = z.object({
@@ -8,8 +7,3 @@ export const savedDisk = z.object({
   virtualBytes: z.int(),
   storedBytes: z.int(),
 });
-
-/** A disk as every route answers it, field by field. */
-export function diskView({ target, sha256, virtualBytes, storedBytes }: SavedDisk): z.infer<typeof savedDisk> {
-  return { target, sha256, virtualBytes, storedBytes };
-}

@@ -1,8 +1,14 @@
 import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { SNAPSHOT_KINDS, SNAPSHOT_REASONS, SNAPSHOT_STATES } from '../../model/snapshots/snapshot.ts';
-import { actor, cursor, instant, limit, snapshotId } from '../http/schemas.ts';
+import {
+  SNAPSHOT_KINDS,
+  SNAPSHOT_REASONS,
+  SNAPSHOT_STATES,
+  type SnapshotRecord,
+} from '../../model/snapshots/snapshot.ts';
+import { actor, cursor, egress, instant, limit, snapshotId, stepFailure } from '../http/schemas.ts';
+import { strip } from '../schema/strip.ts';
 import { sandboxAnswer } from './sandbox-schemas.ts';
 import { savedDisk } from './saved-disk.ts';
 
@@ -46,7 +52,7 @@ export const snapshotAnswer = z
     state: z.enum(SNAPSHOT_STATES),
     reason: z.enum(SNAPSHOT_REASONS),
     parentId: z.string().nullable(),
-    network: z.object({ egress: z.enum(['none', 'internet']) }).nullable(),
+    network: z.object({ egress }).nullable(),
     createdBy: actor,
     createdAt: instant,
     readyAt: instant.nullable(),
@@ -60,7 +66,7 @@ export const snapshotAnswer = z
         savedAt: instant,
       })
       .nullable(),
-    failure: z.object({ code: z.string(), step: z.string(), message: z.string() }).nullable(),
+    failure: stepFailure.nullable(),
     keptFor: z.string().nullable(),
   })
   .openapi('Snapshot', {
@@ -74,3 +80,11 @@ export const restoreAnswer = z
   .openapi('Restored', {
     description: '`keptAs`: the snapshot of the state that was left; null when it was not kept.',
   });
+
+export type SnapshotView = z.infer<typeof snapshotAnswer>;
+
+/** Strips a record. */
+export function snapshotView(record: SnapshotRecord): SnapshotView {
+  const { saved } = record;
+  return strip(snapshotAnswer, { ...record, saved: saved && { ...saved, memoryBytes: saved.memoryBytes ?? null } });
+}

@@ -1,9 +1,9 @@
 import type { Context } from 'hono';
 import { isMayflyError } from '../../model/errors.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
+import { type Awaited, isOver, type RunWatch } from '../../services/runs/run-watch.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { waitWithin } from '../http/waiting.ts';
-import { type Awaited, isOver, type RunWatch } from './run-watch.ts';
 
 /** Whose ends are waited for, and until when: seconds at most. */
 interface EndWait {

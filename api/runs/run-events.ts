@@ -1,15 +1,15 @@
-import { createRoute, z } from '@hono/zod-openapi';
-import { sha256 } from '../acceptance/accept-event.ts';
-import { requires } from '../http/auth.ts';
-import type { App, RequestDeps } from '../http/context.ts';
-import { problems } from '../http/problem-answers.ts';
-import { noQuery } from '../http/schemas.ts';
+import { z } from '@hono/zod-openapi';
+import { sha256 } from '../../services/intake/accept-event.ts';
+import { requireRun } from '../../services/require.ts';
+import { isOver } from '../../services/runs/run-watch.ts';
+import type { RequestDeps } from '../http/context.ts';
+import { type Route, routeOf } from '../http/route.ts';
 import { answerEvents, type EventSink } from '../streams/answer-events.ts';
 import { eventData, eventStream } from '../streams/event-stream.ts';
-import type { Streams } from '../streams/streams.ts';
 import { runAnswer, runParams } from './run-schemas.ts';
-import { requireRun, runView } from './run-view.ts';
-import { isOver } from './run-watch.ts';
+import { runView } from './run-view.ts';
+
+const route = routeOf('runs');
 
 /** How often the store is asked for each of few listeners: one read by id. Milliseconds. */
 const POLL_MS = 250;
@@ -25,43 +25,32 @@ const runEvent = z
   .object({ event: z.literal('run'), id: z.string(), data: eventData('RunProgress') })
   .openapi('RunChange', { description: 'The run as it is now, without its artifacts; `id` is of what it says.' });
 
-const events = createRoute({
-  method: 'get',
-  path: '/v1/runs/{id}/events',
-  tags: ['runs'],
-  operationId: 'watchRun',
-  summary: 'Follow a run until nothing of it is left',
-  description:
-    'Server-sent events `run`: the run as it is now, at first and after every change. Whoever comes again with `Last-Event-ID` is sent what it does not know.',
-  middleware: [requires('sandboxes:read')],
-  request: {
-    params: runParams,
-    query: noQuery,
-    headers: z.object({
-      'last-event-id': z
-        .string()
-        .regex(/^[0-9a-f]{0,16}$/, 'must be the id of an event')
-        .optional(),
-    }),
-  },
-  responses: {
-    200: eventStream('Until it has ended, and its cleanup is not pending', runEvent),
-    ...problems('run_not_found', 'too_many_requests', 'project_quota_exceeded'),
-  },
-});
-
-export function runEventRoutes(app: App, streams: Streams): void {
-  app.openAPIRegistry.register('RunProgress', runProgress);
-  app.openapi(events, async (c) => {
-    const { id } = c.req.valid('param');
-    const seen = c.req.valid('header')['last-event-id'] ?? '';
-    await requireRun(c.get('deps'), id);
-    const pauseMs = () => POLL_MS * Math.max(1, streams.count('runs') / FEW);
-    return answerEvents(c, { streams, kind: 'runs', of: { runId: id } }, (sink) =>
-      follow(c.get('deps'), sink, { id, seen, pauseMs }),
-    );
-  });
-}
+export const runEventRoutes: Route[] = [
+  (app) => app.openAPIRegistry.register('RunProgress', runProgress),
+  route('watchRun', 'get', '/v1/runs/{id}/events', {
+    scope: 'sandboxes:read',
+    summary: 'Follow a run until nothing of it is left',
+    description:
+      'Server-sent events `run`: the run as it is now, at first and after every change. Whoever comes again with `Last-Event-ID` is sent what it does not know.',
+    in: {
+      params: runParams,
+      headers: z.object({
+        'last-event-id': z
+          .string()
+          .regex(/^[0-9a-f]{0,16}$/, 'must be the id of an event')
+          .optional(),
+      }),
+    },
+    out: { 200: eventStream('Until it has ended, and its cleanup is not pending', runEvent) },
+    problems: ['run_not_found', 'too_many_requests', 'project_quota_exceeded'],
+    handle: async ({ c, deps, params: { id }, headers }) => {
+      const seen = headers['last-event-id'] ?? '';
+      await requireRun(deps, id);
+      const pauseMs = () => POLL_MS * Math.max(1, deps.streams.count('runs') / FEW);
+      return answerEvents(c, { kind: 'runs', of: { runId: id } }, (sink) => follow(deps, sink, { id, seen, pauseMs }));
+    },
+  }),
+];
 
 async function follow(
   deps: RequestDeps,

@@ -1,11 +1,21 @@
 import { z } from '@hono/zod-openapi';
-import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, SKIPS, WAITS } from '../../model/functions/run.ts';
+import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, SKIPS, WAITS } from '../../model/functions/run-state.ts';
 import { ID_PATTERNS, isRunId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { VERSIONS } from '../../services/runs/replay-run.ts';
 import { offset } from '../commands/command-schemas.ts';
 import { functionName, functionParams } from '../functions/function-schemas.ts';
 import { waitingAnswer } from '../functions/wait-schemas.ts';
-import { actor, cursor, idempotencyHeaders, instant, limit, problemAnswer, wholeText } from '../http/schemas.ts';
+import {
+  actor,
+  cursor,
+  failure,
+  idempotencyHeaders,
+  instant,
+  limit,
+  problemAnswer,
+  wholeText,
+} from '../http/schemas.ts';
 
 const runId = z
   .string()
@@ -40,7 +50,6 @@ export const triggerQuery = z.strictObject({
     .optional()
     .openapi({ description: 'Not started before so many seconds are over' }),
 });
-export const VERSIONS = ['same', 'current'] as const;
 export const replayBody = z
   .strictObject({
     version: z
@@ -66,8 +75,6 @@ export const outputQuery = z.strictObject({
   offset: offset.optional(),
   limit: offset.optional(),
 });
-
-const failure = z.object({ code: z.string(), message: z.string() });
 
 const attempt = z.object({
   n: z.int(),

@@ -3,57 +3,47 @@ import { MayflyError } from '../../model/errors.ts';
 import { sandboxIdFrom } from '../../model/ids.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { type Attempt, freedWhenRefused } from '../../services/idempotent-attempt.ts';
+import { admit, uncountedWhenRefused } from '../../services/sandboxes/admission.ts';
+import { beginSaga, recorded } from '../../services/sandboxes/begin-sandbox.ts';
+import { claimMember } from '../../services/sandboxes/claim-member.ts';
+import { type Origin, placeableOrigin, proposedTo } from '../../services/sandboxes/placement.ts';
 import type { MemberWish } from '../../store/pools/candidates.ts';
 import { askPermission } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { type Attempt, answerOnce, freedWhenRefused, isHeard, SANDBOX } from '../http/idempotency.ts';
-import { type Preference, preferenceOf } from '../http/prefer.ts';
+import { answerOnce, isHeard, SANDBOX } from '../http/idempotency.ts';
+import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
-import type { IdempotencyHeaders } from '../http/schemas.ts';
-import { waitWithin } from '../http/waiting.ts';
-import { claimMember } from '../pools/claim-member.ts';
-import { admit, uncountedWhenRefused } from '../resources/admission.ts';
-import { type Origin, placeableOrigin, proposedTo } from '../resources/placement.ts';
+import { waitAsPreferred } from '../http/waiting.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
-import { beginSaga, recorded } from './begin-sandbox.ts';
 import { createWish } from './create-wish.ts';
 import { refuseTakenName, tellingWhoHasIt } from './sandbox-names.ts';
 import { type Request, specOf } from './sandbox-spec.ts';
 
 /** POST /v1/sandboxes: starts the saga once, however often it is asked with the same key, and waits for it a while. */
-export async function answerCreate(
-  c: Context<Env>,
-  deps: RequestDeps,
-  request: Request,
-  headers: IdempotencyHeaders,
-): Promise<Response> {
+export async function answerCreate(c: Context<Env>, deps: RequestDeps, request: Request): Promise<Response> {
   const { store, sagas } = deps;
   const again = async (id: string) => {
     const record = await store.sandboxes.get(id);
-    return record && answerLater(c, record, headers);
+    return record && answerLater(c, record);
   };
-  const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request, subject: SANDBOX, again };
-  return answerOnce(c, store, asked, async (attempt) => {
-    const waiting = await askPermission(
-      c,
-      deps,
-      attempt,
-      createWish(c, deps, attempt, request, headers, [attempt.subjectId]),
-    );
+  const asked = { idFrom: sandboxIdFrom, body: request, subject: SANDBOX, again };
+  return answerOnce(c, asked, async (attempt) => {
+    const waiting = await askPermission(c, deps, attempt, createWish(c, deps, attempt, request, [attempt.subjectId]));
     if (waiting) return waiting;
-    const preference = preferenceOf(headers.prefer);
+    const preference = preferenceOf(c.req.header('prefer'));
     const record = await tellingWhoHasIt(c, deps, attempt, request.name, async () => {
       const claimed = await claimMember(deps, attempt, () => claimOf(c, attempt, request));
       if (claimed.record) return claimed.record;
       const input = await inputOfNew(c, deps, attempt, request, claimed.isMissed);
       return uncountedWhenRefused(deps, attempt, attempt.subjectId, async () => {
         const begun = input && (await beginSaga(deps, input, preference));
-        await waitWithin(c, deps, preference.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
+        await waitAsPreferred(c, (signal) => sagas.sandboxes.settled(attempt.subjectId, signal));
         return begun && preference.seconds === 0 ? begun : recorded(deps, attempt.subjectId, input, begun);
       });
     });
-    return { response: answerFor(c, record, preference), isKept: isHeard(c) };
+    return { response: answerFor(c, record), isKept: isHeard(c) };
   });
 }
 
@@ -121,8 +111,7 @@ export function inputOf(c: Context<Env>, id: string, request: Request, origin: O
   };
 }
 
-function answerFor(c: Context<Env>, record: SandboxRecord, preference: Preference): Response {
-  if (preference.applied) c.header('Preference-Applied', preference.applied);
+function answerFor(c: Context<Env>, record: SandboxRecord): Response {
   c.header('Location', `/v1/sandboxes/${record.id}`);
   if (record.state === 'running') return c.json(sandboxView(record), 201);
   const failure = failureOf(record);
@@ -130,9 +119,8 @@ function answerFor(c: Context<Env>, record: SandboxRecord, preference: Preferenc
 }
 
 /** Answers of one that was made before; one that has been made, and does not run now, with 200. */
-function answerLater(c: Context<Env>, record: SandboxRecord, headers: IdempotencyHeaders): Response {
-  if (record.state === 'running' || record.runningAt === null)
-    return answerFor(c, record, preferenceOf(headers.prefer));
+function answerLater(c: Context<Env>, record: SandboxRecord): Response {
+  if (record.state === 'running' || record.runningAt === null) return answerFor(c, record);
   c.header('Location', `/v1/sandboxes/${record.id}`);
   return c.json(sandboxView(record), 200);
 }

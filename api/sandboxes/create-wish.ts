@@ -1,10 +1,9 @@
 import type { Context } from 'hono';
 import { contentsOf } from '../../model/source-content.ts';
+import type { Attempt } from '../../services/idempotent-attempt.ts';
+import { placeableOrigin } from '../../services/sandboxes/placement.ts';
 import type { Wish } from '../approvals/permission.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import type { Attempt } from '../http/idempotency.ts';
-import type { IdempotencyHeaders } from '../http/schemas.ts';
-import { placeableOrigin } from '../resources/placement.ts';
 import { type Request, specOf } from './sandbox-spec.ts';
 
 /**
@@ -17,14 +16,12 @@ export function createWish(
   { store }: RequestDeps,
   { lead }: Pick<Attempt, 'lead'>,
   request: Request,
-  { prefer }: IdempotencyHeaders,
   ids: readonly string[],
 ): Wish {
   return {
     action: 'sandbox.create',
     project: c.get('apiKey').project,
     agentId: request.agentId,
-    prefer,
     isBegun: async () => {
       const begun = lead.memberId !== null && lead.isFixed ? [lead.memberId] : ids;
       return (await Promise.all(begun.map((id) => store.sandboxes.get(id)))).every((record) => record !== null);

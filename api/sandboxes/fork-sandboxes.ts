@@ -4,17 +4,17 @@ import { MayflyError } from '../../model/errors.ts';
 import { sandboxIdFrom } from '../../model/ids.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { type Attempt, freedWhenRefused, furtherId } from '../../services/idempotent-attempt.ts';
+import { uncountedWhenRefused } from '../../services/sandboxes/admission.ts';
+import { beginSaga, recorded } from '../../services/sandboxes/begin-sandbox.ts';
 import { askPermission } from '../approvals/permission.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from '../http/idempotency.ts';
+import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { type Preference, preferenceOf } from '../http/prefer.ts';
 import { problemOf } from '../http/problem.ts';
-import type { IdempotencyHeaders } from '../http/schemas.ts';
-import { waitWithin } from '../http/waiting.ts';
-import { uncountedWhenRefused } from '../resources/admission.ts';
+import { waitAsPreferred } from '../http/waiting.ts';
 import type { forksAnswer } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
-import { beginSaga, recorded } from './begin-sandbox.ts';
 import { admittedOrigin, failureOf, inputOf } from './create-sandbox.ts';
 import { createWish } from './create-wish.ts';
 import type { Request } from './sandbox-spec.ts';
@@ -28,30 +28,24 @@ type Item = z.infer<typeof forksAnswer>['items'][number];
 const STARTED_AT_ONCE = 5;
 
 /** POST /v1/sandboxes with a count: one sandbox for each place in the list, however often it is asked with the same key. */
-export async function answerForks(
-  c: Context<Env>,
-  deps: RequestDeps,
-  request: Request,
-  headers: IdempotencyHeaders,
-): Promise<Response> {
-  const { store, sagas } = deps;
+export async function answerForks(c: Context<Env>, deps: RequestDeps, request: Request): Promise<Response> {
+  const { sagas } = deps;
   const idsOf = (subjectId: string) =>
     Array.from({ length: request.count ?? 1 }, (_, n) => furtherId(sandboxIdFrom, subjectId, `fork/${n}`));
   const again = (subjectId: string) => answerLater(c, deps, idsOf(subjectId));
-  const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request, again };
-  return answerOnce(c, store, asked, async (attempt) => {
+  const asked = { idFrom: sandboxIdFrom, body: request, again };
+  return answerOnce(c, asked, async (attempt) => {
     const ids = idsOf(attempt.subjectId);
-    const waiting = await askPermission(c, deps, attempt, createWish(c, deps, attempt, request, headers, ids));
+    const waiting = await askPermission(c, deps, attempt, createWish(c, deps, attempt, request, ids));
     if (waiting) return waiting;
-    const preference = preferenceOf(headers.prefer);
+    const preference = preferenceOf(c.req.header('prefer'));
     const { refused, inputs } = await startAll(c, deps, attempt, ids, request, preference);
     const started = ids.filter((id) => !refused.has(id));
-    await waitWithin(c, deps, preference.seconds, async (signal) => {
-      await Promise.all(started.map((id) => sagas.settled(id, signal)));
+    await waitAsPreferred(c, async (signal) => {
+      await Promise.all(started.map((id) => sagas.sandboxes.settled(id, signal)));
     });
     const records = new Map<string, SandboxRecord>();
     for (const id of started) records.set(id, await recorded(deps, id, inputs.get(id) ?? null));
-    if (preference.applied) c.header('Preference-Applied', preference.applied);
     const response = c.json({ items: ids.map((id) => itemOf(c, id, refused, records)) }, statusOf(ids, records));
     // What Temporal did not take is begun by the next request with the same key.
     return { response, isKept: refused.size === 0 && isHeard(c) };

@@ -2,10 +2,9 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { Operation } from '../../model/sagas/messages.ts';
 import { isFinal, type SandboxFailure, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { type Attempt, freedWhenRefused } from '../../services/idempotent-attempt.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { type Attempt, freedWhenRefused } from '../http/idempotency.ts';
-import { preferenceOf } from '../http/prefer.ts';
-import { waitWithin } from '../http/waiting.ts';
+import { waitAsPreferred } from '../http/waiting.ts';
 
 /** What is known of an operation when the wait for it is over. */
 export interface Outcome {
@@ -21,7 +20,7 @@ export async function beginOperation(
   sandboxId: string,
   operation: Operation,
 ): Promise<void> {
-  await freedWhenRefused(store, attempt, () => sagas.operate(sandboxId, operation));
+  await freedWhenRefused(store, attempt, () => sagas.sandboxes.operate(sandboxId, operation));
 }
 
 /** Waits as long as the caller prefers. */
@@ -29,15 +28,12 @@ export async function awaitOperation(
   c: Context<Env>,
   deps: RequestDeps,
   operation: { sandboxId: string; operationId: string },
-  prefer: string | undefined,
 ): Promise<Outcome> {
   const { sandboxId, operationId } = operation;
-  const preference = preferenceOf(prefer);
   let outcome: Outcome = { isOver: false, failure: null };
-  await waitWithin(c, deps, preference.seconds, async (signal) => {
-    outcome = { isOver: true, failure: await deps.sagas.operated(sandboxId, operationId, signal) };
+  await waitAsPreferred(c, async (signal) => {
+    outcome = { isOver: true, failure: await deps.sagas.sandboxes.operated(sandboxId, operationId, signal) };
   });
-  if (preference.applied) c.header('Preference-Applied', preference.applied);
   return outcome;
 }
 

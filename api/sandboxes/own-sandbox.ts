@@ -1,8 +1,8 @@
 import type { Context } from 'hono';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
+import { type Origin, proposedTo } from '../../services/sandboxes/placement.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
-import { type Origin, proposedTo } from '../resources/placement.ts';
 
 interface OwnSandbox {
   id: string;

@@ -1,15 +1,15 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
-import { requires } from '../http/auth.ts';
-import type { App, RequestDeps } from '../http/context.ts';
-import { problems } from '../http/problem-answers.ts';
-import { actor, instant, noQuery } from '../http/schemas.ts';
-import { requireSandbox } from '../resources/require-sandbox.ts';
+import { requireSandbox } from '../../services/require.ts';
+import type { RequestDeps } from '../http/context.ts';
+import { type Route, routeOf } from '../http/route.ts';
+import { actor, instant } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { answerEvents, type EventSink } from '../streams/answer-events.ts';
 import { eventData, eventStream } from '../streams/event-stream.ts';
-import type { Streams } from '../streams/streams.ts';
+
+const route = routeOf('sandboxes');
 
 /** How often the store is asked for each of few listeners: three reads by id, about 3 ms of the embedded store. */
 const POLL_MS = 250;
@@ -39,44 +39,35 @@ const sandboxEvent = z
     description: '`audit`: an entry of the audit trail, with its number. `sandbox`: the sandbox as it is now.',
   });
 
-const events = createRoute({
-  method: 'get',
-  path: '/v1/sandboxes/{id}/events',
-  tags: ['sandboxes'],
-  operationId: 'watchSandbox',
-  summary: 'Follow a sandbox until its end',
-  description:
-    'Server-sent events. `audit`: an entry of the audit trail, its number as event id, so that `Last-Event-ID` goes on after it. ' +
-    '`sandbox`: the sandbox as it is now, at first and after every change.',
-  middleware: [requires('sandboxes:read')],
-  request: {
-    params: sandboxParams,
-    query: noQuery,
-    headers: z.object({
-      'last-event-id': z
-        .string()
-        .regex(/^\d{0,9}$/, 'must be the number of an event')
-        .optional(),
-    }),
-  },
-  responses: {
-    200: eventStream('Until its end', sandboxEvent),
-    ...problems('sandbox_not_found', 'too_many_requests', 'project_quota_exceeded'),
-  },
-});
-
-export function sandboxEventRoutes(app: App, streams: Streams): void {
-  app.openAPIRegistry.register('AuditEvent', auditEvent);
-  app.openapi(events, async (c) => {
-    const { id } = c.req.valid('param');
-    const last = c.req.valid('header')['last-event-id'];
-    await requireSandbox(c.get('deps'), id);
-    const pauseMs = () => POLL_MS * Math.max(1, streams.count('sandboxes') / FEW);
-    return answerEvents(c, { streams, kind: 'sandboxes', of: { sandboxId: id } }, (sink) =>
-      follow(c.get('deps'), sink, { id, from: last ? Number(last) : -1, pauseMs }),
-    );
-  });
-}
+export const sandboxEventRoutes: Route[] = [
+  (app) => app.openAPIRegistry.register('AuditEvent', auditEvent),
+  route('watchSandbox', 'get', '/v1/sandboxes/{id}/events', {
+    scope: 'sandboxes:read',
+    summary: 'Follow a sandbox until its end',
+    description:
+      'Server-sent events. `audit`: an entry of the audit trail, its number as event id, so that `Last-Event-ID` goes on after it. ' +
+      '`sandbox`: the sandbox as it is now, at first and after every change.',
+    in: {
+      params: sandboxParams,
+      headers: z.object({
+        'last-event-id': z
+          .string()
+          .regex(/^\d{0,9}$/, 'must be the number of an event')
+          .optional(),
+      }),
+    },
+    out: { 200: eventStream('Until its end', sandboxEvent) },
+    problems: ['sandbox_not_found', 'too_many_requests', 'project_quota_exceeded'],
+    handle: async ({ c, deps, params: { id }, headers }) => {
+      const last = headers['last-event-id'];
+      await requireSandbox(deps, id);
+      const pauseMs = () => POLL_MS * Math.max(1, deps.streams.count('sandboxes') / FEW);
+      return answerEvents(c, { kind: 'sandboxes', of: { sandboxId: id } }, (sink) =>
+        follow(deps, sink, { id, from: last ? Number(last) : -1, pauseMs }),
+      );
+    },
+  }),
+];
 
 async function follow(
   { store }: RequestDeps,

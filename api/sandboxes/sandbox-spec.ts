@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
-import type { Origin } from '../resources/placement.ts';
+import type { Origin } from '../../services/sandboxes/placement.ts';
 import type { createSandbox } from '../resources/sandbox-schemas.ts';
 
 export type Request = z.output<typeof createSandbox>;

@@ -1,14 +1,12 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { SCOPES } from '../../model/scopes.ts';
 import { type StoredPart, sumOf } from '../../model/snapshots/storage.ts';
-import { requires } from '../http/auth.ts';
-import type { App } from '../http/context.ts';
-import { problems } from '../http/problem-answers.ts';
-import { instant, json, noQuery } from '../http/schemas.ts';
-import { requireSandbox } from '../resources/require-sandbox.ts';
+import { requireSandbox } from '../../services/require.ts';
+import { type Route, routeOf } from '../http/route.ts';
+import { instant, json } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
-const tags = ['storage'];
+const route = routeOf('storage');
 const limitOf = z.number().nullable().openapi({ description: 'Bytes; null: no limit' });
 
 const sandboxUsage = z
@@ -39,53 +37,41 @@ const keyUsage = z
   })
   .openapi('KeyUsage');
 
-const ofSandbox = createRoute({
-  method: 'get',
-  path: '/v1/sandboxes/{id}/usage',
-  tags,
-  middleware: [requires('sandboxes:read')],
-  operationId: 'getSandboxUsage',
-  summary: 'What a sandbox and its snapshots take of the disk of their host',
-  request: { params: sandboxParams, query: noQuery },
-  responses: { 200: json('What is stored', sandboxUsage), ...problems('sandbox_not_found') },
-});
-
-const ofKey = createRoute({
-  method: 'get',
-  path: '/v1/usage',
-  tags,
-  operationId: 'getUsage',
-  summary: 'What the key that asks may do, and what its sandboxes and snapshots take of disks',
-  description: 'For every key, whatever its scopes: it is told of itself alone.',
-  request: { query: noQuery },
-  responses: { 200: json('What is stored', keyUsage), ...problems() },
-});
-
-export function usageRoutes(app: App): void {
-  app.openapi(ofSandbox, async (c) => {
-    const { id, createdBy } = await requireSandbox(c.get('deps'), c.req.valid('param').id);
-    const [parts, key] = await Promise.all([
-      c.get('deps').store.storedParts(),
-      c.get('deps').store.apiKeys.get(createdBy.apiKeyId),
-    ]);
-    const { usedBytes, workspaceBytes, snapshotBytes, workspaces, snapshots } = split(
-      parts.filter(({ sandboxId }) => sandboxId === id),
-    );
-    const [workspace] = workspaces;
-    const measuredAt = workspace?.measuredAt ?? null;
-    const quotaBytes = key?.sandboxDiskBytes ?? null;
-    const answer = { sandboxId: id, usedBytes, quotaBytes, workspaceBytes, measuredAt, snapshotBytes };
-    return c.json({ ...answer, snapshots: snapshots.length }, 200);
-  });
-  app.openapi(ofKey, async (c) => {
-    const { id, scopes, diskBytes, sandboxDiskBytes } = c.get('apiKey');
-    const own = (await c.get('deps').store.storedParts()).filter(({ apiKeyId }) => apiKeyId === id);
-    const { usedBytes, workspaceBytes, snapshotBytes, workspaces, snapshots } = split(own);
-    const quotas = { quotaBytes: diskBytes, sandboxQuotaBytes: sandboxDiskBytes };
-    const counts = { sandboxes: workspaces.length, snapshots: snapshots.length };
-    return c.json({ apiKeyId: id, scopes, usedBytes, ...quotas, workspaceBytes, snapshotBytes, ...counts }, 200);
-  });
-}
+export const usageRoutes: Route[] = [
+  route('getSandboxUsage', 'get', '/v1/sandboxes/{id}/usage', {
+    scope: 'sandboxes:read',
+    summary: 'What a sandbox and its snapshots take of the disk of their host',
+    in: { params: sandboxParams },
+    out: { 200: json('What is stored', sandboxUsage) },
+    problems: ['sandbox_not_found'],
+    handle: async ({ deps, store, params }) => {
+      const { id, createdBy } = await requireSandbox(deps, params.id);
+      const [parts, key] = await Promise.all([store.storedParts(), store.apiKeys.get(createdBy.apiKeyId)]);
+      const { usedBytes, workspaceBytes, snapshotBytes, workspaces, snapshots } = split(
+        parts.filter(({ sandboxId }) => sandboxId === id),
+      );
+      const [workspace] = workspaces;
+      const measuredAt = workspace?.measuredAt ?? null;
+      const quotaBytes = key?.sandboxDiskBytes ?? null;
+      const answer = { sandboxId: id, usedBytes, quotaBytes, workspaceBytes, measuredAt, snapshotBytes };
+      return { ...answer, snapshots: snapshots.length };
+    },
+  }),
+  route('getUsage', 'get', '/v1/usage', {
+    scope: null,
+    summary: 'What the key that asks may do, and what its sandboxes and snapshots take of disks',
+    description: 'For every key, whatever its scopes: it is told of itself alone.',
+    out: { 200: json('What is stored', keyUsage) },
+    handle: async ({ c, store }) => {
+      const { id, scopes, diskBytes, sandboxDiskBytes } = c.get('apiKey');
+      const own = (await store.storedParts()).filter(({ apiKeyId }) => apiKeyId === id);
+      const { usedBytes, workspaceBytes, snapshotBytes, workspaces, snapshots } = split(own);
+      const quotas = { quotaBytes: diskBytes, sandboxQuotaBytes: sandboxDiskBytes };
+      const counts = { sandboxes: workspaces.length, snapshots: snapshots.length };
+      return { apiKeyId: id, scopes, usedBytes, ...quotas, workspaceBytes, snapshotBytes, ...counts };
+    },
+  }),
+];
 
 function split(parts: StoredPart[]) {
   const workspaces = parts.filter(({ kind }) => kind === 'workspace');

@@ -1,23 +1,23 @@
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { PastSpec, ScheduleRecord, ScheduleSpec } from '../../model/schedules/schedule.ts';
 import { nextRun } from '../../model/schedules/times.ts';
-import { requireFunction } from '../functions/function-view.ts';
+import { requireFunction } from '../../services/require.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { SetSchedule } from './schedule-schemas.ts';
 
 const { schedules: limits } = LIMITS.functions;
 
 /**
- * Makes a schedule, or sets all of one. It holds when this returns; Temporal is told of it by the control worker.
+ * Makes a schedule, or sets all of one. It holds when this returns; the control worker wakes its workflow.
  * @param data of its event, JSON text as it was sent
  * @throws MayflyError function_not_found, function_draining, schedules_full, schedule_busy; invalid_request of one that never fires or has too
  *   much data
  */
 export async function setSchedule(
   deps: RequestDeps,
-  actor: OwnedActor,
+  actor: Actor,
   name: string,
   wish: SetSchedule,
   data: string | undefined,
@@ -30,27 +30,27 @@ export async function setSchedule(
   refuseIfNever(spec, Date.parse(now));
   for (;;) {
     const found = await schedules.get(name);
-    const since = { specSince: now, lookAt: now, updatedAt: now };
+    const since = { wakeAt: now, updatedAt: now };
     if (!found) {
       if ((await schedules.list()).length >= limits.count) throw full();
-      const record = { ...spec, ...BEGINNING, ...since, project: actor.project, name, revision: 1, createdBy: actor };
-      const made = { ...record, asks: {}, past: [], pauses: [], handledUntil: now, createdAt: now };
+      const record = { ...spec, ...BEGINNING, ...since, project: actor.project, name, version: 1, createdBy: actor };
+      const made = { ...record, past: [], handledUntil: now, createdAt: now };
       if (await schedules.create(made)) return { record: made, isNew: true };
       continue;
     }
     const isAgain = found.deletedAt !== null;
     if (isAgain && (await schedules.list()).length >= limits.count) throw full();
-    const anew = { ...BEGINNING, asks: {}, pauses: [], handledUntil: now, createdBy: actor, createdAt: now };
+    const anew = { ...BEGINNING, handledUntil: now, createdBy: actor, createdAt: now };
     const past = isAgain ? [] : pastWith(found, now);
-    const changes = { ...spec, ...since, ...(isAgain && anew), past, revision: found.revision + 1 };
-    const { revision, deletedAt } = found;
-    if (await schedules.change(name, changes, { revision, deletedAt })) {
+    const changes = { ...spec, ...since, ...(isAgain && anew), past };
+    const { version } = found;
+    if (await schedules.change(name, changes, { version })) {
       return { record: { ...found, ...changes }, isNew: isAgain };
     }
   }
 }
 
-/** What it was until now, behind what it was before: times of these may not be accounted for yet. @throws MayflyError schedule_busy */
+/** What it was until now, behind what it was before: times of these may not be decided yet. @throws MayflyError schedule_busy */
 function pastWith(found: ScheduleRecord, until: string): PastSpec[] {
   if (found.past.length >= limits.past) {
     throw new MayflyError(
@@ -67,7 +67,10 @@ function pastWith(found: ScheduleRecord, until: string): PastSpec[] {
 const BEGINNING = {
   pausedAt: null,
   pauseReason: null,
-  counted: { missed: 0, dropped: 0 },
+  pauses: [],
+  asks: {},
+  queue: [],
+  active: [],
   deletedAt: null,
 };
 
@@ -98,15 +101,4 @@ function refuseIfNever(spec: ScheduleSpec, now: number): void {
 
 function full(): MayflyError {
   return new MayflyError('schedules_full', `The project has ${limits.count} schedules.`);
-}
-
-/** @throws MayflyError schedule_not_found */
-export async function requireSchedule({ store }: Pick<RequestDeps, 'store'>, name: string): Promise<ScheduleRecord> {
-  const found = await store.schedules.get(name);
-  if (found?.deletedAt === null) return found;
-  throw noSchedule(name);
-}
-
-export function noSchedule(name: string): MayflyError {
-  return new MayflyError('schedule_not_found', `There is no schedule ${name}.`);
 }

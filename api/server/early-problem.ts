@@ -5,7 +5,7 @@ import { LIMITS } from '../../model/limits.ts';
 import { PROBLEM_TYPE, problemAt, RETRY_AFTER_SECONDS } from '../http/problem.ts';
 
 /** The answer to what never became a request with a path: a problem with an id of its own, that ends the connection. */
-export interface EarlyProblem {
+interface EarlyProblem {
   status: number;
   headers: Record<string, string>;
   body: string;

@@ -5,11 +5,10 @@ import type { HostRef } from '../../model/host.ts';
 import { ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
 import { hostOf, isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import { requireSandbox, requireSnapshot } from '../../services/require.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { waitWithin } from '../http/waiting.ts';
-import { requireSandbox } from '../resources/require-sandbox.ts';
-import { requireSnapshot } from '../resources/snapshot-view.ts';
 
 /** A disk snapshot is over in less than a second; one of a guest that does not answer takes half a minute. */
 const LONGEST_SECONDS = 120;
@@ -30,7 +29,7 @@ export class EphemeralSnapshot {
     const id = snapshotIdFrom(randomBytes(ID_BYTES));
     const actor = actorOf(c);
     // First, so that whatever becomes of this process there is somebody who removes it.
-    await deps.sagas.startEphemeral({ snapshotId: id, ...host, actor });
+    await deps.sagas.snapshots.startEphemeral({ snapshotId: id, ...host, actor });
     try {
       const wish = {
         kind: 'snapshot',
@@ -41,9 +40,9 @@ export class EphemeralSnapshot {
         notAfter: new Date(Date.now() + BEGUN_WITHIN_MS).toISOString(),
         actor,
       } as const;
-      await deps.sagas.operate(sandboxId, wish);
+      await deps.sagas.sandboxes.operate(sandboxId, wish);
       await waitWithin(c, deps, LONGEST_SECONDS, async (signal) => {
-        await deps.sagas.operated(sandboxId, id, signal);
+        await deps.sagas.sandboxes.operated(sandboxId, id, signal);
       });
       return new EphemeralSnapshot(deps, id, ready(await requireSnapshot(deps, id)));
     } catch (error) {
@@ -61,7 +60,7 @@ export class EphemeralSnapshot {
 
 async function passed({ sagas, logger }: RequestDeps, snapshotId: string): Promise<void> {
   try {
-    await sagas.releaseEphemeral(snapshotId);
+    await sagas.snapshots.releaseEphemeral(snapshotId);
   } catch (error) {
     logger.warn({ err: error, snapshotId }, 'a snapshot that was needed for a moment stays for some minutes');
   }

@@ -1,44 +1,38 @@
-import { createRoute, type z } from '@hono/zod-openapi';
+import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { operationIdFrom, snapshotIdFrom } from '../../model/ids.ts';
-import { actorOf, requires } from '../http/auth.ts';
-import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
-import { answerOnce, furtherId, isHeard } from '../http/idempotency.ts';
+import { furtherId } from '../../services/idempotent-attempt.ts';
+import { requireSandbox, requireSnapshot } from '../../services/require.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
+import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
-import { BODY, KEYED, problems, WAKE } from '../http/problem-answers.ts';
-import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery } from '../http/schemas.ts';
-import { requireSandbox } from '../resources/require-sandbox.ts';
+import { WAKE } from '../http/problem-answers.ts';
+import { type Route, routeOf } from '../http/route.ts';
+import { idempotencyHeaders, json } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { restoreAnswer, restoreSandbox } from '../resources/snapshot-schemas.ts';
-import { requireSnapshot } from '../resources/snapshot-view.ts';
 import { awaitOperation, beginOperation, failureOf } from '../sandboxes/operation.ts';
+
+const route = routeOf('snapshots');
 
 type Request = z.output<typeof restoreSandbox>;
 
-const restoreOne = createRoute({
-  method: 'post',
-  path: '/v1/sandboxes/{id}/restore',
-  tags: ['snapshots'],
-  operationId: 'restoreSandbox',
-  summary: 'Take a sandbox back to one of its snapshots',
-  description:
-    'The sandbox keeps its id, address, host key and certificates; its machine starts anew from the snapshot. ' +
-    'Commands that run end with the outcome `interrupted`.',
-  middleware: [requires('sandboxes:write')],
-  request: {
-    params: sandboxParams,
-    query: noQuery,
-    headers: idempotencyHeaders,
-    body: { required: true, content: { 'application/json': { schema: restoreSandbox } } },
-  },
-  responses: {
-    200: json('It runs from the snapshot, and SSH was verified', restoreAnswer),
-    202: json('It is being restored; Location says where to look', restoreAnswer),
-    ...problems(
-      BODY,
-      KEYED,
+export const restoreRoutes: Route[] = [
+  route('restoreSandbox', 'post', '/v1/sandboxes/{id}/restore', {
+    scope: 'sandboxes:write',
+    summary: 'Take a sandbox back to one of its snapshots',
+    description:
+      'The sandbox keeps its id, address, host key and certificates; its machine starts anew from the snapshot. ' +
+      'Commands that run end with the outcome `interrupted`.',
+    in: { params: sandboxParams, headers: idempotencyHeaders, body: restoreSandbox },
+    out: {
+      200: json('It runs from the snapshot, and SSH was verified', restoreAnswer),
+      202: json('It is being restored; Location says where to look', restoreAnswer),
+    },
+    problems: [
       WAKE,
       'snapshot_not_found',
       'snapshot_not_ready',
@@ -47,16 +41,10 @@ const restoreOne = createRoute({
       'restore_failed',
       'snapshot_unsupported',
       'clone_failed',
-    ),
-  },
-});
-
-export function restoreRoutes(app: App): void {
-  app.openapi(restoreOne, async (c) => {
-    const { id } = c.req.valid('param');
-    return serialised(await answerRestore(c, c.get('deps'), id, c.req.valid('json'), c.req.valid('header')));
-  });
-}
+    ],
+    handle: ({ c, deps, params: { id }, body }) => answerRestore(c, deps, id, body),
+  }),
+];
 
 /**
  * Restores once, however often it is asked with the same key, and waits for it a while.
@@ -67,7 +55,6 @@ async function answerRestore(
   deps: RequestDeps,
   sandboxId: string,
   request: Request,
-  headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { snapshotId, keepCurrent = true } = request;
   await requireSandbox(deps, sandboxId);
@@ -79,13 +66,13 @@ async function answerRestore(
     const answer = { operationId, snapshotId, keptAs: keptBy(operationId), sandbox };
     return c.json(answer, sandbox.state === 'restoring' ? 202 : 200);
   };
-  const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: request, again };
-  return answerOnce(c, deps.store, asked, async (attempt) => {
+  const asked = { idFrom: operationIdFrom, body: request, again };
+  return answerOnce(c, asked, async (attempt) => {
     const operationId = attempt.subjectId;
     const keepAs = keptBy(operationId);
     const actor = actorOf(c);
     await beginOperation(deps, attempt, sandboxId, { kind: 'restore', operationId, snapshotId, keepAs, actor });
-    const outcome = await awaitOperation(c, deps, { sandboxId, operationId }, headers.prefer);
+    const outcome = await awaitOperation(c, deps, { sandboxId, operationId });
     const sandbox = await requireSandbox(deps, sandboxId);
     c.header('Location', `/v1/sandboxes/${sandboxId}`);
     const error = outcome.isOver ? failureOf(outcome, sandbox) : null;

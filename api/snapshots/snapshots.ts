@@ -1,129 +1,117 @@
-import { createRoute } from '@hono/zod-openapi';
+import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
-import { requires } from '../http/auth.ts';
-import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
-import { BODY, KEYED, OPERATION, problems } from '../http/problem-answers.ts';
-import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
+import { requireSandbox, requireSnapshot } from '../../services/require.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
+import { OPERATION } from '../http/problem-answers.ts';
+import { type Route, routeOf } from '../http/route.ts';
+import { idempotencyHeaders, json, pageOf, preferHeaders } from '../http/schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
-import { requireSandbox } from '../resources/require-sandbox.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
-import { snapshotAnswer, snapshotParams, snapshotQuery, takeSnapshot } from '../resources/snapshot-schemas.ts';
-import { requireSnapshot, snapshotView } from '../resources/snapshot-view.ts';
+import {
+  snapshotAnswer,
+  snapshotParams,
+  snapshotQuery,
+  snapshotView,
+  takeSnapshot,
+} from '../resources/snapshot-schemas.ts';
 import { answerTake } from './take-snapshot.ts';
+
+const route = routeOf('snapshots');
 
 const OF_SANDBOX = '/v1/sandboxes/{id}/snapshots';
 const ONE = '/v1/snapshots/{id}';
-const tags = ['snapshots'];
 
-const takeOne = createRoute({
-  method: 'post',
-  path: OF_SANDBOX,
-  tags,
-  operationId: 'createSnapshot',
-  summary: 'Take a snapshot of a sandbox, which goes on meanwhile',
-  middleware: [requires('sandboxes:write')],
-  request: {
-    params: sandboxParams,
-    query: noQuery,
-    headers: idempotencyHeaders,
-    body: { required: false, content: { 'application/json': { schema: takeSnapshot } } },
-  },
-  responses: {
-    200: json('It was taken by an earlier request with this Idempotency-Key, and is there no more', snapshotAnswer),
-    201: json('It was saved and checked', snapshotAnswer),
-    202: json('It is being taken; Location says where to look', snapshotAnswer),
-    ...problems(
-      BODY,
-      KEYED,
+export const snapshotRoutes: Route[] = [
+  route('createSnapshot', 'post', OF_SANDBOX, {
+    scope: 'sandboxes:write',
+    summary: 'Take a snapshot of a sandbox, which goes on meanwhile',
+    in: { params: sandboxParams, headers: idempotencyHeaders, body: takeSnapshot },
+    out: {
+      200: json('It was taken by an earlier request with this Idempotency-Key, and is there no more', snapshotAnswer),
+      201: json('It was saved and checked', snapshotAnswer),
+      202: json('It is being taken; Location says where to look', snapshotAnswer),
+    },
+    problems: [
       OPERATION,
       'snapshot_name_taken',
       'snapshot_unsupported',
       'snapshot_failed',
       'flatten_failed',
       'quota_exceeded',
-    ),
-  },
-});
+    ],
+    handle: ({ c, deps, params: { id }, body }) => answerTake(c, deps, id, body),
+  }),
+  route('listAllSnapshots', 'get', '/v1/snapshots', {
+    scope: 'sandboxes:read',
+    summary: 'List the snapshots of all sandboxes of a project, newest first; an operator sees all projects',
+    in: { query: snapshotQuery },
+    out: { 200: json('One page', pageOf(snapshotAnswer)) },
+    handle: async ({ deps, query }) => await pageOfSnapshots(deps, query),
+  }),
+  route('listSnapshots', 'get', OF_SANDBOX, {
+    scope: 'sandboxes:read',
+    summary: 'List the snapshots of a sandbox, newest first; also when it has ended',
+    in: { params: sandboxParams, query: snapshotQuery },
+    out: { 200: json('One page', pageOf(snapshotAnswer)) },
+    problems: ['sandbox_not_found'],
+    handle: async ({ deps, params, query }) => {
+      const { id: sandboxId } = await requireSandbox(deps, params.id);
+      return pageOfSnapshots(deps, { ...query, sandboxId });
+    },
+  }),
+  route('getSnapshot', 'get', ONE, {
+    scope: 'sandboxes:read',
+    summary: 'Read one snapshot',
+    in: { params: snapshotParams },
+    out: { 200: json('The snapshot', snapshotAnswer) },
+    problems: ['snapshot_not_found'],
+    handle: async ({ deps, params }) => snapshotView(await requireSnapshot(deps, params.id)),
+  }),
+  route('deleteSnapshot', 'delete', ONE, {
+    scope: 'sandboxes:write',
+    summary: 'Delete a snapshot; what others refer to is freed with the last of them',
+    in: { params: snapshotParams, headers: preferHeaders },
+    out: {
+      200: json('It cannot be used any more; `keptFor` says what its content is still needed for', snapshotAnswer),
+      202: json('It is being deleted; Location says where to look', snapshotAnswer),
+    },
+    problems: ['snapshot_not_found', 'sandbox_busy', 'temporal_unavailable'],
+    handle: ({ c, deps, params }) => answerDelete(c, deps, params.id),
+  }),
+];
 
-const listAll = createRoute({
-  method: 'get',
-  path: OF_SANDBOX,
-  tags,
-  operationId: 'listSnapshots',
-  summary: 'List the snapshots of a sandbox, newest first; also when it has ended',
-  middleware: [requires('sandboxes:read')],
-  request: { params: sandboxParams, query: snapshotQuery },
-  responses: { 200: json('One page', pageOf(snapshotAnswer)), ...problems('sandbox_not_found') },
-});
-
-const getOne = createRoute({
-  method: 'get',
-  path: ONE,
-  tags,
-  operationId: 'getSnapshot',
-  summary: 'Read one snapshot',
-  middleware: [requires('sandboxes:read')],
-  request: { params: snapshotParams, query: noQuery },
-  responses: { 200: json('The snapshot', snapshotAnswer), ...problems('snapshot_not_found') },
-});
-
-const deleteOne = createRoute({
-  method: 'delete',
-  path: ONE,
-  tags,
-  operationId: 'deleteSnapshot',
-  summary: 'Delete a snapshot; what others refer to is freed with the last of them',
-  middleware: [requires('sandboxes:write')],
-  request: { params: snapshotParams, query: noQuery, headers: preferHeaders },
-  responses: {
-    200: json('It cannot be used any more; `keptFor` says what its content is still needed for', snapshotAnswer),
-    202: json('It is being deleted; Location says where to look', snapshotAnswer),
-    ...problems('snapshot_not_found', 'sandbox_busy', 'temporal_unavailable'),
-  },
-});
-
-export function snapshotRoutes(app: App): void {
-  app.openapi(takeOne, async (c) => {
-    const { id } = c.req.valid('param');
-    return serialised(await answerTake(c, c.get('deps'), id, c.req.valid('json'), c.req.valid('header')));
+/** Reads one page. @param query.sandboxId of whose snapshots alone */
+async function pageOfSnapshots({ store }: RequestDeps, query: z.output<typeof snapshotQuery> & { sandboxId?: string }) {
+  const { limit = LIMITS.page.default, cursor, sandboxId } = query;
+  const page = await store.snapshots.list({
+    limit,
+    ...(sandboxId !== undefined && { sandboxId }),
+    ...(cursor !== undefined && { cursor }),
   });
-  app.openapi(listAll, async (c) => {
-    const { id: sandboxId } = await requireSandbox(c.get('deps'), c.req.valid('param').id);
-    const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
-    const page = await c
-      .get('deps')
-      .store.snapshots.list({ sandboxId, limit, ...(cursor !== undefined && { cursor }) });
-    return c.json({ ...page, items: page.items.map(snapshotView) }, 200);
-  });
-  app.openapi(getOne, async (c) =>
-    c.json(snapshotView(await requireSnapshot(c.get('deps'), c.req.valid('param').id)), 200),
-  );
-  app.openapi(deleteOne, async (c) => {
-    return serialised(await answerDelete(c, c.get('deps'), c.req.valid('param').id, c.req.valid('header').prefer));
-  });
+  return { ...page, items: page.items.map(snapshotView) };
 }
 
 /** @throws MayflyError snapshot_not_found, sandbox_busy */
-function answerDelete(c: Context<Env>, deps: RequestDeps, id: string, prefer: string | undefined): Promise<Response> {
+function answerDelete(c: Context<Env>, deps: RequestDeps, id: string): Promise<Response> {
   const { sagas } = deps;
-  return answerDeletion(c, deps, prefer, {
+  return answerDeletion(c, {
     location: `/v1/snapshots/${id}`,
     read: () => requireSnapshot(deps, id),
     view: snapshotView,
     isGone: ({ state }) => isGone(state),
-    begin: async ({ state, hostId, installationId = null }, actor) => {
+    begin: async ({ state, hostId, installationId }, actor) => {
       if (state === 'creating') {
         throw new MayflyError(
           'sandbox_busy',
           `The snapshot ${id} is being taken; it can be deleted when that has ended.`,
         );
       }
-      await sagas.deleteSnapshot({ snapshotId: id, hostId, installationId, actor });
+      await sagas.snapshots.delete({ snapshotId: id, hostId, installationId, actor });
     },
-    ended: (_record, signal) => sagas.snapshotDeleted(id, signal),
+    ended: (_record, signal) => sagas.snapshots.deleted(id, signal),
   });
 }
 

@@ -4,14 +4,14 @@ import { MayflyError } from '../../model/errors.ts';
 import { snapshotIdFrom } from '../../model/ids.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import type { Attempt } from '../../services/idempotent-attempt.ts';
+import { requireSandbox, requireSnapshot } from '../../services/require.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { type Attempt, answerOnce, isHeard } from '../http/idempotency.ts';
+import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
-import type { IdempotencyHeaders } from '../http/schemas.ts';
-import { requireSandbox } from '../resources/require-sandbox.ts';
 import type { takeSnapshot } from '../resources/snapshot-schemas.ts';
-import { requireSnapshot, snapshotView } from '../resources/snapshot-view.ts';
+import { snapshotView } from '../resources/snapshot-schemas.ts';
 import { awaitOperation, beginOperation } from '../sandboxes/operation.ts';
 
 type Request = z.output<typeof takeSnapshot>;
@@ -25,12 +25,11 @@ export async function answerTake(
   deps: RequestDeps,
   sandboxId: string,
   request: Request,
-  headers: IdempotencyHeaders,
 ): Promise<Response> {
   await requireSandbox(deps, sandboxId);
   const asked = {
     idFrom: snapshotIdFrom,
-    key: headers['idempotency-key'],
+
     body: request,
     subject: { path: '/v1/snapshots', member: 'snapshotId' as const },
     again: async (id: string) => {
@@ -38,9 +37,9 @@ export async function answerTake(
       return record && answerFor(c, record);
     },
   };
-  return answerOnce(c, deps.store, asked, async (attempt) => {
+  return answerOnce(c, asked, async (attempt) => {
     await begin(deps, attempt, sandboxId, request, actorOf(c));
-    await awaitOperation(c, deps, { sandboxId, operationId: attempt.subjectId }, headers.prefer);
+    await awaitOperation(c, deps, { sandboxId, operationId: attempt.subjectId });
     const record = await requireSnapshot(deps, attempt.subjectId);
     return { response: answerFor(c, record), isKept: isHeard(c) };
   });

@@ -1,51 +1,45 @@
-import { createRoute, type z } from '@hono/zod-openapi';
+import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { isErrorCode, MayflyError } from '../../model/errors.ts';
 import { isLive } from '../../model/host.ts';
 import { operationIdFrom, sandboxIdFrom, sourceIdOf } from '../../model/ids.ts';
 import { mayNameSource } from '../../model/project.ts';
 import type { Size } from '../../model/project-limits.ts';
-import type { Network, OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { Actor, Network } from '../../model/sandbox/sandbox.ts';
 import { type BakedSource, type BakeSourceInput, requestedBake } from '../../model/snapshots/baked-source.ts';
-import { actorOf, requires } from '../http/auth.ts';
-import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
-import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from '../http/idempotency.ts';
-import { preferenceOf } from '../http/prefer.ts';
+import { type Attempt, freedWhenRefused, furtherId } from '../../services/idempotent-attempt.ts';
+import { requireSnapshot } from '../../services/require.ts';
+import { admit } from '../../services/sandboxes/admission.ts';
+import { placeableOrigin } from '../../services/sandboxes/placement.ts';
+import { bakedSourceOf } from '../../services/sources/source-host.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
+import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
-import { BODY, KEYED, problems, SAGA } from '../http/problem-answers.ts';
-import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery, preferHeaders } from '../http/schemas.ts';
-import { waitWithin } from '../http/waiting.ts';
-import { admit } from '../resources/admission.ts';
+import { SAGA } from '../http/problem-answers.ts';
+import { type Route, routeOf } from '../http/route.ts';
+import { idempotencyHeaders, json, preferHeaders } from '../http/schemas.ts';
+import { waitAsPreferred } from '../http/waiting.ts';
 import { answerDeletion } from '../resources/deletion.ts';
-import { placeableOrigin } from '../resources/placement.ts';
-import { requireSnapshot } from '../resources/snapshot-view.ts';
-import { bakedView } from './baked-view.ts';
-import { bakedSourceOf } from './source-host.ts';
-import { bakedSource, bakeSource, onHost, sourceParams } from './source-schemas.ts';
+import { bakedSource, bakedView, bakeSource, onHost, sourceParams } from './source-schemas.ts';
+
+const route = routeOf('sources');
 
 type Request = z.output<typeof bakeSource>;
 
-const bakeOne = createRoute({
-  method: 'post',
-  path: '/v1/sources',
-  tags: ['sources'],
-  operationId: 'bakeSource',
-  summary: 'Make a source of a snapshot',
-  description:
-    'The snapshot is cleaned of what makes it one machine (in a sandbox that is made of it and destroyed), shut down, and ' +
-    'copied to images of its own: neither the snapshot nor its sandbox is needed afterwards. docs/sources.md says what is removed.',
-  middleware: [requires('admin')],
-  request: {
-    query: noQuery,
-    headers: idempotencyHeaders,
-    body: { required: true, content: { 'application/json': { schema: bakeSource } } },
-  },
-  responses: {
-    201: json('Sandboxes can be made of it', bakedSource),
-    202: json('It is being made; Location says where to look', bakedSource),
-    ...problems(
-      BODY,
-      KEYED,
+export const sourceBakingRoutes: Route[] = [
+  route('bakeSource', 'post', '/v1/sources', {
+    scope: 'admin',
+    summary: 'Make a source of a snapshot',
+    description:
+      'The snapshot is cleaned of what makes it one machine (in a sandbox that is made of it and destroyed), shut down, and ' +
+      'copied to images of its own: neither the snapshot nor its sandbox is needed afterwards. docs/sources.md says what is removed.',
+    in: { headers: idempotencyHeaders, body: bakeSource },
+    out: {
+      201: json('Sandboxes can be made of it', bakedSource),
+      202: json('It is being made; Location says where to look', bakedSource),
+    },
+    problems: [
       SAGA,
       'snapshot_not_found',
       'snapshot_not_ready',
@@ -57,71 +51,46 @@ const bakeOne = createRoute({
       'quota_exceeded',
       'project_quota_exceeded',
       'too_many_requests',
-    ),
-  },
-});
-
-const deleteOne = createRoute({
-  method: 'delete',
-  path: '/v1/sources/{name}',
-  tags: ['sources'],
-  operationId: 'deleteSource',
-  summary: 'Delete a source that was made of a snapshot',
-  description: 'Refused while a sandbox or a snapshot refers to its images, and for sources that Mayfly did not make.',
-  middleware: [requires('admin')],
-  request: { params: sourceParams, query: onHost, headers: preferHeaders },
-  responses: {
-    200: json('Nothing of it is left', bakedSource),
-    202: json('It is being deleted; Location says where to look', bakedSource),
-    ...problems(SAGA, 'source_not_found', 'source_not_baked', 'source_in_use', 'no_host', 'too_many_requests'),
-  },
-});
-
-export function sourceBakingRoutes(app: App): void {
-  app.openapi(bakeOne, async (c) => {
-    return serialised(await answerBake(c, c.get('deps'), c.req.valid('json'), c.req.valid('header')));
-  });
-  app.openapi(deleteOne, async (c) => {
-    const { hostId } = c.req.valid('query');
-    const { prefer } = c.req.valid('header');
-    return serialised(await answerDelete(c, c.get('deps'), c.req.valid('param').name, { hostId, prefer }));
-  });
-}
+    ],
+    handle: ({ c, deps, body }) => answerBake(c, deps, body),
+  }),
+  route('deleteSource', 'delete', '/v1/sources/{name}', {
+    scope: 'admin',
+    summary: 'Delete a source that was made of a snapshot',
+    description:
+      'Refused while a sandbox or a snapshot refers to its images, and for sources that Mayfly did not make.',
+    in: { params: sourceParams, query: onHost, headers: preferHeaders },
+    out: {
+      200: json('Nothing of it is left', bakedSource),
+      202: json('It is being deleted; Location says where to look', bakedSource),
+    },
+    problems: [SAGA, 'source_not_found', 'source_not_baked', 'source_in_use', 'no_host', 'too_many_requests'],
+    handle: ({ c, deps, params, query: { hostId } }) => answerDelete(c, deps, params.name, hostId),
+  }),
+];
 
 /** @throws MayflyError snapshot_not_found, snapshot_not_ready, no_host, source_exists */
-async function answerBake(
-  c: Context<Env>,
-  deps: RequestDeps,
-  request: Request,
-  headers: IdempotencyHeaders,
-): Promise<Response> {
+async function answerBake(c: Context<Env>, deps: RequestDeps, request: Request): Promise<Response> {
   const { store, sagas } = deps;
   const actor = actorOf(c);
   const again = async (bakeId: string) => {
     const record = (await store.bakedSources.named(request.name)).find((one) => one.bakeId === bakeId);
     return record ? answerFor(c, record) : null;
   };
-  const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: request, again };
-  return answerOnce(c, store, asked, async (attempt) => {
+  const asked = { idFrom: operationIdFrom, body: request, again };
+  return answerOnce(c, asked, async (attempt) => {
     const input = await begin(deps, attempt, request, actor);
-    const preference = preferenceOf(headers.prefer);
-    const isOver = await waitWithin(c, deps, preference.seconds, (signal) => sagas.bakeEnded(input, signal));
+    const isOver = await waitAsPreferred(c, (signal) => sagas.sources.bakeEnded(input, signal));
     const known = await store.bakedSources.get(input.sourceId);
     const isMine = known?.bakeId === input.bakeId;
     if (isOver && !isMine) throw new MayflyError('source_exists', `${input.hostId} has made ${input.name} meanwhile.`);
     const record = known && isMine ? known : requestedBake(input);
-    if (preference.applied) c.header('Preference-Applied', preference.applied);
     return { response: answerFor(c, record), isKept: isHeard(c) };
   });
 }
 
 /** A claim with a record has been begun. */
-async function begin(
-  deps: RequestDeps,
-  attempt: Attempt,
-  request: Request,
-  actor: OwnedActor,
-): Promise<BakeSourceInput> {
+async function begin(deps: RequestDeps, attempt: Attempt, request: Request, actor: Actor): Promise<BakeSourceInput> {
   const { store, sagas } = deps;
   return freedWhenRefused(store, attempt, async () => {
     const input = await inputOf(deps, attempt, request, actor);
@@ -129,7 +98,7 @@ async function begin(
     if (present?.bakeId === input.bakeId) return input;
     await refuseTaken(deps, input.name);
     await admit(deps, [input.builderId], input.size);
-    await sagas.bakeSource(input);
+    await sagas.sources.bake(input);
     return input;
   });
 }
@@ -138,11 +107,11 @@ async function inputOf(
   { store }: RequestDeps,
   { subjectId: bakeId }: Attempt,
   { name, fromSnapshot }: Request,
-  actor: OwnedActor,
+  actor: Actor,
 ): Promise<BakeSourceInput & { size: Size }> {
   const { network, size } = await placeableOrigin(store, { snapshotId: fromSnapshot });
   if (!store.viewer.isOperator) refuseAsTenant(name, network, actor.project);
-  const { id, sandboxId, hostId, installationId = null, source } = await requireSnapshot({ store }, fromSnapshot);
+  const { id, sandboxId, hostId, installationId, source } = await requireSnapshot({ store }, fromSnapshot);
   return {
     bakeId,
     sourceId: sourceIdOf(hostId, name),
@@ -196,17 +165,17 @@ async function answerDelete(
   c: Context<Env>,
   deps: RequestDeps,
   name: string,
-  wish: { hostId: string | undefined; prefer: string | undefined },
+  wishedHost: string | undefined,
 ): Promise<Response> {
   const { store, sagas } = deps;
-  const { id: sourceId, hostId, installationId = null } = await bakedSourceOf(store, name, wish.hostId);
-  return answerDeletion(c, deps, wish.prefer, {
+  const { id: sourceId, hostId, installationId } = await bakedSourceOf(store, name, wishedHost);
+  return answerDeletion(c, {
     location: `/v1/sources/${encodeURIComponent(name)}`,
     read: () => bakedSourceOf(store, name, hostId),
     view: bakedView,
     isGone: ({ state }) => isGone(state),
-    begin: (_source, actor) => sagas.deleteSource({ sourceId, hostId, installationId, name, actor }),
-    ended: (source, signal) => sagas.bakeEnded(source, signal),
+    begin: (_source, actor) => sagas.sources.delete({ sourceId, hostId, installationId, name, actor }),
+    ended: (source, signal) => sagas.sources.bakeEnded(source, signal),
     refusal: ({ state, failure }) =>
       state === 'ready' && failure ? new MayflyError(failure.code, failure.message) : null,
   });

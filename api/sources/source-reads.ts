@@ -1,51 +1,44 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { commandIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { ReadonlyCommand } from '../../readonly/command.ts';
-import { readReadonlyCommand } from '../../readonly/readonly-command.ts';
+import type { ReadonlyCommand } from '../../model/readonly/command.ts';
+import { readReadonlyCommand } from '../../model/readonly/readonly-command.ts';
+import { refusalOf } from '../../services/guests.ts';
+import { preparedSource } from '../../services/sources/source-host.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { askPermission, refuseUnlessAllowed } from '../approvals/permission.ts';
 import { listingAnswer } from '../files/directory-listing.ts';
 import { succeeded } from '../files/file-access.ts';
 import { contentAnswer, headersOf } from '../files/file-answer.ts';
 import { fileEntry } from '../files/file-schemas.ts';
-import { requires } from '../http/auth.ts';
-import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { FilePath } from '../http/file-path.ts';
-import { refusalOf } from '../http/guests.ts';
 import { answerOnce } from '../http/idempotency.ts';
-import { ASKED_FOR, BODY, KEYED, problems, SAGA, SOURCE } from '../http/problem-answers.ts';
-import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery, pageOf } from '../http/schemas.ts';
+import { ASKED_FOR, SAGA, SOURCE } from '../http/problem-answers.ts';
+import { type Route, routeOf } from '../http/route.ts';
+import { idempotencyHeaders, json, pageOf } from '../http/schemas.ts';
 import { recordAccess } from '../resources/record-access.ts';
-import { preparedSource } from './source-host.ts';
 import { onHost, sourceCommand, sourceCommandAnswer, sourceFileParams, sourceParams } from './source-schemas.ts';
+
+const route = routeOf('sources');
 
 const BYTES = 'application/octet-stream';
 
-const runOne = createRoute({
-  method: 'post',
-  path: '/v1/sources/{name}/commands',
-  tags: ['sources'],
-  operationId: 'runSourceCommand',
-  summary: 'Look at a source with a command that changes nothing',
-  description:
-    'Programs joined by `|`, `&&`, `||`, `;` and line ends, each with arguments from a closed table (docs/read-only.md). ' +
-    'No shell runs it: it is parsed here, and checked again on the source.',
-  middleware: [requires('sources:look')],
-  request: {
-    params: sourceParams,
-    query: noQuery,
-    headers: idempotencyHeaders,
-    body: { required: true, content: { 'application/json': { schema: sourceCommand } } },
-  },
-  responses: {
-    200: json('It ended, however it did', sourceCommandAnswer),
-    202: json('It waits for approval; Location says where to look', approvalAnswer),
-    ...problems(
-      BODY,
-      KEYED,
+export const sourceReadRoutes: Route[] = [
+  route('runSourceCommand', 'post', '/v1/sources/{name}/commands', {
+    scope: 'sources:look',
+    summary: 'Look at a source with a command that changes nothing',
+    description:
+      'Programs joined by `|`, `&&`, `||`, `;` and line ends, each with arguments from a closed table (docs/read-only.md). ' +
+      'No shell runs it: it is parsed here, and checked again on the source.',
+    in: { params: sourceParams, headers: idempotencyHeaders, body: sourceCommand },
+    out: {
+      200: json('It ended, however it did', sourceCommandAnswer),
+      202: json('It waits for approval; Location says where to look', approvalAnswer),
+    },
+    problems: [
       ASKED_FOR,
       SAGA,
       SOURCE,
@@ -55,33 +48,29 @@ const runOne = createRoute({
       'guest_failed',
       'too_many_requests',
       'host_key_mismatch',
-    ),
-  },
-});
-
-const readOne = createRoute({
-  method: 'get',
-  path: '/v1/sources/{name}/files/{path}',
-  tags: ['sources'],
-  operationId: 'readSourceFile',
-  summary: 'Read a file, a range of it, or a directory of a source',
-  description: 'What the user mayfly-readonly may read. A symbolic link is followed.',
-  middleware: [requires('sources:look')],
-  request: {
-    params: sourceFileParams,
-    query: onHost,
-    headers: z.object({ range: z.string().max(256).optional().openapi({ example: 'bytes=0-1023' }) }),
-  },
-  responses: {
-    200: {
-      description: 'The content, or the entries of the directory',
-      content: {
-        [BYTES]: { schema: { type: 'string', format: 'binary' } },
-        'application/json': { schema: pageOf(fileEntry) },
-      },
+    ],
+    handle: ({ c, deps, params: { name }, body }) => answerCommand(c, deps, name, body),
+  }),
+  route('readSourceFile', 'get', '/v1/sources/{name}/files/{path}', {
+    scope: 'sources:look',
+    summary: 'Read a file, a range of it, or a directory of a source',
+    description: 'What the user mayfly-readonly may read. A symbolic link is followed.',
+    in: {
+      params: sourceFileParams,
+      query: onHost,
+      headers: z.object({ range: z.string().max(256).optional().openapi({ example: 'bytes=0-1023' }) }),
     },
-    206: { description: 'The range', content: { [BYTES]: { schema: { type: 'string', format: 'binary' } } } },
-    ...problems(
+    out: {
+      200: {
+        description: 'The content, or the entries of the directory',
+        content: {
+          [BYTES]: { schema: { type: 'string', format: 'binary' } },
+          'application/json': { schema: pageOf(fileEntry) },
+        },
+      },
+      206: { description: 'The range', content: { [BYTES]: { schema: { type: 'string', format: 'binary' } } } },
+    },
+    problems: [
       'policy_denied',
       SAGA,
       SOURCE,
@@ -95,28 +84,17 @@ const readOne = createRoute({
       'body_too_large',
       'file_conflict',
       'host_key_mismatch',
-    ),
-  },
-});
-
-export function sourceReadRoutes(app: App): void {
-  app.openapi(runOne, async (c) => {
-    const { name } = c.req.valid('param');
-    return serialised(await answerCommand(c, c.get('deps'), name, c.req.valid('json'), c.req.valid('header')));
-  });
-  app.openapi(readOne, async (c) => {
-    const { name } = c.req.valid('param');
-    const { hostId } = c.req.valid('query');
-    return serialised(await answerFile(c, c.get('deps'), name, hostId, c.req.valid('header').range));
-  });
-}
+    ],
+    handle: ({ c, deps, params: { name }, query: { hostId }, headers }) =>
+      answerFile(c, deps, name, hostId, headers.range),
+  }),
+];
 
 async function answerCommand(
   c: Context<Env>,
   deps: RequestDeps,
   name: string,
   body: z.output<typeof sourceCommand>,
-  { 'idempotency-key': key, prefer }: IdempotencyHeaders,
 ): Promise<Response> {
   const command = readableCommand(body.command);
   const source = await preparedSource(deps.store, name, body.hostId);
@@ -126,12 +104,11 @@ async function answerCommand(
     timeoutSeconds: body.timeoutSeconds ?? timeoutSeconds.default,
     maxOutputBytes: body.maxOutputBytes ?? maxOutputBytes,
   };
-  return answerOnce(c, deps.store, { idFrom: commandIdFrom, key, body }, async (attempt) => {
+  return answerOnce(c, { idFrom: commandIdFrom, body }, async (attempt) => {
     const waiting = await askPermission(c, deps, attempt, {
       action: 'source.command',
       project: c.get('apiKey').project,
       agentId: body.agentId,
-      prefer,
       resolve: () => {
         const { id: sourceId, hostId } = source;
         const { timeoutSeconds: seconds, maxOutputBytes: bytes } = request;

@@ -1,23 +1,29 @@
 import { z } from '@hono/zod-openapi';
-import { ID_PATTERNS, isHostId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isProjectId } from '../../model/project.ts';
 import { BAKED_SOURCE_STATES, isBakedSourceName } from '../../model/snapshots/baked-source.ts';
 import { SOURCE_ACCESS_STATES } from '../../model/snapshots/source-access.ts';
 import { sourceFields } from '../access/hosts.ts';
-import { actor, auditQuery, printable, SOURCE_NAME_PATTERN, snapshotId, whole } from '../http/schemas.ts';
+import {
+  actor,
+  auditQuery,
+  hostId,
+  instant,
+  printable,
+  snapshotId,
+  sourceName,
+  stepFailure,
+  viewOf,
+  whole,
+} from '../http/schemas.ts';
 import { savedDisk } from '../resources/saved-disk.ts';
 
-const hostId = z
-  .string()
-  .refine(isHostId, 'is not a host id')
+const sourceHostId = hostId
   .optional()
-  .openapi({ pattern: ID_PATTERNS.host, description: 'Needed only where several hosts have a source of that name' });
+  .openapi({ description: 'Needed only where several hosts have a source of that name' });
 
 export const sourceParams = z.strictObject({
-  name: printable(LIMITS.sourceName.maxLength)
-    .regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit')
-    .openapi({ pattern: SOURCE_NAME_PATTERN, param: { name: 'name', in: 'path' }, example: 'web-1' }),
+  name: sourceName.openapi({ param: { name: 'name', in: 'path' }, example: 'web-1' }),
 });
 export const sourceFileParams = sourceParams.extend({
   path: z.string().openapi({
@@ -26,11 +32,11 @@ export const sourceFileParams = sourceParams.extend({
     example: 'etc/nginx/nginx.conf',
   }),
 });
-export const onHost = z.strictObject({ hostId });
-export const sourceTask = z.strictObject({ hostId }).openapi('SourceTask');
+export const onHost = z.strictObject({ hostId: sourceHostId });
+export const sourceTask = z.strictObject({ hostId: sourceHostId }).openapi('SourceTask');
 export const takeCapture = z
   .strictObject({
-    hostId,
+    hostId: sourceHostId,
     projects: z
       .array(z.string().refine(isProjectId, 'is not a project id'))
       .min(1)
@@ -47,7 +53,7 @@ export const takeCapture = z
   .openapi('TakeCapture');
 export const stopSource = z
   .strictObject({
-    hostId,
+    hostId: sourceHostId,
     force: z.boolean().optional().openapi({ description: 'Pull its power cord: what it has not written yet is lost' }),
   })
   .openapi('StopSource');
@@ -61,20 +67,18 @@ export const sourcePower = z
     }),
   })
   .openapi('SourcePower');
-export const sourceAuditQuery = auditQuery.extend({ hostId });
+export const sourceAuditQuery = auditQuery.extend({ hostId: sourceHostId });
 
 const bounds = LIMITS.sourceCommand;
 export const sourceCommand = z
   .strictObject({
     command: printable(bounds.maxLength).openapi({ example: 'journalctl -u nginx --no-pager | tail -n 50' }),
-    hostId,
+    hostId: sourceHostId,
     agentId: printable(LIMITS.agentId.maxLength).optional(),
     timeoutSeconds: whole(bounds.timeoutSeconds, 'seconds').optional(),
     maxOutputBytes: whole({ min: 0, max: bounds.maxOutputBytes }, 'bytes').optional(),
   })
   .openapi('SourceCommand');
-
-const instant = z.string().openapi({ format: 'date-time' });
 
 export const sourceAccess = z
   .object({
@@ -87,7 +91,7 @@ export const sourceAccess = z
     changes: z.array(z.string()),
     preparedAt: instant.nullable(),
     preparedBy: actor.nullable(),
-    failure: z.object({ code: z.string(), step: z.string(), message: z.string() }).nullable(),
+    failure: stepFailure.nullable(),
     waitingFor: z.string().nullable(),
     updatedAt: instant,
   })
@@ -105,8 +109,6 @@ export const bakeSource = z
   })
   .openapi('BakeSource');
 
-const failure = z.object({ code: z.string(), step: z.string(), message: z.string() });
-
 export const bakedSource = z
   .object({
     id: z.string(),
@@ -121,7 +123,7 @@ export const bakedSource = z
     createdAt: instant,
     readyAt: instant.nullable(),
     image: z.object({ disks: z.array(savedDisk), sizeBytes: z.int() }).nullable(),
-    failure: failure.nullable(),
+    failure: stepFailure.nullable(),
     waitingFor: z.string().nullable(),
     updatedAt: instant,
   })
@@ -150,3 +152,6 @@ export const sourceCommandAnswer = z
     durationMs: z.int(),
   })
   .openapi('SourceCommandResult');
+
+export const accessView = viewOf(sourceAccess);
+export const bakedView = viewOf(bakedSource);

@@ -2,19 +2,19 @@ import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { captureIdFrom, sourceIdOf } from '../../model/ids.ts';
-import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
-import { type CaptureInput, type CaptureRecord, newCapture } from '../../model/snapshots/capture.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { type CaptureRecord, newCapture } from '../../model/snapshots/capture.ts';
+import { type Attempt, freedWhenRefused } from '../../services/idempotent-attempt.ts';
+import { requireCapture } from '../../services/require.ts';
+import { placeSource } from '../../services/sources/source-host.ts';
 import { askPermission } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { type Attempt, answerOnce, freedWhenRefused, isHeard } from '../http/idempotency.ts';
-import { preferenceOf } from '../http/prefer.ts';
+import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
-import type { IdempotencyHeaders } from '../http/schemas.ts';
-import { waitWithin } from '../http/waiting.ts';
-import { captureView, requireCapture } from '../resources/capture-view.ts';
+import { waitAsPreferred } from '../http/waiting.ts';
+import { captureView } from '../resources/capture-schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
-import { placeSource } from './source-host.ts';
 import type { takeCapture } from './source-schemas.ts';
 
 type Request = z.output<typeof takeCapture>;
@@ -28,11 +28,10 @@ export async function answerCapture(
   deps: RequestDeps,
   source: string,
   request: Request,
-  headers: IdempotencyHeaders,
 ): Promise<Response> {
   const asked = {
     idFrom: captureIdFrom,
-    key: headers['idempotency-key'],
+
     body: request,
     subject: { path: '/v1/captures', member: 'captureId' as const },
     again: async (id: string) => {
@@ -40,11 +39,10 @@ export async function answerCapture(
       return record && answerFor(c, record);
     },
   };
-  return answerOnce(c, deps.store, asked, async (attempt) => {
+  return answerOnce(c, asked, async (attempt) => {
     const waiting = await askPermission(c, deps, attempt, {
       action: 'capture.create',
       project: c.get('apiKey').project,
-      prefer: headers.prefer,
       isBegun: async () => (await deps.store.captures.get(attempt.subjectId)) !== null,
       resolve: async () => {
         const { id: sourceId, hostId } = await placeSource(deps.store, source, request.hostId);
@@ -54,7 +52,7 @@ export async function answerCapture(
     });
     if (waiting) return waiting;
     const begun = await begin(deps, attempt, { source, request, actor: actorOf(c) });
-    const record = await settled(c, deps, begun, headers.prefer);
+    const record = await settled(c, deps, begun);
     return { response: answerFor(c, record), isKept: isHeard(c) };
   });
 }
@@ -63,7 +61,7 @@ export async function answerCapture(
 async function begin(
   { store, sagas }: RequestDeps,
   attempt: Attempt,
-  wish: { source: string; request: Request; actor: OwnedActor },
+  wish: { source: string; request: Request; actor: Actor },
 ): Promise<CaptureRecord> {
   const { subjectId: captureId, isFresh } = attempt;
   const present = isFresh ? null : await store.captures.get(captureId);
@@ -71,11 +69,11 @@ async function begin(
   return freedWhenRefused(store, attempt, async () => {
     const { source, actor, request } = wish;
     const { projects = [actor.project], allowedEgress = 'none' } = request;
-    const { id: sourceId, hostId, installationId = null } = await placeSource(store, source, request.hostId);
+    const { id: sourceId, hostId, installationId } = await placeSource(store, source, request.hostId);
     const at = new Date().toISOString();
     const whose = { actor, projects, allowedEgress, at };
-    const input: CaptureInput = { task: 'create', captureId, sourceId, hostId, installationId, source, ...whose };
-    await sagas.capture(input);
+    const input = { task: 'create' as const, captureId, sourceId, hostId, installationId, source, ...whose };
+    await sagas.captures.begin(input);
     return newCapture(input);
   });
 }
@@ -84,22 +82,17 @@ async function begin(
  * DELETE /v1/captures/{id}
  * @throws MayflyError capture_not_found, capture_in_use, source_busy
  */
-export function deleteCapture(
-  c: Context<Env>,
-  deps: RequestDeps,
-  captureId: string,
-  prefer: string | undefined,
-): Promise<Response> {
+export function deleteCapture(c: Context<Env>, deps: RequestDeps, captureId: string): Promise<Response> {
   const { sagas } = deps;
-  return answerDeletion(c, deps, prefer, {
+  return answerDeletion(c, {
     location: `/v1/captures/${captureId}`,
     read: () => requireCapture(deps, captureId),
     view: captureView,
     isGone,
-    begin: async ({ hostId, installationId = null, source }, actor) => {
+    begin: async ({ hostId, installationId, source }, actor) => {
       const sourceId = sourceIdOf(hostId, source);
       const host = { hostId, installationId };
-      await sagas.capture({
+      await sagas.captures.begin({
         task: 'delete',
         captureId,
         sourceId,
@@ -109,22 +102,15 @@ export function deleteCapture(
         at: new Date().toISOString(),
       });
     },
-    ended: (record, signal) => sagas.captureEnded(record, signal),
+    ended: (record, signal) => sagas.captures.ended(record, signal),
     refusal: ({ state, waitingFor }) =>
       state === 'ready' ? new MayflyError('capture_in_use', waitingFor ?? `${captureId} is needed.`) : null,
   });
 }
 
 /** The record when nothing is done to its source's captures any more, or when the caller's preference ends. */
-async function settled(
-  c: Context<Env>,
-  deps: RequestDeps,
-  record: CaptureRecord,
-  prefer: string | undefined,
-): Promise<CaptureRecord> {
-  const preference = preferenceOf(prefer);
-  await waitWithin(c, deps, preference.seconds, (signal) => deps.sagas.captureEnded(record, signal));
-  if (preference.applied) c.header('Preference-Applied', preference.applied);
+async function settled(c: Context<Env>, deps: RequestDeps, record: CaptureRecord): Promise<CaptureRecord> {
+  await waitAsPreferred(c, (signal) => deps.sagas.captures.ended(record, signal));
   return (await deps.store.captures.get(record.id)) ?? record;
 }
 

@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import { type SSEMessage, streamSSE } from 'hono/streaming';
-import { type Env, serialised } from '../http/context.ts';
-import type { StreamKind, Streams } from './streams.ts';
+import type { StreamKind } from '../../services/streams/streams.ts';
+import type { Env } from '../http/context.ts';
 
 /** A comment this often, when nothing happens, keeps proxies from closing the connection. Milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
@@ -23,36 +23,35 @@ export interface EventSink {
  */
 export async function answerEvents(
   c: Context<Env>,
-  { streams, kind, of }: { streams: Streams; kind: StreamKind; of: Record<string, string> },
+  { kind, of }: { kind: StreamKind; of: Record<string, string> },
   sendAll: (sink: EventSink) => Promise<void>,
-): Promise<never> {
-  const end = await streams.begin(c, kind);
+): Promise<Response> {
+  const { streams, logger } = c.get('deps');
+  const end = await streams.begin(c.var, kind);
   const gone = new AbortController();
-  return serialised(
-    streamSSE(c, async (stream) => {
-      stream.onAbort(() => gone.abort());
-      const over = streams.keys.endWithKey(c, () => stream.abort());
-      let isSilent = false;
-      const comment = async (text: string) => void (await stream.write(`: ${text}\n\n`));
-      const keepAlive = setInterval(() => {
-        if (isSilent) void comment('still here');
-        isSilent = true;
-      }, KEEP_ALIVE_MS);
-      const send = async (event: SSEMessage) => {
-        isSilent = false;
-        await stream.writeSSE(event);
-      };
-      const pause = async (ms: number) => void (await stream.sleep(ms));
-      try {
-        await sendAll({ send, comment, pause, gone: gone.signal });
-      } catch (error) {
-        if (gone.signal.aborted) return;
-        c.get('deps').logger.warn({ err: error, ...of, requestId: c.get('requestId') }, 'an event stream broke');
-      } finally {
-        clearInterval(keepAlive);
-        over();
-        end();
-      }
-    }),
-  );
+  return streamSSE(c, async (stream) => {
+    stream.onAbort(() => gone.abort());
+    const over = streams.keys.endWithKey(c.var, () => stream.abort());
+    let isSilent = false;
+    const comment = async (text: string) => void (await stream.write(`: ${text}\n\n`));
+    const keepAlive = setInterval(() => {
+      if (isSilent) void comment('still here');
+      isSilent = true;
+    }, KEEP_ALIVE_MS);
+    const send = async (event: SSEMessage) => {
+      isSilent = false;
+      await stream.writeSSE(event);
+    };
+    const pause = async (ms: number) => void (await stream.sleep(ms));
+    try {
+      await sendAll({ send, comment, pause, gone: gone.signal });
+    } catch (error) {
+      if (gone.signal.aborted) return;
+      logger.warn({ err: error, ...of, requestId: c.get('requestId') }, 'an event stream broke');
+    } finally {
+      clearInterval(keepAlive);
+      over();
+      end();
+    }
+  });
 }

@@ -7,14 +7,16 @@ import { snapshotIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';
 import type { MadeTemplate, MakeTemplateInput } from '../../model/templates/template-saga.ts';
+import { freedWhenRefused } from '../../services/idempotent-attempt.ts';
+import { requireTemplate } from '../../services/require.ts';
+import { placeableOrigin } from '../../services/sandboxes/placement.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { answerOnce, freedWhenRefused, isHeard } from '../http/idempotency.ts';
+import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { answerDeletion } from '../resources/deletion.ts';
-import { placeableOrigin } from '../resources/placement.ts';
 import type { makeTemplate } from './template-schemas.ts';
-import { requireTemplate, templateView } from './template-view.ts';
+import { templateView } from './template-schemas.ts';
 
 type Request = z.output<typeof makeTemplate>;
 
@@ -22,23 +24,18 @@ type Request = z.output<typeof makeTemplate>;
 const LOOK_EVERY_MS = 250;
 
 /** POST /v1/templates: there is one of a kind, so who asks for one that is there, or is being made, is told of that. */
-export async function answerMake(
-  c: Context<Env>,
-  deps: RequestDeps,
-  request: Request,
-  key: string | undefined,
-): Promise<Response> {
+export async function answerMake(c: Context<Env>, deps: RequestDeps, request: Request): Promise<Response> {
   const { store, sagas } = deps;
   const again = async (id: string) => {
     const record = await store.templates.get(id);
     return record && answerFor(c, record);
   };
-  const asked = { idFrom: snapshotIdFrom, key, body: request, again };
-  return answerOnce(c, store, asked, async (attempt) => {
+  const asked = { idFrom: snapshotIdFrom, body: request, again };
+  return answerOnce(c, asked, async (attempt) => {
     const templateId = attempt.subjectId;
     const made = await freedWhenRefused(store, attempt, async () => {
       const input = await inputOf(c, deps, templateId, request);
-      await sagas.makeTemplate(input);
+      await sagas.templates.make(input);
       return known(c, deps, input);
     });
     const record = await requireTemplate(deps, made.templateId);
@@ -59,22 +56,17 @@ async function inputOf(
   { source, cpus, memoryMib, hostId }: Request,
 ): Promise<MakeTemplateInput> {
   const size = { ...(cpus && { cpus }), ...(memoryMib && { memoryMib }) };
-  const { hostIds, installations = {} } = await placeableOrigin(store, { source, ...size });
+  const { hosts } = await placeableOrigin(store, { source, ...size });
   const actor = actorOf(c);
-  const host = hostAmong(hostIds, installations, hostId, source);
+  const host = hostAmong(hosts, hostId, source);
   const of = { project: actor.project, source, cpus: cpus ?? null, memoryMib: memoryMib ?? null };
   return { templateId, ...host, ...of, actor };
 }
 
 /** @throws MayflyError no_host */
-function hostAmong(
-  hostIds: readonly string[],
-  installations: Record<string, string>,
-  wanted: string | undefined,
-  source: string,
-): HostRef {
-  const hostId = hostIds.find((id) => wanted === undefined || id === wanted);
-  if (hostId !== undefined) return { hostId, installationId: installations[hostId] ?? null };
+function hostAmong(hosts: readonly HostRef[], wanted: string | undefined, source: string): HostRef {
+  const host = hosts.find(({ hostId }) => wanted === undefined || hostId === wanted);
+  if (host) return host;
   throw new MayflyError('no_host', `${wanted ?? 'No host'} has no source ${JSON.stringify(source)}, or is away.`);
 }
 
@@ -86,7 +78,7 @@ async function known(
 ): Promise<{ templateId: string }> {
   let made: MadeTemplate | undefined;
   await waitWithin(c, deps, LIMITS.waitSeconds.default, async (signal) => {
-    made = await deps.sagas.templateMade(templateId, signal);
+    made = await deps.sagas.templates.made(templateId, signal);
   });
   if (made === undefined) {
     throw new MayflyError('host_unavailable', `${hostId} has not told yet which template that is.`, {
@@ -99,20 +91,15 @@ async function known(
 }
 
 /** DELETE /v1/templates/{id} */
-export function answerRemove(
-  c: Context<Env>,
-  deps: RequestDeps,
-  id: string,
-  prefer: string | undefined,
-): Promise<Response> {
+export function answerRemove(c: Context<Env>, deps: RequestDeps, id: string): Promise<Response> {
   const read = () => requireTemplate(deps, id);
-  return answerDeletion(c, deps, prefer, {
+  return answerDeletion(c, {
     location: `/v1/templates/${id}`,
     read,
     view: templateView,
     isGone: ({ state }) => state === 'gone',
-    begin: ({ key: templateKey, hostId, installationId = null, project, source, cpus, memoryMib }, actor) =>
-      deps.sagas.removeTemplate({ templateKey, hostId, installationId, project, source, cpus, memoryMib, actor }, id),
+    begin: ({ key: templateKey, hostId, installationId, project, source, cpus, memoryMib }, actor) =>
+      deps.sagas.templates.remove({ templateKey, hostId, installationId, project, source, cpus, memoryMib, actor }, id),
     ended: async (_record, signal) => {
       while ((await read()).state !== 'gone') await sleep(LOOK_EVERY_MS, undefined, { signal });
     },

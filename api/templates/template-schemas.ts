@@ -1,8 +1,7 @@
 import { z } from '@hono/zod-openapi';
-import { ID_PATTERNS, isHostId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { TEMPLATE_STATES } from '../../model/templates/template.ts';
-import { actor, instant, printable, SOURCE_NAME_PATTERN, snapshotId, whole } from '../http/schemas.ts';
+import { actor, hostId, instant, snapshotId, sourceName, viewOf, whole } from '../http/schemas.ts';
 
 export const templateParams = z.strictObject({
   id: snapshotId.openapi({ param: { name: 'id', in: 'path' }, example: 'snp-0123456789abcdef' }),
@@ -10,16 +9,10 @@ export const templateParams = z.strictObject({
 
 export const makeTemplate = z
   .strictObject({
-    source: printable(LIMITS.sourceName.maxLength)
-      .regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit')
-      .openapi({ pattern: SOURCE_NAME_PATTERN }),
+    source: sourceName,
     cpus: whole(LIMITS.cpus, 'virtual CPUs').optional(),
     memoryMib: whole(LIMITS.memoryMib, 'MiB').optional(),
-    hostId: z
-      .string()
-      .refine(isHostId, 'is not a host id')
-      .optional()
-      .openapi({ pattern: ID_PATTERNS.host, description: 'Else the one with most memory to spare' }),
+    hostId: hostId.optional().openapi({ description: 'Else the one with most memory to spare' }),
   })
   .openapi('MakeTemplate', {
     description:
@@ -48,3 +41,5 @@ export const templateAnswer = z
     updatedAt: instant,
   })
   .openapi('Template');
+
+export const templateView = viewOf(templateAnswer);

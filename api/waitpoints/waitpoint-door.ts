@@ -1,5 +1,4 @@
 import { timingSafeEqual } from 'node:crypto';
-import { createRoute } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { exactValue } from '../../model/events/json/exact-json.ts';
 import { memberText } from '../../model/events/json/member-text.ts';
@@ -7,13 +6,15 @@ import { waitpointIdOf } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { hashOf, partsOf } from '../../model/waitpoints/token.ts';
 import { stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
+import { TokenBuckets } from '../../services/ingress/token-buckets.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import type { Completion } from '../../store/waitpoints/waitpoints.ts';
-import type { App, AppDeps } from '../http/context.ts';
-import { BODY, problems } from '../http/problem-answers.ts';
-import { json, noQuery } from '../http/schemas.ts';
-import { TokenBuckets } from '../ingress/token-buckets.ts';
+import type { AppDeps } from '../http/context.ts';
+import { type Route, routeOf } from '../http/route.ts';
+import { json } from '../http/schemas.ts';
 import { completedAnswer, completeWaitpoint, tokenParams } from './waitpoint-schemas.ts';
+
+const route = routeOf('runs');
 
 /** All tokens that are of none share a bucket, or guesses would have one each. */
 const NOWHERE = '';
@@ -21,45 +22,38 @@ const NOWHERE = '';
 const NOBODY = { waitpointId: waitpointIdOf('', ''), hash: hashOf('') };
 const NO_HASH = Buffer.alloc(NOBODY.hash.length);
 
-const complete = createRoute({
-  method: 'post',
-  path: '/v1/waitpoints/{token}',
-  tags: ['runs'],
-  operationId: 'completeWaitpoint',
-  summary: 'Send the data that the process of a run waits for; the token is the credential, and it takes no API key',
-  description: 'The first data counts. The same again is answered as the first time, other data is refused.',
-  security: [],
-  request: {
-    params: tokenParams,
-    query: noQuery,
-    body: { required: true, content: { 'application/json': { schema: completeWaitpoint } } },
-  },
-  responses: {
-    200: json('The data is stored, now or before: the process is given it as long as it runs', completedAnswer),
-    ...problems(BODY, 'waitpoint_not_found', 'waitpoint_completed', 'waitpoint_expired', 'too_many_requests'),
-  },
-});
+const { requestsPerSecond } = LIMITS.functions.waitpoints;
 
-export function waitpointDoorRoutes(app: App, { store }: Pick<AppDeps, 'store'>): void {
-  const { requestsPerSecond } = LIMITS.functions.waitpoints;
-  const buckets = new TokenBuckets(requestsPerSecond);
-  app.openapi(complete, async (c) => {
-    const found = await waitpointOf(store, c.req.valid('param').token);
-    if (!buckets.take(found?.waitpoint.id ?? NOWHERE)) {
-      throw new MayflyError('too_many_requests', `More than ${requestsPerSecond} requests a second come here.`, {
-        retryAfterSeconds: 1,
-      });
-    }
-    if (!found) throw new MayflyError('waitpoint_not_found', 'There is no such waitpoint.');
-    const { name, state, completedAt } = await completed(
-      store,
-      found.waitpoint,
-      memberText(await c.req.text(), 'data') ?? '',
-      found.token,
-    );
-    return c.json({ name, state, completedAt }, 200);
+const completeWith = (buckets: TokenBuckets) =>
+  route('completeWaitpoint', 'post', '/v1/waitpoints/{token}', {
+    scope: 'open',
+    summary: 'Send the data that the process of a run waits for; the token is the credential, and it takes no API key',
+    description: 'The first data counts. The same again is answered as the first time, other data is refused.',
+    limit: LIMITS.functions.waitpoints.bodyBytes,
+    in: { params: tokenParams, body: completeWaitpoint },
+    out: {
+      200: json('The data is stored, now or before: the process is given it as long as it runs', completedAnswer),
+    },
+    problems: ['waitpoint_not_found', 'waitpoint_completed', 'waitpoint_expired', 'too_many_requests'],
+    handle: async ({ c, wholeStore: store, params }) => {
+      const found = await waitpointOf(store, params.token);
+      if (!buckets.take(found?.waitpoint.id ?? NOWHERE)) {
+        throw new MayflyError('too_many_requests', `More than ${requestsPerSecond} requests a second come here.`, {
+          retryAfterSeconds: 1,
+        });
+      }
+      if (!found) throw new MayflyError('waitpoint_not_found', 'There is no such waitpoint.');
+      const { name, state, completedAt } = await completed(
+        store,
+        found.waitpoint,
+        memberText(await c.req.text(), 'data') ?? '',
+        found.token,
+      );
+      return { name, state, completedAt };
+    },
   });
-}
+
+export const waitpointDoorRoutes: Route[] = [(app) => completeWith(new TokenBuckets(requestsPerSecond))(app)];
 
 /** Null, after the same work: the token is of none, or its run is gone. */
 async function waitpointOf(store: AppDeps['store'], token: string): Promise<Completion | null> {

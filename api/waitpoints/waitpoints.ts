@@ -1,77 +1,61 @@
 import { randomBytes } from 'node:crypto';
-import { createRoute, type z } from '@hono/zod-openapi';
+import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { hashOf, tokenOf } from '../../model/waitpoints/token.ts';
 import { newWaitpoint, stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
+import { requireRun } from '../../services/require.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
-import { actorOf, requires } from '../http/auth.ts';
-import type { App, RequestDeps } from '../http/context.ts';
-import { BODY, problems } from '../http/problem-answers.ts';
-import { answerList, json, listOf, noQuery } from '../http/schemas.ts';
+import { actorOf } from '../http/auth.ts';
+import type { RequestDeps } from '../http/context.ts';
+import { type Route, routeOf } from '../http/route.ts';
+import { answerList, json, listOf } from '../http/schemas.ts';
 import { runParams } from '../runs/run-schemas.ts';
-import { requireRun } from '../runs/run-view.ts';
 import { createWaitpoint, newToken, waitpointAnswer, waitpointView } from './waitpoint-schemas.ts';
 
+const route = routeOf('runs');
+
 const PATH = '/v1/runs/{id}/waitpoints';
-const tags = ['runs'];
 const SECRET_BYTES = 32;
 const limits = LIMITS.functions.waitpoints;
 
-const createOne = createRoute({
-  method: 'post',
-  path: PATH,
-  tags,
-  operationId: 'createWaitpoint',
-  summary: 'Have the process of a run wait for data from outside, and get a token with which that is sent',
-  description:
-    'A run has one waitpoint of each name, whoever speaks of it first: its process or a request. Each request has a token of its own, and each completes it.',
-  middleware: [requires('sandboxes:write')],
-  request: {
-    params: runParams,
-    query: noQuery,
-    body: { required: false, content: { 'application/json': { schema: createWaitpoint } } },
-  },
-  responses: {
-    201: json('The waitpoint, and a new token', newToken),
-    ...problems(BODY, 'run_not_found', 'run_has_ended', 'waitpoint_completed', 'waitpoint_expired', 'waitpoints_full'),
-  },
-});
-
-const listAll = createRoute({
-  method: 'get',
-  path: PATH,
-  tags,
-  operationId: 'listWaitpoints',
-  summary: 'List the waitpoints of a run, the oldest first',
-  middleware: [requires('sandboxes:read')],
-  request: { params: runParams, query: noQuery },
-  responses: { 200: json('All of them', listOf(waitpointAnswer)), ...problems('run_not_found') },
-});
-
-export function waitpointRoutes(app: App): void {
-  app.openapi(createOne, async (c) => {
-    const deps = c.get('deps');
-    const run = await requireRun(deps, c.req.valid('param').id);
-    const { waitpoint, token } = await withToken(deps, run, actorOf(c), c.req.valid('json'));
-    c.header('Cache-Control', 'no-store');
-    return c.json({ ...waitpointView(waitpoint), token, path: `/v1/waitpoints/${token}` }, 201);
-  });
-  app.openapi(listAll, async (c) => {
-    const deps = c.get('deps');
-    const { id } = await requireRun(deps, c.req.valid('param').id);
-    const unreadable: Unreadable[] = [];
-    return c.json(answerList((await deps.store.waitpoints.list(id, unreadable)).map(waitpointView), unreadable), 200);
-  });
-}
+export const waitpointRoutes: Route[] = [
+  route('createWaitpoint', 'post', PATH, {
+    scope: 'sandboxes:write',
+    summary: 'Have the process of a run wait for data from outside, and get a token with which that is sent',
+    description:
+      'A run has one waitpoint of each name, whoever speaks of it first: its process or a request. Each request has a token of its own, and each completes it.',
+    in: { params: runParams, body: createWaitpoint },
+    out: { 201: json('The waitpoint, and a new token', newToken) },
+    problems: ['run_not_found', 'run_has_ended', 'waitpoint_completed', 'waitpoint_expired', 'waitpoints_full'],
+    handle: async ({ c, deps, params, body }) => {
+      const run = await requireRun(deps, params.id);
+      const { waitpoint, token } = await withToken(deps, run, actorOf(c), body);
+      c.header('Cache-Control', 'no-store');
+      return { ...waitpointView(waitpoint), token, path: `/v1/waitpoints/${token}` };
+    },
+  }),
+  route('listWaitpoints', 'get', PATH, {
+    scope: 'sandboxes:read',
+    summary: 'List the waitpoints of a run, the oldest first',
+    in: { params: runParams },
+    out: { 200: json('All of them', listOf(waitpointAnswer)) },
+    problems: ['run_not_found'],
+    handle: async ({ deps, store, params }) => {
+      const { id } = await requireRun(deps, params.id);
+      const unreadable: Unreadable[] = [];
+      return answerList((await store.waitpoints.list(id, unreadable)).map(waitpointView), unreadable);
+    },
+  }),
+];
 
 /** @throws MayflyError run_has_ended, waitpoint_completed, waitpoint_expired, waitpoints_full */
 async function withToken(
   { store }: RequestDeps,
   run: RunRecord,
-  createdBy: OwnedActor,
+  createdBy: Actor,
   { name, timeoutSeconds }: z.infer<typeof createWaitpoint>,
 ): Promise<{ waitpoint: WaitpointRecord; token: string }> {
   if (run.state === 'ended') throw new MayflyError('run_has_ended', `${run.id} has ended.`);

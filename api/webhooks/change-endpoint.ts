@@ -1,7 +1,8 @@
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { type EndpointRecord, validSecrets, type WebhookSignature } from '../../model/webhooks/endpoint.ts';
+import { requireEndpoint } from '../../services/require.ts';
 import { newKeyPair, newSecret } from '../../webhooks/standard-key.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { ChangeEndpointRequest, CreateEndpointRequest } from './endpoint-schemas.ts';
@@ -10,7 +11,7 @@ const { webhooks: limits } = LIMITS;
 const WORKING = { disabledAt: null, disabledFor: null, failingSince: null, slowUntil: null, slowed: 0 } as const;
 
 /** The endpoint that is asked for. */
-export function wantedEndpoint(id: string, createdBy: OwnedActor, request: CreateEndpointRequest): EndpointRecord {
+export function wantedEndpoint(id: string, createdBy: Actor, request: CreateEndpointRequest): EndpointRecord {
   const at = new Date().toISOString();
   const { url, types, format, signature } = request;
   return {
@@ -42,17 +43,6 @@ export async function recordedEndpoint({ store }: RequestDeps, endpoint: Endpoin
   if (place < limits.endpoints) return endpoint;
   await store.webhookEndpoints.remove(endpoint.id);
   throw full();
-}
-
-/** @throws MayflyError endpoint_not_found */
-export async function requireEndpoint({ store }: Pick<RequestDeps, 'store'>, id: string): Promise<EndpointRecord> {
-  const found = await store.webhookEndpoints.get(id);
-  if (found) return found;
-  throw endpointNotFound(id);
-}
-
-export function endpointNotFound(id: string): MayflyError {
-  return new MayflyError('endpoint_not_found', `There is no webhook endpoint ${id}.`);
 }
 
 /** One that is sent to again begins anew: what it has failed before does not count. @throws MayflyError endpoint_not_found */

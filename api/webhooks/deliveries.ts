@@ -1,15 +1,14 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { grants } from '../../model/scopes.ts';
 import type { DeliveryRecord } from '../../model/webhooks/delivery.ts';
 import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
-import { requires } from '../http/auth.ts';
-import type { App, Env, RequestDeps } from '../http/context.ts';
-import { BODY, problems } from '../http/problem-answers.ts';
-import { json, noQuery, pageOf } from '../http/schemas.ts';
-import { requireEndpoint } from './change-endpoint.ts';
+import { orThrow, requireEndpoint } from '../../services/require.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
+import { type Route, routeOf } from '../http/route.ts';
+import { json, pageOf } from '../http/schemas.ts';
 import {
   deliveriesQuery,
   deliveryAnswer,
@@ -19,77 +18,50 @@ import {
 } from './delivery-schemas.ts';
 import { endpointParams } from './endpoint-schemas.ts';
 
+const route = routeOf('webhooks');
+
 const ONE = '/v1/webhook-endpoints/{id}';
-const tags = ['webhooks'];
-const writes = [requires('sandboxes:write')];
 
-const listAll = createRoute({
-  method: 'get',
-  path: `${ONE}/deliveries`,
-  tags,
-  operationId: 'listWebhookDeliveries',
-  summary: 'List what was sent to a webhook endpoint, newest first, with each attempt',
-  middleware: [requires('sandboxes:read')],
-  request: { params: endpointParams, query: deliveriesQuery },
-  responses: { 200: json('One page', pageOf(deliveryAnswer)), ...problems('endpoint_not_found') },
-});
-
-const redeliverOne = createRoute({
-  method: 'post',
-  path: `${ONE}/deliveries/{deliveryId}/redeliver`,
-  tags,
-  operationId: 'redeliverWebhook',
-  summary: 'Send it again, now, under the same id, whatever became of it',
-  middleware: writes,
-  request: { params: deliveryParams, query: noQuery },
-  responses: {
-    202: json('It is sent in a second', deliveryAnswer),
-    ...problems('endpoint_not_found', 'delivery_not_found', 'endpoint_disabled'),
-  },
-});
-
-const recoverAll = createRoute({
-  method: 'post',
-  path: `${ONE}/recover`,
-  tags,
-  operationId: 'recoverWebhooks',
-  summary: 'Send all again that were given up, also those that came while it was disabled',
-  middleware: writes,
-  request: {
-    params: endpointParams,
-    query: noQuery,
-    body: { required: true, content: { 'application/json': { schema: recoverDeliveries } } },
-  },
-  responses: {
-    202: json('They are sent', z.object({ count: z.int() }).openapi('RecoveredDeliveries')),
-    ...problems(BODY, 'endpoint_not_found', 'endpoint_disabled'),
-  },
-});
-
-export function deliveryRoutes(app: App): void {
-  app.openapi(listAll, async (c) => {
-    const deps = c.get('deps');
-    const { id } = await requireEndpoint(deps, c.req.valid('param').id);
-    const { limit = LIMITS.page.default, ...query } = c.req.valid('query');
-    const page = await deps.store.webhookDeliveries.list({ endpointId: id, limit, ...query });
-    return c.json({ ...page, items: page.items.map((each) => deliveryView(each, isAdmin(c))) }, 200);
-  });
-  app.openapi(redeliverOne, async (c) => {
-    const deps = c.get('deps');
-    const { id, deliveryId } = c.req.valid('param');
-    const { store } = deps;
-    await refuseUnlessEnabled(deps, id);
-    await requireDelivery(deps, id, deliveryId);
-    await store.webhookDeliveries.again(deliveryId, new Date().toISOString());
-    return c.json(deliveryView(await requireDelivery(deps, id, deliveryId), isAdmin(c)), 202);
-  });
-  app.openapi(recoverAll, async (c) => {
-    const deps = c.get('deps');
-    const { id } = await refuseUnlessEnabled(deps, c.req.valid('param').id);
-    const since = new Date(c.req.valid('json').since).toISOString();
-    return c.json({ count: await deps.store.webhookDeliveries.recover(id, since, new Date().toISOString()) }, 202);
-  });
-}
+export const deliveryRoutes: Route[] = [
+  route('listWebhookDeliveries', 'get', `${ONE}/deliveries`, {
+    scope: 'sandboxes:read',
+    summary: 'List what was sent to a webhook endpoint, newest first, with each attempt',
+    in: { params: endpointParams, query: deliveriesQuery },
+    out: { 200: json('One page', pageOf(deliveryAnswer)) },
+    problems: ['endpoint_not_found'],
+    handle: async ({ c, deps, store, params, query }) => {
+      const { id } = await requireEndpoint(deps, params.id);
+      const { limit = LIMITS.page.default, ...rest } = query;
+      const page = await store.webhookDeliveries.list({ endpointId: id, limit, ...rest });
+      return { ...page, items: page.items.map((each) => deliveryView(each, isAdmin(c))) };
+    },
+  }),
+  route('redeliverWebhook', 'post', `${ONE}/deliveries/{deliveryId}/redeliver`, {
+    scope: 'sandboxes:write',
+    summary: 'Send it again, now, under the same id, whatever became of it',
+    in: { params: deliveryParams },
+    out: { 202: json('It is sent in a second', deliveryAnswer) },
+    problems: ['endpoint_not_found', 'delivery_not_found', 'endpoint_disabled'],
+    handle: async ({ c, deps, store, params: { id, deliveryId } }) => {
+      await refuseUnlessEnabled(deps, id);
+      await requireDelivery(deps, id, deliveryId);
+      await store.webhookDeliveries.again(deliveryId, new Date().toISOString());
+      return deliveryView(await requireDelivery(deps, id, deliveryId), isAdmin(c));
+    },
+  }),
+  route('recoverWebhooks', 'post', `${ONE}/recover`, {
+    scope: 'sandboxes:write',
+    summary: 'Send all again that were given up, also those that came while it was disabled',
+    in: { params: endpointParams, body: recoverDeliveries },
+    out: { 202: json('They are sent', z.object({ count: z.int() }).openapi('RecoveredDeliveries')) },
+    problems: ['endpoint_not_found', 'endpoint_disabled'],
+    handle: async ({ deps, store, params, body }) => {
+      const { id } = await refuseUnlessEnabled(deps, params.id);
+      const since = new Date(body.since).toISOString();
+      return { count: await store.webhookDeliveries.recover(id, since, new Date().toISOString()) };
+    },
+  }),
+];
 
 /** @throws MayflyError endpoint_not_found, endpoint_disabled */
 async function refuseUnlessEnabled(deps: RequestDeps, id: string): Promise<EndpointRecord> {
@@ -101,8 +73,11 @@ async function refuseUnlessEnabled(deps: RequestDeps, id: string): Promise<Endpo
 /** @throws MayflyError delivery_not_found */
 async function requireDelivery({ store }: RequestDeps, endpointId: string, id: string): Promise<DeliveryRecord> {
   const found = await store.webhookDeliveries.get(id);
-  if (found?.endpointId === endpointId) return found;
-  throw new MayflyError('delivery_not_found', `There is no delivery ${id} to ${endpointId}.`);
+  return orThrow(
+    found?.endpointId === endpointId && found,
+    'delivery_not_found',
+    `There is no delivery ${id} to ${endpointId}.`,
+  );
 }
 
 function isAdmin(c: Context<Env>): boolean {

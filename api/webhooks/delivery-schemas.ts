@@ -57,9 +57,7 @@ export const deliveryAnswer = z
   })
   .openapi('WebhookDelivery');
 
-/** @param isAdmin whether what came back is shown */
-export function deliveryView(delivery: DeliveryRecord, isAdmin: boolean): z.infer<typeof deliveryAnswer> {
-  const { id, endpointId, eventId, type, state, failure, attempts, dueAt, createdAt, endedAt } = delivery;
-  const shown = attempts.map((each) => ({ ...each, answer: isAdmin ? each.answer : null }));
-  return { id, endpointId, eventId, type, state, failure, attempts: shown, dueAt, createdAt, endedAt };
+/** Masks what receivers answered. @param isAdmin whether that is shown */
+export function deliveryView(delivery: DeliveryRecord, isAdmin: boolean): DeliveryRecord {
+  return isAdmin ? delivery : { ...delivery, attempts: delivery.attempts.map((each) => ({ ...each, answer: null })) };
 }

@@ -3,20 +3,10 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import { inTurn, WARM_UP } from '../measure/in-turn.ts';
 import { round, Samples, type Spread } from '../measure/measure.ts';
+import type { DoorsBench } from './doors-bench.ts';
 import { cachedImage, imageStep } from './images.ts';
 import { portBesideFile } from './ports.ts';
 import { clientBesideHttpx, isPythonReady } from './python.ts';
-
-/** What each door is measured on. */
-export interface DoorsBench {
-  apiUrl: string;
-  apiKey: string;
-  client: MayflyClient;
-  source: string;
-  runs: number;
-  /** Of the doors that are measured, in their names; none: all are. */
-  words: readonly string[];
-}
 
 /** One door, beside what it stands on. */
 interface Row {

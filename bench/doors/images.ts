@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Image } from '../../client/images.ts';
+import type { Image } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import type { Samples } from '../measure/measure.ts';
@@ -72,7 +72,7 @@ async function built({ images }: MayflyClient, dockerfile: string): Promise<Imag
 
 async function forget(client: MayflyClient, images: readonly Image[]): Promise<void> {
   for (const { name, builderId, cached, steps } of images) {
-    await client.sources.delete(name, {}, WAIT);
+    await client.sources.delete(name, WAIT);
     if (cached === steps.length) continue; // it has made no sandbox
     await forgetSnapshots(client, builderId);
   }

@@ -7,7 +7,7 @@ import { readyPythonTools } from '../../scripts/setup/python/python-tools.mjs';
 import { repository } from '../../worker/config/artifacts.mjs';
 import { WARM_UP } from '../measure/in-turn.ts';
 import type { Samples } from '../measure/measure.ts';
-import type { DoorsBench } from './doors.ts';
+import type { DoorsBench } from './doors-bench.ts';
 
 const BUILT = join(repository, 'dist', 'python');
 const PROGRAM = join(import.meta.dirname, 'beside_httpx.py');

@@ -17,7 +17,7 @@ export interface Processor {
 const TICKS_PER_SECOND = 100;
 
 /** What has been used so far. Servers are those of our own among the children of this process. */
-export function processorTime(): Processor {
+function processorTime(): Processor {
   const { user, system } = process.cpuUsage();
   const servers = serverPids().map((pid) => statOf(pid));
   return {

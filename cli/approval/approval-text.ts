@@ -1,4 +1,4 @@
-import type { Approval, ProjectPolicy } from '../../client/approvals.ts';
+import type { Approval, Policy } from '../../client/http/openapi.ts';
 import { visibleJson } from '../../model/approvals/visible-text.ts';
 import { decideLine } from '../terminal/approval-note.ts';
 
@@ -36,7 +36,7 @@ export function approvalLines(approval: Approval): string[] {
   ];
 }
 
-export function policyLines({ project, version, rules, isReadable, createdBy, createdAt }: ProjectPolicy): string[] {
+export function policyLines({ project, version, rules, isReadable, createdBy, createdAt }: Policy): string[] {
   if (!isReadable) return [`policy ${version} of ${project} cannot be read, and denies; set it anew`];
   if (version === 0) return [`${project} has no policy: everything is let be done`];
   const head = `policy ${version} of ${project}, set by ${createdBy?.apiKeyId ?? '-'} at ${createdAt ?? '-'}`;

@@ -1,73 +1,50 @@
 import { readFile } from 'node:fs/promises';
-import { type ArgsDef, defineCommand } from 'citty';
+import type { ArgsDef } from 'citty';
 import { parse } from 'yaml';
-import type { PolicyRuleWish } from '../../client/approvals.ts';
-import { checkArguments, JSON_OPTION, wholeNumber } from '../terminal/arguments.ts';
+import type { PolicyRule } from '../../client/http/openapi.ts';
+import { wholeNumber } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
-import { connect } from '../terminal/connection.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
+import { command, nounCommand } from '../terminal/command.ts';
 import type { Io } from '../terminal/io.ts';
 import { policyLines } from './approval-text.ts';
 
 const PROJECT = { project: { type: 'string', description: 'Another project (operators)' } } as const satisfies ArgsDef;
-const SHOW = { ...PROJECT, ...JSON_OPTION } as const satisfies ArgsDef;
-const SET = {
-  file: { type: 'positional', description: 'YAML or JSON: `rules`, or a list of them', required: true },
-  version: { type: 'string', description: 'Only when this version still holds' },
-  ...PROJECT,
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
 /** Versions of one project. */
 const MAX_VERSION = 999_999_999;
 
-/** `mayfly policy show|set` */
-export function policyCommand(io: Io) {
-  return defineCommand({
-    subCommands: { show: showPolicy(io), set: setPolicy(io) },
-  });
-}
+const showPolicy = command({
+  description: 'Show the rules that hold',
+  args: PROJECT,
+  call: ({ io, args, connect }) => connect().approvals.policy(callOf(io, args)),
+  print: (_io, policy) => policyLines(policy),
+});
 
-function showPolicy(io: Io) {
-  return defineCommand({
-    meta: { name: 'show', description: 'Show the rules that hold' },
-    args: SHOW,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, SHOW);
-      const policy = await connect(io).approvals.policy(callOf(io, args));
-      if (args.json) io.printJson(policy);
-      else for (const line of policyLines(policy)) io.print(line);
-      return EXIT.ok;
-    },
-  });
-}
-
-function setPolicy(io: Io) {
-  return defineCommand({
-    meta: { name: 'set', description: 'Set all rules, which hold from the next request on' },
-    args: SET,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, SET);
-      const rules = await rulesIn(args.file);
-      const version = args.version === undefined ? undefined : wholeNumber('version', args.version, 0, MAX_VERSION);
-      const options = { ...callOf(io, args), ...(version !== undefined && { version }) };
-      const policy = await connect(io).approvals.setPolicy(rules, options);
-      if (args.json) io.printJson(policy);
-      else for (const line of policyLines(policy)) io.print(line);
-      return EXIT.ok;
-    },
-  });
-}
+const setPolicy = command({
+  description: 'Set all rules, which hold from the next request on',
+  args: {
+    file: { type: 'positional', description: 'YAML or JSON: `rules`, or a list of them', required: true },
+    version: { type: 'string', description: 'Only when this version still holds' },
+    ...PROJECT,
+  },
+  async call({ io, args, connect }) {
+    const rules = await rulesIn(args.file);
+    const version = args.version === undefined ? undefined : wholeNumber('version', args.version, 0, MAX_VERSION);
+    const options = { ...callOf(io, args), ...(version !== undefined && { version }) };
+    return connect().approvals.setPolicy(rules, options);
+  },
+  print: (_io, policy) => policyLines(policy),
+});
 
 function callOf(io: Io, { project }: { project?: string | undefined }) {
   return { signal: io.signal, ...(project !== undefined && { project }) };
 }
 
 /** The API says what is wrong with one. @throws CliError when there are none */
-async function rulesIn(file: string): Promise<PolicyRuleWish[]> {
+async function rulesIn(file: string): Promise<PolicyRule[]> {
   const content: unknown = await read(file);
   const rules: unknown =
     typeof content === 'object' && content !== null && 'rules' in content ? content.rules : content;
-  if (Array.isArray(rules)) return rules as PolicyRuleWish[];
+  if (Array.isArray(rules)) return rules as PolicyRule[];
   throw usageError(`${file} has no rules`, 'Give it a list of them, or `rules: []`. docs/approvals.md has an example.');
 }
 
@@ -78,3 +55,6 @@ async function read(file: string): Promise<unknown> {
     throw usageError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
+
+/** `mayfly policy get|update` */
+export const policyCommand = nounCommand({ get: showPolicy, update: setPolicy }, { update: ['set'] });

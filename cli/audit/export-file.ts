@@ -6,7 +6,7 @@ import { ReceiptError, verifyEnvelope } from '../../client/receipts/verify-recei
 import { AUDIT_EXPORT_TYPE, type AuditExportSeal } from '../../model/sandbox/audit-export.ts';
 
 /** Result of verifying a file of `mayfly audit export`. */
-export interface VerifiedExport {
+interface VerifiedExport {
   ok: boolean;
   /** Of the key that signed it; null: the signature does not hold. */
   keyid: string | null;

@@ -1,59 +1,51 @@
 import { stat } from 'node:fs/promises';
-import { type ArgsDef, defineCommand } from 'citty';
 import { orAbsent } from '../../host/os/absent.ts';
 import { isSandboxId, isSourceId } from '../../model/ids.ts';
 import { readConfig } from '../../worker/config/config.ts';
 import type { AuditVerification } from '../../worker/upkeep/audit.ts';
 import { readPublicKeys } from '../receipt/public-keys.ts';
-import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
+import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 import { verifyExport } from './export-file.ts';
 import { subjectId } from './subject-id.ts';
 
-const ARGS = {
-  id: {
-    type: 'positional',
-    description: 'Id of a sandbox or a source, all of them when left out; or a file of `mayfly audit export`',
-    required: false,
-  },
-  key: {
-    type: 'string',
-    valueHint: 'file',
-    description: 'Of a file: public keys that are trusted, in PEM; that of this machine when left out',
-  },
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
-
 /** `mayfly audit verify`: needs the audit key, so it runs where the control worker does; of a file it asks nobody. */
-export function verifyCommand(io: Io) {
-  return defineCommand({
-    meta: {
-      name: 'verify',
-      description: 'Find any edit, drop, insert or truncation of the audit trail, of whole chains too',
+export const verifyCommand = customCommand({
+  description: 'Find any edit, drop, insert or truncation of the audit trail, of whole chains too',
+  args: {
+    id: {
+      type: 'positional',
+      description: 'Id of a sandbox or a source, all of them when left out; or a file of `mayfly audit export`',
+      required: false,
     },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const isFile = args.id !== undefined && !isSourceId(args.id) && !isSandboxId(args.id);
-      if (isFile || args.key !== undefined) return verifyFile(io, args.id, args.key, args.json);
-      const ids = args.id ? [subjectId(args.id)] : [];
-      const { verifyAudit } = await import('../../worker/upkeep/audit.ts');
-      const found = await verifyAudit(readConfig(io.env), ids);
-      const isWhole = found.register.ok && [...found.chains.values()].every(({ ok }) => ok);
-      if (args.json) {
-        const { register, chains } = found;
-        io.printJson({ ok: isWhole, register, chains: Object.fromEntries(chains) });
-      } else {
-        printRegister(io, found.register);
-        printChains(io, found.chains);
-      }
-      return isWhole ? EXIT.ok : EXIT.failed;
+    key: {
+      type: 'string',
+      valueHint: 'file',
+      description: 'Of a file: public keys that are trusted, in PEM; that of this machine when left out',
     },
-  });
-}
+    ...JSON_OPTION,
+  },
+  async run({ io, args }) {
+    const isFile = args.id !== undefined && !isSourceId(args.id) && !isSandboxId(args.id);
+    if (isFile || args.key !== undefined) return verifyFile(io, args.id, args.key, args.json);
+    const ids = args.id ? [subjectId(args.id)] : [];
+    const { verifyAudit } = await import('../../worker/upkeep/audit.ts');
+    const found = await verifyAudit(readConfig(io.env), ids);
+    const isWhole = found.register.ok && [...found.chains.values()].every(({ ok }) => ok);
+    if (args.json) {
+      const { register, chains } = found;
+      io.printJson({ ok: isWhole, register, chains: Object.fromEntries(chains) });
+    } else {
+      printRegister(io, found.register);
+      printChains(io, found.chains);
+    }
+    return isWhole ? EXIT.ok : EXIT.failed;
+  },
+});
 
 /** Key of the control worker on this machine. @throws CliError */
 async function ownKey(io: Io): Promise<string> {
@@ -89,13 +81,12 @@ async function verifyFile(
   return found.ok ? EXIT.ok : EXIT.failed;
 }
 
-function printRegister(io: Io, { entries, since, problems, notes }: AuditVerification['register']): void {
+function printRegister(io: Io, { entries, problems, notes }: AuditVerification['register']): void {
   for (const { number, kind, detail } of problems) {
     io.print(`register entry ${number ?? '-'}: ${io.paint('red', kind)} ${printable(detail)}`);
   }
   for (const note of notes) io.print(`register: ${printable(note)}`);
-  const from = since === null ? 'has not begun' : `knows every chain since ${since}`;
-  io.print(`register: ${entries} entries, ${from}`);
+  io.print(`register: ${entries} entries`);
 }
 
 function printChains(io: Io, chains: AuditVerification['chains']): void {

@@ -1,9 +1,9 @@
-import type { Capture } from '../../client/captures.ts';
-import { ERRORS } from '../../model/errors.ts';
+import type { Capture } from '../../client/http/openapi.ts';
 import { size } from '../snapshot/snapshot-text.ts';
+import { recordLines } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
-import { remedyOf } from '../terminal/remedies.ts';
+import { failureFields } from '../terminal/remedies.ts';
 
 /** A capture as a person reads it; null fields are left out. */
 export function captureLines(io: Io, capture: Capture): string[] {
@@ -17,11 +17,8 @@ export function captureLines(io: Io, capture: Capture): string[] {
     ['takes', saved && `${size(saved.sizeBytes)} on the host`],
     ['copied', saved && (saved.parentId ? `what changed since ${saved.parentId}` : `all: ${saved.fullBecause}`)],
     ['waits for', capture.waitingFor],
-    ['failed', failure && `${failure.step}: ${ERRORS[failure.code].title} (${failure.code})`],
-    ['reason', failure?.message ?? null],
-    ['do', failure && remedyOf(failure.code)],
+    ...failureFields(failure),
   ];
-  const shown = fields.flatMap(([name, value]) => (value ? [`  ${name.padEnd(10)}${printable(value)}`] : []));
   const digests = saved?.disks.map(({ target, sha256 }) => `  ${target.padEnd(10)}sha256 ${sha256}`) ?? [];
-  return [io.paint('bold', capture.id), ...shown, ...digests.map(printable)];
+  return [...recordLines(io, capture.id, fields), ...digests.map(printable)];
 }

@@ -5,13 +5,13 @@ export const BUILD: Listed[] = [
   {
     name: 'source',
     description: 'Golden VMs',
-    verbs: 'list show start stop bake delete prepare unprepare run cat',
+    verbs: 'list get start stop bake delete prepare unprepare run cat',
     load: async (io) => (await import('../source/commands.ts')).sourceCommand(io),
   },
   {
     name: 'image',
     description: 'Sources of Dockerfiles, and golden images that this machine can build',
-    verbs: 'build builds show cancel list pull',
+    verbs: 'build builds get cancel list pull',
     load: async (io) => (await import('../image/commands.ts')).imageCommand(io),
   },
   {
@@ -23,13 +23,13 @@ export const BUILD: Listed[] = [
   {
     name: 'template',
     description: 'Memories of booted guests, to wake sandboxes from',
-    verbs: 'list show make rm',
+    verbs: 'create list get delete',
     load: async (io) => (await import('../template/commands.ts')).templateCommand(io),
   },
   {
     name: 'pool',
     description: 'Pools: sandboxes that are kept ready',
-    verbs: 'set list show rm',
+    verbs: 'create list get delete',
     load: async (io) => (await import('../pool/commands.ts')).poolCommand(io),
   },
 ];

@@ -6,7 +6,7 @@ export const EVENTS: Listed[] = [
     name: 'function',
     description: 'Functions: programs that run once for each event, in a sandbox of its own',
     verbs:
-      'init deploy list show invoke trigger batch runs run logs result diff open replay redrive cancel pause resume activate delete',
+      'init deploy list get invoke trigger batch runs run logs result diff open replay redrive cancel pause resume activate delete',
     load: async (io) => (await import('../function/commands.ts')).functionCommand(io),
   },
   {
@@ -17,7 +17,7 @@ export const EVENTS: Listed[] = [
   {
     name: 'hook',
     description: 'Hooks: ways in for signed events from outside',
-    verbs: 'create list show listen set-secret disable enable delete',
+    verbs: 'create list get listen set-secret disable enable delete',
     load: async (io) => (await import('../hook/commands.ts')).hookCommand(io),
   },
   {
@@ -34,19 +34,19 @@ export const EVENTS: Listed[] = [
   {
     name: 'secret',
     description: 'Secrets of functions: they can be put, and never be read again',
-    verbs: 'set list show delete',
+    verbs: 'create list get delete',
     load: async (io) => (await import('../secret/commands.ts')).secretCommand(io),
   },
   {
     name: 'webhook',
     description: 'Webhooks: events of the project are sent to a URL',
-    verbs: 'create list show enable rotate delete deliveries redeliver recover',
+    verbs: 'create list get enable rotate delete deliveries redeliver recover',
     load: async (io) => (await import('../webhook/commands.ts')).webhookCommand(io),
   },
   {
     name: 'schedule',
     description: 'Schedules: times at which functions run',
-    verbs: 'create list show next times missed pause resume trigger backfill delete',
+    verbs: 'create list get next times missed pause resume trigger backfill delete',
     load: async (io) => (await import('../schedule/commands.ts')).scheduleCommand(io),
   },
   {

@@ -5,7 +5,7 @@ export const EVERYDAY: Listed[] = [
   {
     name: 'sandbox',
     description: 'Sandboxes: create, look at, extend and destroy them',
-    verbs: 'create list get wait set extend destroy',
+    verbs: 'create list get wait update delete',
     load: async (io) => (await import('../sandbox/commands.ts')).sandboxCommand(io),
   },
   {

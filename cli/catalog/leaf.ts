@@ -5,7 +5,7 @@ import { getVerbs, type Listed } from './listed.ts';
 import { suggest } from './suggestion.ts';
 
 /** A command, the words that led to it, and what is left of the command line. */
-export interface Leaf {
+interface Leaf {
   path: string[];
   command: CommandDef;
   rest: string[];
@@ -29,13 +29,23 @@ export async function leafOf(root: CommandDef, argv: string[]): Promise<Leaf> {
 
 /** Returns the error that a word is no command's name, with the one that may be meant. */
 export function unknownCommand({ path, command }: Leaf, word: string, all: Listed[]): CliError {
-  const beside = Object.keys(command.subCommands ?? {});
+  const beside = namesBelow(command);
   const known = all.map((listed) => ({ name: listed.name, verbs: getVerbs(listed) }));
   const meant = suggest(word, { path, beside, all: known });
   return usageError(
     `there is no command ${JSON.stringify([...path.slice(1), word].join(' '))}`,
     meant === null ? `See \`${path.join(' ')} --help\`.` : `Did you mean \`${meant.join(' ')}\`?`,
   );
+}
+
+/** Returns the names of the commands below one, without their aliases. */
+export function namesBelow({ subCommands = {} }: CommandDef): string[] {
+  return Object.entries(subCommands).flatMap(([name, sub]) => (isHidden(sub) ? [] : [name]));
+}
+
+/** Tells whether a name is another one of a verb beside it. */
+function isHidden(sub: unknown): boolean {
+  return typeof sub === 'object' && (sub as { meta?: { hidden?: boolean } } | null)?.meta?.hidden === true;
 }
 
 /** The commands below one, loaded, by name. */

@@ -36,7 +36,7 @@ export const OPERATE: Listed[] = [
   {
     name: 'project',
     description: 'Projects: tenants, which see nothing of each other',
-    verbs: 'create list show usage set delete',
+    verbs: 'create list get usage update delete',
     load: async (io) => (await import('../project/project.ts')).projectCommand(io),
   },
   {
@@ -54,25 +54,25 @@ export const OPERATE: Listed[] = [
   {
     name: 'ca',
     description: 'The user CA, which signs what opens sandboxes',
-    verbs: 'show rotate',
+    verbs: 'get rotate',
     load: async (io) => (await import('../operate/ca.ts')).caCommand(io),
   },
   {
     name: 'approval',
     description: 'Approvals: requests that wait for somebody to let them be done',
-    verbs: 'list watch show approve refuse withdraw',
+    verbs: 'list watch get approve refuse withdraw',
     load: async (io) => (await import('../approval/commands.ts')).approvalCommand(io),
   },
   {
     name: 'policy',
     description: 'The policy: what is let be done, asked for, and denied',
-    verbs: 'show set',
+    verbs: 'get update',
     load: async (io) => (await import('../approval/policy.ts')).policyCommand(io),
   },
   {
     name: 'audit',
     description: 'The audit trail',
-    verbs: 'show verify export accept',
+    verbs: 'get verify export accept',
     load: async (io) => (await import('../audit/commands.ts')).auditCommand(io),
   },
   {

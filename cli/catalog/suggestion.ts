@@ -3,6 +3,15 @@ const REMOVE_ANYTHING = 'delete destroy rm remove del erase drop purge rmi'.spli
 const REMOVE = [...REMOVE_ANYTHING, ...'unset revoke forget uninstall close'.split(' ')];
 const END = 'stop kill cancel terminate abort halt shutdown poweroff close quit refuse withdraw'.split(' ');
 
+/** Words of other tools, and the commands that do the same. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  stop: 'pause',
+  start: 'resume',
+  shell: 'ssh',
+  push: 'cp',
+  status: 'doctor',
+};
+
 /** Shortest word of which a misspelling is still taken for that word, where it destroys something. */
 const UNMISTAKABLE_LENGTH = 6;
 
@@ -26,6 +35,8 @@ export function isDestroying(verb: string): boolean {
  * @returns the words of the command; null when none is near
  */
 export function suggest(word: string, { path, beside, all }: Candidates): string[] | null {
+  const same = path.length === 1 ? ELSEWHERE[word] : undefined;
+  if (same !== undefined) return [...path, same];
   const below = all.flatMap(({ name, verbs }) => verbs.map((verb) => ['mayfly', name, verb]));
   const exact =
     path.length === 1 ? below.filter((words) => words.at(-1) === word || isMisspelled(word, words.at(-1))) : [];

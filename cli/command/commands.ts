@@ -1,105 +1,66 @@
-import { type ArgsDef, defineCommand } from 'citty';
+import type { ArgsDef } from 'citty';
 import { isCommandId } from '../../model/ids.ts';
-import { checkArguments, idOrName, JSON_OPTION } from '../terminal/arguments.ts';
-import { usageError } from '../terminal/cli-error.ts';
+import { checked, idOrName } from '../terminal/arguments.ts';
 import { columns } from '../terminal/columns.ts';
-import { connect } from '../terminal/connection.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
-import { LIST_OPTION, printList } from '../terminal/list.ts';
+import { command, customCommand, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { commandRow } from './command-text.ts';
-
-const LIST_ARGS = {
-  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
-  ...LIST_OPTION,
-} as const satisfies ArgsDef;
 
 const ONE_ARGS = {
   id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
   command: { type: 'positional', description: 'Command id', required: true },
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
-
-const OUTPUT_ARGS = {
-  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
-  command: { type: 'positional', description: 'Command id', required: true },
-  stream: { type: 'enum', options: ['stdout', 'stderr'], description: 'Which of the two', default: 'stdout' },
 } as const satisfies ArgsDef;
 
 const HEADER = ['ID', 'STATE', 'TOOK', 'COMMAND'];
 
-export function commandId(text: string): string {
-  if (isCommandId(text)) return text;
-  throw usageError(`${JSON.stringify(text)} is not a command id`, 'List them with `mayfly command list`.');
-}
+export const commandId = checked(isCommandId, 'is not a command id', 'List them with `mayfly command list`.');
 
 /** `mayfly command`: what ran, and runs, in a sandbox. `mayfly run` starts one. */
-export function commandCommands(io: Io) {
-  return defineCommand({
-    subCommands: { list: listOf(io), get: getOne(io), output: outputOf(io), cancel: cancelOne(io) },
-  });
-}
-
-function listOf(io: Io) {
-  return defineCommand({
-    meta: { name: 'list', description: 'List the commands of a sandbox, newest first' },
-    args: LIST_ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, LIST_ARGS);
+export const commandCommands = nounCommand({
+  list: pagedCommand({
+    description: 'List the commands of a sandbox, newest first',
+    args: {
+      id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
+    },
+    table: { header: HEADER, row: commandRow },
+    async read({ io, args, connect }) {
       const named = idOrName(args.id);
-      const client = connect(io);
+      const client = connect();
       const id = await client.sandboxIdOf(named, { signal: io.signal });
-      await printList(io, args, { header: HEADER, row: commandRow }, (page) => client.commands.list(id, page));
-      return EXIT.ok;
+      return (page) => client.commands.list(id, page);
     },
-  });
-}
-
-function getOne(io: Io) {
-  return defineCommand({
-    meta: { name: 'get', description: 'Show a command' },
+  }),
+  get: command({
+    description: 'Show a command',
     args: ONE_ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ONE_ARGS);
-      const command = await connect(io).commands.get(idOrName(args.id), commandId(args.command), {
+    call: ({ io, args, connect }) =>
+      connect().commands.get(idOrName(args.id), commandId(args.command), {
         signal: io.signal,
-      });
-      if (args.json) io.printJson(command);
-      else for (const line of columns(HEADER, [commandRow(command)])) io.print(line);
-      return EXIT.ok;
-    },
-  });
-}
+      }),
+    print: (_io, command) => columns(HEADER, [commandRow(command)]),
+  }),
 
-/** The bytes as they are kept: for pipes and files, also while the command runs. */
-function outputOf(io: Io) {
-  return defineCommand({
-    meta: { name: 'output', description: 'Print what is kept of a stream, as it is now' },
-    args: OUTPUT_ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, OUTPUT_ARGS);
-      const { commands } = connect(io);
+  /** The bytes as they are kept: for pipes and files, also while the command runs. */
+  output: customCommand({
+    description: 'Print what is kept of a stream, as it is now',
+    args: {
+      id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
+      command: { type: 'positional', description: 'Command id', required: true },
+      stream: { type: 'enum', options: ['stdout', 'stderr'], description: 'Which of the two', default: 'stdout' },
+    },
+    async run({ io, args, connect }) {
+      const { commands } = connect();
       const bytes = await commands.output(idOrName(args.id), commandId(args.command), args.stream, {
         signal: io.signal,
       });
       for await (const piece of bytes) await io.write('stdout', piece);
-      return EXIT.ok;
     },
-  });
-}
-
-function cancelOne(io: Io) {
-  return defineCommand({
-    meta: { name: 'cancel', description: 'End a command and all that it started' },
+  }),
+  cancel: command({
+    description: 'End a command and all that it started',
     args: ONE_ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ONE_ARGS);
-      const { commands } = connect(io);
-      const command = await commands.cancel(idOrName(args.id), commandId(args.command), { signal: io.signal });
-      if (args.json) io.printJson(command);
-      else
-        io.print(command.state === 'ended' ? `${command.id} has ended: ${command.outcome}` : `${command.id} is ending`);
-      return EXIT.ok;
-    },
-  });
-}
+    call: ({ args, connect, options }) =>
+      connect().commands.cancel(idOrName(args.id), commandId(args.command), options),
+    print: (_io, command) =>
+      command.state === 'ended' ? `${command.id} has ended: ${command.outcome}` : `${command.id} is ending`,
+  }),
+});

@@ -4,7 +4,7 @@ import { checkArguments } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 
 /** A command line, taken apart at `--`. */
-export interface ProgramWords {
+interface ProgramWords {
   own: string[];
   program: string[];
   /** Values of the options that may be given more than once. */
@@ -26,6 +26,7 @@ export function splitProgram(
   const own = split === -1 ? rawArgs : rawArgs.slice(0, split);
   const at = split === -1 ? programIndex(own, definition) : null;
   if (at !== null) {
+    checkArguments(own.slice(0, at), definition, repeatable); // a mistyped option, whose value looks like the program
     throw usageError('the program goes behind `--`', [words, ...own.slice(0, at), '--', ...own.slice(at)].join(' '));
   }
   const program = split === -1 ? [] : rawArgs.slice(split + 1);

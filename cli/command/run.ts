@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type ArgsDef, defineCommand } from 'citty';
+import { type ArgsDef, defineCommand, type ParsedArgs } from 'citty';
+import type { Command, StartCommand } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
-import type { Command, RunCommand } from '../../client/sandbox/commands.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { idOrName, JSON_OPTION } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
@@ -38,16 +38,9 @@ const ARGS = {
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
-interface RunArgs {
-  command?: string | undefined;
-  cwd?: string | undefined;
-  user?: string | undefined;
-  timeout?: string | undefined;
-  stdin?: boolean | undefined;
-  detach: boolean;
-}
+type RunArgs = ParsedArgs<typeof ARGS>;
 
-function requestFrom(args: RunArgs, argv: string[], env: string[], stdinOpen: boolean): RunCommand {
+function requestFrom(args: RunArgs, argv: string[], env: string[], stdinOpen: boolean): StartCommand {
   if ((args.command === undefined) === (argv.length === 0)) {
     throw usageError('give either `-- program arguments…` or --command', 'mayfly run sbx-… -- ls -la /etc');
   }
@@ -73,7 +66,7 @@ function variableOf(text: string): [string, string] {
 const ASK_AGAIN_MS = 5_000;
 
 /** Has it started. A Ctrl-C meanwhile may come too late for that: then its id is asked for, so that it can be cancelled. */
-async function start(io: Io, client: MayflyClient, sandbox: string, request: RunCommand): Promise<Command> {
+async function start(io: Io, client: MayflyClient, sandbox: string, request: StartCommand): Promise<Command> {
   const options = { waitSeconds: 0, idempotencyKey: randomUUID() };
   try {
     return await client.commands.run(sandbox, request, { ...options, signal: io.signal });
@@ -95,7 +88,8 @@ async function followCommand(
 ) {
   const cancel = async () => {
     io.note(`cancelling ${id} …`);
-    await client.commands.cancel(sandbox, id).catch((error: unknown) => {
+    const options = io.isUnread ? ({ endSignal: 'SIGPIPE' } as const) : {};
+    await client.commands.cancel(sandbox, id, options).catch((error: unknown) => {
       io.note(`  not cancelled: ${messageOf(error)}; its time-out still ends it`);
     });
   };

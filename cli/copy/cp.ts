@@ -1,8 +1,7 @@
-import { type ArgsDef, defineCommand } from 'citty';
 import type { Files } from '../../client/sandbox/files.ts';
-import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { JSON_OPTION } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
-import { connect } from '../terminal/connection.ts';
+import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
@@ -10,13 +9,6 @@ import { download, downloadStream } from './download.ts';
 import { Progress } from './progress.ts';
 import { identified, type Side, shownSide, sideOf } from './side.ts';
 import { type CopyOptions, upload, uploadStream } from './upload.ts';
-
-const ARGS = {
-  source: { type: 'positional', description: 'A path here, sbx-…:/path, or - for standard input', required: true },
-  target: { type: 'positional', description: 'A path here, sbx-…:/path, or - for standard output', required: true },
-  recursive: { type: 'boolean', alias: 'r', description: 'Copy a directory with all that is in it', default: false },
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
 
 const ONE_SIDE = 'one side must be in a sandbox, as in sbx-…:/path or web:/path, and the other here';
 
@@ -40,26 +32,26 @@ function explain(error: unknown): never {
 }
 
 /** `mayfly cp`: as scp, through the API. */
-export function cpCommand(io: Io) {
-  return defineCommand({
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const sides = [sideOf(args.source), sideOf(args.target)] as const;
-      if ((sides[0].kind === 'sandbox') === (sides[1].kind === 'sandbox')) throw usageError(ONE_SIDE);
-      if (sides[1].kind === 'pipe' && args.json)
-        throw usageError('standard output cannot take both the file and --json');
-      const client = connect(io);
-      const source = await identified(client, sides[0], io.signal);
-      const target = await identified(client, sides[1], io.signal);
-      const progress = new Progress(io, shownSide(source));
-      const onNote = (note: string) => io.note(printable(note));
-      const options = { recursive: args.recursive, progress, onNote, signal: io.signal };
-      const placed = await copy(io, client.files, source, target, options).catch(explain);
-      const { bytes, seconds } = progress;
-      if (args.json) io.printJson({ source: shownSide(source), target: shownSide(placed), bytes, seconds });
-      else io.note(`${printable(shownSide(placed))}: ${progress.summary()}`);
-      return EXIT.ok;
-    },
-  });
-}
+export const cpCommand = customCommand({
+  args: {
+    source: { type: 'positional', description: 'A path here, sbx-…:/path, or - for standard input', required: true },
+    target: { type: 'positional', description: 'A path here, sbx-…:/path, or - for standard output', required: true },
+    recursive: { type: 'boolean', alias: 'r', description: 'Copy a directory with all that is in it', default: false },
+    ...JSON_OPTION,
+  },
+  async run({ io, args, connect }) {
+    const sides = [sideOf(args.source), sideOf(args.target)] as const;
+    if ((sides[0].kind === 'sandbox') === (sides[1].kind === 'sandbox')) throw usageError(ONE_SIDE);
+    if (sides[1].kind === 'pipe' && args.json) throw usageError('standard output cannot take both the file and --json');
+    const client = connect();
+    const source = await identified(client, sides[0], io.signal);
+    const target = await identified(client, sides[1], io.signal);
+    const progress = new Progress(io, shownSide(source));
+    const onNote = (note: string) => io.note(printable(note));
+    const options = { recursive: args.recursive, progress, onNote, signal: io.signal };
+    const placed = await copy(io, client.files, source, target, options).catch(explain);
+    const { bytes, seconds } = progress;
+    if (args.json) io.printJson({ source: shownSide(source), target: shownSide(placed), bytes, seconds });
+    else io.note(`${printable(shownSide(placed))}: ${progress.summary()}`);
+  },
+});

@@ -1,10 +1,9 @@
 import { fileURLToPath } from 'node:url';
-import { type ArgsDef, defineCommand } from 'citty';
+import type { ArgsDef } from 'citty';
 import { readConfig } from '../../worker/config/config.ts';
 import { isInPlace, runInPlace } from '../place/run-in-place.ts';
-import { checkArguments } from '../terminal/arguments.ts';
+import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
 import { runDemo } from './run-demo.ts';
 
 const ARGS = {
@@ -18,19 +17,16 @@ next: \`bin/mayfly demo --ways\` also wakes a VM from a template and claims one 
       \`bin/mayfly up\`, and in another terminal \`bin/mayfly sandbox create golden-debian12\``;
 
 /** `mayfly demo`: the life of a sandbox in an installation of its own, of which nothing is left afterwards. */
-export function demoCommand(io: Io) {
-  return defineCommand({
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      if (isInPlace(io.env)) return runDemo(io, args.source, args.ways);
-      io.print(introduction(readConfig(io.env).hostKind === 'simulated', args.ways));
-      const code = await runInPlace(io, 'demo', [PROGRAM, 'demo', ...rawArgs]);
-      if (code === EXIT.ok) io.print(NEXT);
-      return code;
-    },
-  });
-}
+export const demoCommand = customCommand({
+  args: ARGS,
+  async run({ io, args, rawArgs }) {
+    if (isInPlace(io.env)) return runDemo(io, args.source, args.ways);
+    io.print(introduction(readConfig(io.env).hostKind === 'simulated', args.ways));
+    const code = await runInPlace(io, 'demo', [PROGRAM, 'demo', ...rawArgs]);
+    if (code === EXIT.ok) io.print(NEXT);
+    return code;
+  },
+});
 
 function introduction(isSimulated: boolean, ways: boolean): string {
   const what = isSimulated ? 'a simulated VM (it isolates NOTHING)' : 'a VM';

@@ -1,19 +1,19 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Sandbox } from '../../client/http/openapi.ts';
 import { exec } from '../../host/os/exec.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
-import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Installation } from '../../worker/installation.ts';
 
 /** One look with a plain tool, independent of what the sagas report. */
-export interface Evidence {
+interface Evidence {
   /** The command or path. */
   lookedAt: string;
   found: boolean;
 }
 
 /** Returns whether its proof names every layer as absent. */
-export function isProvedGone({ proof }: SandboxRecord): boolean {
+export function isProvedGone({ proof }: Sandbox): boolean {
   return proof !== null && unprovenLayers(proof.observations).length === 0;
 }
 

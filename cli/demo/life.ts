@@ -1,8 +1,8 @@
-import type { CreateSandbox } from '../../client/create-sandbox.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
-import { ERRORS } from '../../model/errors.ts';
+import type { Sandbox } from '../../client/http/openapi.ts';
+import type { CreateOneSandbox, MayflyClient } from '../../client/mayfly-client.ts';
+import { ERRORS, isErrorCode } from '../../model/errors.ts';
 import type { BootWay } from '../../model/sandbox/boot.ts';
-import { isFinal, type SandboxRecord, type SandboxState } from '../../model/sandbox/sandbox.ts';
+import { isFinal, type SandboxState } from '../../model/sandbox/sandbox.ts';
 import type { Installation } from '../../worker/installation.ts';
 import { proofLines } from '../sandbox/sandbox-text.ts';
 import { CliError } from '../terminal/cli-error.ts';
@@ -19,7 +19,7 @@ const COMMAND = 'echo "$(id -un) on $(uname -sr)"; echo "and this is stderr" >&2
 
 /** A sandbox that runs, and the times that its caller waited, ms. */
 export interface Way {
-  record: SandboxRecord;
+  record: Sandbox;
   way: BootWay;
   /** From the request to the answer that it runs. */
   createMs: number;
@@ -68,13 +68,14 @@ export async function showLife(
 export async function createSandbox(
   io: Io,
   client: MayflyClient,
-  request: CreateSandbox,
+  request: CreateOneSandbox,
 ): Promise<Omit<Way, 'commandMs'>> {
   for (let attempt = 1; ; attempt++) {
     const created = await tryCreate(io, client, request);
     if ('way' in created) return created;
     const { failure } = created;
-    if (attempt === CREATES || failure === null || !ERRORS[failure.code].retryable) throw notRunning(created);
+    if (attempt === CREATES || failure === null || !(isErrorCode(failure.code) && ERRORS[failure.code].retryable))
+      throw notRunning(created);
     io.print(`  ${printable(`${failure.step}: ${failure.message}`)}`);
     io.print(
       `  nothing of it is left; the machine may be busy, so the demo creates another (${attempt + 1} of ${CREATES})`,
@@ -86,8 +87,8 @@ export async function createSandbox(
 async function tryCreate(
   io: Io,
   client: MayflyClient,
-  request: CreateSandbox,
-): Promise<Omit<Way, 'commandMs'> | SandboxRecord> {
+  request: CreateOneSandbox,
+): Promise<Omit<Way, 'commandMs'> | Sandbox> {
   const began = performance.now();
   const requested = await client.createSandbox(request, { waitSeconds: 0, signal: io.signal });
   const isReached = (state: SandboxState) => state === 'running' || isFinal(state);
@@ -103,11 +104,11 @@ async function tryCreate(
 async function pollSteps(
   io: Io,
   client: MayflyClient,
-  first: SandboxRecord,
+  first: Sandbox,
   printed: number,
   isReached: (state: SandboxState) => boolean,
-): Promise<SandboxRecord> {
-  let [next, count]: [SandboxRecord | null, number] = [first, printed];
+): Promise<Sandbox> {
+  let [next, count]: [Sandbox | null, number] = [first, printed];
   return poll(io, async () => {
     const record = next ?? (await client.getSandbox(first.id, { signal: io.signal }));
     next = null;
@@ -140,7 +141,7 @@ export async function runCommand(io: Io, client: MayflyClient, sandboxId: string
   throw new CliError(EXIT.failed, 'The command failed', `${id} in ${sandboxId}`, 'Run `bin/mayfly doctor`.');
 }
 
-function notRunning({ id, failure }: SandboxRecord): CliError {
+function notRunning({ id, failure }: Sandbox): CliError {
   return new CliError(
     EXIT.failed,
     `${id} did not become usable`,

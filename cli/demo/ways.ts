@@ -1,6 +1,5 @@
-import type { CreateSandbox } from '../../client/create-sandbox.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
-import type { Template } from '../../client/templates.ts';
+import type { Template } from '../../client/http/openapi.ts';
+import type { CreateOneSandbox, MayflyClient } from '../../client/mayfly-client.ts';
 import type { Installation } from '../../worker/installation.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import { duration } from '../terminal/duration.ts';
@@ -80,7 +79,7 @@ async function claim(io: Io, client: MayflyClient, source: string): Promise<Way 
   return null;
 }
 
-async function createAndRun(io: Io, client: MayflyClient, request: CreateSandbox): Promise<Way> {
+async function createAndRun(io: Io, client: MayflyClient, request: CreateOneSandbox): Promise<Way> {
   const created = await createSandbox(io, client, request);
   return { ...created, commandMs: await runCommand(io, client, created.record.id) };
 }

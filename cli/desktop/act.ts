@@ -1,21 +1,28 @@
-import type { DesktopAction } from '../../client/sandbox/desktop.ts';
+import type { ArgsDef, ParsedArgs } from 'citty';
+import type { DesktopAction } from '../../client/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { idOrName, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
-import { connect } from '../terminal/connection.ts';
-import { EXIT, type ExitCode } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
+import { command } from '../terminal/command.ts';
 
 /** What every command of a desktop takes first. */
 export const ID = { type: 'positional', description: 'Id or name of a sandbox', required: true } as const;
 
 export const ACT_ARGS = { id: ID, ...JSON_OPTION } as const;
 
-/** Does it, and says nothing where nobody asks for JSON. */
-export async function acted(io: Io, args: { id: string; json: boolean }, action: DesktopAction): Promise<ExitCode> {
-  const size = await connect(io).desktop.act(idOrName(args.id), action, { signal: io.signal });
-  if (args.json) io.printJson(size);
-  return EXIT.ok;
+/** Defines a command that acts on a screen, and prints nothing unless JSON is asked for. */
+export function actCommand<const A extends ArgsDef>(spec: {
+  description: string;
+  args: A;
+  action: (args: ParsedArgs<A>) => DesktopAction | Promise<DesktopAction>;
+}) {
+  return command({
+    description: spec.description,
+    args: { id: ID, ...spec.args },
+    call: async ({ args, connect, options }) =>
+      connect().desktop.act(idOrName(String(args['id'])), await spec.action(args as ParsedArgs<A>), options),
+    print: () => [],
+  });
 }
 
 /** `640,400` @throws CliError */

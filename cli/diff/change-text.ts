@@ -1,6 +1,8 @@
-import type { FileChange, FileDescription } from '../../model/files/file-change.ts';
+import type { FileChange } from '../../client/http/openapi.ts';
 import { quotedPath } from '../../model/guest-name.ts';
 import { size } from '../snapshot/snapshot-text.ts';
+
+type FileState = NonNullable<FileChange['before']>;
 
 export const LETTERS = { added: 'A', changed: 'M', removed: 'D', renamed: 'R' } as const;
 
@@ -36,7 +38,7 @@ export function isOnlyTouched({ change, type, what }: FileChange): boolean {
   return change === 'changed' && type === 'directory' && what.every((aspect) => aspect === 'mtime');
 }
 
-function kindText({ type, target, device }: FileDescription): string {
+function kindText({ type, target, device }: FileChange): string {
   if (type === 'symlink' && target !== null) return `symlink to ${quotedPath(target)}`;
   if (type === 'file' || type === 'directory') return '';
   return `${TYPES[type] ?? type}${device ? ` ${device.join(':')}` : ''}`;
@@ -47,9 +49,9 @@ function sizeText(change: FileChange): string {
   return change.change === 'removed' ? growthText(growthOf(change)) : size(change.size);
 }
 
-function aspectTexts(change: FileChange, before: FileDescription): string[] {
+function aspectTexts(change: FileChange, before: FileState): string[] {
   const { what } = change;
-  const owner = ({ uid, gid }: FileDescription) => `${uid}:${gid}`;
+  const owner = ({ uid, gid }: Pick<FileState, 'uid' | 'gid'>) => `${uid}:${gid}`;
   const texts = {
     content: () => `content ${growthText(growthOf(change)) || 'of the same size'}`,
     target: () => `target ${named(before.target)}→${named(change.target)}`,
@@ -64,6 +66,6 @@ function aspectTexts(change: FileChange, before: FileDescription): string[] {
   return told.map((aspect) => texts[aspect]());
 }
 
-function named(target: FileDescription['target']): string {
+function named(target: FileState['target']): string {
   return target === null ? '' : quotedPath(target);
 }

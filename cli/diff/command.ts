@@ -1,13 +1,11 @@
-import { type ArgsDef, defineCommand } from 'citty';
 import type { Diffs } from '../../client/diff.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { writeWhole } from '../copy/local-file.ts';
 import { rawArgument } from '../copy/raw-argument.ts';
 import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../snapshot/named.ts';
-import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
-import { connect } from '../terminal/connection.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
+import { customCommand } from '../terminal/command.ts';
 import type { Io } from '../terminal/io.ts';
 import { betweenLines, stateText } from './between-text.ts';
 import { ChangeList } from './change-list.ts';
@@ -15,15 +13,6 @@ import { growthOf, growthText } from './change-text.ts';
 import { printFile } from './file-text.ts';
 import { FolderSums } from './folder-sums.ts';
 
-const ARGS = {
-  a: { type: 'positional', description: SNAPSHOT, required: true },
-  b: { type: 'positional', description: 'Another snapshot on that host; or `current`', required: true },
-  path: { type: 'positional', description: 'Only these files and folders, and all below them', required: false },
-  stat: { type: 'boolean', description: 'Sum up by folder', default: false },
-  file: { type: 'string', valueHint: 'path', description: 'What changed in the text of this one file' },
-  tar: { type: 'string', valueHint: 'file', description: 'Write what was added or changed as an archive; `-`: stdout' },
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
 const EXAMPLE = 'mayfly diff snp-… current /etc';
 
 interface Pair {
@@ -33,32 +22,42 @@ interface Pair {
 }
 
 /** `mayfly diff`: ends with 0 whether or not anything differs. */
-export function diffCommand(io: Io) {
-  return defineCommand({
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      const paths = (checkArguments(rawArgs, ARGS, ['path']).get('path') ?? []).map(absolute);
-      const { stat, file, tar, json } = args;
-      if ([stat, file !== undefined, tar !== undefined].filter(Boolean).length > 1) {
-        throw usageError('--stat, --file and --tar exclude each other', EXAMPLE);
-      }
-      if (file !== undefined && paths.length > 0) throw usageError('--file takes no other paths', EXAMPLE);
-      if (json && (stat || tar !== undefined)) throw usageError('--json is for the changes, or for one file', EXAMPLE);
-      if (args.a === 'current') throw usageError('`current` comes second', EXAMPLE);
-      for (const text of [args.a, args.b]) snapshotIdOrName(text);
-      const client = connect(io);
-      const find = (text: string) => findSnapshotId(client, text, io.signal);
-      const pair = { a: await find(args.a), b: args.b === 'current' ? args.b : await find(args.b), paths };
-      const { diff } = client.snapshots;
-      if (file !== undefined) await showFile(io, diff, pair, absolute(file), json);
-      else if (tar !== undefined) await writeTar(io, diff, pair, tar);
-      else if (json)
-        io.printJson(await diff.list(pair.a, pair.b, { ...optionsOf(io, pair), limit: LIMITS.diff.changes.max }));
-      else await showChanges(io, diff, pair, stat ? new FolderSums(io) : new ChangeList(io));
-      return EXIT.ok;
+export const diffCommand = customCommand({
+  args: {
+    a: { type: 'positional', description: SNAPSHOT, required: true },
+    b: { type: 'positional', description: 'Another snapshot on that host; or `current`', required: true },
+    path: { type: 'positional', description: 'Only these files and folders, and all below them', required: false },
+    stat: { type: 'boolean', description: 'Sum up by folder', default: false },
+    file: { type: 'string', valueHint: 'path', description: 'What changed in the text of this one file' },
+    tar: {
+      type: 'string',
+      valueHint: 'file',
+      description: 'Write what was added or changed as an archive; `-`: stdout',
     },
-  });
-}
+    ...JSON_OPTION,
+  },
+  repeatable: ['path'],
+  async run({ io, args, repeated, connect }) {
+    const paths = repeated('path').map(absolute);
+    const { stat, file, tar, json } = args;
+    if ([stat, file !== undefined, tar !== undefined].filter(Boolean).length > 1) {
+      throw usageError('--stat, --file and --tar exclude each other', EXAMPLE);
+    }
+    if (file !== undefined && paths.length > 0) throw usageError('--file takes no other paths', EXAMPLE);
+    if (json && (stat || tar !== undefined)) throw usageError('--json is for the changes, or for one file', EXAMPLE);
+    if (args.a === 'current') throw usageError('`current` comes second', EXAMPLE);
+    for (const text of [args.a, args.b]) snapshotIdOrName(text);
+    const client = connect();
+    const find = (text: string) => findSnapshotId(client, text, io.signal);
+    const pair = { a: await find(args.a), b: args.b === 'current' ? args.b : await find(args.b), paths };
+    const { diff } = client.snapshots;
+    if (file !== undefined) await showFile(io, diff, pair, absolute(file), json);
+    else if (tar !== undefined) await writeTar(io, diff, pair, tar);
+    else if (json)
+      io.printJson(await diff.list(pair.a, pair.b, { ...optionsOf(io, pair), limit: LIMITS.diff.changes.max }));
+    else await showChanges(io, diff, pair, stat ? new FolderSums(io) : new ChangeList(io));
+  },
+});
 
 function absolute(text: string): Buffer {
   if (text.startsWith('/')) return rawArgument(text);

@@ -5,7 +5,7 @@ import { printable } from '../terminal/printable.ts';
 import { orWhyNot } from './or-why-not.ts';
 
 /** Audit trails that can't be continued, or why nobody knows. */
-export type AuditLook = { auditFaults: AuditFault[] } | { auditUnknown: string };
+type AuditLook = { auditFaults: AuditFault[] } | { auditUnknown: string };
 
 export async function lookForAuditFaults(config: Config): Promise<AuditLook> {
   const { findAuditFaults } = await import('../../worker/upkeep/audit.ts');

@@ -1,4 +1,3 @@
-import { type ArgsDef, defineCommand } from 'citty';
 import type { Mark } from '../../host/hypervisor.ts';
 import type { Config } from '../../worker/config/config.ts';
 import type { Check } from '../../worker/doctor/check.ts';
@@ -6,7 +5,8 @@ import { checkInstallationParts, checkStore } from '../../worker/doctor/probes.t
 import { OTHER_LAYOUT } from '../../worker/doctor/store.ts';
 import { HostLock } from '../../worker/machine/host-lock.ts';
 import { withOneStoreServer } from '../../worker/servers/local-store.ts';
-import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { JSON_OPTION } from '../terminal/arguments.ts';
+import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
@@ -21,16 +21,6 @@ import { settingsOf } from './settings.ts';
 import { isClean, lookForSnapshots, snapshotLines } from './snapshots.ts';
 import { lookForSuspended, suspendedLines } from './suspended-for-space.ts';
 
-const ARGS = {
-  fix: {
-    type: 'boolean',
-    description:
-      'Remove residue, through the host worker where one runs: only of sandboxes that are not alive, and of snapshots and captures that failed or were deleted',
-    default: false,
-  },
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
-
 /** What of a sandbox that is not alive was found, and whether `--fix` removed it. */
 interface Residue extends Mark {
   removed: boolean;
@@ -44,24 +34,29 @@ const MEND_FIRST = 'first mend what is missing';
 const NOT_NEEDED_TO_LOOK = ['memory', 'disk', 'disk reserve', 'store is fit', 'store is quick', 'clocks'];
 
 /** `mayfly doctor`: looks at the machine, and lists what should not be on it. */
-export function doctorCommand(io: Io) {
-  return defineCommand({
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const { config: given, checks: settings } = await settingsOf(io.env);
-      const [machine, servers, store] = await Promise.all([
-        checkMachine(given, io.env),
-        checkServers(given),
-        checkStore(given),
-      ]);
-      const checks = [...settings, ...machine, ...servers, ...store];
-      // Whoever connects to a store brings it up to date, which another version's is not to be by a look.
-      if (store.some(({ name }) => name === OTHER_LAYOUT)) return examine(io, given, checks, args);
-      return withOneStoreServer(given, (config) => examine(io, config, checks, args));
+export const doctorCommand = customCommand({
+  args: {
+    fix: {
+      type: 'boolean',
+      description:
+        'Remove residue, through the host worker where one runs: only of sandboxes that are not alive, and of snapshots and captures that failed or were deleted',
+      default: false,
     },
-  });
-}
+    ...JSON_OPTION,
+  },
+  async run({ io, args }) {
+    const { config: given, checks: settings } = await settingsOf(io.env);
+    const [machine, servers, store] = await Promise.all([
+      checkMachine(given, io.env),
+      checkServers(given),
+      checkStore(given),
+    ]);
+    const checks = [...settings, ...machine, ...servers, ...store];
+    // Whoever connects to a store brings it up to date, which another version's is not to be by a look.
+    if (store.some(({ name }) => name === OTHER_LAYOUT)) return examine(io, given, checks, args);
+    return withOneStoreServer(given, (config) => examine(io, config, checks, args));
+  },
+});
 
 async function examine(
   io: Io,

@@ -22,7 +22,7 @@ function own(name: string): Check {
 }
 
 /** `mongodb://user:secret@a:1,b:2/db` → `a:1`: the secret stays out of what is printed. */
-export function firstHost(uri: string): string {
+function firstHost(uri: string): string {
   const authority = uri.replace(/^mongodb(\+srv)?:\/\//, '').split(/[/?]/)[0] ?? '';
   const host = authority.slice(authority.lastIndexOf('@') + 1).split(',')[0] ?? '';
   return host.includes(':') ? host : `${host}:27017`;

@@ -5,7 +5,7 @@ import { printable } from '../terminal/printable.ts';
 import { orWhyNot } from './or-why-not.ts';
 
 /** Sandboxes that wait for room, or why nobody knows. */
-export type SuspendedForSpaceLook = { stalled: SuspendedForSpace[] } | { stalledUnknown: string };
+type SuspendedForSpaceLook = { stalled: SuspendedForSpace[] } | { stalledUnknown: string };
 
 export async function lookForSuspended(config: Config): Promise<SuspendedForSpaceLook> {
   const { findSuspendedForSpace } = await import('../../worker/upkeep/suspended-for-space.ts');

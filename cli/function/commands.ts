@@ -1,11 +1,10 @@
-import { defineCommand } from 'citty';
-import type { Io } from '../terminal/io.ts';
-import { activateCommand } from './activate.ts';
-import { deleteCommand } from './delete.ts';
+import type { Function as DeployedFunction } from '../../client/http/openapi.ts';
+import { usageError } from '../terminal/cli-error.ts';
+import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { deployCommand } from './deploy.ts';
+import { functionLines } from './function-text.ts';
 import { initCommand } from './init.ts';
-import { listCommand } from './list.ts';
-import { pauseCommand, resumeCommand } from './pause.ts';
+import { functionName, NAME } from './input/names.ts';
 import { batchCommand } from './run/batch.ts';
 import { cancelCommand } from './run/cancel.ts';
 import { diffCommand } from './run/diff.ts';
@@ -18,32 +17,93 @@ import { resultCommand } from './run/result.ts';
 import { runCommand } from './run/run.ts';
 import { runsCommand } from './run/runs.ts';
 import { triggerCommand } from './run/trigger.ts';
-import { showCommand } from './show.ts';
 
-/** `mayfly function init|deploy|list|show|pause|resume|activate|delete`, and of its runs `invoke|trigger|batch|runs|run|logs|result|diff|open|replay|redrive|cancel` */
-export function functionCommand(io: Io) {
-  return defineCommand({
-    subCommands: {
-      init: initCommand(io),
-      deploy: deployCommand(io),
-      list: listCommand(io),
-      show: showCommand(io),
-      invoke: invokeCommand(io),
-      trigger: triggerCommand(io),
-      batch: batchCommand(io),
-      runs: runsCommand(io),
-      run: runCommand(io),
-      logs: logsCommand(io),
-      result: resultCommand(io),
-      diff: diffCommand(io),
-      open: openCommand(io),
-      replay: replayCommand(io),
-      redrive: redriveCommand(io),
-      cancel: cancelCommand(io),
-      pause: pauseCommand(io),
-      resume: resumeCommand(io),
-      activate: activateCommand(io),
-      delete: deleteCommand(io),
-    },
+const HEADER = ['NAME', 'STATE', 'VERSION', 'CHANGED'];
+
+function row({ name, state, activeVersion, updatedAt }: DeployedFunction): string[] {
+  return [name, state, String(activeVersion), updatedAt];
+}
+
+function changeCommand(act: 'pause' | 'resume', description: string) {
+  return command({
+    description,
+    args: NAME,
+    call: ({ args, connect, options }) => connect().functions[act](functionName(args.name), options),
+    print: (_io, { name, state }) => `${name} is ${state}`,
   });
 }
+
+/** `mayfly function init|deploy|list|get|pause|resume|activate|delete`, and of its runs `invoke|trigger|batch|runs|run|logs|result|diff|open|replay|redrive|cancel` */
+export const functionCommand = nounCommand({
+  init: initCommand,
+  deploy: deployCommand,
+  list: pagedCommand({
+    description: 'List functions, by name',
+    table: { header: HEADER, row },
+    read: ({ connect, options }) => connect().functions.list(options),
+  }),
+  /** With what its active version says. */
+  get: command({
+    description: 'Show a function and its versions',
+    args: NAME,
+    async call({ io, args, connect }) {
+      const name = functionName(args.name);
+      const { functions } = connect();
+      const { signal } = io;
+      const found = await functions.get(name, { signal });
+      const versions = (await functions.versions(name, { signal })).items;
+      return { ...found, versions };
+    },
+    print: (io, found) => functionLines(io, found, found.versions),
+  }),
+  invoke: invokeCommand,
+  trigger: triggerCommand,
+  batch: batchCommand,
+  runs: runsCommand,
+  run: runCommand,
+  logs: logsCommand,
+  result: resultCommand,
+  diff: diffCommand,
+  open: openCommand,
+  replay: replayCommand,
+  redrive: redriveCommand,
+  cancel: cancelCommand,
+  pause: changeCommand('pause', 'Start no run of a function; its events are accepted all the same'),
+  resume: changeCommand('resume', 'Start the runs of a function again'),
+  /** Back to a version, or forth. */
+  activate: command({
+    description: 'Accept events for a version that was deployed before',
+    args: {
+      ...NAME,
+      version: { type: 'positional', description: 'Its number (`mayfly function get`)', required: true },
+    },
+    async call({ args, connect, options }) {
+      const name = functionName(args.name);
+      if (!/^[1-9]\d{0,6}$/.test(args.version)) {
+        const why = `${JSON.stringify(args.version)} is not the number of a version`;
+        throw usageError(why, `List them with \`mayfly function get ${name}\`.`);
+      }
+      return connect().functions.activate(name, Number(args.version), options);
+    },
+    print: (_io, version) => `${version.function} version ${version.version} is active; runs that wait keep theirs`,
+  }),
+  /** Its runs that have ended can be read still. */
+  delete: command({
+    description: 'Delete a function and its versions',
+    args: {
+      ...NAME,
+      drain: {
+        type: 'boolean',
+        description: 'Accept no more events, and delete it when its runs have ended',
+        default: false,
+      },
+    },
+    async call({ io, args, connect }) {
+      const name = functionName(args.name);
+      const left = await connect().functions.delete(name, { ...(args.drain && { drain: true }), signal: io.signal });
+      return left ?? { name, state: 'deleted' as const };
+    },
+    print: (_io, { name, state }) =>
+      state !== 'deleted' ? `${name} accepts no events, and goes when its runs have ended` : `${name} is deleted`,
+  }),
+});

@@ -1,7 +1,6 @@
-import { type ArgsDef, defineCommand } from 'citty';
-import type { FunctionVersion } from '../../client/functions.ts';
-import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import type { FunctionVersion } from '../../client/http/openapi.ts';
 import { CliError } from '../terminal/cli-error.ts';
+import { command } from '../terminal/command.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
@@ -9,26 +8,22 @@ import { printable } from '../terminal/printable.ts';
 import { filesOf } from './function-files.ts';
 import { manifestOf } from './manifest.ts';
 
-const ARGS = {
-  folder: { type: 'positional', description: 'Folder with a mayfly.json', required: false, default: '.' },
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
-
 /** `mayfly function deploy`: the same content again is the version that is there. */
-export function deployCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'deploy', description: 'Deploy a folder as a function: events are accepted for it from now on' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const { version, isNew } = await deployFolder(io, args.folder);
-      if (args.json) io.printJson({ ...version, isNew });
-      else io.print(`${version.function} version ${version.version} (${isNew ? 'new' : 'unchanged'})`);
-      for (const warning of version.warnings ?? []) io.note(printable(warning));
-      return EXIT.ok;
-    },
-  });
-}
+export const deployCommand = command({
+  description: 'Deploy a folder as a function: events are accepted for it from now on',
+  args: {
+    folder: { type: 'positional', description: 'Folder with a mayfly.json', required: false, default: '.' },
+  },
+  async call({ io, args }) {
+    const { version, isNew } = await deployFolder(io, args.folder);
+    return { ...version, isNew };
+  },
+  print: (_io, { function: name, version, isNew }) => `${name} version ${version} (${isNew ? 'new' : 'unchanged'})`,
+  exit({ warnings }, io) {
+    for (const warning of warnings ?? []) io.note(printable(warning));
+    return EXIT.ok;
+  },
+});
 
 /** Waits for its setup. @throws CliError for what is no folder of a function, or when its setup failed */
 export async function deployFolder(io: Io, folder: string): Promise<{ version: FunctionVersion; isNew: boolean }> {

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { type FSWatcher, watch } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type ArgsDef, defineCommand } from 'citty';
-import type { Run } from '../../client/run-shapes.ts';
+import type { Run } from '../../client/http/openapi.ts';
 import type { Runs } from '../../client/runs.ts';
-import { checkArguments } from '../terminal/arguments.ts';
+import { customCommand } from '../terminal/command.ts';
 import { connect } from '../terminal/connection.ts';
 import type { Io } from '../terminal/io.ts';
 import { reportError } from '../terminal/report-error.ts';
@@ -15,38 +14,34 @@ import { outcomeOf } from './run/run-text.ts';
 import { tellEndOfStderr } from './run/stderr-tail.ts';
 
 const { data, file, type } = EVENT_ARGS;
-const ARGS = {
-  folder: { type: 'positional', description: 'Folder with a mayfly.json', required: false, default: '.' },
-  data,
-  file,
-  type,
-} as const satisfies ArgsDef;
 /** An editor writes several files, and each several times. */
 const SETTLES_MS = 200;
 
 type Asked = Pick<Parameters<typeof eventOf>[0], 'data' | 'file' | 'type'>;
 
 /** `mayfly dev`: until Ctrl-C. What is changed while a run goes on ends that, and is run in its place. */
-export function devCommand(io: Io) {
-  return defineCommand({
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      await manifestOf(args.folder);
-      const watcher = watch(args.folder, { recursive: true });
-      try {
-        for (let isFirst = true; ; isFirst = false) {
-          const change = nextChange(watcher, io.signal);
-          change.catch(() => {}); // it is heard of below, once the run is cancelled
-          await deployedAndRun(io, args.folder, args, change, isFirst);
-          await change;
-        }
-      } finally {
-        watcher.close();
+export const devCommand = customCommand({
+  args: {
+    folder: { type: 'positional', description: 'Folder with a mayfly.json', required: false, default: '.' },
+    data,
+    file,
+    type,
+  },
+  async run({ io, args }) {
+    await manifestOf(args.folder);
+    const watcher = watch(args.folder, { recursive: true });
+    try {
+      for (let isFirst = true; ; isFirst = false) {
+        const change = nextChange(watcher, io.signal);
+        change.catch(() => {}); // it is heard of below, once the run is cancelled
+        await deployedAndRun(io, args.folder, args, change, isFirst);
+        await change;
       }
-    },
-  });
-}
+    } finally {
+      watcher.close();
+    }
+  },
+});
 
 /** What is wrong is said, and is what the next change mends. */
 async function deployedAndRun(io: Io, folder: string, args: Asked, change: Promise<void>, isFirst: boolean) {

@@ -1,8 +1,8 @@
-import type { DeployedFunction, FunctionVersion } from '../../client/functions.ts';
+import type { Function as DeployedFunction, FunctionVersion } from '../../client/http/openapi.ts';
 import { size } from '../snapshot/snapshot-text.ts';
+import { recordLines } from '../terminal/columns.ts';
 import { duration } from '../terminal/duration.ts';
 import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
 
 type Spec = FunctionVersion['spec'];
 type Field = [string, string];
@@ -26,8 +26,7 @@ export function functionLines(
   ];
   if (active) fields.push(...specFields(active.spec), ...setupFields(active));
   return [
-    io.paint('bold', name),
-    ...fields.map(([field, value]) => `  ${field.padEnd(12)}${printable(value)}`),
+    ...recordLines(io, name, fields, 12),
     '  versions:',
     ...versions.map(
       ({ version, isActive, digest, createdAt: at }) =>

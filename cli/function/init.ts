@@ -1,20 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { type ArgsDef, defineCommand } from 'citty';
 import { isFunctionName } from '../../model/functions/function.ts';
 import { isRunId } from '../../model/ids.ts';
-import { checkArguments } from '../terminal/arguments.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
+import { customCommand } from '../terminal/command.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 import { functionName } from './input/names.ts';
 import { IGNORE_FILE, MANIFEST } from './manifest.ts';
-
-const ARGS = {
-  folder: { type: 'positional', description: 'Where to write it', required: false, default: '.' },
-  name: { type: 'string', description: 'Of the function (default: that of the folder)' },
-  source: { type: 'string', description: 'What its sandboxes are made of', default: 'golden-debian12' },
-} as const satisfies ArgsDef;
 
 const MAIN = `#!/bin/sh
 # The event is on standard input, and in the file $MAYFLY_EVENT: a CloudEvent as JSON, whose data is what was sent.
@@ -28,24 +20,24 @@ printf '{"eventLength":%d}\\n' "\${#event}" >"$MAYFLY_RESULT"
 `;
 
 /** `mayfly function init`: what is there already stays. */
-export function initCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'init', description: 'Write a function to begin with: mayfly.json, main.sh and .mayflyignore' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const { folder, source } = args;
-      const name = args.name === undefined ? nameOf(folder) : functionName(args.name);
-      const manifest = `${JSON.stringify({ name, source, argv: ['./main.sh'] }, null, 2)}\n`;
-      await mkdir(folder, { recursive: true });
-      await writeNew(io, join(folder, MANIFEST), manifest, 0o644);
-      await writeNew(io, join(folder, 'main.sh'), MAIN, 0o755);
-      await writeNew(io, join(folder, IGNORE_FILE), '.git\nnode_modules\n', 0o644);
-      io.note(`Deploy it with \`mayfly function deploy${folder === '.' ? '' : ` ${printable(folder)}`}\`.`);
-      return EXIT.ok;
-    },
-  });
-}
+export const initCommand = customCommand({
+  description: 'Write a function to begin with: mayfly.json, main.sh and .mayflyignore',
+  args: {
+    folder: { type: 'positional', description: 'Where to write it', required: false, default: '.' },
+    name: { type: 'string', description: 'Of the function (default: that of the folder)' },
+    source: { type: 'string', description: 'What its sandboxes are made of', default: 'golden-debian12' },
+  },
+  async run({ io, args }) {
+    const { folder, source } = args;
+    const name = args.name === undefined ? nameOf(folder) : functionName(args.name);
+    const manifest = `${JSON.stringify({ name, source, argv: ['./main.sh'] }, null, 2)}\n`;
+    await mkdir(folder, { recursive: true });
+    await writeNew(io, join(folder, MANIFEST), manifest, 0o644);
+    await writeNew(io, join(folder, 'main.sh'), MAIN, 0o755);
+    await writeNew(io, join(folder, IGNORE_FILE), '.git\nnode_modules\n', 0o644);
+    io.note(`Deploy it with \`mayfly function deploy${folder === '.' ? '' : ` ${printable(folder)}`}\`.`);
+  },
+});
 
 async function writeNew(io: Io, path: string, text: string, mode: number): Promise<void> {
   try {

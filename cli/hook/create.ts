@@ -1,14 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { type ArgsDef, defineCommand } from 'citty';
-import type { CreateHook } from '../../client/functions/hooks.ts';
+import type { CreateHook } from '../../client/http/openapi.ts';
 import type { SignatureScheme } from '../../webhooks/scheme.ts';
 import { newSecret } from '../../webhooks/standard-key.ts';
 import { functionName, NAME } from '../function/input/names.ts';
-import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
-import { connect, findConnection } from '../terminal/connection.ts';
+import { command } from '../terminal/command.ts';
+import { findConnection } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
 import { SECRET_FILE } from './hook-args.ts';
 import { hookLines } from './hook-text.ts';
 import { givenSecret } from './secret-input.ts';
@@ -17,49 +15,47 @@ type Scheme = SignatureScheme['scheme'];
 const SCHEMES: readonly Scheme[] = ['github', 'stripe', 'standard-webhooks', 'hmac', 'bearer', 'basic'];
 const SECRET_BYTES = 32;
 
-const ARGS = {
-  ...NAME,
-  scheme: { type: 'string', valueHint: SCHEMES.join('|'), description: 'How senders sign', required: true },
-  ...SECRET_FILE,
-  header: { type: 'string', description: 'Of hmac, which needs it: the header with the signature' },
-  prefix: { type: 'string', description: 'Of hmac: what stands before the signature, such as sha256=' },
-  encoding: { type: 'string', valueHint: 'hex|base64|base64url', description: 'Of hmac; hex unless given' },
-  algorithm: { type: 'string', valueHint: 'sha256|sha512|sha1', description: 'Of hmac; sha256 unless given' },
-  'timestamp-header': { type: 'string', description: 'Of hmac: the header with the seconds since 1970' },
-  type: { type: 'string', description: 'Only events of this type; may be given more than once' },
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
-
 /** `mayfly hook create`: with a new secret, shown once, unless one is given. */
-export function createCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'create', description: 'Make a way in for signed events from outside, to one function' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      const types = checkArguments(rawArgs, ARGS, ['type']).get('type') ?? [];
-      const scheme = SCHEMES.find((each) => each === args.scheme);
-      if (!scheme) throw usageError(`--scheme must be one of ${SCHEMES.join(', ')}`);
-      const given = await givenSecret(io.env, args['secret-file']);
-      const secret = given ?? made(scheme);
-      const hmac = hmacOf(scheme, args);
-      const request: CreateHook = {
-        function: functionName(args.name),
-        scheme,
-        secrets: [secret],
-        ...(hmac && { hmac }),
-        ...(types.length > 0 && { filter: { types } }),
-      };
-      const hook = await connect(io).hooks.create(request, { signal: io.signal });
-      if (args.json) io.printJson({ ...hook, ...(given === null && { secret }) });
-      else {
-        for (const line of hookLines(io, hook, findConnection(io.env).apiUrl)) io.print(line);
-        if (given === null) io.print(`  secret    ${secret}`);
-      }
-      if (given === null) io.note('The secret is not shown again.');
-      return EXIT.ok;
-    },
-  });
-}
+export const createCommand = command({
+  description: 'Make a way in for signed events from outside, to one function',
+  args: {
+    ...NAME,
+    scheme: { type: 'string', valueHint: SCHEMES.join('|'), description: 'How senders sign', required: true },
+    ...SECRET_FILE,
+    header: { type: 'string', description: 'Of hmac, which needs it: the header with the signature' },
+    prefix: { type: 'string', description: 'Of hmac: what stands before the signature, such as sha256=' },
+    encoding: { type: 'string', valueHint: 'hex|base64|base64url', description: 'Of hmac; hex unless given' },
+    algorithm: { type: 'string', valueHint: 'sha256|sha512|sha1', description: 'Of hmac; sha256 unless given' },
+    'timestamp-header': { type: 'string', description: 'Of hmac: the header with the seconds since 1970' },
+    type: { type: 'string', description: 'Only events of this type; may be given more than once' },
+  },
+  repeatable: ['type'],
+  async call({ io, args, repeated, connect, options }) {
+    const types = repeated('type');
+    const scheme = SCHEMES.find((each) => each === args.scheme);
+    if (!scheme) throw usageError(`--scheme must be one of ${SCHEMES.join(', ')}`);
+    const given = await givenSecret(io.env, args['secret-file']);
+    const secret = given ?? made(scheme);
+    const hmac = hmacOf(scheme, args);
+    const request: CreateHook = {
+      function: functionName(args.name),
+      scheme,
+      secrets: [secret],
+      ...(hmac && { hmac }),
+      ...(types.length > 0 && { filter: { types } }),
+    };
+    const hook = await connect().hooks.create(request, options);
+    return given === null ? { ...hook, secret } : hook;
+  },
+  print(io, hook) {
+    const lines = hookLines(io, hook, findConnection(io.env).apiUrl);
+    return 'secret' in hook ? [...lines, `  secret    ${hook.secret}`] : lines;
+  },
+  exit(hook, io) {
+    if ('secret' in hook) io.note('The secret is not shown again.');
+    return EXIT.ok;
+  },
+});
 
 /** @throws CliError when only the sender has it */
 function made(scheme: Scheme): string {

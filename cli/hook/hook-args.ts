@@ -1,6 +1,6 @@
 import type { ArgsDef } from 'citty';
 import { isHookId } from '../../model/ids.ts';
-import { usageError } from '../terminal/cli-error.ts';
+import { checked } from '../terminal/arguments.ts';
 
 export const HOOK = {
   id: { type: 'positional', description: 'Id of a hook (`mayfly hook list`)', required: true },
@@ -15,7 +15,4 @@ export const SECRET_FILE = {
 } as const satisfies ArgsDef;
 
 /** @throws CliError when `text` is not the id of a hook */
-export function hookId(text: string): string {
-  if (isHookId(text)) return text;
-  throw usageError(`${JSON.stringify(text)} is not the id of a hook`, 'List them with `mayfly hook list FUNCTION`.');
-}
+export const hookId = checked(isHookId, 'is not the id of a hook', 'List them with `mayfly hook list FUNCTION`.');

@@ -1,6 +1,6 @@
-import type { Hook } from '../../client/functions/hooks.ts';
+import type { Hook } from '../../client/http/openapi.ts';
+import { recordLines } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
 
 export const HOOK_HEADER = ['ID', 'FUNCTION', 'SCHEME', 'STATE', 'CREATED'];
 
@@ -21,7 +21,7 @@ export function hookLines(io: Io, hook: Hook, apiUrl: string): string[] {
     ['created', hook.createdAt],
   ];
   if (allowedOrigins.length > 0) fields.push(['origins', allowedOrigins.join(', ')]);
-  return [io.paint('bold', hook.id), ...fields.map(([field, value]) => `  ${field.padEnd(10)}${printable(value)}`)];
+  return recordLines(io, hook.id, fields);
 }
 
 function hmacText({ algorithm, encoding, header, prefix, timestampHeader }: NonNullable<Hook['hmac']>): string {

@@ -1,29 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { type ArgsDef, defineCommand } from 'citty';
-import type { Hook } from '../../client/functions/hooks.ts';
 import { MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
+import type { Hook } from '../../client/http/openapi.ts';
 import { problemFrom } from '../../client/http/problem.ts';
 import type { SignatureScheme } from '../../webhooks/scheme.ts';
 import { signDelivery } from '../../webhooks/sign.ts';
-import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
-import { connect, findConnection } from '../terminal/connection.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
+import { command } from '../terminal/command.ts';
+import { findConnection } from '../terminal/connection.ts';
 import { hookId, SECRET_FILE } from './hook-args.ts';
 import { requiredSecret } from './secret-input.ts';
-
-const ARGS = {
-  scheme: { type: 'positional', description: 'github, or another scheme that the hook has', required: true },
-  event: { type: 'positional', description: 'Of github: the event, such as push', required: false },
-  hook: { type: 'string', valueHint: 'id', description: 'Where it is sent (`mayfly hook list`)', required: true },
-  file: { type: 'string', valueHint: 'path', description: 'A file with the body', required: true },
-  type: { type: 'string', valueHint: 'type/subtype', description: 'Media type of it', default: 'application/json' },
-  delivery: { type: 'string', valueHint: 'id', description: 'Its id: the same is the same run. Else a new one' },
-  ...SECRET_FILE,
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
 
 /** What the door of hooks answers. */
 interface Taken {
@@ -34,30 +20,33 @@ interface Taken {
 }
 
 /** `mayfly trigger github push --hook … --file …`: signs a sample as its sender does, and sends it. */
-export function triggerCommand(io: Io) {
-  return defineCommand({
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const hook = await connect(io).hooks.get(hookId(args.hook), { signal: io.signal });
-      const scheme = schemeOf(hook, args.scheme);
-      const secret = await requiredSecret(io.env, args['secret-file']);
-      const body = await readFile(args.file).catch(() => {
-        throw usageError(`${JSON.stringify(args.file)} cannot be read`, 'Name a file with the body of the event.');
-      });
-      const id = args.delivery ?? randomUUID();
-      const headers = signed(scheme, secret, { id, body, now: Date.now() });
-      headers.set('content-type', args.type);
-      if (scheme.scheme === 'github') headers.set('x-github-event', githubName(args.event));
-      else if (args.event !== undefined) throw usageError(`an event of ${scheme.scheme} has no name`);
-      const url = new URL(hook.url ?? hook.path, findConnection(io.env).apiUrl);
-      const taken = await sent(url, { method: 'POST', headers, body, signal: io.signal });
-      if (args.json) io.printJson(taken);
-      else io.print(textOf(taken));
-      return EXIT.ok;
-    },
-  });
-}
+export const triggerCommand = command({
+  args: {
+    scheme: { type: 'positional', description: 'github, or another scheme that the hook has', required: true },
+    event: { type: 'positional', description: 'Of github: the event, such as push', required: false },
+    hook: { type: 'string', valueHint: 'id', description: 'Where it is sent (`mayfly hook list`)', required: true },
+    file: { type: 'string', valueHint: 'path', description: 'A file with the body', required: true },
+    type: { type: 'string', valueHint: 'type/subtype', description: 'Media type of it', default: 'application/json' },
+    delivery: { type: 'string', valueHint: 'id', description: 'Its id: the same is the same run. Else a new one' },
+    ...SECRET_FILE,
+  },
+  async call({ io, args, connect, options }) {
+    const hook = await connect().hooks.get(hookId(args.hook), options);
+    const scheme = schemeOf(hook, args.scheme);
+    const secret = await requiredSecret(io.env, args['secret-file']);
+    const body = await readFile(args.file).catch(() => {
+      throw usageError(`${JSON.stringify(args.file)} cannot be read`, 'Name a file with the body of the event.');
+    });
+    const id = args.delivery ?? randomUUID();
+    const headers = signed(scheme, secret, { id, body, now: Date.now() });
+    headers.set('content-type', args.type);
+    if (scheme.scheme === 'github') headers.set('x-github-event', githubName(args.event));
+    else if (args.event !== undefined) throw usageError(`an event of ${scheme.scheme} has no name`);
+    const url = new URL(hook.url ?? hook.path, findConnection(io.env).apiUrl);
+    return sent(url, { method: 'POST', headers, body, signal: io.signal });
+  },
+  print: (_io, taken) => textOf(taken),
+});
 
 /** @throws CliError the hook has another */
 function schemeOf({ id, scheme, hmac }: Hook, asked: string): SignatureScheme {

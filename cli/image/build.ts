@@ -1,13 +1,12 @@
-import { type ArgsDef, defineCommand } from 'citty';
-import type { BuildImage, Image } from '../../client/images.ts';
+import type { ArgsDef } from 'citty';
+import type { BuildImage, Image } from '../../client/http/openapi.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { waitSignal } from '../sandbox/follow.ts';
-import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
+import { JSON_OPTION, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
-import { connect } from '../terminal/connection.ts';
+import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
 import { builtLines } from './build-text.ts';
 import { contextOf } from './context.ts';
 import { dockerfileOf } from './dockerfile.ts';
@@ -48,39 +47,37 @@ const ARGS = {
 } as const satisfies ArgsDef;
 
 /** `mayfly image build`: done when sandboxes can be made of it. Ctrl-C has it undone. */
-export function buildCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'build', description: 'Build a source of a Dockerfile, in a sandbox, step by step' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      const given = checkArguments(rawArgs, ARGS, ['build-arg', 'alias', 'secret']);
-      const { images, commands } = connect(io);
-      const request: BuildImage = {
-        name: args.name,
-        dockerfile: await dockerfileOf(args.file, LIMITS.image.dockerfileBytes),
-        args: pairs('build-arg', given.get('build-arg') ?? []),
-        aliases: pairs('alias', given.get('alias') ?? []),
-        secrets: await secretsOf(io.env, given.get('secret') ?? []),
-        network: { egress: egressOf(args.network) },
-        ...(args.context !== undefined && (await contextOf(io, images, args.context))),
-        ...(args.target !== undefined && { target: args.target }),
-        ...readyOf(args.ready, args['ready-seconds']),
-      };
-      const begun = await images.build(request, { signal: io.signal });
-      if (isImageOver(begun.state)) io.note(`${begun.id} was the same and is over: nothing runs, and this is its log`);
-      const { signal } = waitSignal(io, waitSeconds(args.wait));
-      const followed = await followBuild(io, { images, commands }, begun, signal);
-      const isUndone = io.signal.aborted && codeOf(followed) === EXIT.waitedTooLong;
-      const image = isUndone ? await images.cancel(begun.id) : followed;
-      if (isUndone) io.note(`${begun.id} is undone: its sandboxes go. The next build knows the steps that were done.`);
-      if (!io.signal.aborted && !isImageOver(image.state))
-        io.note(`${image.id} goes on: mayfly image show ${image.id} --follow`);
-      if (args.json) io.printJson(image);
-      else for (const line of builtLines(io, image)) io.print(line);
-      return io.signal.aborted ? EXIT.interrupted : codeOf(image);
-    },
-  });
-}
+export const buildCommand = customCommand({
+  description: 'Build a source of a Dockerfile, in a sandbox, step by step',
+  args: ARGS,
+  repeatable: ['build-arg', 'alias', 'secret'],
+  async run({ io, args, repeated, connect }) {
+    const { images, commands } = connect();
+    const request: BuildImage = {
+      name: args.name,
+      dockerfile: await dockerfileOf(args.file, LIMITS.image.dockerfileBytes),
+      args: pairs('build-arg', repeated('build-arg')),
+      aliases: pairs('alias', repeated('alias')),
+      secrets: await secretsOf(io.env, repeated('secret')),
+      network: { egress: egressOf(args.network) },
+      ...(args.context !== undefined && (await contextOf(io, images, args.context))),
+      ...(args.target !== undefined && { target: args.target }),
+      ...readyOf(args.ready, args['ready-seconds']),
+    };
+    const begun = await images.build(request, { signal: io.signal });
+    if (isImageOver(begun.state)) io.note(`${begun.id} was the same and is over: nothing runs, and this is its log`);
+    const { signal } = waitSignal(io, waitSeconds(args.wait));
+    const followed = await followBuild(io, { images, commands }, begun, signal);
+    const isUndone = io.signal.aborted && codeOf(followed) === EXIT.waitedTooLong;
+    const image = isUndone ? await images.cancel(begun.id) : followed;
+    if (isUndone) io.note(`${begun.id} is undone: its sandboxes go. The next build knows the steps that were done.`);
+    if (!io.signal.aborted && !isImageOver(image.state))
+      io.note(`${image.id} goes on: mayfly image show ${image.id} --follow`);
+    if (args.json) io.printJson(image);
+    else for (const line of builtLines(io, image)) io.print(line);
+    return io.signal.aborted ? EXIT.interrupted : codeOf(image);
+  },
+});
 
 /** Of a build that was waited for. */
 export function codeOf({ state }: Image): number {

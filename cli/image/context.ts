@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import type { BuildImage, Images } from '../../client/images.ts';
+import type { BuildImage } from '../../client/http/openapi.ts';
+import type { Images } from '../../client/images.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { archiveBytes, archiveOf, type Found, foundIn } from '../copy/folder.ts';
 import { usageError } from '../terminal/cli-error.ts';
@@ -10,7 +12,7 @@ const { contextBytes, sentContextBytes, contextEntries } = LIMITS.image;
 const MIB = 1_048_576;
 
 /** What a build is asked with of its folder. */
-export type AskedContext = Pick<BuildImage, 'context' | 'contextDigest'>;
+type AskedContext = Pick<BuildImage, 'context' | 'contextDigest'>;
 
 /**
  * A folder, without what its `.dockerignore` leaves out: as it stands in the request, or, where that has no room for it, sent
@@ -47,6 +49,9 @@ export async function contextOf(io: Io, images: Images, folder: string): Promise
 }
 
 async function entriesOf(folder: string): Promise<Found[]> {
+  const about = await stat(folder).catch(() => null);
+  if (!about?.isDirectory())
+    throw usageError(`${folder} is no folder`, 'Name the folder that COPY takes from, such as `.`.');
   const entries: Found[] = [];
   for await (const entry of foundIn(folder, '.dockerignore')) {
     entries.push(entry);

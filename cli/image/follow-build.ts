@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyApiError } from '../../client/http/api-error.ts';
+import type { Command, Image } from '../../client/http/openapi.ts';
 import { patiently } from '../../client/http/patient.ts';
-import type { Image, Images } from '../../client/images.ts';
-import type { Command, Commands } from '../../client/sandbox/commands.ts';
+import type { Images } from '../../client/images.ts';
+import type { Commands } from '../../client/sandbox/commands.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Io } from '../terminal/io.ts';

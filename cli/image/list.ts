@@ -1,12 +1,8 @@
-import { defineCommand } from 'citty';
 import { type ImageName, pulledImages, shortImageName } from '../../worker/config/artifacts.mjs';
 import { readConfig } from '../../worker/config/config.ts';
 import { type ImageState, imageStates } from '../../worker/machine/images.ts';
 import { size } from '../snapshot/snapshot-text.ts';
-import { checkArguments } from '../terminal/arguments.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
-import { LIST_OPTION, printList } from '../terminal/list.ts';
+import { pagedCommand } from '../terminal/command.ts';
 
 const HEADER = ['NAME', 'BUILT', 'SIZE', 'SOURCE'];
 
@@ -34,15 +30,11 @@ function sourceText(name: ImageName, source: ImageState['source']): string {
 }
 
 /** `mayfly image list`: of this machine, whether or not anything of Mayfly runs on it. */
-export function listCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'list', description: 'List the golden images, whether they are built, and whether they are sources' },
-    args: LIST_OPTION,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, LIST_OPTION);
-      const items = await imageStates(readConfig(io.env));
-      await printList(io, args, { header: HEADER, row }, async () => ({ items, nextCursor: null }));
-      return EXIT.ok;
-    },
-  });
-}
+export const listCommand = pagedCommand({
+  description: 'List the golden images, whether they are built, and whether they are sources',
+  table: { header: HEADER, row },
+  async read({ io }) {
+    const items = await imageStates(readConfig(io.env));
+    return async () => ({ items });
+  },
+});

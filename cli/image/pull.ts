@@ -1,7 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ArgsDef, defineCommand } from 'citty';
 import { MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { StateDir } from '../../host/state-dir.ts';
@@ -9,8 +8,8 @@ import { withLock } from '../../scripts/setup/cache.mjs';
 import { type GoldenImage, type ImageName, pulledImages, shortImageName } from '../../worker/config/artifacts.mjs';
 import { type Config, readConfig } from '../../worker/config/config.ts';
 import { offerImage } from '../../worker/machine/images.ts';
-import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
+import { command } from '../terminal/command.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
@@ -18,34 +17,27 @@ import { withProgress } from '../terminal/progress.ts';
 import { builtImage } from './building.ts';
 import { imageLines } from './image-text.ts';
 
-const ARGS = {
-  name: { type: 'positional', description: 'Image (`mayfly image list`): agent, desktop', required: true },
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
-
 /** A host says every five seconds what it has. */
 const LISTED_WITHIN_MS = 20_000;
 const ASKED_EVERY_MS = 500;
 
 /** `mayfly image pull`: done when sandboxes can be made of it, where a host worker runs. */
-export function pullCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'pull', description: 'Build a golden image, unless it is there, and make it a source of this host' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const name = imageName(args.name);
-      const config = readConfig(io.env);
-      const client = apiOf(io);
-      await refuseUnusable(io, config, client, name);
-      const image = await builtImage(io, name);
-      const isSource = (await offered(io, config, image)) && (await isListed(io, config, client, name));
-      if (args.json) io.printJson({ ...image, isSource });
-      else for (const line of [...imageLines(io, image), nextLine(name, isSource)]) io.print(line);
-      return EXIT.ok;
-    },
-  });
-}
+export const pullCommand = command({
+  description: 'Build a golden image, unless it is there, and make it a source of this host',
+  args: {
+    name: { type: 'positional', description: 'Image (`mayfly image list`): agent, desktop', required: true },
+  },
+  async call({ io, args }) {
+    const name = imageName(args.name);
+    const config = readConfig(io.env);
+    const client = apiOf(io);
+    await refuseUnusable(io, config, client, name);
+    const image = await builtImage(io, name);
+    const isSource = (await offered(io, config, image)) && (await isListed(io, config, client, name));
+    return { ...image, isSource };
+  },
+  print: (io, image) => [...imageLines(io, image), nextLine(imageName(image.name), image.isSource)],
+});
 
 /** `agent` is short for `golden-agent`. @throws CliError */
 function imageName(text: string): ImageName {

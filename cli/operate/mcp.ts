@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import { type ArgsDef, defineCommand } from 'citty';
-import { showingOf } from '../../mcp/elicit.ts';
+import type { ArgsDef } from 'citty';
+import { showingOf } from '../../mcp/lib/showing.ts';
 import { createMcpServer } from '../../mcp/mcp-server.ts';
 import { AnsweringTransport } from '../../mcp/stdio-transport.ts';
 import packageJson from '../../package.json' with { type: 'json' };
-import { checkArguments } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
+import { customCommand } from '../terminal/command.ts';
 import { connectImpatient, findConnection } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
 
 /** How long what a client leaves under way when it goes may take to be undone. Milliseconds. */
 const LAST_MS = 1_500;
@@ -29,38 +28,35 @@ function makesMachines(message: JSONRPCMessage, prefix: string): boolean {
 }
 
 /** `mayfly mcp`: the tools over standard input and output, for clients that start their servers. Ends with its input. */
-export function mcpCommand(io: Io) {
-  return defineCommand({
-    args: ARGS,
-    async run({ args: { prefix }, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      if (!/^[a-z0-9_]{0,20}$/.test(prefix)) throw usageError('--prefix takes at most 20 of a-z, 0-9 and _');
-      const client = connectImpatient(io);
-      const { apiUrl, apiKey } = findConnection(io.env);
-      const showing = showingOf(apiUrl, apiKey);
-      const connection = randomUUID();
-      const { version } = packageJson;
-      const transport = new AnsweringTransport(process.stdin, process.stdout);
-      const server = serveStdio(
-        ({ era }) =>
-          createMcpServer({
-            caller: { client, showing, session: era === 'legacy' ? connection : null },
-            version,
-            prefix,
-          }),
-        { onerror: (error) => io.note(`mayfly mcp: ${error.message}`), transport },
-      );
-      const stopped = new Promise<unknown>((resolve) => {
-        io.signal.addEventListener('abort', resolve, { once: true });
-      });
-      const ended = new Promise<unknown>((resolve) => {
-        for (const over of ['end', 'close', 'error']) process.stdin.once(over, resolve);
-      });
-      await Promise.race([stopped, ended]);
-      await Promise.race([stopped, transport.answerAll((message) => makesMachines(message, prefix))]);
-      await server.close();
-      setTimeout(() => process.exit(EXIT.ok), LAST_MS).unref();
-      return EXIT.ok;
-    },
-  });
-}
+export const mcpCommand = customCommand({
+  args: ARGS,
+  async run({ io, args: { prefix } }) {
+    if (!/^[a-z0-9_]{0,20}$/.test(prefix)) throw usageError('--prefix takes at most 20 of a-z, 0-9 and _');
+    const client = connectImpatient(io);
+    const { apiUrl, apiKey } = findConnection(io.env);
+    const showing = showingOf(apiUrl, apiKey);
+    const connection = randomUUID();
+    const { version } = packageJson;
+    const transport = new AnsweringTransport(process.stdin, process.stdout);
+    const server = serveStdio(
+      ({ era }) =>
+        createMcpServer({
+          caller: { client, showing, session: era === 'legacy' ? connection : null },
+          version,
+          prefix,
+        }),
+      { onerror: (error) => io.note(`mayfly mcp: ${error.message}`), transport },
+    );
+    const stopped = new Promise<unknown>((resolve) => {
+      io.signal.addEventListener('abort', resolve, { once: true });
+    });
+    const ended = new Promise<unknown>((resolve) => {
+      for (const over of ['end', 'close', 'error']) process.stdin.once(over, resolve);
+    });
+    await Promise.race([stopped, ended]);
+    await Promise.race([stopped, transport.answerAll((message) => makesMachines(message, prefix))]);
+    await server.close();
+    setTimeout(() => process.exit(EXIT.ok), LAST_MS).unref();
+    return EXIT.ok;
+  },
+});

@@ -1,43 +1,44 @@
-import { type ArgsDef, defineCommand } from 'citty';
+import { isMayflyError } from '../../model/errors.ts';
 import { repository } from '../../worker/config/artifacts.mjs';
 import { readConfig } from '../../worker/config/config.ts';
-import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { JSON_OPTION } from '../terminal/arguments.ts';
 import { CliError } from '../terminal/cli-error.ts';
+import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
-
-const ARGS = {
-  yes: { type: 'boolean', description: 'Remove what is listed', default: false },
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
 
 /** What set-up may have found here as well as made. */
 const LEFT = `Left as they are: Debian packages (qemu, libvirt and others), units of systemd, and ${repository}.`;
 
 /** `mayfly uninstall`: lists what set-up and `mayfly up` made on this machine, and removes it when that is confirmed. */
-export function uninstallCommand(io: Io) {
-  return defineCommand({
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const { withInstalled } = await import('../../worker/machine/uninstall.ts');
-      return withInstalled(readConfig(io.env), async ({ sandboxIds, removals }) => {
-        const whats = removals.map(({ what }) => what);
-        if (args.yes && sandboxIds.length > 0) throw refusal(sandboxIds);
-        if (!args.json) for (const line of listed(whats, sandboxIds)) io.print(line);
-        if (args.yes) {
-          for (const { what, remove } of removals) {
-            await remove();
-            if (!args.json) io.print(`removed ${what}`);
-          }
+export const uninstallCommand = customCommand({
+  args: {
+    yes: { type: 'boolean', description: 'Remove what is listed', default: false },
+    ...JSON_OPTION,
+  },
+  async run({ io, args }) {
+    const { withInstalled } = await import('../../worker/machine/uninstall.ts');
+    const installed = withInstalled(readConfig(io.env), async ({ sandboxIds, removals }) => {
+      const whats = removals.map(({ what }) => what);
+      if (args.yes && sandboxIds.length > 0) throw refusal(sandboxIds);
+      if (!args.json) for (const line of listed(whats, sandboxIds)) io.print(line);
+      if (args.yes) {
+        for (const { what, remove } of removals) {
+          await remove();
+          if (!args.json) io.print(`removed ${what}`);
         }
-        if (args.json) io.printJson({ removed: args.yes, sandboxes: sandboxIds, items: whats });
-        else io.print(args.yes ? LEFT : nextStep(removals.length, sandboxIds.length));
-        return EXIT.ok;
+      }
+      if (args.json) io.printJson({ removed: args.yes, sandboxes: sandboxIds, items: whats });
+      else io.print(args.yes ? LEFT : nextStep(removals.length, sandboxIds.length));
+      return EXIT.ok;
+    });
+    return installed.catch((error: unknown) => {
+      if (!isMayflyError(error, 'state_folder_in_use')) throw error;
+      throw new CliError(EXIT.unavailable, 'Mayfly runs here', error.message, 'Stop it with Ctrl-C first.', {
+        cause: error,
       });
-    },
-  });
-}
+    });
+  },
+});
 
 function listed(whats: string[], sandboxIds: string[]): string[] {
   return [...sandboxIds.map((id) => `${id}: something of it is here`), ...whats];

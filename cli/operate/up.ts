@@ -1,20 +1,20 @@
 import { once } from 'node:events';
 import { chmod, rename, rm, writeFile } from 'node:fs/promises';
 import { relative } from 'node:path';
-import { defineCommand } from 'citty';
 import { onPath } from '../../worker/config/artifacts.mjs';
 import { type RetentionSettings, readConfig } from '../../worker/config/config.ts';
 import { leaveSettings } from '../../worker/config/left-settings.ts';
 import type { Installation } from '../../worker/installation.ts';
-import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { JSON_OPTION } from '../terminal/arguments.ts';
 import { CliError } from '../terminal/cli-error.ts';
+import { customCommand } from '../terminal/command.ts';
 import { type Connection, connectionFileOf, DEFAULT_STATE_DIR } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { watchStop } from '../terminal/watch-stop.ts';
 
 /** The image that `npm run setup` builds. */
-export const DEFAULT_SOURCE = 'golden-debian12';
+const DEFAULT_SOURCE = 'golden-debian12';
 
 /** Leaves address and key for the other commands; whole or not at all, and never readable by others. */
 async function writeConnection(stateDir: string, connection: Connection): Promise<string> {
@@ -81,40 +81,36 @@ function brokenError(what: string, stateDir: string): CliError {
 }
 
 /** `mayfly up`: the whole of Mayfly on this machine, in the foreground. */
-export function upCommand(io: Io) {
-  return defineCommand({
-    args: JSON_OPTION,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, JSON_OPTION);
-      const config = readConfig(io.env);
-      const { startInstallation } = await import('../../worker/installation.ts');
-      const installation = await startInstallation(
-        config,
-        (line) => io.note(`  ${line}`),
-        io.signal,
-        watchStop(io).closers,
-      );
-      try {
-        const { apiUrl, hooksUrl, ingressUrl, adminKey, hostId, kind, stateDir } = installation;
-        await leaveSettings(stateDir, io.env);
-        const keyFile = await writeConnection(stateDir, { apiUrl, apiKey: adminKey });
-        if (args.json)
-          io.printJson({ apiUrl, hooksUrl, ingressUrl, hostId, kind, stateDir, keyFile, ...installation.describe() });
-        else {
-          const given = { installation, keyFile, source: DEFAULT_SOURCE, retention: config.retention };
-          for (const line of welcome(io, given)) io.print(line);
-        }
-        const interrupted = io.signal.aborted ? Promise.resolve() : once(io.signal, 'abort');
-        const broken = await Promise.race([installation.broken, interrupted.then(() => null)]);
-        if (broken !== null) throw brokenError(broken, stateDir);
-      } finally {
-        io.note('stopping; sandboxes stay as they are (Ctrl-C again: at once)');
-        // The key ends with this run.
-        await rm(connectionFileOf(installation.stateDir), { force: true });
-        await installation.stop({ sandboxes: 'keep' });
+export const upCommand = customCommand({
+  args: JSON_OPTION,
+  async run({ io, args }) {
+    const config = readConfig(io.env);
+    const { startInstallation } = await import('../../worker/installation.ts');
+    const installation = await startInstallation(
+      config,
+      (line) => io.note(`  ${line}`),
+      io.signal,
+      watchStop(io).closers,
+    );
+    try {
+      const { apiUrl, hooksUrl, ingressUrl, adminKey, hostId, kind, stateDir } = installation;
+      await leaveSettings(stateDir, io.env);
+      const keyFile = await writeConnection(stateDir, { apiUrl, apiKey: adminKey });
+      if (args.json)
+        io.printJson({ apiUrl, hooksUrl, ingressUrl, hostId, kind, stateDir, keyFile, ...installation.describe() });
+      else {
+        const given = { installation, keyFile, source: DEFAULT_SOURCE, retention: config.retention };
+        for (const line of welcome(io, given)) io.print(line);
       }
-      io.note('stopped');
-      return EXIT.ok;
-    },
-  });
-}
+      const interrupted = io.signal.aborted ? Promise.resolve() : once(io.signal, 'abort');
+      const broken = await Promise.race([installation.broken, interrupted.then(() => null)]);
+      if (broken !== null) throw brokenError(broken, stateDir);
+    } finally {
+      io.note('stopping; sandboxes stay as they are (Ctrl-C again: at once)');
+      // The key ends with this run.
+      await rm(connectionFileOf(installation.stateDir), { force: true });
+      await installation.stop({ sandboxes: 'keep' });
+    }
+    io.note('stopped');
+  },
+});

@@ -1,59 +1,54 @@
-import { type ArgsDef, defineCommand } from 'citty';
+import type { Playbook } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
-import type { Playbook, Playbooks } from '../../client/playbooks.ts';
+import type { Playbooks } from '../../client/playbooks.ts';
 import { isPlaybookId, isSnapshotId } from '../../model/ids.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import { waitSignal } from '../sandbox/follow.ts';
 import { findSnapshotId, snapshotIdOrName } from '../snapshot/named.ts';
-import { checkArguments, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
-import { connect } from '../terminal/connection.ts';
+import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { refuseTaken, writeArchive } from './archive.ts';
 import { followPlaybook } from './follow-playbook.ts';
 import { playbookLines } from './playbook-text.ts';
 
-const ARGS = {
-  of: { type: 'positional', description: 'Sandbox id or name; or pbk-…, to go on with one', required: true },
-  from: { type: 'string', valueHint: 'snp-…', description: 'What changed since this snapshot, not since it began' },
-  output: {
-    type: 'string',
-    alias: 'o',
-    valueHint: 'folder|file.tar|-',
-    description: 'Where to write it: a new folder, an archive, or stdout',
-  },
-  network: { type: 'string', valueHint: 'none|internet', description: 'What the fresh sandbox can reach' },
-  ...WAIT_OPTION,
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
-
 /** `mayfly playbook`: done when it is written, and checked as far as that can be. Ctrl-C has undone what it began. */
-export function playbookCommand(io: Io) {
-  return defineCommand({
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const { of, output, wait, json } = args;
-      if (output === '-' && json) throw usageError('--json and --output - exclude each other');
-      if (output !== undefined) await refuseTaken(output);
-      const seconds = waitSeconds(wait);
-      const client = connect(io);
-      const { playbooks } = client;
-      const begin = beginning(io, client, args);
-      const { signal } = waitSignal(io, seconds);
-      const playbook = await followPlaybook(io, playbooks, await begin(), signal);
-      if (!isPlaybookOver(playbook.state)) return leave(io, playbooks, playbook, isPlaybookId(of));
-      const isWritten = playbook.state === 'checked' || playbook.state === 'unchecked';
-      if (isWritten && output !== undefined)
-        await writeArchive(io, output, await playbooks.archive(playbook.id, { signal: io.signal }));
-      if (json) io.printJson(playbook);
-      else if (output === '-') for (const line of playbookLines(io, playbook)) io.note(line);
-      else for (const line of playbookLines(io, playbook)) io.print(line);
-      return isWritten ? EXIT.ok : EXIT.failed;
+export const playbookCommand = customCommand({
+  args: {
+    of: { type: 'positional', description: 'Sandbox id or name; or pbk-…, to go on with one', required: true },
+    from: { type: 'string', valueHint: 'snp-…', description: 'What changed since this snapshot, not since it began' },
+    output: {
+      type: 'string',
+      alias: 'o',
+      valueHint: 'folder|file.tar|-',
+      description: 'Where to write it: a new folder, an archive, or stdout',
     },
-  });
-}
+    network: { type: 'string', valueHint: 'none|internet', description: 'What the fresh sandbox can reach' },
+    ...WAIT_OPTION,
+    ...JSON_OPTION,
+  },
+  async run({ io, args, connect, options }) {
+    const { of, output, wait, json } = args;
+    if (output === '-' && json) throw usageError('--json and --output - exclude each other');
+    if (output !== undefined) await refuseTaken(output);
+    const seconds = waitSeconds(wait);
+    const client = connect();
+    const { playbooks } = client;
+    const begin = beginning(io, client, args);
+    const { signal } = waitSignal(io, seconds);
+    const playbook = await followPlaybook(io, playbooks, await begin(), signal);
+    if (!isPlaybookOver(playbook.state)) return leave(io, playbooks, playbook, isPlaybookId(of));
+    const isWritten = playbook.state === 'checked' || playbook.state === 'unchecked';
+    if (isWritten && output !== undefined)
+      await writeArchive(io, output, await playbooks.archive(playbook.id, options));
+    if (json) io.printJson(playbook);
+    else if (output === '-') for (const line of playbookLines(io, playbook)) io.note(line);
+    else for (const line of playbookLines(io, playbook)) io.print(line);
+    return isWritten ? EXIT.ok : EXIT.failed;
+  },
+});
 
 interface Asked {
   of: string;

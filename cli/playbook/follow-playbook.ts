@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Playbook } from '../../client/http/openapi.ts';
 import { patiently } from '../../client/http/patient.ts';
-import type { Playbook, Playbooks } from '../../client/playbooks.ts';
+import type { Playbooks } from '../../client/playbooks.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import type { Io } from '../terminal/io.ts';

@@ -1,4 +1,5 @@
-import type { Playbook, PlaybookLeft } from '../../client/playbooks.ts';
+import type { Playbook } from '../../client/http/openapi.ts';
+import { recordLines } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 
@@ -25,15 +26,14 @@ export function playbookLines(io: Io, { id, state, written, check, unchecked, fa
     ['unchecked', unchecked],
     ['failure', failure?.message ?? null],
   ];
-  const shown = fields.flatMap(([field, value]) => (value ? [`  ${field.padEnd(10)}${printable(value)}`] : []));
-  return [io.paint('bold', id), ...shown, ...leftLines(check ?? written)];
+  return [...recordLines(io, id, fields), ...leftLines(check ?? written)];
 }
 
 function packagesText(packages: NonNullable<Playbook['written']>['packages']): string {
   return packages.map(({ name, change }) => `${name} ${change}`).join(', ');
 }
 
-function leftLines(said: { left: PlaybookLeft[]; leftCount: number } | null): string[] {
+function leftLines(said: Pick<NonNullable<Playbook['check']>, 'left' | 'leftCount'> | null): string[] {
   if (!said || said.leftCount === 0) return [];
   const lines = said.left.slice(0, SHOWN).map(({ path, why }) => `    ${printable(`${path}: ${why}`)}`);
   const more = said.leftCount > SHOWN ? [`    and ${said.leftCount - SHOWN} more: report.md has all`] : [];

@@ -1,22 +1,14 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { type ArgsDef, defineCommand } from 'citty';
 import { MayflyApiError } from '../../client/http/api-error.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { checkArguments, idOrName, JSON_OPTION } from '../terminal/arguments.ts';
+import { idOrName, JSON_OPTION } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
-import { connect } from '../terminal/connection.ts';
+import { customCommand } from '../terminal/command.ts';
 import { EXIT, type ExitCode } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { carry } from './forwarded-connection.ts';
-
-const ARGS = {
-  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
-  ports: { type: 'positional', description: '<local>:<remote>, or one number for both; any number of them' },
-  address: { type: 'string', description: 'Where to listen on this machine', default: '127.0.0.1' },
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
 
 const PAIR = /^(?:(\d{1,5}):)?([1-9]\d{0,4})$/;
 const OVER: ReadonlySet<string> = new Set(['sandbox_ended', 'sandbox_not_found', 'unauthenticated', 'forbidden']);
@@ -27,29 +19,33 @@ interface Pair {
 }
 
 /** `mayfly port forward`: ports of this machine that lead to ports of a sandbox's loopback, until Ctrl-C. */
-export function forwardCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'forward', description: 'Let ports of this machine lead to ports of a sandbox, until Ctrl-C' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      const pairs = (checkArguments(rawArgs, ARGS, ['ports']).get('ports') ?? []).map(pairOf);
-      if (pairs.length === 0) throw usageError('give at least one <local>:<remote>');
-      const client = connect(io);
-      const { id } = await client.getSandbox(idOrName(args.id), { signal: io.signal });
-      const forwarding = new Forwarding(io, client, id);
-      try {
-        for (const pair of pairs) {
-          const address = await forwarding.listen(args.address, pair);
-          if (args.json) io.printJson({ ...address, sandboxId: id, port: pair.remote });
-          else io.note(`${shown(address)} leads to port ${pair.remote} of ${id}; Ctrl-C ends it`);
-        }
-        return await forwarding.over();
-      } finally {
-        forwarding.close();
+export const forwardCommand = customCommand({
+  description: 'Let ports of this machine lead to ports of a sandbox, until Ctrl-C',
+  args: {
+    id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
+    ports: { type: 'positional', description: '<local>:<remote>, or one number for both; any number of them' },
+    address: { type: 'string', description: 'Where to listen on this machine', default: '127.0.0.1' },
+    ...JSON_OPTION,
+  },
+  repeatable: ['ports'],
+  async run({ io, args, repeated, connect, options }) {
+    const pairs = repeated('ports').map(pairOf);
+    if (pairs.length === 0) throw usageError('give at least one <local>:<remote>');
+    const client = connect();
+    const { id } = await client.getSandbox(idOrName(args.id), options);
+    const forwarding = new Forwarding(io, client, id);
+    try {
+      for (const pair of pairs) {
+        const address = await forwarding.listen(args.address, pair);
+        if (args.json) io.printJson({ ...address, sandboxId: id, port: pair.remote });
+        else io.note(`${shown(address)} leads to port ${pair.remote} of ${id}; Ctrl-C ends it`);
       }
-    },
-  });
-}
+      return await forwarding.over();
+    } finally {
+      forwarding.close();
+    }
+  },
+});
 
 function pairOf(text: string): Pair {
   const [, local, remote] = PAIR.exec(text) ?? [];

@@ -1,76 +1,53 @@
-import { type ArgsDef, defineCommand } from 'citty';
-import type { ProjectSettings } from '../../client/projects.ts';
+import type { ArgsDef } from 'citty';
+import type { PatchProject } from '../../client/http/openapi.ts';
 import type { Project } from '../../model/project.ts';
 import type { ProjectLimits } from '../../model/project-limits.ts';
-import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { columns } from '../terminal/columns.ts';
-import { connect } from '../terminal/connection.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
+import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import type { Io } from '../terminal/io.ts';
-import { LIST_OPTION, printList } from '../terminal/list.ts';
 import { printable } from '../terminal/printable.ts';
 import { LIMIT_OPTIONS, limitsFrom, limitsText, usageLines } from './limits.ts';
 
 const ID = { id: { type: 'positional', description: 'Id of a project', required: true } } as const satisfies ArgsDef;
-const ONE = { ...ID, ...JSON_OPTION } as const satisfies ArgsDef;
-const SETTINGS = {
-  ...ID,
-  source: {
-    type: 'string',
-    description:
-      'A source that it may use; may be given more than once. `all`: all but those of other projects, `none`: its own',
-  },
-  ...LIMIT_OPTIONS,
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
 
-/** `mayfly project create|list|show|usage|set|delete` */
-export function projectCommand(io: Io) {
-  return defineCommand({
-    subCommands: {
-      create: changing(io, 'create', 'Make a project, which may use the sources that are named and its own'),
-      list: listProjects(io),
-      show: showProject(io),
-      usage: showUsage(io),
-      set: changing(io, 'set', 'Change what a project may use and have; what is not given stays'),
-      delete: deleteProject(io),
+function changing(name: 'create' | 'set', description: string) {
+  return command({
+    description,
+    args: {
+      ...ID,
+      source: {
+        type: 'string',
+        description:
+          'A source that it may use; may be given more than once. `all`: all but those of other projects, `none`: its own',
+      },
+      ...LIMIT_OPTIONS,
     },
-  });
-}
-
-function changing(io: Io, name: 'create' | 'set', description: string) {
-  return defineCommand({
-    meta: { name, description },
-    args: SETTINGS,
-    async run({ args, rawArgs }) {
-      const sources = checkArguments(rawArgs, SETTINGS, ['source']).get('source') ?? [];
+    repeatable: ['source'],
+    async call({ args, repeated, connect, options }) {
+      const sources = repeated('source');
       const settings = settingsFrom(sources, limitsFrom(args));
       if (name === 'set' && Object.keys(settings).length === 0)
         throw usageError('give --source, or a limit such as --sandboxes');
-      const { projects } = connect(io);
-      const options = { signal: io.signal };
-      const project =
-        name === 'create'
-          ? await projects.create({ id: args.id, ...settings }, options)
-          : await projects.change(args.id, settings, options);
-      print(io, project, args.json);
-      return EXIT.ok;
+      const { projects } = connect();
+      return name === 'create'
+        ? projects.create({ id: args.id, ...settings }, options)
+        : projects.change(args.id, settings, options);
     },
+    print: projectText,
   });
 }
 
 /** What is not given is not in it. */
-function settingsFrom(sources: string[], limits: Partial<ProjectLimits>): ProjectSettings {
+function settingsFrom(sources: string[], limits: Partial<ProjectLimits>): PatchProject {
   return {
     ...(sources.length > 0 && { sources: sources.includes('all') ? null : sources.filter((name) => name !== 'none') }),
     ...(Object.keys(limits).length > 0 && { limits }),
   };
 }
 
-function print(io: Io, project: Project, asJson: boolean): void {
-  if (asJson) io.printJson(project);
-  else io.print(`${printable(project.id)} may use ${sourcesText(project)}; limits: ${limitsText(project.limits)}`);
+function projectText(_io: Io, project: Project): string {
+  return `${printable(project.id)} may use ${sourcesText(project)}; limits: ${limitsText(project.limits)}`;
 }
 
 function sourcesText({ sources }: Project): string {
@@ -85,55 +62,42 @@ function row(project: Project): string[] {
   return [id, sourcesText(project), limitsText(limits), createdAt, deletedAt ?? '-'];
 }
 
-function listProjects(io: Io) {
-  return defineCommand({
-    meta: { name: 'list', description: 'List projects' },
-    args: LIST_OPTION,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, LIST_OPTION);
-      const { projects } = connect(io);
-      await printList(io, args, { header: HEADER, row }, (page) => projects.list(page));
-      return EXIT.ok;
-    },
-  });
-}
+const listProjects = pagedCommand({
+  description: 'List projects',
+  table: { header: HEADER, row },
+  read: ({ connect, options }) => connect().projects.list(options),
+});
 
-function showProject(io: Io) {
-  return defineCommand({
-    meta: { name: 'show', description: 'Show a project' },
-    args: ONE,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ONE);
-      print(io, await connect(io).projects.get(args.id, { signal: io.signal }), args.json);
-      return EXIT.ok;
-    },
-  });
-}
+const showProject = command({
+  description: 'Show a project',
+  args: ID,
+  call: ({ args, connect, options }) => connect().projects.get(args.id, options),
+  print: projectText,
+});
 
-function showUsage(io: Io) {
-  return defineCommand({
-    meta: { name: 'usage', description: 'What a project has now of what it may have' },
-    args: ONE,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ONE);
-      const usage = await connect(io).projects.usage(args.id, { signal: io.signal });
-      if (args.json) io.printJson(usage);
-      else for (const line of columns(['', 'USED', 'LIMIT'], usageLines(usage))) io.print(line);
-      return EXIT.ok;
-    },
-  });
-}
+const showUsage = command({
+  description: 'What a project has now of what it may have',
+  args: ID,
+  call: ({ args, connect, options }) => connect().projects.usage(args.id, options),
+  print: (_io, usage) => columns(['', 'USED', 'LIMIT'], usageLines(usage)),
+});
 
-function deleteProject(io: Io) {
-  return defineCommand({
-    meta: { name: 'delete', description: 'Delete a project in which nothing is left, and revoke its keys' },
-    args: ONE,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ONE);
-      const project = await connect(io).projects.delete(args.id, { signal: io.signal });
-      if (args.json) io.printJson(project);
-      else io.print(`${printable(args.id)} is deleted, and its keys are revoked`);
-      return EXIT.ok;
-    },
-  });
-}
+const deleteProject = command({
+  description: 'Delete a project in which nothing is left, and revoke its keys',
+  args: ID,
+  call: ({ args, connect, options }) => connect().projects.delete(args.id, options),
+  print: (_io, _project, args) => `${printable(args.id)} is deleted, and its keys are revoked`,
+});
+
+/** `mayfly project create|list|get|usage|update|delete` */
+export const projectCommand = nounCommand(
+  {
+    create: changing('create', 'Make a project, which may use the sources that are named and its own'),
+    list: listProjects,
+    get: showProject,
+    usage: showUsage,
+    update: changing('set', 'Change what a project may use and have; what is not given stays'),
+    delete: deleteProject,
+  },
+  { update: ['set'] },
+);

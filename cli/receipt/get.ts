@@ -3,44 +3,36 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type ArgsDef, defineCommand } from 'citty';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Envelope, Statement } from '../../model/functions/receipt.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import { RUN, runId } from '../function/input/names.ts';
-import { checkArguments } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
-import { connect } from '../terminal/connection.ts';
+import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 import { pathIn, RECEIPT_FILE, savedOf } from './receipt-file.ts';
 
-const ARGS = {
-  ...RUN,
-  save: { type: 'string', valueHint: 'folder', description: 'A new folder for it, and for all that it is about' },
-} as const satisfies ArgsDef;
-
 /** `mayfly receipt get` */
-export function getCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'get', description: 'Fetch the receipt of a run; with --save also all that it is about' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const id = runId(args.id);
-      const client = connect(io);
-      const receipt = await client.runs.receipt(id, { signal: io.signal });
-      if (args.save === undefined) {
-        io.printJson(receipt);
-        return EXIT.ok;
-      }
-      const count = await saveAll(client, id, receipt, { folder: args.save, signal: io.signal });
-      io.note(`${printable(args.save)} has the receipt, and ${count} files that it is about`);
+export const getCommand = customCommand({
+  description: 'Fetch the receipt of a run; with --save also all that it is about',
+  args: {
+    ...RUN,
+    save: { type: 'string', valueHint: 'folder', description: 'A new folder for it, and for all that it is about' },
+  },
+  async run({ io, args, connect, options }) {
+    const id = runId(args.id);
+    const client = connect();
+    const receipt = await client.runs.receipt(id, options);
+    if (args.save === undefined) {
+      io.printJson(receipt);
       return EXIT.ok;
-    },
-  });
-}
+    }
+    const count = await saveAll(client, id, receipt, { folder: args.save, signal: io.signal });
+    io.note(`${printable(args.save)} has the receipt, and ${count} files that it is about`);
+    return EXIT.ok;
+  },
+});
 
 interface Place {
   folder: string;

@@ -1,10 +1,11 @@
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ArgsDef, defineCommand } from 'citty';
+import type { ArgsDef } from 'citty';
 import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../../client/receipts/verify-receipt.ts';
 import { type Descriptor, EVENT_NAME, logName, RESULT_NAME, type Statement } from '../../model/functions/receipt.ts';
-import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
+import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
@@ -18,43 +19,38 @@ const FILES = {
   stderr: { type: 'string', valueHint: 'file', description: 'The same, on standard error' },
 } as const satisfies ArgsDef;
 
-const ARGS = {
-  file: {
-    type: 'positional',
-    description: 'A receipt; or a folder of `mayfly receipt get --save`, all of which is verified',
-    required: true,
-  },
-  key: { type: 'string', valueHint: 'file', description: 'Public keys that are trusted, in PEM', required: true },
-  ...FILES,
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
-
 /** `mayfly receipt verify`: asks nobody. */
-export function verifyCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'verify', description: 'Verify a receipt, and what it is about, without asking anybody' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const keys = await readPublicKeys(args.key);
-      const isFolder = (await lstat(args.file)).isDirectory();
-      const receipt = await readReceipt(isFolder ? join(args.file, RECEIPT_FILE) : args.file);
-      const verified = verifiedBy(receipt, keys);
-      if ('why' in verified) {
-        if (args.json) io.printJson({ ok: false, signature: verified.why, files: [] });
-        else io.print(`signature ${io.paint('red', 'not valid')}: ${printable(verified.why)}`);
-        return EXIT.failed;
-      }
-      const { statement, keyid } = verified;
-      const inFolder = isFolder ? await findingsIn(args.file, statement) : [];
-      const files = [...inFolder, ...(await findingsOf(args, statement))];
-      const ok = files.every(({ found }) => found === 'same');
-      if (args.json) io.printJson({ ok, signature: 'valid', keyid, statement, files });
-      else printVerified(io, verified, files);
-      return ok ? EXIT.ok : EXIT.failed;
+export const verifyCommand = customCommand({
+  description: 'Verify a receipt, and what it is about, without asking anybody',
+  args: {
+    file: {
+      type: 'positional',
+      description: 'A receipt; or a folder of `mayfly receipt get --save`, all of which is verified',
+      required: true,
     },
-  });
-}
+    key: { type: 'string', valueHint: 'file', description: 'Public keys that are trusted, in PEM', required: true },
+    ...FILES,
+    ...JSON_OPTION,
+  },
+  async run({ io, args }) {
+    const keys = await readPublicKeys(args.key);
+    const isFolder = (await lstat(args.file)).isDirectory();
+    const receipt = await readReceipt(isFolder ? join(args.file, RECEIPT_FILE) : args.file);
+    const verified = verifiedBy(receipt, keys);
+    if ('why' in verified) {
+      if (args.json) io.printJson({ ok: false, signature: verified.why, files: [] });
+      else io.print(`signature ${io.paint('red', 'not valid')}: ${printable(verified.why)}`);
+      return EXIT.failed;
+    }
+    const { statement, keyid } = verified;
+    const inFolder = isFolder ? await findingsIn(args.file, statement) : [];
+    const files = [...inFolder, ...(await findingsOf(args, statement))];
+    const ok = files.every(({ found }) => found === 'same');
+    if (args.json) io.printJson({ ok, signature: 'valid', keyid, statement, files });
+    else printVerified(io, verified, files);
+    return ok ? EXIT.ok : EXIT.failed;
+  },
+});
 
 function verifiedBy(receipt: unknown, keys: readonly string[]): VerifiedReceipt | { why: string } {
   try {

@@ -1,5 +1,4 @@
-import { defineCommand } from 'citty';
-import type { Io } from '../terminal/io.ts';
+import { nounCommand } from '../terminal/command.ts';
 import { createCommand } from './create.ts';
 import { destroyCommand } from './destroy.ts';
 import { getCommand } from './get.ts';
@@ -7,17 +6,15 @@ import { listCommand } from './list.ts';
 import { setCommand } from './set.ts';
 import { waitCommand } from './wait.ts';
 
-/** `mayfly sandbox create|list|get|wait|set|extend|destroy` */
-export function sandboxCommand(io: Io) {
-  return defineCommand({
-    subCommands: {
-      create: createCommand(io),
-      list: listCommand(io),
-      get: getCommand(io),
-      wait: waitCommand(io),
-      set: setCommand(io, 'set'),
-      extend: setCommand(io, 'extend'),
-      destroy: destroyCommand(io),
-    },
-  });
-}
+/** `mayfly sandbox create|list|get|wait|update|delete` */
+export const sandboxCommand = nounCommand(
+  {
+    create: createCommand,
+    list: listCommand,
+    get: getCommand,
+    wait: waitCommand,
+    update: setCommand,
+    delete: destroyCommand,
+  },
+  { update: ['set', 'extend'], delete: ['destroy'] },
+);

@@ -1,21 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { type ArgsDef, defineCommand } from 'citty';
-import type { CreateSandbox } from '../../client/create-sandbox.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { ArgsDef, ParsedArgs } from 'citty';
+import type { Sandbox } from '../../client/http/openapi.ts';
+import type { CreateOneSandbox, MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { BOOT_WISHES, type BootWish } from '../../model/sandbox/boot.ts';
-import { IDLE_ACTIONS, type IdleAction, isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import {
-  captureId,
-  checkArguments,
-  JSON_OPTION,
-  sandboxName,
-  WAIT_OPTION,
-  waitSeconds,
-  wholeNumber,
-} from '../terminal/arguments.ts';
+import { BOOT_WISHES } from '../../model/sandbox/boot.ts';
+import { IDLE_ACTIONS, isFinal } from '../../model/sandbox/sandbox.ts';
+import { captureId, sandboxName, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
-import { connect } from '../terminal/connection.ts';
+import { command } from '../terminal/command.ts';
 import { EXIT, exitCodeOfCode } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { mebibytes, seconds } from '../terminal/quantities.ts';
@@ -61,25 +53,11 @@ const ARGS = {
   metadata: { type: 'string', valueHint: 'key=value', description: 'May be given more than once' },
   'idempotency-key': { type: 'string', description: 'The same key makes one sandbox, however often it is sent' },
   ...WAIT_OPTION,
-  ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
-interface CreateArgs {
-  name?: string | undefined;
-  capture?: string | undefined;
-  cpus?: string | undefined;
-  memory?: string | undefined;
-  'memory-mib'?: string | undefined;
-  ttl?: string | undefined;
-  idle?: string | undefined;
-  'on-idle'?: IdleAction | undefined;
-  'auto-resume'?: boolean | undefined;
-  egress?: 'none' | 'internet' | undefined;
-  boot?: BootWish | undefined;
-  agent?: string | undefined;
-}
+type CreateArgs = ParsedArgs<typeof ARGS>;
 
-function requestFrom(args: CreateArgs, metadata: string[]): Omit<CreateSandbox, 'source'> {
+function requestFrom(args: CreateArgs, metadata: string[]): Omit<CreateOneSandbox, 'source'> {
   const { cpus, ttlSeconds, idleSeconds } = LIMITS;
   return {
     ...(args.name !== undefined && { name: sandboxName(args.name) }),
@@ -116,12 +94,7 @@ async function defaultSource(io: Io, client: MayflyClient): Promise<string> {
 }
 
 /** Asks, and says what is known when Ctrl-C comes before the answer. */
-async function ask(
-  io: Io,
-  client: MayflyClient,
-  request: CreateSandbox,
-  idempotencyKey: string,
-): Promise<SandboxRecord> {
+async function ask(io: Io, client: MayflyClient, request: CreateOneSandbox, idempotencyKey: string): Promise<Sandbox> {
   try {
     return await client.createSandbox(request, { waitSeconds: 0, idempotencyKey, signal: io.signal });
   } catch (error) {
@@ -136,31 +109,32 @@ async function ask(
 }
 
 /** `mayfly sandbox create`: the saga goes on whatever becomes of this process. */
-export function createCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'create', description: 'Make a sandbox and wait until SSH is verified' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      const metadata = checkArguments(rawArgs, ARGS, ['metadata']).get('metadata') ?? [];
-      const wish = requestFrom(args, metadata);
-      const within = waitSeconds(args.wait);
-      const client = connect(io);
-      const source = args.source ?? (await defaultSource(io, client));
-      const request = { source, ...wish };
-      const accepted = await ask(io, client, request, args['idempotency-key'] ?? randomUUID());
-      io.note(`${accepted.id} from ${io.paint('bold', source)}`);
-      const { signal } = waitSignal(io, within);
-      const record = await follow(client, accepted, settled, new StepPrinter(io), signal).catch((error: unknown) => {
-        throw signal.aborted ? stillGoing(io, accepted, within) : error;
-      });
-      if (args.json) io.printJson(record);
-      else for (const line of sandboxLines(io, record)) io.print(line);
-      if (record.failure) return exitCodeOfCode(record.failure.code);
-      return record.state === 'running' ? EXIT.ok : EXIT.failed;
-    },
-  });
-}
+export const createCommand = command({
+  description: 'Make a sandbox and wait until SSH is verified',
+  args: ARGS,
+  repeatable: ['metadata'],
+  async call({ io, args, repeated, connect }) {
+    const metadata = repeated('metadata');
+    const wish = requestFrom(args, metadata);
+    const within = waitSeconds(args.wait);
+    const client = connect();
+    const source = args.source ?? (await defaultSource(io, client));
+    const request = { source, ...wish };
+    const accepted = await ask(io, client, request, args['idempotency-key'] ?? randomUUID());
+    io.note(`${accepted.id} from ${io.paint('bold', source)}`);
+    const { signal } = waitSignal(io, within);
+    const record = await follow(client, accepted, settled, new StepPrinter(io), signal).catch((error: unknown) => {
+      throw signal.aborted ? stillGoing(io, accepted, within) : error;
+    });
+    return record;
+  },
+  print: sandboxLines,
+  exit(record) {
+    if (record.failure) return exitCodeOfCode(record.failure.code);
+    return record.state === 'running' ? EXIT.ok : EXIT.failed;
+  },
+});
 
-function settled(record: SandboxRecord): boolean {
+function settled(record: Sandbox): boolean {
   return record.state === 'running' || isFinal(record.state);
 }

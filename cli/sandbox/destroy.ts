@@ -1,10 +1,10 @@
-import { type ArgsDef, defineCommand } from 'citty';
+import type { Sandbox } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
-import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { checkArguments, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
-import { connect } from '../terminal/connection.ts';
+import { customCommand } from '../terminal/command.ts';
 import { EXIT, type ExitCode } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { everyItem } from '../terminal/list.ts';
@@ -12,48 +12,45 @@ import { exitCodeOf, reportError } from '../terminal/report-error.ts';
 import { follow, StepPrinter, waitSignal } from './follow.ts';
 import { sandboxLines } from './sandbox-text.ts';
 
-const ARGS = {
-  id: { type: 'positional', description: 'Ids or names of sandboxes', required: false },
-  all: { type: 'boolean', description: 'All that live, except those that pools keep ready', default: false },
-  ...WAIT_OPTION,
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
-
 /** Gone means proved: every layer looked at, nothing found. */
-function verdict(record: SandboxRecord): ExitCode {
+function verdict(record: Sandbox): ExitCode {
   const proved = record.proof !== null && unprovenLayers(record.proof.observations).length === 0;
   return isFinal(record.state) && proved ? EXIT.ok : EXIT.failed;
 }
 
 /** `mayfly sandbox destroy`: done when the proof is there, in whatever state the sandbox was. */
-export function destroyCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'destroy', description: 'End sandboxes and wait for the proof that nothing is left' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      const given = (checkArguments(rawArgs, ARGS, ['id']).get('id') ?? []).map(idOrName);
-      if (args.all === given.length > 0) throw usageError('give either sandboxes or --all');
-      const within = waitSeconds(args.wait);
-      const client = connect(io);
-      const ids = args.all ? await livingIds(io, client) : given;
-      const { signal } = waitSignal(io, within);
-      // All are asked to end before the first is waited for.
-      const asked = await Promise.allSettled(ids.map((id) => end(io, client, id)));
-      let worst: ExitCode = EXIT.ok;
-      for (const [n, id] of ids.entries()) {
-        const code = await finish(io, client, asked[n], { id, within, signal, json: args.json }).catch(
-          (error: unknown) => {
-            if (ids.length === 1) throw error;
-            reportError(io, error, { json: args.json });
-            return exitCodeOf(error);
-          },
-        );
-        if (worst === EXIT.ok) worst = code;
-      }
-      return worst;
-    },
-  });
-}
+export const destroyCommand = customCommand({
+  description: 'End sandboxes and wait for the proof that nothing is left',
+  args: {
+    id: { type: 'positional', description: 'Ids or names of sandboxes', required: false },
+    all: { type: 'boolean', description: 'All that live, except those that pools keep ready', default: false },
+    ...WAIT_OPTION,
+    ...JSON_OPTION,
+  },
+  repeatable: ['id'],
+  async run({ io, args, repeated, connect }) {
+    const given = repeated('id').map(idOrName);
+    if (args.all === given.length > 0) throw usageError('give either sandboxes or --all');
+    const within = waitSeconds(args.wait);
+    const client = connect();
+    const ids = args.all ? await livingIds(io, client) : given;
+    const { signal } = waitSignal(io, within);
+    // All are asked to end before the first is waited for.
+    const asked = await Promise.allSettled(ids.map((id) => end(io, client, id)));
+    let worst: ExitCode = EXIT.ok;
+    for (const [n, id] of ids.entries()) {
+      const code = await finish(io, client, asked[n], { id, within, signal, json: args.json }).catch(
+        (error: unknown) => {
+          if (ids.length === 1) throw error;
+          reportError(io, error, { json: args.json });
+          return exitCodeOf(error);
+        },
+      );
+      if (worst === EXIT.ok) worst = code;
+    }
+    return worst;
+  },
+});
 
 /** Ids of sandboxes that somebody has: a pool would replace the others. */
 async function livingIds(io: Io, client: MayflyClient): Promise<string[]> {
@@ -65,7 +62,7 @@ async function livingIds(io: Io, client: MayflyClient): Promise<string[]> {
 }
 
 interface Ending {
-  record: SandboxRecord;
+  record: Sandbox;
   /** How many steps were over before. */
   printed: number;
 }
@@ -85,7 +82,7 @@ async function finish(
 ): Promise<ExitCode> {
   if (asked?.status !== 'fulfilled') throw asked?.reason;
   const printer = new StepPrinter(io, asked.value.printed);
-  const isOver = ({ state }: SandboxRecord) => isFinal(state);
+  const isOver = ({ state }: Sandbox) => isFinal(state);
   const record = await follow(client, asked.value.record, isOver, printer, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error;
     throw new CliError(

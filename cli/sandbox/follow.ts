@@ -1,6 +1,6 @@
+import type { Sandbox } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { between, duration } from '../terminal/duration.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
@@ -17,7 +17,7 @@ export class StepPrinter {
     this.#printed = printed;
   }
 
-  show(record: SandboxRecord): void {
+  show(record: Sandbox): void {
     for (const { step, startedAt, endedAt } of record.steps.slice(this.#printed)) {
       this.io.note(`  ${printable(step).padEnd(22)}${duration(between(startedAt, endedAt)).padStart(9)}`);
     }
@@ -34,11 +34,11 @@ export class StepPrinter {
  */
 export async function follow(
   client: MayflyClient,
-  first: SandboxRecord,
-  reached: (record: SandboxRecord) => boolean,
+  first: Sandbox,
+  reached: (record: Sandbox) => boolean,
   printer: StepPrinter,
   signal: AbortSignal,
-): Promise<SandboxRecord> {
+): Promise<Sandbox> {
   printer.show(first);
   if (reached(first)) return first;
   // The signal ends the wait, however long the API stays away meanwhile.

@@ -1,15 +1,14 @@
-import type { SandboxUsage } from '../../client/mayfly-client.ts';
-import { ERRORS } from '../../model/errors.ts';
+import type { Sandbox, SandboxUsage } from '../../client/http/openapi.ts';
 import type { Boot } from '../../model/sandbox/boot.ts';
 import { LAYERS, type Proof } from '../../model/sandbox/proof.ts';
-import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { sizeText } from '../../model/snapshots/storage.ts';
+import { recordLines } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
-import { remedyOf } from '../terminal/remedies.ts';
+import { failureFields } from '../terminal/remedies.ts';
 
 /** A sandbox as a person reads it; null and empty fields are left out. */
-export function sandboxLines(io: Io, record: SandboxRecord): string[] {
+export function sandboxLines(io: Io, record: Sandbox): string[] {
   const { spec, ssh, failure } = record;
   const fields: [string, string | null][] = [
     ['name', record.name],
@@ -29,22 +28,19 @@ export function sandboxLines(io: Io, record: SandboxRecord): string[] {
     ['ended by', record.stopReason],
     ['waits for', record.waitingFor],
     ['audit', record.auditFault ?? null],
-    ['failed', failure && `${failure.step}: ${ERRORS[failure.code].title} (${failure.code})`],
-    ['why', failure?.message ?? null],
-    ['do', failure && remedyOf(failure.code)],
+    ...failureFields(failure),
   ];
-  const shown = fields.flatMap(([name, value]) => (value ? [`  ${name.padEnd(10)}${printable(value)}`] : []));
-  return [io.paint('bold', record.id), ...shown, ...(record.proof ? proofLines(io, record.proof) : [])];
+  return [...recordLines(io, record.id, fields), ...(record.proof ? proofLines(io, record.proof) : [])];
 }
 
 /** Returns its processors and memory; null: not known. */
-export function sizeOf({ cpus, memoryMib }: Pick<SandboxRecord['spec'], 'cpus' | 'memoryMib'>): string | null {
+export function sizeOf({ cpus, memoryMib }: Pick<Sandbox['spec'], 'cpus' | 'memoryMib'>): string | null {
   const parts = [cpus && `${cpus} CPU${cpus === 1 ? '' : 's'}`, memoryMib && sizeText(memoryMib * 1_048_576)];
   return parts.filter(Boolean).join(', ') || null;
 }
 
 /** How it came to its machine, and why not quicker. */
-export function bootText(boot: Boot | null): string | null {
+function bootText(boot: Boot | null): string | null {
   if (boot === null) return null;
   const age = boot.ageSeconds === null ? '' : `, ${boot.ageSeconds} s old`;
   const from = boot.templateId === null ? '' : ` from ${boot.templateId}${age}`;

@@ -1,41 +1,45 @@
-import { type ArgsDef, defineCommand } from 'citty';
+import type { ArgsDef } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
-import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { isSecretName } from '../../model/secrets/secret.ts';
+import { checked } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
-import { connect } from '../terminal/connection.ts';
+import { command } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
-import { NAME, secretName } from './names.ts';
 
-const ARGS = {
-  ...NAME,
-  'keep-newline': { type: 'boolean', description: 'Keep a line break at its end', default: false },
-  ...JSON_OPTION,
+export const NAME = {
+  name: { type: 'positional', description: 'Name of a secret (`mayfly secret list`)', required: true },
 } as const satisfies ArgsDef;
 
-const HOW = 'Send it there, from a file or a program: `mayfly secret set NAME < file`.';
+export const secretName = checked(
+  isSecretName,
+  'cannot name a secret',
+  '1 to 63 of a-z, 0-9 and -; it begins with a letter, such as database-password.',
+);
 
-/** `mayfly secret set`: from standard input alone, since arguments are seen by who lists processes, and kept by shells. */
-export function setCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'set', description: 'Put what comes on standard input as a secret, or in its place' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const name = secretName(args.name);
-      if (process.stdin.isTTY) throw usageError('the secret is read from standard input', HOW);
-      const text = await textOf(process.stdin);
-      const value = args['keep-newline'] ? text : text.replace(/\r?\n$/, '');
-      if (value === '') throw usageError('the secret is empty', HOW);
-      const secret = await connect(io).secrets.put(name, value, { signal: io.signal });
-      if (args.json) io.printJson(secret);
-      else io.print(`${secret.name} version ${secret.version}`);
-      for (const warning of secret.warnings) io.note(printable(warning));
-      return EXIT.ok;
-    },
-  });
-}
+const HOW = 'Send it there, from a file or a program: `mayfly secret create NAME < file`.';
+
+/** `mayfly secret create`: from standard input alone, since arguments are seen by who lists processes, and kept by shells. */
+export const setCommand = command({
+  description: 'Put what comes on standard input as a secret, or in its place',
+  args: {
+    ...NAME,
+    'keep-newline': { type: 'boolean', description: 'Keep a line break at its end', default: false },
+  },
+  async call({ args, connect, options }) {
+    const name = secretName(args.name);
+    if (process.stdin.isTTY) throw usageError('the secret is read from standard input', HOW);
+    const text = await textOf(process.stdin);
+    const value = args['keep-newline'] ? text : text.replace(/\r?\n$/, '');
+    if (value === '') throw usageError('the secret is empty', HOW);
+    return connect().secrets.put(name, value, options);
+  },
+  print: (_io, secret) => `${secret.name} version ${secret.version}`,
+  exit(secret, io) {
+    for (const warning of secret.warnings) io.note(printable(warning));
+    return EXIT.ok;
+  },
+});
 
 /** @throws CliError */
 export async function textOf(input: AsyncIterable<Uint8Array>): Promise<string> {

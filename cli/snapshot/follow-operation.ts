@@ -1,6 +1,6 @@
+import type { Sandbox } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
-import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { StepPrinter, waitSignal } from '../sandbox/follow.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -43,7 +43,7 @@ export class OperationWatch {
         lastEventId,
         deadlineSeconds: seconds,
       })) {
-        if (event === 'sandbox') printer.show(JSON.parse(data) as SandboxRecord);
+        if (event === 'sandbox') printer.show(JSON.parse(data) as Sandbox);
         if (event !== 'audit') continue;
         const told = JSON.parse(data) as AuditEvent;
         if (!isEnd(told)) continue;

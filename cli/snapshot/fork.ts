@@ -1,79 +1,71 @@
 import { randomUUID } from 'node:crypto';
-import { type ArgsDef, defineCommand } from 'citty';
+import type { Sandbox } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Fork } from '../../client/snapshots.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { follow, StepPrinter, waitSignal } from '../sandbox/follow.ts';
-import {
-  checkArguments,
-  JSON_OPTION,
-  sandboxName,
-  WAIT_OPTION,
-  waitSeconds,
-  wholeNumber,
-} from '../terminal/arguments.ts';
+import { sandboxName, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { columns } from '../terminal/columns.ts';
-import { connect } from '../terminal/connection.ts';
+import { command } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { seconds } from '../terminal/quantities.ts';
 import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from './named.ts';
 
 const { count } = LIMITS.fork;
-const ARGS = {
-  snapshot: { type: 'positional', description: SNAPSHOT, required: true },
-  count: { type: 'string', description: `How many, ${count.min} to ${count.max}`, default: '1' },
-  name: { type: 'string', description: 'Of one: of no other that lives; stands for its id in every command' },
-  ttl: {
-    type: 'string',
-    valueHint: '1h',
-    description: 'When each ends by itself, such as 90s or 1h30m (server default: 1h)',
-  },
-  egress: {
-    type: 'enum',
-    options: ['none', 'internet'],
-    description: "What the guests can reach, else what the snapshot's could",
-  },
-  'idempotency-key': { type: 'string', description: 'The same key makes the same sandboxes, however often it is sent' },
-  ...WAIT_OPTION,
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
 
 /** `mayfly fork`: the sagas go on whatever becomes of this process. */
-export function forkCommand(io: Io) {
-  return defineCommand({
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const name = args.name === undefined ? null : sandboxName(args.name);
-      const forks = wholeNumber('count', args.count, count.min, count.max);
-      if (name !== null && forks > 1) throw usageError('--name is of one fork; leave it out, or --count');
-      snapshotIdOrName(args.snapshot);
-      const wish = {
-        ...(args.ttl && { ttlSeconds: seconds('ttl', args.ttl, LIMITS.ttlSeconds) }),
-        ...(args.egress && { network: { egress: args.egress } }),
-      };
-      const within = waitSeconds(args.wait);
-      const client = connect(io);
-      const request = { snapshotId: await findSnapshotId(client, args.snapshot, io.signal), ...wish };
-      const idempotencyKey = args['idempotency-key'] ?? randomUUID();
-      const options = { waitSeconds: 0, idempotencyKey, signal: io.signal };
-      const begun: Fork[] =
-        name === null
-          ? await client.snapshots.fork({ ...request, count: forks }, options)
-          : [{ sandbox: await client.createSandbox({ ...request, name }, options) }];
-      const { signal } = waitSignal(io, within);
-      const ended = await settle(io, client, begun, signal).catch((error: unknown) => {
-        throw signal.aborted ? stillGoing(io, begun, within) : error;
-      });
-      if (args.json) io.printJson({ items: ended });
-      else for (const line of columns(['ID', 'STATE', 'ADDRESS', 'EGRESS', 'FAILURE'], ended.map(row))) io.print(line);
-      return ended.every((fork) => 'sandbox' in fork && fork.sandbox.state === 'running') ? EXIT.ok : EXIT.failed;
+export const forkCommand = command({
+  args: {
+    snapshot: { type: 'positional', description: SNAPSHOT, required: true },
+    count: { type: 'string', description: `How many, ${count.min} to ${count.max}`, default: '1' },
+    name: { type: 'string', description: 'Of one: of no other that lives; stands for its id in every command' },
+    ttl: {
+      type: 'string',
+      valueHint: '1h',
+      description: 'When each ends by itself, such as 90s or 1h30m (server default: 1h)',
     },
-  });
-}
+    egress: {
+      type: 'enum',
+      options: ['none', 'internet'],
+      description: "What the guests can reach, else what the snapshot's could",
+    },
+    'idempotency-key': {
+      type: 'string',
+      description: 'The same key makes the same sandboxes, however often it is sent',
+    },
+    ...WAIT_OPTION,
+  },
+  async call({ io, args, connect }) {
+    const name = args.name === undefined ? null : sandboxName(args.name);
+    const forks = wholeNumber('count', args.count, count.min, count.max);
+    if (name !== null && forks > 1) throw usageError('--name is of one fork; leave it out, or --count');
+    snapshotIdOrName(args.snapshot);
+    const wish = {
+      ...(args.ttl && { ttlSeconds: seconds('ttl', args.ttl, LIMITS.ttlSeconds) }),
+      ...(args.egress && { network: { egress: args.egress } }),
+    };
+    const within = waitSeconds(args.wait);
+    const client = connect();
+    const request = { snapshotId: await findSnapshotId(client, args.snapshot, io.signal), ...wish };
+    const idempotencyKey = args['idempotency-key'] ?? randomUUID();
+    const options = { waitSeconds: 0, idempotencyKey, signal: io.signal };
+    const begun: Fork[] =
+      name === null
+        ? await client.snapshots.fork({ ...request, count: forks }, options)
+        : [{ sandbox: await client.createSandbox({ ...request, name }, options) }];
+    const { signal } = waitSignal(io, within);
+    const ended = await settle(io, client, begun, signal).catch((error: unknown) => {
+      throw signal.aborted ? stillGoing(io, begun, within) : error;
+    });
+    return { items: ended };
+  },
+  print: (_io, { items }) => columns(['ID', 'STATE', 'ADDRESS', 'EGRESS', 'FAILURE'], items.map(row)),
+  exit: ({ items }) =>
+    items.every((fork) => 'sandbox' in fork && fork.sandbox.state === 'running') ? EXIT.ok : EXIT.failed,
+});
 
 /** One after the other, all of which are being made at once: the API serves only so many event streams. */
 async function settle(io: Io, client: MayflyClient, forks: Fork[], signal: AbortSignal): Promise<Fork[]> {
@@ -84,7 +76,7 @@ async function settle(io: Io, client: MayflyClient, forks: Fork[], signal: Abort
       continue;
     }
     io.note(fork.sandbox.id);
-    const isOver = ({ state }: SandboxRecord) => state === 'running' || isFinal(state);
+    const isOver = ({ state }: Sandbox) => state === 'running' || isFinal(state);
     settled.push({ sandbox: await follow(client, fork.sandbox, isOver, new StepPrinter(io), signal) });
   }
   return settled;

@@ -1,8 +1,7 @@
 import { MayflyApiError } from '../../client/http/api-error.ts';
+import type { Sandbox, Snapshot } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
-import type { Snapshot } from '../../client/snapshots.ts';
 import { isSnapshotId } from '../../model/ids.ts';
-import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { idOrName } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -32,15 +31,16 @@ export async function findSandboxId(client: MayflyClient, text: string, signal: 
   }
 }
 
-/** Yields the snapshots of all sandboxes that live, or of all that there are records of. */
+/** Yields the snapshots of all sandboxes that live, or of all that there are records of, newest first. */
 export async function* snapshotsOfAll(client: MayflyClient, isAlive: boolean, signal: AbortSignal) {
   const which = isAlive && { alive: true as const };
-  for await (const { id, name } of everyItem<SandboxRecord>(
-    (page) => client.listSandboxes({ ...page, ...which }),
-    signal,
-  ))
-    for await (const snapshot of everyItem((page) => client.snapshots.list(id, page), signal))
-      yield { ...snapshot, sandboxName: name };
+  const names = new Map<string, string | null>();
+  const sandboxes = everyItem<Sandbox>((page) => client.listSandboxes({ ...page, ...which }), signal);
+  for await (const { id, name } of sandboxes) names.set(id, name);
+  for await (const snapshot of everyItem((page) => client.snapshots.listAll(page), signal)) {
+    const sandboxName = names.get(snapshot.sandboxId);
+    if (!isAlive || sandboxName !== undefined) yield { ...snapshot, sandboxName: sandboxName ?? null };
+  }
 }
 
 /**

@@ -1,59 +1,48 @@
-import { type ArgsDef, defineCommand } from 'citty';
-import { isErrorCode } from '../../model/errors.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { sandboxLines } from '../sandbox/sandbox-text.ts';
-import { checkArguments, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { idOrName, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { CliError } from '../terminal/cli-error.ts';
-import { connect } from '../terminal/connection.ts';
-import { EXIT, exitCodeOfCode } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
+import { command } from '../terminal/command.ts';
+import { exitCodeOfCode } from '../terminal/exit-codes.ts';
 import { OperationWatch } from './follow-operation.ts';
 import { findSnapshotId, snapshotIdOrName } from './named.ts';
 
-const ARGS = {
-  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
-  snapshot: { type: 'positional', description: 'Id or name of one of its snapshots', required: true },
-  'drop-current': { type: 'boolean', description: 'Do not keep the state that is left', default: false },
-  ...WAIT_OPTION,
-  ...JSON_OPTION,
-} as const satisfies ArgsDef;
-
 /** `mayfly restore`: the sandbox runs again when it ends; says how to undo it. */
-export function restoreCommand(io: Io) {
-  return defineCommand({
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const named = idOrName(args.id);
-      snapshotIdOrName(args.snapshot);
-      const seconds = waitSeconds(args.wait);
-      const client = connect(io);
-      const id = await client.sandboxIdOf(named, { signal: io.signal });
-      const snapshotId = await findSnapshotId(client, args.snapshot, io.signal, id);
-      const request = { snapshotId, keepCurrent: !args['drop-current'] };
-      const watch = await OperationWatch.begin(io, client, id);
-      const accepted = await client.snapshots.restore(id, request, { waitSeconds: 0, signal: io.signal });
-      io.note(`${id} back to ${request.snapshotId}`);
-      const isEnd = ({ kind, detail }: AuditEvent) =>
-        (kind === 'sandbox.restored' || kind === 'sandbox.restore-failed') &&
-        detail['operationId'] === accepted.operationId;
-      const end = await watch.until(isEnd, seconds, { what: `The restore of ${id}`, look: `mayfly sandbox get ${id}` });
-      if (end?.kind !== 'sandbox.restored') throw notRestored(id, end);
-      const sandbox = await client.getSandbox(id, { signal: io.signal });
-      if (args.json) {
-        io.printJson({ ...accepted, sandbox });
-      } else {
-        for (const line of sandboxLines(io, sandbox)) io.print(line);
-        if (accepted.keptAs) io.note(`what was left is ${accepted.keptAs}: mayfly restore ${id} ${accepted.keptAs}`);
-      }
-      return EXIT.ok;
-    },
-  });
-}
+export const restoreCommand = command({
+  args: {
+    id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
+    snapshot: { type: 'positional', description: 'Id or name of one of its snapshots', required: true },
+    'drop-current': { type: 'boolean', description: 'Do not keep the state that is left', default: false },
+    ...WAIT_OPTION,
+  },
+  async call({ io, args, connect, options }) {
+    const named = idOrName(args.id);
+    snapshotIdOrName(args.snapshot);
+    const seconds = waitSeconds(args.wait);
+    const client = connect();
+    const id = await client.sandboxIdOf(named, options);
+    const snapshotId = await findSnapshotId(client, args.snapshot, io.signal, id);
+    const request = { snapshotId, keepCurrent: !args['drop-current'] };
+    const watch = await OperationWatch.begin(io, client, id);
+    const accepted = await client.snapshots.restore(id, request, { waitSeconds: 0, signal: io.signal });
+    io.note(`${id} back to ${request.snapshotId}`);
+    const isEnd = ({ kind, detail }: AuditEvent) =>
+      (kind === 'sandbox.restored' || kind === 'sandbox.restore-failed') &&
+      detail['operationId'] === accepted.operationId;
+    const end = await watch.until(isEnd, seconds, { what: `The restore of ${id}`, look: `mayfly sandbox get ${id}` });
+    if (end?.kind !== 'sandbox.restored') throw notRestored(id, end);
+    const sandbox = await client.getSandbox(id, options);
+    return { ...accepted, sandbox };
+  },
+  print(io, { sandbox, keptAs }) {
+    for (const line of sandboxLines(io, sandbox)) io.print(line);
+    if (keptAs) io.note(`what was left is ${keptAs}: mayfly restore ${sandbox.id} ${keptAs}`);
+  },
+});
 
 function notRestored(id: string, end: AuditEvent | null): CliError {
   const { code, step, message } = Object(end?.detail['failure']) as Record<string, unknown>;
-  const exitCode = typeof code === 'string' && isErrorCode(code) ? exitCodeOfCode(code) : EXIT.failed;
+  const exitCode = exitCodeOfCode(String(code));
   const why = end ? `${String(step)}: ${String(message)} (${String(code)})` : 'the sandbox has ended';
   const remedy = `See \`mayfly sandbox get ${id}\` for what it is now.`;
   return new CliError(exitCode, `${id} was not restored`, why, remedy);

@@ -1,8 +1,8 @@
-import type { Snapshot } from '../../client/snapshots.ts';
-import { ERRORS } from '../../model/errors.ts';
+import type { Snapshot } from '../../client/http/openapi.ts';
+import { recordLines } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
-import { remedyOf } from '../terminal/remedies.ts';
+import { failureFields } from '../terminal/remedies.ts';
 
 /** Powers of 1024, as IEC 80000-13 names them. */
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
@@ -45,11 +45,8 @@ export function snapshotLines(io: Io, snapshot: Snapshot): string[] {
     ['memory', saved?.memoryBytes ? size(saved.memoryBytes) : null],
     ['takes', saved && `${size(saved.sizeBytes)} on the host`],
     ['kept for', snapshot.keptFor],
-    ['failed', failure && `${failure.step}: ${ERRORS[failure.code].title} (${failure.code})`],
-    ['reason', failure?.message ?? null],
-    ['do', failure && remedyOf(failure.code)],
+    ...failureFields(failure),
   ];
-  const shown = fields.flatMap(([name, value]) => (value ? [`  ${name.padEnd(10)}${printable(value)}`] : []));
   const digests = saved?.disks.map(({ target, sha256 }) => `  ${target.padEnd(10)}sha256 ${sha256}`) ?? [];
-  return [io.paint('bold', snapshot.id), ...shown, ...digests.map(printable)];
+  return [...recordLines(io, snapshot.id, fields), ...digests.map(printable)];
 }

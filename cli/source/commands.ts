@@ -1,28 +1,133 @@
-import { defineCommand } from 'citty';
+import type { ArgsDef } from 'citty';
+import type { Source, SourceAccess, SourcePower } from '../../client/http/openapi.ts';
+import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../snapshot/named.ts';
+import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import type { Io } from '../terminal/io.ts';
-import { bakeCommand } from './bake.ts';
+import { printable } from '../terminal/printable.ts';
+import { withProgress } from '../terminal/progress.ts';
+import { accessLines } from './access-text.ts';
+import { bakedLines } from './baked-text.ts';
 import { catCommand } from './cat.ts';
-import { deleteCommand } from './delete.ts';
-import { listCommand } from './list.ts';
-import { startCommand, stopCommand } from './power.ts';
-import { prepareCommand, unprepareCommand } from './prepare.ts';
+import { HOST_OPTION, onHost } from './host-option.ts';
 import { runCommand } from './run.ts';
-import { showCommand } from './show.ts';
 
-/** `mayfly source list|show|start|stop|bake|delete|prepare|unprepare|run|cat` */
-export function sourceCommand(io: Io) {
-  return defineCommand({
-    subCommands: {
-      list: listCommand(io),
-      show: showCommand(io),
-      start: startCommand(io),
-      stop: stopCommand(io),
-      bake: bakeCommand(io),
-      delete: deleteCommand(io),
-      prepare: prepareCommand(io),
-      unprepare: unprepareCommand(io),
-      run: runCommand(io),
-      cat: catCommand(io),
+const HEADER = ['NAME', 'CLONEABLE', 'CPUS', 'MEMORY MiB', 'HOSTS'];
+
+function row({ name, cloneable, problem, cpus, memoryMib, hosts }: Source): string[] {
+  const whether = cloneable ? 'yes' : `no: ${problem ?? 'the host did not say why'}`;
+  return [name, whether, String(cpus), String(memoryMib), hosts.join(', ')];
+}
+
+const NAME = {
+  name: { type: 'positional', description: 'Source (`mayfly source list`)', required: true },
+} as const satisfies ArgsDef;
+
+function printPower(io: Io, { name, hostId, state, guestAnswers }: SourcePower): undefined {
+  io.print(`${io.paint('bold', printable(name))} on ${printable(hostId)}: ${state.replace('_', ' ')}`);
+  if (guestAnswers === false) io.note('mayfly: its guest agent does not answer yet, which preparing needs');
+  if (state === 'running' && guestAnswers === null) {
+    io.note('mayfly: it has no channel for a guest agent, which preparing needs');
+  }
+}
+
+function hasSettled({ state }: SourcePower): boolean {
+  return state === 'running' || state === 'shut_off';
+}
+
+function taskCommand(task: 'prepare' | 'unprepare', description: string, goal: SourceAccess['state']) {
+  return command({
+    description,
+    args: {
+      name: { type: 'positional', description: 'Source (`mayfly source list`)', required: true },
+      ...HOST_OPTION,
     },
+    async call({ io, args, connect, options }) {
+      const { sources } = connect();
+      const doing = `${task === 'prepare' ? 'preparing' : 'unpreparing'} ${args.name}`;
+      return withProgress(io, doing, () => sources[task](args.name, onHost(args), options));
+    },
+    print: accessLines,
+    isDone: (record) => record.state === goal,
   });
 }
+
+/** `mayfly source list|get|start|stop|bake|delete|prepare|unprepare|run|cat` */
+export const sourceCommand = nounCommand({
+  list: pagedCommand({
+    description: 'List golden VMs and whether they can be cloned',
+    table: { header: HEADER, row },
+    read: ({ connect, options }) => connect().listSources(options),
+  }),
+  get: command({
+    description: 'Show a source, and whether it can be cloned and looked at',
+    args: {
+      name: { type: 'positional', description: 'Source (`mayfly source list`)', required: true },
+    },
+    call: ({ args, connect, options }) => connect().sources.get(args.name, options),
+    print(io, source) {
+      io.print(`cloneable: ${source.cloneable ? 'yes' : `no: ${printable(source.problem ?? 'not said why')}`}`);
+      for (const baked of source.baked) for (const line of bakedLines(io, baked)) io.print(line);
+      for (const access of source.access) for (const line of accessLines(io, access)) io.print(line);
+      if (source.access.length === 0) io.print('never prepared for looking');
+    },
+  }),
+  /** Done when its guest agent answers, or has not in time. */
+  start: command({
+    description: 'Start a source that is shut off, unless something refers to its disks',
+    args: { ...NAME, ...HOST_OPTION },
+    call: ({ io, args, connect, options }) =>
+      withProgress(io, `starting ${args.name}`, () => connect().sources.start(args.name, onHost(args), options)),
+    print: printPower,
+    isDone: hasSettled,
+  }),
+  stop: command({
+    description: 'Shut a source down; its guest has three minutes',
+    args: {
+      ...NAME,
+      force: { type: 'boolean', description: 'Pull its power cord: what it has not written yet is lost' },
+      ...HOST_OPTION,
+    },
+    call({ io, args, connect, options }) {
+      const request = { ...onHost(args), ...(args.force && { force: true }) };
+      return withProgress(io, `stopping ${args.name}`, () => connect().sources.stop(args.name, request, options));
+    },
+    print: printPower,
+    isDone: hasSettled,
+  }),
+  /** Done when sandboxes can be made of it. */
+  bake: command({
+    description: 'Make a source of a snapshot, cleaned of its identity and referring to nothing',
+    args: {
+      name: { type: 'positional', description: 'What it shall be called', required: true },
+      from: { type: 'string', valueHint: 'snapshot', description: SNAPSHOT, required: true },
+    },
+    async call({ io, args, connect, options }) {
+      snapshotIdOrName(args.from);
+      const client = connect();
+      const fromSnapshot = await findSnapshotId(client, args.from, io.signal);
+      return client.sources.bake({ name: args.name, fromSnapshot }, options);
+    },
+    print: bakedLines,
+    isDone: (baked) => baked.state !== 'baking',
+  }),
+  /** Refused while something refers to it. */
+  delete: command({
+    description: 'Delete a source that was baked, with its images',
+    args: {
+      name: { type: 'positional', description: 'Source that was baked', required: true },
+      ...HOST_OPTION,
+    },
+    call: ({ args, connect, options }) => connect().sources.delete(args.name, { ...onHost(args), ...options }),
+    print: bakedLines,
+    isDone: (baked) => baked.state === 'deleted' || baked.state === 'failed',
+  }),
+  /** So that it can be looked at; says what was changed. */
+  prepare: taskCommand(
+    'prepare',
+    'Make a running source one that can be looked at; changes it, and can be taken back',
+    'prepared',
+  ),
+  unprepare: taskCommand('unprepare', 'Take back all that `prepare` changed on a source', 'unprepared'),
+  run: runCommand,
+  cat: catCommand,
+});

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ArgsDef, defineCommand } from 'citty';
-import type { IssuedCredential } from '../../client/credentials.ts';
+import type { IssuedCredential } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import { splitProgram } from '../command/program-words.ts';

@@ -1,18 +1,106 @@
-import { defineCommand } from 'citty';
-import type { Io } from '../terminal/io.ts';
-import { listCommand } from './list.ts';
-import { makeCommand } from './make.ts';
-import { removeCommand } from './remove.ts';
-import { showCommand } from './show.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Template } from '../../client/http/openapi.ts';
+import { patiently } from '../../client/http/patient.ts';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { isSnapshotId } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { waitSignal } from '../sandbox/follow.ts';
+import { size } from '../snapshot/snapshot-text.ts';
+import { HOST_OPTION, onHost } from '../source/host-option.ts';
+import { checked, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
+import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import { withProgress } from '../terminal/progress.ts';
+import { mebibytes } from '../terminal/quantities.ts';
+import { templateLines } from './template-text.ts';
 
-/** `mayfly template list|show|make|rm` */
-export function templateCommand(io: Io) {
-  return defineCommand({
-    subCommands: {
-      list: listCommand(io),
-      show: showCommand(io),
-      make: makeCommand(io),
-      rm: removeCommand(io),
-    },
-  });
+const LOOK_EVERY_MS = 500;
+/** Check of a template id, which is the id of its snapshot. */
+const templateId = checked(isSnapshotId, 'is not a template id', 'List them with `mayfly template list`.');
+
+/** The latest that was heard of it, when the wait is over first. */
+async function settled(client: MayflyClient, begun: Template, signal: AbortSignal): Promise<Template> {
+  let template = begun;
+  try {
+    while (isUnderWay(template)) {
+      await sleep(LOOK_EVERY_MS, undefined, { signal });
+      const { id } = template;
+      template = await patiently(() => client.templates.get(id, { signal }), { signal });
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  return template;
 }
+
+function isUnderWay({ state }: Template): boolean {
+  return state === 'building' || state === 'verifying';
+}
+
+const HEADER = ['ID', 'STATE', 'SOURCE', 'MACHINE', 'HOST', 'TAKES', 'WAKES', 'SAVED'];
+
+function row({ id, state, source, cpus, memoryMib, hostId, sizeBytes, wakes, savedAt }: Template): string[] {
+  const machine = `${cpus ?? '-'}/${memoryMib ?? '-'}`;
+  return [id, state, source, machine, hostId, sizeBytes === null ? '-' : size(sizeBytes), `${wakes}`, savedAt ?? '-'];
+}
+
+/** `mayfly template create|list|get|delete` */
+export const templateCommand = nounCommand(
+  {
+    /** Done when sandboxes can wake from it. */
+    create: command({
+      description: 'Boot a guest, save its memory, and try to wake from it',
+      args: {
+        source: { type: 'positional', description: 'Name of the golden VM (`mayfly source list`)', required: true },
+        cpus: { type: 'string', description: "Virtual CPUs, else the source's" },
+        memory: { type: 'string', valueHint: '512M', description: "Memory, such as 512M or 2G, else the source's" },
+        ...HOST_OPTION,
+        ...WAIT_OPTION,
+      },
+      async call({ io, args, connect, options }) {
+        const { cpus } = LIMITS;
+        const request = {
+          source: args.source,
+          ...onHost(args),
+          ...(args.cpus && { cpus: wholeNumber('cpus', args.cpus, cpus.min, cpus.max) }),
+          ...(args.memory && { memoryMib: mebibytes('memory', args.memory, LIMITS.memoryMib) }),
+        };
+        const client = connect();
+        const begun = await client.templates.make(request, options);
+        const { signal } = waitSignal(io, waitSeconds(args.wait));
+        return withProgress(io, `making a template of ${args.source}`, () => settled(client, begun, signal));
+      },
+      print: templateLines,
+      exit(template, io) {
+        if (template.state === 'ready') return EXIT.ok;
+        if (isUnderWay(template)) return io.signal.aborted ? EXIT.interrupted : EXIT.waitedTooLong;
+        return EXIT.failed;
+      },
+    }),
+    /** Those that are not gone, newest first. */
+    list: pagedCommand({
+      description: 'List templates, newest first',
+      table: { header: HEADER, row },
+      read: ({ connect, options }) => connect().templates.list(options),
+    }),
+    get: command({
+      description: 'Show a template',
+      args: {
+        id: { type: 'positional', description: 'Template id', required: true },
+      },
+      call: ({ args, connect, options }) => connect().templates.get(templateId(args.id), options),
+      print: templateLines,
+    }),
+    /** Done when none wakes from it any more. */
+    delete: command({
+      description: 'Have a template go; what woke from it lives on',
+      args: {
+        id: { type: 'positional', description: 'Template id', required: true },
+      },
+      call: ({ args, connect, options }) => connect().templates.delete(templateId(args.id), options),
+      print: templateLines,
+      isDone: (template) => template.state === 'gone',
+    }),
+  },
+  { create: ['make'] },
+);

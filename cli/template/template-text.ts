@@ -1,7 +1,7 @@
-import type { Template } from '../../client/templates.ts';
+import type { Template } from '../../client/http/openapi.ts';
 import { size } from '../snapshot/snapshot-text.ts';
+import { recordLines } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
 
 /** A template as a person reads it; null fields are left out. */
 export function templateLines(io: Io, template: Template): string[] {
@@ -20,6 +20,5 @@ export function templateLines(io: Io, template: Template): string[] {
     ['reason', template.reason],
     ['again', template.retryAt && `when it is asked for, not before ${template.retryAt}`],
   ];
-  const shown = fields.flatMap(([name, value]) => (value ? [`  ${name.padEnd(10)}${printable(value)}`] : []));
-  return [io.paint('bold', template.id), ...shown];
+  return recordLines(io, template.id, fields);
 }

@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import type { ArgsDef } from 'citty';
-import { isCaptureId, isImageId, isRunId, isSandboxId, isSandboxName, isSnapshotId } from '../../model/ids.ts';
+import { isCaptureId, isImageId, isRunId, isSandboxId, isSandboxName } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { usageError } from './cli-error.ts';
 import { seconds } from './quantities.ts';
@@ -67,11 +67,15 @@ export function waitSeconds(text: string): number {
   return seconds('wait', text, { min: 0, max: LIMITS.waitSeconds.max });
 }
 
-/** @throws CliError when `text` is not a sandbox id */
-export function sandboxId(text: string): string {
-  if (isSandboxId(text)) return text;
-  throw usageError(`${JSON.stringify(text)} is not a sandbox id`, 'List them with `mayfly sandbox list`.');
+/** Makes the check of an argument, which throws a CliError. */
+export function checked(isValid: (text: string) => boolean, fault: string, remedy: string): (text: string) => string {
+  return (text) => {
+    if (isValid(text)) return text;
+    throw usageError(`${JSON.stringify(text)} ${fault}`, remedy);
+  };
 }
+
+export const sandboxId = checked(isSandboxId, 'is not a sandbox id', 'List them with `mayfly sandbox list`.');
 
 /** @throws CliError when `text` is neither the id nor the name of a sandbox */
 export function idOrName(text: string): string {
@@ -81,29 +85,19 @@ export function idOrName(text: string): string {
   throw usageError(why, 'List them with `mayfly sandbox list`.');
 }
 
-/** @throws CliError when `text` cannot name a sandbox */
-export function sandboxName(text: string): string {
-  if (isSandboxName(text)) return text;
-  throw usageError(
-    `${JSON.stringify(text)} cannot name a sandbox`,
-    '1 to 63 of a-z, 0-9 and -; it begins with a letter, does not end with -, and does not begin as an id does (sbx-).',
-  );
-}
+export const sandboxName = checked(
+  isSandboxName,
+  'cannot name a sandbox',
+  '1 to 63 of a-z, 0-9 and -; it begins with a letter, does not end with -, and does not begin as an id does (sbx-).',
+);
 
-/** @throws CliError when `text` is not the id of a template, which is that of the snapshot that it is */
-export function templateId(text: string): string {
-  if (isSnapshotId(text)) return text;
-  throw usageError(`${JSON.stringify(text)} is not a template id`, 'List them with `mayfly template list`.');
-}
+export const captureId = checked(isCaptureId, 'is not a capture id', 'List them with `mayfly capture list <source>`.');
 
-/** @throws CliError when `text` is not a capture id */
-export function captureId(text: string): string {
-  if (isCaptureId(text)) return text;
-  throw usageError(`${JSON.stringify(text)} is not a capture id`, 'List them with `mayfly capture list <source>`.');
-}
+export const imageId = checked(isImageId, 'is not the id of a build', 'List them with `mayfly image builds`.');
 
-/** @throws CliError when `text` is not the id of a build */
-export function imageId(text: string): string {
-  if (isImageId(text)) return text;
-  throw usageError(`${JSON.stringify(text)} is not the id of a build`, 'List them with `mayfly image builds`.');
+/** @throws CliError when `text` is none of these */
+export function oneOf<T extends string>(option: string, text: string, known: readonly T[]): T {
+  const found = known.find((each) => each === text);
+  if (found !== undefined) return found;
+  throw usageError(`--${option} must be one of ${known.join(', ')}, not ${JSON.stringify(text)}`);
 }

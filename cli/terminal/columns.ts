@@ -1,3 +1,4 @@
+import type { Io } from './io.ts';
 import { printable } from './printable.ts';
 
 /** Lines with aligned columns, the header first; every cell is made safe to print. */
@@ -10,4 +11,14 @@ export function columns(header: string[], rows: string[][]): string[] {
       .join('  ')
       .trimEnd(),
   );
+}
+
+type Fields = (readonly [name: string, value: string | number | null | undefined | false])[];
+
+/** Returns the lines of a record: its title, then its fields; empty ones are left out. */
+export function recordLines(io: Io, title: string, fields: Fields, width = 10): string[] {
+  const shown = fields.flatMap(([name, value]) =>
+    value ? [`  ${name.padEnd(width)}${printable(String(value))}`] : [],
+  );
+  return [io.paint('bold', title), ...shown];
 }

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { MayflyConnectionError } from '../../client/http/api-error.ts';
 import type { ClientOptions } from '../../client/http/transport.ts';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import { tellOfApproval } from './approval-note.ts';
@@ -39,14 +40,11 @@ export function findConnection(env: NodeJS.ProcessEnv): Connection {
   const stored = readConnectionFile(path);
   if (stored && key) return { apiUrl: stored.apiUrl, apiKey: key };
   if (stored && (!url || new URL(url).origin === new URL(stored.apiUrl).origin)) return stored;
-  throw new CliError(
-    EXIT.refused,
-    'There is no API key to use',
-    url
-      ? 'MAYFLY_URL is set, MAYFLY_API_KEY is not'
-      : `MAYFLY_URL and MAYFLY_API_KEY are not set, and ${path} does not exist`,
-    'Start an installation with `mayfly up`, or set MAYFLY_URL and MAYFLY_API_KEY.',
-  );
+  const remedy = 'Start an installation with `mayfly up`, or set MAYFLY_URL and MAYFLY_API_KEY.';
+  if (url)
+    throw new CliError(EXIT.refused, 'There is no API key to use', 'MAYFLY_URL is set, MAYFLY_API_KEY is not', remedy);
+  const why = `MAYFLY_URL and MAYFLY_API_KEY are not set, and ${path} does not exist`;
+  throw new CliError(EXIT.unavailable, 'No installation runs here', why, remedy);
 }
 
 function readConnectionFile(path: string): Connection | null {
@@ -95,5 +93,13 @@ function whereIs(io: Io): ClientOptions {
       'Set it like http://127.0.0.1:7999.',
     );
   }
-  return { baseUrl: apiUrl, apiKey };
+  return { baseUrl: apiUrl, apiKey: io.env['MAYFLY_API_KEY'] ? apiKey : () => currentKey(io.env, apiUrl) };
+}
+
+/** Returns the key of the installation that runs now: each `mayfly up` makes another. @throws MayflyConnectionError while none runs */
+function currentKey(env: NodeJS.ProcessEnv, apiUrl: string): string {
+  const path = connectionFileOf(env['MAYFLY_STATE_DIR'] ?? DEFAULT_STATE_DIR);
+  const stored = readConnectionFile(path);
+  if (stored && new URL(stored.apiUrl).origin === new URL(apiUrl).origin) return stored.apiKey;
+  throw new MayflyConnectionError(apiUrl, new Error('`mayfly up` was stopped, or listens elsewhere now'));
 }

@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode } from '../../model/errors.ts';
+import { ERRORS, isErrorCode } from '../../model/errors.ts';
 
 /** What `mayfly` ends with; README.md shows this table. 124 is timeout(1)'s, 130 the shell's for SIGINT. */
 export const EXIT = {
@@ -27,8 +27,9 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** The exit code of an error of the one table, by its HTTP status. */
-export function exitCodeOfCode(code: ErrorCode): ExitCode {
+/** Returns the exit code of an error by its HTTP status; of an unknown code that of a failure. */
+export function exitCodeOfCode(code: string): ExitCode {
+  if (!isErrorCode(code)) return EXIT.failed;
   const { status } = ERRORS[code];
   if (status === 404) return EXIT.notFound;
   if (status === 401 || status === 403) return EXIT.refused;

@@ -24,7 +24,7 @@ interface Sink {
   isTTY?: boolean;
 }
 
-export interface IoOptions {
+interface IoOptions {
   stdout: Sink;
   stderr: Sink;
   env: NodeJS.ProcessEnv;

@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode } from '../../model/errors.ts';
+import { ERRORS, type ErrorCode, isErrorCode } from '../../model/errors.ts';
 
 /** What to do at this door, where the table speaks of routes. */
 const REMEDIES: Partial<Record<ErrorCode, string>> = {
@@ -19,9 +19,9 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   source_stop_failed: 'It may still: ask again, or with `--force`, which loses what it has not written yet.',
   capture_not_found: 'List them with `mayfly capture list`.',
   template_not_found: 'List them with `mayfly template list`.',
-  template_unavailable: 'Make one with `mayfly template make`, or leave `--boot` out: then it boots cold.',
+  template_unavailable: 'Make one with `mayfly template create`, or leave `--boot` out: then it boots cold.',
   template_failed: 'See why with `mayfly template list`; sandboxes boot cold meanwhile.',
-  policy_changed: 'Look at it with `mayfly policy show`, and change what is there.',
+  policy_changed: 'Look at it with `mayfly policy get`, and change what is there.',
   approval_stale: 'Ask again with another --idempotency-key; what is shown has its `digest`.',
   approval_not_found: 'List them with `mayfly approval list --all`.',
   context_not_found: 'Build again with `mayfly image build`, which sends it.',
@@ -29,27 +29,39 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   playbook_not_written: 'Wait for it; of one that failed, `failure` says why.',
   playbook_not_found: 'Write one with `mayfly playbook`, which names it.',
   secret_not_found:
-    'List them with `mayfly secret list`; put one with `mayfly secret set`. What a function names must be there.',
+    'List them with `mayfly secret list`; put one with `mayfly secret create`. What a function names must be there.',
   schedule_not_found: 'List them with `mayfly schedule list`; make one with `mayfly schedule create`.',
   function_not_found: 'List them with `mayfly function list`; deploy one with `mayfly function deploy`.',
-  function_version_not_found: 'List its versions with `mayfly function show`.',
+  function_version_not_found: 'List its versions with `mayfly function get`.',
   function_in_use: 'Wait for them, or cancel them; with `--drain` it goes when they have ended.',
   setup_failed:
-    'See why with `mayfly function show`. Mend its script, or deploy the same again: it is tried once more. Then redrive the runs.',
+    'See why with `mayfly function get`. Mend its script, or deploy the same again: it is tried once more. Then redrive the runs.',
   run_not_found: 'List them with `mayfly function runs`. Those that ended long ago are removed.',
   run_not_ended: 'See how far it is with `mayfly function run`, and what it prints with `mayfly function logs -f`.',
   run_without_result: 'Its process left none, or none could be fetched: see it with `mayfly function run`.',
   run_failed: 'See it with `mayfly function run`, and what it printed with `mayfly function logs`.',
   run_timed_out: 'Raise its `timeoutSeconds`, or see what it printed with `mayfly function logs`.',
   endpoint_not_found: 'List them with `mayfly webhook list`.',
-  endpoint_disabled: 'See why with `mayfly webhook show`, and have it sent to again with `mayfly webhook enable`.',
+  endpoint_disabled: 'See why with `mayfly webhook get`, and have it sent to again with `mayfly webhook enable`.',
   delivery_not_found: 'List them with `mayfly webhook deliveries`. They are kept for 30 days.',
   pool_not_found: 'List them with `mayfly pool list`.',
   exceeds_hosts: 'Ask for no more than the largest host has in all; see `mayfly host list`.',
   no_host: 'Start a host worker; see `mayfly host list`.',
 };
 
-/** What a person at the command line is told to do. */
+/** Returns the remedy for a person at the command line. */
 export function remedyOf(code: ErrorCode): string {
   return REMEDIES[code] ?? ERRORS[code].remedy;
+}
+
+/** Returns the fields of a failed saga, with its remedy. */
+export function failureFields(failure: { code: string; step: string; message: string } | null): [string, string][] {
+  if (!failure) return [];
+  const { code, step, message } = failure;
+  const known = isErrorCode(code) ? code : 'internal';
+  return [
+    ['failed', `${step}: ${ERRORS[known].title} (${code})`],
+    ['reason', message],
+    ['do', remedyOf(known)],
+  ];
 }

@@ -1,31 +1,25 @@
-import { type ArgsDef, defineCommand } from 'citty';
-import { checkArguments } from '../terminal/arguments.ts';
-import { connect, findConnection } from '../terminal/connection.ts';
+import { customCommand } from '../terminal/command.ts';
+import { findConnection } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printOnce } from './plain.ts';
 
-const ARGS = {
-  once: { type: 'boolean', description: 'Print it once, as tables', default: false },
-  json: { type: 'boolean', description: 'Print it once, as one JSON document on stdout', default: false },
-} as const satisfies ArgsDef;
-
 /** `mayfly top`: what lives, what is under way, what may be left. */
-export function topCommand(io: Io) {
-  return defineCommand({
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const client = connect(io);
-      if (!args.once && !args.json && isScreen(io)) {
-        const { runTop } = await import('./screen/run-top.ts');
-        return runTop(io, client, findConnection(io.env).apiUrl);
-      }
-      await printOnce(io, client, args.json);
-      return EXIT.ok;
-    },
-  });
-}
+export const topCommand = customCommand({
+  args: {
+    once: { type: 'boolean', description: 'Print it once, as tables', default: false },
+    json: { type: 'boolean', description: 'Print it once, as one JSON document on stdout', default: false },
+  },
+  async run({ io, args, connect }) {
+    const client = connect();
+    if (!args.once && !args.json && isScreen(io)) {
+      const { runTop } = await import('./screen/run-top.ts');
+      return runTop(io, client, findConnection(io.env).apiUrl);
+    }
+    await printOnce(io, client, args.json);
+    return EXIT.ok;
+  },
+});
 
 /** Whether somebody sees it, and has keys. */
 function isScreen(io: Io): boolean {

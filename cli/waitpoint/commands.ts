@@ -1,12 +1,93 @@
-import { defineCommand } from 'citty';
-import type { Io } from '../terminal/io.ts';
-import { completeCommand } from './complete.ts';
-import { createCommand } from './create.ts';
-import { listCommand } from './list.ts';
+import { readFile } from 'node:fs/promises';
+import type { Waitpoint } from '../../client/http/openapi.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { partsOf } from '../../model/waitpoints/token.ts';
+import { DEFAULT_WAITPOINT, WAITPOINT_NAME } from '../../model/waitpoints/waitpoint.ts';
+import { rawJsonOf } from '../function/input/event-data.ts';
+import { RUN, runId } from '../function/input/names.ts';
+import { usageError } from '../terminal/cli-error.ts';
+import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
+import { findConnection } from '../terminal/connection.ts';
+import { seconds } from '../terminal/quantities.ts';
+
+const HEADER = ['NAME', 'STATE', 'ASKED FOR', 'EXPIRES'];
+
+function row({ name, state, askedAt, expiresAt }: Waitpoint): string[] {
+  return [name, state, askedAt ?? 'not yet', expiresAt];
+}
+
+/** @throws CliError */
+async function tokenIn(path: string): Promise<string> {
+  const what = path === '-' ? 'standard input' : JSON.stringify(path);
+  const text = await readFile(path === '-' ? '/dev/stdin' : path, 'utf8').catch((error: unknown) => {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    throw usageError(`${what} cannot be read (${code})`, 'Name a file with the token, and no more.');
+  });
+  const token = text.trim();
+  if (partsOf(token)) return token;
+  throw usageError(`${what} is no token of a waitpoint`, 'Make one with `mayfly waitpoint create RUN NAME`.');
+}
 
 /** `mayfly waitpoint create|list|complete` */
-export function waitpointCommand(io: Io) {
-  return defineCommand({
-    subCommands: { create: createCommand(io), list: listCommand(io), complete: completeCommand(io) },
-  });
-}
+export const waitpointCommand = nounCommand({
+  /** Also of one that a process asked for, which has no token before. */
+  create: command({
+    description: 'Make a waitpoint unless it is there, and print a new token for it',
+    args: {
+      ...RUN,
+      name: { type: 'positional', description: 'Name of the waitpoint', default: DEFAULT_WAITPOINT, required: false },
+      timeout: { type: 'string', valueHint: '3d', description: 'How long it waits from now on; a day when it is made' },
+    },
+    async call({ args, connect, options }) {
+      const { name, timeout } = args;
+      if (!WAITPOINT_NAME.test(name)) {
+        throw usageError(
+          `${JSON.stringify(name)} cannot name a waitpoint`,
+          '1 to 63 of a-z, 0-9 and -, a letter first.',
+        );
+      }
+      const wish = {
+        name,
+        ...(timeout !== undefined && {
+          timeoutSeconds: seconds('timeout', timeout, LIMITS.functions.waitpoints.timeoutSeconds),
+        }),
+      };
+      return connect().waitpoints.create(runId(args.id), wish, options);
+    },
+    print(io, made) {
+      io.print(made.token);
+      io.note(`until ${made.expiresAt}; data is sent by POST to`);
+      io.note(new URL(made.path, findConnection(io.env).apiUrl).href);
+    },
+  }),
+  list: pagedCommand({
+    description: 'List the waitpoints of a run, the oldest first',
+    args: RUN,
+    table: { header: HEADER, row },
+    read({ args, connect, options }) {
+      const id = runId(args.id);
+      return () => connect().waitpoints.list(id, options);
+    },
+  }),
+  /** The token is no argument, since those are seen by who lists processes, and kept by shells. */
+  complete: command({
+    description: 'Send what a process waits for; the token comes on standard input',
+    args: {
+      'token-file': { type: 'string', valueHint: 'path', description: 'A file with the token', default: '-' },
+      data: {
+        type: 'string',
+        alias: 'd',
+        valueHint: 'JSON',
+        description: 'What the process is given',
+        default: 'null',
+      },
+      file: { type: 'string', valueHint: 'path', description: 'A file with it' },
+    },
+    async call({ args, connect, options }) {
+      const data = await rawJsonOf(args.file === undefined ? { text: args.data } : { path: args.file });
+      const token = await tokenIn(args['token-file']);
+      return connect().waitpoints.complete(token, data, options);
+    },
+    print: (_io, done) => `${done.name} was completed at ${done.completedAt}`,
+  }),
+});

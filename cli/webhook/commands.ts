@@ -1,22 +1,133 @@
-import { defineCommand } from 'citty';
-import type { Io } from '../terminal/io.ts';
-import { createCommand } from './create.ts';
-import { deliveriesCommand, recoverCommand, redeliverCommand } from './deliveries.ts';
-import { deleteCommand, enableCommand, listCommand, rotateCommand, showCommand } from './endpoints.ts';
+import { WEBHOOK_FORMATS, WEBHOOK_SIGNATURES, WEBHOOK_TYPES, type WebhookType } from '../../model/webhooks/endpoint.ts';
+import { usageError } from '../terminal/cli-error.ts';
+import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
+import {
+  DELIVERY_HEADER,
+  deliveryId,
+  deliveryRow,
+  ENDPOINT,
+  ENDPOINT_HEADER,
+  endpointId,
+  endpointLines,
+  endpointRow,
+} from './webhook-text.ts';
 
-/** `mayfly webhook create|list|show|enable|rotate|delete`, and of what was sent `deliveries|redeliver|recover` */
-export function webhookCommand(io: Io) {
-  return defineCommand({
-    subCommands: {
-      create: createCommand(io),
-      list: listCommand(io),
-      show: showCommand(io),
-      enable: enableCommand(io),
-      rotate: rotateCommand(io),
-      delete: deleteCommand(io),
-      deliveries: deliveriesCommand(io),
-      redeliver: redeliverCommand(io),
-      recover: recoverCommand(io),
-    },
+/** @throws CliError */
+function typesOf(text: string): WebhookType[] {
+  return text.split(',').map((given) => {
+    const type = WEBHOOK_TYPES.find((each) => each === given.trim());
+    if (type) return type;
+    throw usageError(`${JSON.stringify(given)} is no type of webhooks`, `They are ${WEBHOOK_TYPES.join(', ')}.`);
   });
 }
+
+/** `mayfly webhook create|list|get|enable|rotate|delete`, and of what was sent `deliveries|redeliver|recover` */
+export const webhookCommand = nounCommand({
+  /** The secret alone is on stdout. */
+  create: command({
+    description: 'Have events of the project sent to a URL; prints what verifies them',
+    args: {
+      url: { type: 'positional', description: 'Where events are sent to', required: true },
+      types: {
+        type: 'string',
+        valueHint: 'run.ended,run.cleaned',
+        description: `Which ones: ${WEBHOOK_TYPES.join(', ')}`,
+        default: 'run.ended',
+      },
+      format: { type: 'enum', options: [...WEBHOOK_FORMATS], description: 'How they look', default: 'standard' },
+      signature: { type: 'enum', options: [...WEBHOOK_SIGNATURES], description: 'How they are signed', default: 'v1' },
+    },
+    async call({ args, connect, options }) {
+      const { url, format, signature } = args;
+      const wish = { url, types: typesOf(args.types), format, signature };
+      return connect().webhookEndpoints.create(wish, options);
+    },
+    print(io, made) {
+      io.note(`${made.id}: keep this, nothing shows a secret again`);
+      io.print(made.secret ?? made.publicKeys[0] ?? '');
+    },
+  }),
+  list: pagedCommand({
+    description: 'List webhook endpoints, the oldest first',
+    table: { header: ENDPOINT_HEADER, row: endpointRow },
+    read: ({ connect, options }) => connect().webhookEndpoints.list(options),
+  }),
+  get: command({
+    description: 'Show a webhook endpoint',
+    args: ENDPOINT,
+    call: ({ args, connect, options }) => connect().webhookEndpoints.get(endpointId(args.id), options),
+    print: endpointLines,
+  }),
+  /** What was given up meanwhile is sent by `recover`. */
+  enable: command({
+    description: 'Have events sent again to an endpoint that was disabled',
+    args: ENDPOINT,
+    async call({ args, connect, options }) {
+      const id = endpointId(args.id);
+      return connect().webhookEndpoints.change(id, { disabled: false }, options);
+    },
+    print: (_io, { id }) =>
+      `${id} is sent events from now on; \`mayfly webhook recover ${id}\` sends what it has missed`,
+  }),
+  /** The secret alone is on stdout. */
+  rotate: command({
+    description: 'Give a webhook endpoint another secret; for 24 hours both sign',
+    args: ENDPOINT,
+    call: ({ args, connect, options }) => connect().webhookEndpoints.rotate(endpointId(args.id), options),
+    print(io, made) {
+      io.note(`${made.id}: for 24 hours the one before signs too`);
+      io.print(made.secret ?? made.publicKeys[0] ?? '');
+    },
+  }),
+  delete: command({
+    description: 'Delete a webhook endpoint, and what is to be sent to it',
+    args: ENDPOINT,
+    async call({ args, connect, options }) {
+      const id = endpointId(args.id);
+      await connect().webhookEndpoints.delete(id, options);
+      return { id, state: 'deleted' };
+    },
+    print: (_io, { id }) => `${id} is deleted`,
+  }),
+  deliveries: pagedCommand({
+    description: 'List what was sent to a webhook endpoint, newest first',
+    args: ENDPOINT,
+    table: { header: DELIVERY_HEADER, row: deliveryRow },
+    read({ args, connect }) {
+      const id = endpointId(args.id);
+      return (page) => connect().webhookEndpoints.deliveries(id, page);
+    },
+  }),
+  redeliver: command({
+    description: 'Send it again, now, under the same id',
+    args: {
+      ...ENDPOINT,
+      delivery: { type: 'positional', description: 'Id of a delivery (`mayfly webhook deliveries`)', required: true },
+    },
+    async call({ args, connect, options }) {
+      const [endpoint, delivery] = [endpointId(args.id), deliveryId(args.delivery)];
+      return connect().webhookEndpoints.redeliver(endpoint, delivery, options);
+    },
+    print: (_io, _found, { delivery }) => `${delivery} is sent again`,
+  }),
+  recover: command({
+    description: 'Send all again that were given up',
+    args: {
+      ...ENDPOINT,
+      since: {
+        type: 'string',
+        valueHint: '2026-01-31T08:00:00Z',
+        description: 'Events of then or later (default: all)',
+      },
+    },
+    async call({ args, connect, options }) {
+      const since = new Date(args.since ?? 0);
+      if (Number.isNaN(since.getTime())) {
+        throw usageError(`${JSON.stringify(args.since)} is no time`, 'Such as 2026-01-31T08:00:00Z.');
+      }
+      const count = await connect().webhookEndpoints.recover(endpointId(args.id), since, options);
+      return { count };
+    },
+    print: (_io, { count }) => `${count} are sent again`,
+  }),
+});

@@ -1,7 +1,8 @@
 import type { ArgsDef } from 'citty';
-import type { NewWebhookEndpoint, WebhookDelivery, WebhookEndpoint } from '../../client/webhooks/webhook-endpoints.ts';
+import type { NewWebhookEndpoint, WebhookDelivery, WebhookEndpoint } from '../../client/http/openapi.ts';
 import { isDeliveryId, isEndpointId } from '../../model/ids.ts';
-import { usageError } from '../terminal/cli-error.ts';
+import { checked } from '../terminal/arguments.ts';
+import { recordLines } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 
@@ -9,19 +10,17 @@ export const ENDPOINT = {
   id: { type: 'positional', description: 'Id of a webhook endpoint (`mayfly webhook list`)', required: true },
 } as const satisfies ArgsDef;
 
-/** @throws CliError when `text` is not the id of a webhook endpoint */
-export function endpointId(text: string): string {
-  if (isEndpointId(text)) return text;
-  const what = `${JSON.stringify(text)} is not the id of a webhook endpoint`;
-  throw usageError(what, 'It is whe- and 16 characters. List them with `mayfly webhook list`.');
-}
+export const endpointId = checked(
+  isEndpointId,
+  'is not the id of a webhook endpoint',
+  'It is whe- and 16 characters. List them with `mayfly webhook list`.',
+);
 
-/** @throws CliError when `text` is not the id of a delivery */
-export function deliveryId(text: string): string {
-  if (isDeliveryId(text)) return text;
-  const what = `${JSON.stringify(text)} is not the id of a delivery`;
-  throw usageError(what, 'It is dlv- and 16 characters. List them with `mayfly webhook deliveries`.');
-}
+export const deliveryId = checked(
+  isDeliveryId,
+  'is not the id of a delivery',
+  'It is dlv- and 16 characters. List them with `mayfly webhook deliveries`.',
+);
 
 export const ENDPOINT_HEADER = ['ID', 'STATE', 'TYPES', 'URL'];
 
@@ -41,7 +40,7 @@ export function endpointLines(io: Io, endpoint: WebhookEndpoint | NewWebhookEndp
     ...publicKeys.map((key): [string, string] => ['public key', key]),
     ['created', createdAt],
   ];
-  return [io.paint('bold', id), ...fields.map(([field, value]) => `  ${field.padEnd(12)}${printable(value)}`)];
+  return recordLines(io, id, fields, 12);
 }
 
 export const DELIVERY_HEADER = ['ID', 'TYPE', 'STATE', 'ATTEMPTS', 'LAST', 'NEXT', 'CREATED'];

@@ -1,5 +1,5 @@
-import type { ShownApproval } from '../../model/approvals/approval.ts';
 import { ERRORS, type ErrorCode } from '../../model/errors.ts';
+import type { Approval } from './openapi.ts';
 import type { Problem } from './problem.ts';
 
 /** The API refused, or said that it failed. `message` is fit for a person; `problem` is the whole answer. */
@@ -53,7 +53,7 @@ export class MayflyDeadlineError extends Error {
 export class ApprovalNeededError extends Error {
   override readonly name = 'ApprovalNeededError';
   constructor(
-    readonly approval: ShownApproval,
+    readonly approval: Approval,
     readonly idempotencyKey: string,
   ) {
     super(`${approval.id} waits for approval by ${approval.role}, for: ${approval.rules.join(', ')}`);

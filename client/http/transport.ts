@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
-import type { ShownApproval } from '../../model/approvals/approval.ts';
 import { stringifyRaw } from '../../model/events/json/raw-json.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import { ApprovalNeededError, MayflyApiError, MayflyConnectionError } from './api-error.ts';
 import { withinDeadline } from './deadline.ts';
+import type { Approval } from './openapi.ts';
 import { problemFrom } from './problem.ts';
 import { withRetries } from './retry.ts';
 import { unhurried } from './unhurried.ts';
@@ -12,8 +12,8 @@ import { unhurried } from './unhurried.ts';
 export interface ClientOptions {
   /** Where the API listens, e.g. `http://127.0.0.1:8080`. */
   baseUrl: string;
-  /** An API key as `mayfly key create` printed it. */
-  apiKey: string;
+  /** An API key as `mayfly key create` printed it, or what finds the key before each request. */
+  apiKey: string | (() => string);
   /** `@default` the platform's fetch */
   fetch?: typeof fetch;
   /** Of calls that say none themselves. `@default` 300 */
@@ -22,7 +22,7 @@ export interface ClientOptions {
    * Told of a request that waits for approval, which then is waited for, until the call's `signal` ends it.
    * `@default` such a request throws {@link ApprovalNeededError}
    */
-  onApproval?: (approval: ShownApproval) => void;
+  onApproval?: (approval: Approval) => void;
 }
 
 export interface CallOptions {
@@ -43,7 +43,7 @@ export interface RequestShape {
   method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
   /** Below the base URL, its parts already encoded. */
   path: string;
-  query?: Record<string, string | number | undefined>;
+  query?: Record<string, string | number | boolean | undefined>;
   /** Sent as JSON. */
   body?: unknown;
   /** Sent as they are, instead of `body`. */
@@ -67,7 +67,7 @@ const SENDABLE = /^[\x21-\x7e]+$/;
 /** Sends requests with the key, and turns everything but success into an error. */
 export class Transport {
   readonly baseUrl: string;
-  readonly #apiKey: string;
+  readonly #apiKey: () => string;
   readonly #fetch: typeof fetch;
   /** Of calls that say none themselves. */
   readonly deadlineSeconds: number;
@@ -81,8 +81,11 @@ export class Transport {
       throw new TypeError(`the base URL must begin with http:// or https://, not ${url.protocol}`);
     }
     this.baseUrl = url.href.replace(/\/+$/, '');
-    if (!SENDABLE.test(options.apiKey)) throw new TypeError('the API key has characters that no key has');
-    this.#apiKey = options.apiKey;
+    const { apiKey } = options;
+    if (typeof apiKey === 'string' && !SENDABLE.test(apiKey)) {
+      throw new TypeError('the API key has characters that no key has');
+    }
+    this.#apiKey = typeof apiKey === 'string' ? () => apiKey : apiKey;
     this.#fetch = options.fetch ?? fetch;
     this.deadlineSeconds = options.deadlineSeconds ?? DEADLINE_SECONDS;
     this.#onApproval = options.onApproval;
@@ -99,19 +102,19 @@ export class Transport {
     for (;;) {
       const { text, isAsked } = await this.repeated(options, (signal) => this.#read({ ...request, headers }, signal));
       if (!isAsked) return parsed<T>(text);
-      await this.#decided(parsed<ShownApproval>(text), headers['idempotency-key'] ?? '', options);
+      await this.#decided(parsed<Approval>(text), headers['idempotency-key'] ?? '', options);
     }
   }
 
   /** Waits until somebody has decided. @throws ApprovalNeededError where nobody wants to */
-  async #decided(approval: ShownApproval, idempotencyKey: string, options: CallOptions): Promise<void> {
+  async #decided(approval: Approval, idempotencyKey: string, options: CallOptions): Promise<void> {
     if (!this.#onApproval) throw new ApprovalNeededError(approval, idempotencyKey);
     if (!this.#told.has(approval.id)) this.#onApproval(approval);
     this.#told.add(approval.id);
     const look = { method: 'GET' as const, path: `/v1/approvals/${approval.id}`, headers: { prefer: LOOK } };
     for (;;) {
       const began = performance.now();
-      if ((await this.json<ShownApproval>(look, options)).state !== 'awaiting-approval') return;
+      if ((await this.json<Approval>(look, options)).state !== 'awaiting-approval') return;
       // What stands between may take the preference away, and each look is answered at once then.
       await pause(began + LOOK_MS - performance.now(), options.signal);
     }
@@ -162,12 +165,13 @@ export class Transport {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
     const hasBody = request.body !== undefined;
+    const apiKey = this.#apiKey();
     try {
       return await this.#fetch(url, {
         method: request.method,
         headers: {
           accept: 'application/json',
-          authorization: `Bearer ${this.#apiKey}`,
+          authorization: `Bearer ${apiKey}`,
           ...(hasBody && { 'content-type': 'application/json' }),
           ...request.headers,
         },

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { isFinal, isSettled, type SandboxRecord, type SandboxState } from '../../model/sandbox/sandbox.ts';
-import type { CreateSandbox } from '../create-sandbox.ts';
+import { isFinal, isSettled } from '../../model/sandbox/sandbox.ts';
 import { ApprovalNeededError, MayflyApiError } from '../http/api-error.ts';
 import { withinDeadline } from '../http/deadline.ts';
+import type { Sandbox as SandboxRecord } from '../http/openapi.ts';
+import { problemFrom } from '../http/problem.ts';
 import type { CallOptions, PostOptions } from '../http/transport.ts';
-import { MayflyClient } from '../mayfly-client.ts';
+import { type CreateOneSandbox, MayflyClient } from '../mayfly-client.ts';
 import { Sandbox } from './sandbox.ts';
 
 /** How long a sandbox may take until it runs. Seconds. */
@@ -23,7 +24,7 @@ export class Mayfly extends MayflyClient {
    * @param options `deadlineSeconds`: `@default` 300
    * @throws MayflyApiError also when it could not be made: nothing of it is left then
    */
-  async create(request: CreateSandbox, options: PostOptions = {}): Promise<Sandbox> {
+  async create(request: CreateOneSandbox, options: PostOptions = {}): Promise<Sandbox> {
     const { deadlineSeconds = CREATE_SECONDS, signal } = options;
     const idempotencyKey = options.idempotencyKey ?? randomUUID();
     signal?.throwIfAborted();
@@ -49,7 +50,7 @@ export class Mayfly extends MayflyClient {
   async *sandboxes({
     pageSize = PAGE,
     ...options
-  }: CallOptions & { state?: SandboxState; alive?: true; pageSize?: number } = {}): AsyncGenerator<
+  }: CallOptions & { state?: SandboxRecord['state']; alive?: true; pageSize?: number } = {}): AsyncGenerator<
     SandboxRecord,
     void,
     undefined
@@ -70,18 +71,14 @@ export class Mayfly extends MayflyClient {
     }
     if (!isFinal(record.state)) return record;
     const { failure } = record;
-    throw new MayflyApiError({
-      title: `The sandbox is ${record.state}`,
-      status: 502,
-      code: failure?.code ?? 'sandbox_ended',
-      retryable: false,
-      sandboxId: record.id,
-      ...(failure && { detail: failure.message }),
-    });
+    const title = `The sandbox is ${record.state}`;
+    const code = failure?.code ?? 'sandbox_ended';
+    const problem = { title, code, retryable: false, sandboxId: record.id, detail: failure?.message };
+    throw new MayflyApiError(problemFrom(502, JSON.stringify(problem)));
   }
 
   /** The same request again says the id of what was begun. */
-  async #takeBack(request: CreateSandbox, idempotencyKey: string): Promise<void> {
+  async #takeBack(request: CreateOneSandbox, idempotencyKey: string): Promise<void> {
     const options = { waitSeconds: 0, deadlineSeconds: TAKE_BACK_SECONDS };
     try {
       const { id } = await this.createSandbox(request, { ...options, idempotencyKey });

@@ -1,6 +1,7 @@
+import type { Command } from '../http/openapi.ts';
 import type { CallOptions } from '../http/transport.ts';
 import type { MayflyClient } from '../mayfly-client.ts';
-import type { Command, CommandOutput } from '../sandbox/commands.ts';
+import type { CommandOutput } from '../sandbox/commands.ts';
 
 /** A command that was started. Who stops reading its output stops nothing: it runs on until it ends or is cancelled. */
 export class RunningCommand implements AsyncIterable<CommandOutput> {

@@ -1,14 +1,20 @@
-import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type {
+  Command,
+  FileEntry,
+  PatchSandbox,
+  Sandbox as SandboxRecord,
+  Snapshot,
+  StartCommand,
+  TakeSnapshot,
+} from '../http/openapi.ts';
 import type { WaitOptions } from '../http/options.ts';
 import type { CallOptions, PostOptions } from '../http/transport.ts';
-import type { ExtendSandbox, MayflyClient } from '../mayfly-client.ts';
-import type { Command, RunCommand } from '../sandbox/commands.ts';
-import type { Content, FileEntry, GuestPath, WriteOptions } from '../sandbox/files.ts';
-import type { Snapshot, TakeSnapshot } from '../snapshots.ts';
+import type { MayflyClient } from '../mayfly-client.ts';
+import type { Content, GuestPath, WriteOptions } from '../sandbox/files.ts';
 import { RunningCommand } from './running-command.ts';
 
 /** As a shell would read it, as a program with its arguments, or with all there is to say. */
-export type WhatToRun = string | readonly string[] | RunCommand;
+export type WhatToRun = string | readonly string[] | StartCommand;
 
 /** A command that has ended, with what is kept of its output. */
 export interface Ran {
@@ -107,7 +113,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** Moves its end, and changes what else can be changed of it. */
-  async extend(change: ExtendSandbox, options: CallOptions = {}): Promise<SandboxRecord> {
+  async extend(change: PatchSandbox, options: CallOptions = {}): Promise<SandboxRecord> {
     this.#record = await this.#client.extendSandbox(this.id, change, options);
     return this.#record;
   }
@@ -129,7 +135,7 @@ export class Sandbox implements AsyncDisposable {
   }
 }
 
-function asRequest(what: WhatToRun): RunCommand {
+function asRequest(what: WhatToRun): StartCommand {
   if (typeof what === 'string') return { command: what };
   return 'length' in what ? { argv: [...what] } : what;
 }

@@ -1,33 +1,11 @@
-import type { CommandRecord, CommandSpec, OutputStream } from '../../model/sandbox/command.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import { type EventStreamOptions, followEvents } from '../http/event-stream.ts';
-import type { Page, PageOptions, WaitOptions } from '../http/options.ts';
-import { prefer, sandboxPath } from '../http/paths.ts';
-import type { CallOptions, PostOptions, Transport } from '../http/transport.ts';
+import type { Command, CommandOutput as OutputEvent } from '../http/openapi.ts';
+import { sandboxPath } from '../http/paths.ts';
+import { Resource } from '../http/resource.ts';
+import type { CallOptions } from '../http/transport.ts';
 
-/** What to run; one of `command` and `argv`. What is left out gets the server's default. */
-export interface RunCommand {
-  /** Run by the user's shell exactly as written, with `-c` and without its profile, as by sshd. */
-  command?: string;
-  /** Run without any shell. */
-  argv?: string[];
-  env?: Record<string, string>;
-  cwd?: string;
-  user?: string;
-  /** Seconds. `@default` 600 */
-  timeoutSeconds?: number;
-  /** Written to standard input before anything else. */
-  stdin?: string | { base64: string };
-  /** Leaves standard input open for {@link Commands.writeStdin}. `@default` false */
-  stdinOpen?: boolean;
-  /** Bytes of each stream that are kept. `@default` 10 MiB */
-  maxOutputBytes?: number;
-}
-
-/** A command as the API shows it. */
-export interface Command extends Omit<CommandRecord, 'spec'> {
-  spec: CommandSpec;
-}
+type OutputStream = OutputEvent['stream'];
 
 /** A piece of output, in the order in which the command wrote it. */
 export interface CommandOutput {
@@ -39,40 +17,21 @@ export interface CommandOutput {
   bytes: Uint8Array;
 }
 
-interface OutputEvent {
-  stream: OutputStream;
-  at: string;
-  offset: number;
-  text?: string;
-  base64?: string;
-}
-
-/** Commands in sandboxes. Throws as {@link MayflyClient} does. */
-export class Commands {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
+/** Commands in sandboxes. */
+export class Commands extends Resource {
   /** Starts it once, however often the request is sent. Returns it as `ended`, or earlier when the wait was over. */
-  run(sandboxId: string, request: RunCommand, options: WaitOptions & PostOptions = {}): Promise<Command> {
-    const headers = prefer(options.waitSeconds);
-    return this.#transport.json({ method: 'POST', path: commandsPath(sandboxId), body: request, headers }, options);
-  }
+  readonly run = this.send('POST /v1/sandboxes/{id}/commands');
+  readonly list = this.ask('GET /v1/sandboxes/{id}/commands');
+  readonly get = this.ask('GET /v1/sandboxes/{id}/commands/{commandId}');
 
-  list(sandboxId: string, options: PageOptions = {}): Promise<Page<Command>> {
-    const { limit, cursor } = options;
-    return this.#transport.json({ method: 'GET', path: commandsPath(sandboxId), query: { limit, cursor } }, options);
-  }
-
-  get(sandboxId: string, commandId: string, options: CallOptions = {}): Promise<Command> {
-    return this.#transport.json({ method: 'GET', path: commandPath(sandboxId, commandId) }, options);
-  }
-
-  /** Ends its whole process tree: SIGTERM, then SIGKILL. */
-  cancel(sandboxId: string, commandId: string, options: CallOptions = {}): Promise<Command> {
-    return this.#transport.json({ method: 'POST', path: `${commandPath(sandboxId, commandId)}/cancel` }, options);
+  /** Ends its whole process tree: the signal, SIGTERM, then SIGKILL. @param options.endSignal `@default` SIGTERM */
+  cancel(
+    sandboxId: string,
+    commandId: string,
+    { endSignal, ...options }: CallOptions & { endSignal?: 'SIGTERM' | 'SIGPIPE' } = {},
+  ): Promise<Command> {
+    const path = `${commandPath(sandboxId, commandId)}/cancel`;
+    return this.transport.json({ method: 'POST', path, query: { signal: endSignal } }, options);
   }
 
   /**
@@ -88,7 +47,7 @@ export class Commands {
   ): Promise<{ offset: number }> {
     const query = { offset: options.offset, ...(options.close && { close: 'true' }) };
     const path = `${commandPath(sandboxId, commandId)}/stdin`;
-    return this.#transport.jsonOnce({ method: 'POST', path, query, bytes }, options);
+    return this.transport.jsonOnce({ method: 'POST', path, query, bytes }, options);
   }
 
   /** Its output from the beginning, live while it runs, then `ended`; goes on by itself across broken connections. */
@@ -101,7 +60,7 @@ export class Commands {
     const sandboxId = isSandboxId(idOrName) ? idOrName : (await this.get(idOrName, commandId, call)).sandboxId;
     let isOver = false;
     const path = `${commandPath(sandboxId, commandId)}/events`;
-    for await (const { event, data } of followEvents(this.#transport, path, async () => isOver, options)) {
+    for await (const { event, data } of followEvents(this.transport, path, async () => isOver, options)) {
       if (event === 'output') yield outputOf(JSON.parse(data) as OutputEvent);
       if (event !== 'ended') continue;
       isOver = true;
@@ -119,7 +78,7 @@ export class Commands {
   ): Promise<ReadableStream<Uint8Array>> {
     const query = { stream, offset: options.offset, limit: options.limit };
     const path = `${commandPath(sandboxId, commandId)}/output`;
-    const response = await this.#transport.open({ method: 'GET', path, query }, options.signal);
+    const response = await this.transport.open({ method: 'GET', path, query }, options.signal);
     return response.body ?? new ReadableStream({ start: (controller) => controller.close() });
   }
 }
@@ -128,10 +87,6 @@ function outputOf({ stream, at, offset, text, base64 }: OutputEvent): CommandOut
   return { stream, at, offset, bytes: text === undefined ? Buffer.from(base64 ?? '', 'base64') : Buffer.from(text) };
 }
 
-function commandsPath(sandboxId: string): string {
-  return `${sandboxPath(sandboxId)}/commands`;
-}
-
 function commandPath(sandboxId: string, commandId: string): string {
-  return `${commandsPath(sandboxId)}/${encodeURIComponent(commandId)}`;
+  return `${sandboxPath(sandboxId)}/commands/${encodeURIComponent(commandId)}`;
 }

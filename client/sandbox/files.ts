@@ -1,36 +1,15 @@
 import { filePathInUrl } from '../../model/files/file-path.ts';
 import { MayflyApiError } from '../http/api-error.ts';
+import type { FileEntry } from '../http/openapi.ts';
 import type { Page, PageOptions } from '../http/options.ts';
 import { sandboxPath } from '../http/paths.ts';
-import type { CallOptions, Transport } from '../http/transport.ts';
+import { Resource } from '../http/resource.ts';
+import type { CallOptions } from '../http/transport.ts';
 
 /** An absolute path in a guest; as bytes when it is not UTF-8. */
 export type GuestPath = string | Uint8Array;
 
-export type FileType = 'file' | 'directory' | 'symlink' | 'fifo' | 'socket' | 'device';
-
-/** An entry of a directory, or a file that was written. */
-export interface FileEntry {
-  /** What is not UTF-8 in it is shown as U+FFFD. */
-  name: string;
-  /** Its bytes, when it is not UTF-8. */
-  nameBase64?: string;
-  /** As it stands in a URL after `/files/`. */
-  path: string;
-  type: FileType;
-  /** Bytes. */
-  size: number;
-  /** Permission bits in octal, four digits. */
-  mode: string;
-  user: string | null;
-  group: string | null;
-  uid: number;
-  gid: number;
-  /** ISO 8601. */
-  mtime: string;
-  target?: string;
-  targetBase64?: string;
-}
+type FileType = FileEntry['type'];
 
 /** What the head of an answer says about a file. */
 export interface FileHead {
@@ -76,18 +55,12 @@ const TAR = 'application/x-tar';
 /** RFC 9110 §14.4. */
 const CONTENT_RANGE = /^bytes (\d+)-\d+\/(\d+)$/;
 
-/** Files in sandboxes. Throws as {@link MayflyClient} does; what moves content is sent once. */
-export class Files {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
+/** Files in sandboxes. Content is sent once. */
+export class Files extends Resource {
   /** What is at a path; of a symbolic link the link itself. */
   async stat(sandboxId: string, path: GuestPath, options: CallOptions = {}): Promise<FileHead> {
     const request = { method: 'HEAD', path: pathOf(sandboxId, path) } as const;
-    return headOf(await this.#transport.repeated(options, (signal) => this.#transport.open(request, signal)));
+    return headOf(await this.transport.repeated(options, (signal) => this.transport.open(request, signal)));
   }
 
   /** @param options `first`, `last`: a range of bytes, both included */
@@ -99,7 +72,7 @@ export class Files {
     const { first, last, signal } = options;
     const range = first === undefined && last === undefined ? {} : { range: `bytes=${first ?? 0}-${last ?? ''}` };
     const request = { method: 'GET', path: pathOf(sandboxId, path), headers: { accept: BYTES, ...range } } as const;
-    const response = await this.#transport.open(request, signal);
+    const response = await this.transport.open(request, signal);
     if (response.headers.get('content-type') === BYTES) return contentOf(response);
     await response.body?.cancel();
     const title = 'Something else is at that path';
@@ -109,7 +82,7 @@ export class Files {
   /** One page of a directory, in the order of its names. */
   list(sandboxId: string, path: GuestPath, options: PageOptions = {}): Promise<Page<FileEntry>> {
     const query = { limit: options.limit ?? 1_000, cursor: options.cursor };
-    return this.#transport.json({ method: 'GET', path: pathOf(sandboxId, path), query }, options);
+    return this.transport.json({ method: 'GET', path: pathOf(sandboxId, path), query }, options);
   }
 
   /** Replaces a file, or makes it; it has all of the content at once. */
@@ -122,13 +95,13 @@ export class Files {
   /** Removes a file, a link, or a directory; one with content only when `recursive`. */
   async remove(sandboxId: string, path: GuestPath, options: CallOptions & { recursive?: boolean } = {}): Promise<void> {
     const query = options.recursive ? { recursive: 'true' } : {};
-    await this.#transport.jsonOnce({ method: 'DELETE', path: pathOf(sandboxId, path), query }, options);
+    await this.transport.jsonOnce({ method: 'DELETE', path: pathOf(sandboxId, path), query }, options);
   }
 
   /** A whole directory as a tar archive. */
   async readArchive(sandboxId: string, path: GuestPath, options: CallOptions = {}): Promise<FileContent> {
     const request = { method: 'GET', path: pathOf(sandboxId, path), query: { format: 'tar' } } as const;
-    return contentOf(await this.#transport.open(request, options.signal));
+    return contentOf(await this.transport.open(request, options.signal));
   }
 
   /** Unpacks a tar archive into a directory. */
@@ -152,7 +125,7 @@ export class Files {
   ): Promise<T> {
     const body = content instanceof Uint8Array ? { bytes: content } : { stream: content };
     const request = { method: 'PUT', path, query, headers: { 'content-type': type }, ...body } as const;
-    return this.#transport.jsonOnce(request, signal ? { signal } : {});
+    return this.transport.jsonOnce(request, signal ? { signal } : {});
   }
 }
 

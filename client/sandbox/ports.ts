@@ -1,77 +1,40 @@
-import type { ExposedPort, PortSettings } from '../../model/ports/exposed-port.ts';
 import { NOTHING } from '../../model/ports/pieces.ts';
+import type { Port, PortToken } from '../http/openapi.ts';
 import { sandboxPath } from '../http/paths.ts';
-import type { CallOptions, Transport } from '../http/transport.ts';
+import { type BodyOf, Resource } from '../http/resource.ts';
+import type { CallOptions } from '../http/transport.ts';
 
-/** A port that is open for HTTP, and where. */
-export interface OpenPort extends Omit<ExposedPort, 'project' | 'secret'> {
-  url: string;
-  /** For where names below the common one lead nowhere: without cookies, and its pages have no origin. */
-  pathUrl: string;
-}
+type PortSettings = Omit<BodyOf<'POST /v1/sandboxes/{id}/ports'>, 'port'>;
 
-/** Lets whoever has it use one port until it expires. */
-export interface PortToken {
-  /** By which the audit calls it. */
-  id: string;
-  /** For the header `X-Mayfly-Token`. */
-  token: string;
-  /** ISO 8601. */
-  expiresAt: string;
-  /** Of the port, with the token: for a browser. */
-  url: string;
-}
-
-/** Ports of sandboxes. Throws as {@link MayflyClient} does. */
-export class Ports {
-  readonly #transport: Transport;
+/** Ports of sandboxes. */
+export class Ports extends Resource {
+  readonly get = this.ask('GET /v1/sandboxes/{id}/ports/{port}');
+  /** Revokes all tokens that were issued for a port. */
+  readonly voidTokens = this.ask('DELETE /v1/sandboxes/{id}/ports/{port}/tokens');
+  readonly #open = this.send('POST /v1/sandboxes/{id}/ports');
+  readonly #list = this.ask('GET /v1/sandboxes/{id}/ports');
+  readonly #issueToken = this.send('POST /v1/sandboxes/{id}/ports/{port}/tokens');
   /** undici cancels a body that nobody reads yet when its response is collected. */
   readonly #held = new WeakMap<ReadableStream, Response>();
 
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
-  /**
-   * Opens a port for HTTP. The same again answers what is open.
-   * @param settings `@default` for who has a token, as `localhost`, without CORS, and a sandbox that sleeps stays asleep
-   */
-  open(
-    sandboxId: string,
-    port: number,
-    settings: Partial<PortSettings> = {},
-    options: CallOptions = {},
-  ): Promise<OpenPort> {
-    return this.#transport.json({ method: 'POST', path: pathOf(sandboxId), body: { port, ...settings } }, options);
+  /** Opens a port for HTTP. Idempotent. @param settings `@default` for holders of a token, as `localhost`, without CORS or resume */
+  open(sandboxId: string, port: number, settings: PortSettings = {}, options: CallOptions = {}): Promise<Port> {
+    return this.#open(sandboxId, { port, ...settings }, options);
   }
 
   /** Those that are open for HTTP, by number. */
-  async list(sandboxId: string, options: CallOptions = {}): Promise<OpenPort[]> {
-    const found = await this.#transport.json<{ items: OpenPort[] }>(
-      { method: 'GET', path: pathOf(sandboxId) },
-      options,
-    );
-    return found.items;
+  async list(sandboxId: string, options: CallOptions = {}): Promise<Port[]> {
+    return (await this.#list(sandboxId, options)).items;
   }
 
-  get(sandboxId: string, port: number, options: CallOptions = {}): Promise<OpenPort> {
-    return this.#transport.json({ method: 'GET', path: pathOf(sandboxId, port) }, options);
-  }
-
-  /** What goes through it ends within a second, and its tokens are void. */
+  /** Ends its connections within a second, and revokes its tokens. */
   close(sandboxId: string, port: number, options: CallOptions = {}): Promise<void> {
-    return this.#transport.jsonOnce({ method: 'DELETE', path: pathOf(sandboxId, port) }, options);
+    return this.transport.jsonOnce({ method: 'DELETE', path: `${sandboxPath(sandboxId)}/ports/${port}` }, options);
   }
 
   /** @param ttlSeconds `@default` 3600 */
   issueToken(sandboxId: string, port: number, ttlSeconds?: number, options: CallOptions = {}): Promise<PortToken> {
-    const body = ttlSeconds === undefined ? {} : { ttlSeconds };
-    return this.#transport.json({ method: 'POST', path: `${pathOf(sandboxId, port)}/tokens`, body }, options);
-  }
-
-  /** All that were issued for a port. */
-  voidTokens(sandboxId: string, port: number, options: CallOptions = {}): Promise<void> {
-    return this.#transport.json({ method: 'DELETE', path: `${pathOf(sandboxId, port)}/tokens` }, options);
+    return this.#issueToken(sandboxId, port, ttlSeconds === undefined ? {} : { ttlSeconds }, options);
   }
 
   /**
@@ -85,19 +48,14 @@ export class Ports {
     outgoing: ReadableStream<Uint8Array>,
     { signal }: CallOptions = {},
   ): Promise<ReadableStream<Uint8Array>> {
-    const path = `${pathOf(sandboxId, port)}/connect`;
+    const path = `${sandboxPath(sandboxId)}/ports/${port}/connect`;
     const headers = { 'content-type': 'application/octet-stream' };
     const stream = ReadableStream.from(begun(outgoing));
-    const response = await this.#transport.open({ method: 'POST', path, headers, stream }, signal);
+    const response = await this.transport.open({ method: 'POST', path, headers, stream }, signal);
     const body = response.body ?? new ReadableStream<Uint8Array>({ start: (controller) => controller.close() });
     this.#held.set(body, response);
     return body;
   }
-}
-
-function pathOf(sandboxId: string, port?: number): string {
-  const all = `${sandboxPath(sandboxId)}/ports`;
-  return port === undefined ? all : `${all}/${port}`;
 }
 
 /** With something at once: until then `fetch` would not ask at all, and it may be the program that speaks first. */

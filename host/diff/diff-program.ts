@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
+import { OWN_FILES } from '../../model/files/own-files.ts';
 import { FileSystemProblem, PROBLEM_CODES } from './file-system-problem.ts';
 
 /**
@@ -16,7 +17,7 @@ const GRACE_MS = 10_000;
 const STDERR_BYTES = 65_536;
 
 /** One file of a disk's chain, as imageChain tells it. */
-export interface DiskLayer {
+interface DiskLayer {
   path: string;
   /** `qcow2`, and for the last layer also `raw`. Told, never probed. */
   format: string;
@@ -117,7 +118,8 @@ export class DiffRun {
       const run = new DiffRun(child, stdout, seconds);
       stdin.on('error', () => {}); // EPIPE of a program that has ended: its exit status says the rest
       const [encodedPath = ''] = path ? base64([path]) : [];
-      stdin.end(JSON.stringify({ mode, before, after, within: base64(within), path: encodedPath, bytes, seconds }));
+      const scope = { within: base64(within), without: OWN_FILES };
+      stdin.end(JSON.stringify({ mode, before, after, ...scope, path: encodedPath, bytes, seconds }));
       return run;
     } finally {
       await Promise.all(handles.map((handle) => handle.close()));

@@ -1,12 +1,13 @@
-import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import type { BakedImage } from '../../model/snapshots/baked-source.ts';
 import type { BakeRequest } from '../baking.ts';
 import { orAbsent } from '../os/absent.ts';
-import { syncDirectory, writeFileAtomic } from '../os/atomic-file.ts';
+import { syncDirectory } from '../os/atomic-file.ts';
 import { entriesOf } from '../os/directory.ts';
+import { readJson, writeJson } from '../os/json-file.ts';
 
 const ABOUT = 'baked.json';
 const Disk = z.strictObject({
@@ -113,9 +114,10 @@ export class BakedFolder {
     await syncDirectory(this.parent);
   }
 
-  async discard({ bakeId }: BakeRequest): Promise<void> {
+  /** Removes what is staged of that source. @param bakeId `@default` any bake of it */
+  async discard({ sourceId, bakeId }: { sourceId: string; bakeId?: string }): Promise<void> {
     const about = await readAbout(this.staging);
-    if (about !== null && about.bakeId !== bakeId) return;
+    if (about !== null && (about.sourceId !== sourceId || about.bakeId !== (bakeId ?? about.bakeId))) return;
     await rm(this.staging, { recursive: true, force: true });
   }
 
@@ -144,11 +146,10 @@ export class BakedFolder {
   }
 
   async #write(about: About): Promise<void> {
-    await writeFileAtomic(join(this.staging, ABOUT), `${JSON.stringify(about)}\n`, 0o600);
+    await writeJson(join(this.staging, ABOUT), about);
   }
 }
 
-async function readAbout(folder: string): Promise<About | null> {
-  const text = await orAbsent(readFile(join(folder, ABOUT), 'utf8'));
-  return text === null ? null : About.parse(JSON.parse(text));
+function readAbout(folder: string): Promise<About | null> {
+  return readJson(join(folder, ABOUT), About);
 }

@@ -1,17 +1,20 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, chown, mkdir, readFile, stat } from 'node:fs/promises';
+import { chmod, chown, mkdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Mutex } from 'async-mutex';
+import { z } from 'zod';
 import { orAbsent } from '../os/absent.ts';
-import { writeFileAtomic } from '../os/atomic-file.ts';
+import { readJson, writeJson } from '../os/json-file.ts';
 
-interface Remembered {
+const Remembered = z.strictObject({
   /** Device, inode, size, modification and change time in ns: while these stay, so does the content. */
-  stamp: string;
-  sha256: string;
-}
+  stamp: z.string(),
+  sha256: z.string(),
+});
+type Remembered = z.infer<typeof Remembered>;
+const Table = z.record(z.string(), Remembered);
 
 interface Protection {
   mode?: number;
@@ -128,23 +131,16 @@ export class BaseDigests {
 
   async #save(entries: Iterable<[string, Remembered]>): Promise<void> {
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o711 });
-    await writeFileAtomic(this.#file, JSON.stringify(Object.fromEntries(entries)), 0o600);
+    await writeJson(this.#file, Object.fromEntries(entries));
   }
 
   async #load(): Promise<Map<string, Remembered>> {
-    const text = await orAbsent(readFile(this.#file, 'utf8'));
-    const content: unknown = text === null ? {} : JSON.parse(text);
-    const entries = typeof content === 'object' && content !== null ? Object.entries(content) : [];
-    return new Map(entries.filter((entry): entry is [string, Remembered] => isRemembered(entry[1])));
+    return new Map(Object.entries((await readJson(this.#file, Table)) ?? {}));
   }
 }
 
-function isRemembered(value: unknown): value is Remembered {
-  if (typeof value !== 'object' || value === null) return false;
-  return 'stamp' in value && 'sha256' in value && typeof value.stamp === 'string' && typeof value.sha256 === 'string';
-}
-
-async function stampOf(disk: string): Promise<string> {
+/** Returns what changes with the content of a file, as {@link Remembered} keeps it. */
+export async function stampOf(disk: string): Promise<string> {
   const { dev, ino, size, mtimeNs, ctimeNs } = await stat(disk, { bigint: true });
   return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
 }
@@ -153,9 +149,11 @@ function withoutChange(stamp: string): string {
   return stamp.slice(0, stamp.lastIndexOf(' '));
 }
 
-/** Of a file's content, hex. @throws the signal's reason */
-export async function sha256Of(disk: string, signal?: AbortSignal): Promise<string> {
+/** Of a file's content, hex. @param start first byte. `@default` 0 @throws the signal's reason */
+export async function sha256Of(disk: string, signal?: AbortSignal, start = 0): Promise<string> {
   const hash = createHash('sha256');
-  await pipeline(createReadStream(disk, { highWaterMark: 4 * 1024 * 1024 }), hash, { ...(signal && { signal }) });
+  await pipeline(createReadStream(disk, { start, highWaterMark: 4 * 1024 * 1024 }), hash, {
+    ...(signal && { signal }),
+  });
   return hash.digest('hex');
 }

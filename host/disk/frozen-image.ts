@@ -2,7 +2,7 @@ import { chown, stat } from 'node:fs/promises';
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import type { SavedDisk } from '../../model/snapshots/snapshot.ts';
 import { flushFile } from '../os/atomic-file.ts';
-import { ExecError } from '../os/exec.ts';
+import { orFail } from '../os/exec.ts';
 import type { BaseDigests } from './base-digest.ts';
 import { checkImage, virtualBytesOf } from './image.ts';
 
@@ -18,18 +18,14 @@ export async function freezeImage(
   signal: AbortSignal,
 ): Promise<Omit<SavedDisk, 'target'>> {
   await chown(path, process.geteuid?.() ?? 0, process.getegid?.() ?? 0); // QEMU's user could make it writable again
-  try {
-    const [sha256, virtualBytes, { blocks }] = await Promise.all([
-      digests.protect(path),
-      virtualBytesOf(path),
-      stat(path),
-      checkImage(path, signal),
-      flushFile(path), // what is called ready survives a power cut
-    ]);
-    if (sha256 === null) throw new MayflyError(failure, `${path} is not a file.`);
-    return { sha256, virtualBytes, storedBytes: blocks * 512 };
-  } catch (error) {
-    if (!(error instanceof ExecError)) throw error;
-    throw new MayflyError(failure, `The image ${path} is damaged: ${error.message}`, { cause: error });
-  }
+  const checked = Promise.all([
+    digests.protect(path),
+    virtualBytesOf(path),
+    stat(path),
+    checkImage(path, signal),
+    flushFile(path), // what is called ready survives a power cut
+  ]);
+  const [sha256, virtualBytes, { blocks }] = await orFail(checked, failure, `The image ${path} is damaged`);
+  if (sha256 === null) throw new MayflyError(failure, `${path} is not a file.`);
+  return { sha256, virtualBytes, storedBytes: blocks * 512 };
 }

@@ -1,8 +1,6 @@
 import { open } from 'node:fs/promises';
 import { ExecError, exec } from '../os/exec.ts';
 
-export type ImageFormat = 'qcow2' | 'raw';
-
 /** One file of a disk's backing chain. */
 export interface ImageLayer {
   path: string;

@@ -1,6 +1,7 @@
-import { rename, stat, unlink } from 'node:fs/promises';
+import { rename, unlink } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { orAbsent } from '../os/absent.ts';
+import { isThere } from '../os/directory.ts';
 import { ExecError, exec } from '../os/exec.ts';
 
 /**
@@ -19,7 +20,7 @@ export async function ensureOverlay(
   failure: 'clone_failed' | 'snapshot_failed' | 'restore_failed' | 'boot_failed' = 'clone_failed',
   bytes?: number,
 ): Promise<void> {
-  if (await orAbsent(stat(overlay))) return;
+  if (await isThere(overlay)) return;
   const fresh = `${overlay}.new`;
   const known = bytes === undefined ? { flags: [], size: [] } : { flags: ['-u'], size: [String(bytes)] };
   const args = ['create', '-q', '-f', 'qcow2', '-F', format, '-b', base, ...known.flags, '--', fresh, ...known.size];

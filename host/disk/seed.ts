@@ -1,7 +1,7 @@
-import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
-import { orAbsent } from '../os/absent.ts';
+import { isThere } from '../os/directory.ts';
 import { exec } from '../os/exec.ts';
 import { cloudConfig, lines, type SeedContent } from './cloud-config.ts';
 
@@ -11,7 +11,7 @@ import { cloudConfig, lines, type SeedContent } from './cloud-config.ts';
  * that have no cloud-init. It holds the guest's host key, so it is mode 0600.
  */
 export async function ensureSeed(iso: string, content: SeedContent): Promise<void> {
-  if (await orAbsent(stat(iso))) return;
+  if (await isThere(iso)) return;
   const tree = join(dirname(iso), 'seed.new');
   const fresh = `${iso}.new`;
   await rm(tree, { recursive: true, force: true });
@@ -27,7 +27,7 @@ export async function ensureSeed(iso: string, content: SeedContent): Promise<voi
 }
 
 /** The files of a seed by their path in it. */
-export function seedFiles(content: SeedContent): Record<string, string> {
+function seedFiles(content: SeedContent): Record<string, string> {
   const { sandboxId, hostKey, userCaKeys } = content;
   return {
     'meta-data': stringify({ 'instance-id': sandboxId, 'local-hostname': sandboxId }),

@@ -1,6 +1,6 @@
 import { type ClientHttp2Stream, constants } from 'node:http2';
 import { Readable } from 'node:stream';
-import { MayflyError } from '../../model/errors.ts';
+import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 
 /**
  * The body of an answer, which fails when it ends early. Node's own stream does not: it ends as if it were whole when
@@ -60,4 +60,16 @@ export function lost(cause: unknown): MayflyError {
 
 function reasonOf({ reason }: AbortSignal): Error {
   return reason instanceof Error ? reason : new Error(String(reason));
+}
+
+/** Reads a body that must be small. @throws MayflyError `tooLarge` */
+export async function readSmall(body: Readable, maxBytes: number, tooLarge: ErrorCode): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > maxBytes) throw new MayflyError(tooLarge, `A body was longer than the ${maxBytes} bytes it may have.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }

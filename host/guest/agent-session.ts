@@ -1,10 +1,11 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from 'node:http2';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyError } from '../../model/errors.ts';
+import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
 import { AgentBody, giveUp, lost } from './agent-body.ts';
 import { ChannelStream } from './channel-stream.ts';
+import { measureClockSkew } from './clock-skew.ts';
 import type { AgentChannel } from './program.ts';
 
 export interface AgentRequest {
@@ -16,6 +17,20 @@ export interface AgentRequest {
   signal?: AbortSignal;
 }
 
+/** Reasons that an agent can have for refusing requests of every kind. */
+export const AGENT_REFUSALS = [
+  'invalid_request',
+  'invalid_id',
+  'body_too_large',
+  'not_found',
+  'command_not_found',
+  'command_ended',
+  'command_refused',
+  'stdin_conflict',
+  'guest_disk_full',
+  'too_many_requests',
+] as const satisfies readonly ErrorCode[];
+
 /** What the guest answered; every part of it is the guest's word. */
 export interface AgentResponse {
   status: number;
@@ -26,7 +41,7 @@ export interface AgentResponse {
 
 /**
  * What one request may have on its way that nobody has read yet: enough to keep an emulated guest's link busy, little
- * enough for hundreds of readers that do not keep up. Bytes. docs/decisions/0010-guest-agent.md has the figures.
+ * enough for hundreds of readers that do not keep up. Bytes.
  */
 const STREAM_WINDOW_BYTES = 1_048_576;
 /** All requests together: nghttp2 gives back at once what has been handed to a request, so none can block the others. */
@@ -56,6 +71,8 @@ export class AgentNotThere extends Error {
 export class AgentSession {
   /** When the last request began or ended. Milliseconds since 1970. */
   lastUsed = Date.now();
+  /** Measured at the login: the guest's clock less this machine's. 0 until it is known. Milliseconds. */
+  clockSkewMs = 0;
   #open = 0;
 
   private constructor(
@@ -96,6 +113,9 @@ export class AgentSession {
     const session = new AgentSession(client, http2);
     client.on('close', () => http2.destroy());
     http2.on('close', () => session.close());
+    void measureClockSkew(session).then((skewMs) => {
+      session.clockSkewMs = skewMs;
+    });
     return session;
   }
 

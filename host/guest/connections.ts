@@ -1,5 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { Hypervisor } from '../hypervisor.ts';
+import { orAborted } from '../os/abort.ts';
 import { type VerifyRequest, verifySsh } from '../ssh/verify.ts';
 import type { StepContext } from '../step-context.ts';
 import { AgentNotThere, AgentSession } from './agent-session.ts';
@@ -7,7 +8,7 @@ import { type DialDeps, dial, type LoggedIn } from './dial.ts';
 import { type AgentProgram, runAgent, uploadAgent } from './program.ts';
 import { VerifiedLogins } from './verified-logins.ts';
 
-export interface GuestConnectionsDeps extends DialDeps {
+interface GuestConnectionsDeps extends DialDeps {
   hypervisor: Pick<Hypervisor, 'kind' | 'whereabouts'>;
   agent: AgentProgram;
 }
@@ -72,15 +73,9 @@ export class GuestConnections {
     const dialling = this.#dialling.get(sandboxId) ?? this.#dial(sandboxId);
     const waiter = { ...context };
     dialling.waiting.add(waiter);
-    let onAbort = () => {};
-    const aborted = new Promise<never>((_resolve, reject) => {
-      onAbort = () => reject(context.signal.reason);
-      context.signal.addEventListener('abort', onAbort, { once: true });
-    });
     try {
-      return await Promise.race([dialling.session, aborted]);
+      return await orAborted(dialling.session, context.signal);
     } finally {
-      context.signal.removeEventListener('abort', onAbort);
       dialling.waiting.delete(waiter);
       if (dialling.waiting.size === 0) this.#abandon(sandboxId, dialling, new Error('nobody waits for it any more'));
     }

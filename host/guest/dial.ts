@@ -1,15 +1,13 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ParsedKey } from 'ssh2';
 import { MayflyError } from '../../model/errors.ts';
 import { macAddress } from '../../model/ids.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import type { Hypervisor, Whereabouts } from '../hypervisor.ts';
-import { type CertClient, keyWithCertificate } from '../ssh/cert-client.ts';
-import { validBefore } from '../ssh/certificate-validity.ts';
-import { CERTIFICATE_FILE, type Credentials, KEY_FILE } from '../ssh/credentials.ts';
-import { LoginFailure, login } from '../ssh/login.ts';
+import { orAbsent } from '../os/absent.ts';
+import type { CertClient } from '../ssh/cert-client.ts';
+import type { Credentials } from '../ssh/credentials.ts';
+import { LoginFailure, tryLogin } from '../ssh/login.ts';
 import type { StepContext } from '../step-context.ts';
 import { type Known, mayRetry, pauseAfter, verdictOf } from './retry.ts';
 
@@ -37,8 +35,6 @@ export interface LoggedIn {
   user: string;
 }
 
-/** A certificate with less than this is not used for a login any more. Milliseconds. */
-const RENEW_BEFORE_MS = 30_000;
 /** A guest on the same machine, possibly swapped out or still booting. Milliseconds. */
 const CONNECT_TIMEOUT_MS = 10_000;
 const LOGIN_TIMEOUT_MS = 20_000;
@@ -97,30 +93,14 @@ async function attemptOnce(
   }
   const endpoint: SshEndpoint = { address: lease.address, port: lease.port, user, hostKey };
   const key = await currentKey(deps, sandboxId);
-  try {
-    const limits = { connectTimeoutMs: CONNECT_TIMEOUT_MS, loginTimeoutMs: LOGIN_TIMEOUT_MS };
-    return await login({ endpoint, key, signal, ...limits });
-  } catch (error) {
-    if (error instanceof LoginFailure) return error;
-    throw error;
-  }
+  const limits = { connectTimeoutMs: CONNECT_TIMEOUT_MS, loginTimeoutMs: LOGIN_TIMEOUT_MS };
+  return await tryLogin({ endpoint, key, signal, ...limits });
 }
 
-/** The host's key to this sandbox, with a certificate that is valid for a while. */
 async function currentKey({ credentials, renew }: DialDeps, sandboxId: string): Promise<ParsedKey> {
-  const directory = credentials.directory(sandboxId);
-  try {
-    const privateKey = await readFile(join(directory, KEY_FILE));
-    let certificate = await readFile(join(directory, CERTIFICATE_FILE), 'utf8');
-    if (validBefore(certificate) - Date.now() < RENEW_BEFORE_MS) {
-      certificate = await renew(sandboxId);
-      await credentials.storeCertificate(sandboxId, certificate);
-    }
-    return keyWithCertificate(privateKey, certificate);
-  } catch (cause) {
-    if (!(cause instanceof Error && 'code' in cause && cause.code === 'ENOENT')) throw cause;
-    throw new MayflyError('sandbox_ended', `This host has no credentials of ${sandboxId} any more: it is being ended.`);
-  }
+  const key = await orAbsent(credentials.currentKey(sandboxId, () => renew(sandboxId)));
+  if (key) return key;
+  throw new MayflyError('sandbox_ended', `This host has no credentials of ${sandboxId} any more: it is being ended.`);
 }
 
 function notRunning(sandboxId: string, domain: Exclude<Whereabouts['domain'], 'running'>): MayflyError {

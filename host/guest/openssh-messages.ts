@@ -1,7 +1,7 @@
 import type { Verdict } from './retry.ts';
 
 /** What the system's ssh left behind when it failed. */
-export interface OpenSshFailure {
+interface OpenSshFailure {
   stderr: string;
   /** 255 is ssh's own; anything else is what the remote program ended with (ssh(1), EXIT STATUS). */
   exitCode: number;

@@ -5,7 +5,7 @@ import { AgentNotThere, AgentSession } from './agent-session.ts';
 import type { LoggedIn } from './dial.ts';
 import { runAgent } from './program.ts';
 
-export interface VerifiedLogin {
+interface VerifiedLogin {
   client: CertClient;
   /** Where it was verified, and as whom. */
   endpoint: SshEndpoint;
@@ -22,6 +22,8 @@ interface Kept extends VerifiedLogin {
 const UNUSED_MS = 60_000;
 /** A kept connection that shows no sign of life for this long is not used. Milliseconds. */
 const SIGN_OF_LIFE_MS = 2_000;
+/** The same for a look, for which no caller waits: a busy machine must not make each look a login. Milliseconds. */
+const GREETING_MS = 20_000;
 
 /**
  * The connections by which sandboxes were verified, kept for their first request: another login would take an emulated
@@ -59,7 +61,7 @@ export class VerifiedLogins {
     const kept = this.#kept.get(sandboxId);
     if (!kept) return false;
     try {
-      await this.#alive(sandboxId, kept);
+      await this.#alive(sandboxId, kept, GREETING_MS);
       kept.since = Date.now();
       return true;
     } catch {
@@ -88,7 +90,7 @@ export class VerifiedLogins {
     try {
       signal.throwIfAborted();
       if (endpoint.hostKey !== hostKey) throw new Error('another host key is pinned by now');
-      const session = await this.#alive(sandboxId, kept);
+      const session = await this.#alive(sandboxId, kept, SIGN_OF_LIFE_MS);
       return session ?? (await openAgent({ client, user: endpoint.user }));
     } catch {
       client.destroy();
@@ -113,8 +115,12 @@ export class VerifiedLogins {
   }
 
   /** Nothing tells us of a machine that was cut off; one that answers runs. @throws Error when it does not */
-  async #alive(sandboxId: string, { client, endpoint, session }: Kept): Promise<AgentSession | null> {
-    const late = setTimeout(() => client.destroy(), SIGN_OF_LIFE_MS);
+  async #alive(
+    sandboxId: string,
+    { client, endpoint, session }: Kept,
+    timeoutMs: number,
+  ): Promise<AgentSession | null> {
+    const late = setTimeout(() => client.destroy(), timeoutMs);
     try {
       const opened = await session;
       if (opened) {

@@ -1,22 +1,15 @@
 import type { Semaphore } from 'async-mutex';
 import { MayflyError } from '../../model/errors.ts';
+import { orAborted } from '../os/abort.ts';
 import type { StepContext } from '../step-context.ts';
-import type { Domains } from './client/domains.ts';
-import { type CloningDeps, cloneColdAgain } from './cloning.ts';
-import type { Flattening } from './layers/flattening.ts';
+import { type CloningTools, cloneColdAgain } from './cloning.ts';
 import { type CloneSpec, Workspace, workspaceIds } from './layers/workspace.ts';
+import type { Flattening } from './live/flattening.ts';
 import type { Waking } from './memory/waking.ts';
 import type { PortFilter } from './network/port-filter.ts';
 import { macsOf } from './network/ports.ts';
-import type { QemuProcesses } from './watch/qemu-processes.ts';
 
-export interface BootingDeps extends CloningDeps {
-  domains: Domains;
-  processes: QemuProcesses;
-  filter: PortFilter;
-  flattening: Flattening;
-  waking: Waking;
-}
+export type BootingTools = CloningTools & { filter: PortFilter; flattening: Flattening; waking: Waking };
 
 /** Who does not answer by then, woken from a template, boots cold instead. Milliseconds. */
 const MUTE_MS = 10_000;
@@ -25,7 +18,7 @@ const MUTE_MS = 10_000;
 export class Booting {
   /** @param turns those that wake from templates need the processors: they come in their order */
   constructor(
-    private readonly deps: BootingDeps,
+    private readonly deps: BootingTools,
     private readonly turns: Semaphore,
   ) {}
 
@@ -81,11 +74,8 @@ export class Booting {
   async #inTurn(signal: AbortSignal, wake: () => Promise<void>): Promise<void> {
     signal.throwIfAborted();
     const turn = this.turns.acquire();
-    const stopped = new Promise<never>((_resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    });
     try {
-      await Promise.race([turn, stopped]);
+      await orAborted(turn, signal);
       await wake();
     } finally {
       void turn.then(([, release]) => release());

@@ -1,45 +1,28 @@
 import { MayflyError } from '../../model/errors.ts';
 import { domainUuid, macAddress } from '../../model/ids.ts';
 import type { Boot, BootReason } from '../../model/sandbox/boot.ts';
-import type { BaseDigests } from '../disk/base-digest.ts';
 import { ensureHostKey } from '../disk/host-key.ts';
 import { type ImageLayer, imageChain } from '../disk/image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
 import { ensureSeed } from '../disk/seed.ts';
 import type { Clone, CloneRequest } from '../hypervisor.ts';
-import { ExecError } from '../os/exec.ts';
+import { orFail } from '../os/exec.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { StepContext } from '../step-context.ts';
 import type { HostTemplate } from '../templates.ts';
 import type { LibvirtCaptures } from './capture/captures.ts';
 import { buildXml } from './client/xml.ts';
-import { type DiskPlan, planDisks } from './domain-xml/clone-disks.ts';
+import { planDisks } from './domain-xml/clone-disks.ts';
 import { type CloneParams, cloneXml, parseDomain } from './domain-xml/clone-xml.ts';
-import type { References } from './layers/references.ts';
-import type { SourceUse } from './layers/source-use.ts';
-import type { Sources } from './layers/sources.ts';
 import { type CloneSpec, Workspace, workspaceIds } from './layers/workspace.ts';
-import type { NetworkPlans } from './network/network-plan.ts';
-import type { LibvirtTemplates } from './template/templates.ts';
+import type { LibvirtTemplates, MachineKind } from './template/templates.ts';
+import type { LibvirtTools } from './tools/tools.ts';
 
 /** Login user of the guest; images and cloud-config make it. */
 const GUEST_USER = 'sandbox';
 
-export interface CloningDeps {
-  state: StateDir;
-  sources: Sources;
-  digests: BaseDigests;
-  references: References;
-  captures: LibvirtCaptures;
-  networks: NetworkPlans;
-  /** Who needs a source to be there. */
-  use: SourceUse;
-  /** Who needs its disks to be at rest. */
-  rest: SourceUse;
-  templates: LibvirtTemplates;
-  accelerator: 'kvm' | 'tcg';
-  limitsCpus: boolean;
-}
+/** What clones are made with on this machine. */
+export type CloningTools = LibvirtTools & MachineKind & { captures: LibvirtCaptures; templates: LibvirtTemplates };
 
 /** What a clone is made of: a source, or the machine that a snapshot or a capture describes. */
 interface Origin {
@@ -55,7 +38,7 @@ interface Origin {
 }
 
 /** Makes a clone's workspace: overlays, host key, seed and domain XML. Nothing of it runs yet. */
-export async function cloneDisk(deps: CloningDeps, request: CloneRequest, context: StepContext): Promise<Clone> {
+export async function cloneDisk(deps: CloningTools, request: CloneRequest, context: StepContext): Promise<Clone> {
   const finished = await new Workspace(deps.state, request.sandboxId).spec();
   if (finished) return finished.clone;
   if (request.snapshotId) return await cloneSnapshot(deps, request, request.snapshotId, context);
@@ -75,7 +58,7 @@ export async function cloneDisk(deps: CloningDeps, request: CloneRequest, contex
 
 /** Does something with the disks of a source, which is neither started nor deleted as long as that takes. @throws MayflyError source_running */
 async function whileAtRest<T>(
-  { sources, use, rest }: CloningDeps,
+  { sources, use, rest }: CloningTools,
   name: string,
   clone: (xml: string) => Promise<T>,
 ): Promise<T> {
@@ -92,7 +75,7 @@ async function whileAtRest<T>(
  * Gives a clone that did not wake from its template disks of its source instead, as if there had been none. What it is (its
  * seed, its host key) stays.
  */
-export async function cloneColdAgain(deps: CloningDeps, spec: CloneSpec, context: StepContext): Promise<void> {
+export async function cloneColdAgain(deps: CloningTools, spec: CloneSpec, context: StepContext): Promise<void> {
   const { request } = spec;
   await whileAtRest(deps, request.source, (xml) =>
     cloneOrigin(deps, request, { ...BOOTS, xml, boot: booted('template_failed') }, context, 'cold'),
@@ -106,7 +89,7 @@ function booted(why: BootReason): Boot {
 }
 
 async function cloneSnapshot(
-  deps: CloningDeps,
+  deps: CloningTools,
   request: CloneRequest,
   id: string,
   context: StepContext,
@@ -125,7 +108,7 @@ async function cloneSnapshot(
 
 /** @returns null when what was saved is not there as it was: nobody wakes from it any more */
 async function cloneTemplate(
-  deps: CloningDeps,
+  deps: CloningTools,
   request: CloneRequest,
   { templateId }: HostTemplate,
   context: StepContext,
@@ -144,7 +127,7 @@ async function cloneTemplate(
 }
 
 async function cloneOrigin(
-  deps: CloningDeps,
+  deps: CloningTools,
   request: CloneRequest,
   { xml, snapshots, wakesFrom, boot, templateKey = null, isPlugged }: Origin,
   context: StepContext,
@@ -161,7 +144,8 @@ async function cloneOrigin(
   for (const plan of plans) {
     context.alive(`cloning ${plan.target}`);
     const path = await deps.sources.pathOf(plan.base);
-    const chain = await baseChain(path, plan);
+    const unreadable = `The source's disk ${plan.target} cannot be read as ${plan.format}`;
+    const chain = await orFail(imageChain(path, plan.format), 'clone_failed', unreadable);
     for (const layer of chain) bases.push({ path: layer.path, sha256: await deps.digests.protect(layer.path) });
     context.signal.throwIfAborted();
     await ensureOverlay(plan.overlay, path, plan.format, context.signal);
@@ -181,7 +165,7 @@ async function cloneOrigin(
 }
 
 function domainXmlOf(
-  deps: CloningDeps,
+  deps: CloningTools,
   request: CloneRequest,
   originXml: string,
   bases: ReadonlyMap<string, ImageLayer[]>,
@@ -202,16 +186,6 @@ function domainXmlOf(
     bases,
     ...params,
   });
-}
-
-async function baseChain(path: string, plan: DiskPlan): Promise<ImageLayer[]> {
-  try {
-    return await imageChain(path, plan.format);
-  } catch (error) {
-    if (!(error instanceof ExecError)) throw error;
-    const what = `The source's disk ${plan.target} cannot be read as ${plan.format}`;
-    throw new MayflyError('clone_failed', `${what}: ${error.stderr.trim()}`, { cause: error });
-  }
 }
 
 /** Clones of one disk must all have been made of the same content: another one means that theirs is broken. */

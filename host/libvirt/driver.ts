@@ -3,39 +3,40 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { Semaphore } from 'async-mutex';
 import { MayflyError } from '../../model/errors.ts';
-import type { Capacity, SourceInfo } from '../../model/host.ts';
 import { isSandboxId, macAddress } from '../../model/ids.ts';
-import type { Boot } from '../../model/sandbox/boot.ts';
 import type { MachineState } from '../../model/sandbox/machine-end.ts';
-import type { Observation } from '../../model/sandbox/proof.ts';
-import type { HostDisk } from '../../model/snapshots/storage.ts';
-import type { RunningSource } from '../console.ts';
 import { diskOf } from '../disk/host-disk.ts';
-import type { Clone, CloneRequest, Hypervisor, Lease, Mark, Whereabouts } from '../hypervisor.ts';
+import type { CloneRequest, Hypervisor, Lease, Whereabouts } from '../hypervisor.ts';
 import { makeClosed, makeSearchable } from '../os/directory.ts';
-import type { StateDir } from '../state-dir.ts';
 import type { StepContext } from '../step-context.ts';
-import type { LibvirtBaking } from './bake/baking.ts';
+import { LibvirtBaking } from './bake/baking.ts';
 import { Booting } from './booting.ts';
-import type { LibvirtCaptures } from './capture/captures.ts';
+import { LibvirtCaptures } from './capture/captures.ts';
 import { runningSource } from './capture/running-source.ts';
 import { kvmUsable } from './client/accel.ts';
 import { measureCapacity } from './client/capacity.ts';
 import { limitsCpus } from './client/cpu-limits.ts';
 import { qemuGroup } from './client/qemu-group.ts';
 import { clearScratch } from './client/virsh.ts';
-import { type CloningDeps, cloneDisk } from './cloning.ts';
+import { type CloningTools, cloneDisk } from './cloning.ts';
 import { heldBytes } from './layers/held-layers.ts';
-import { Workspace } from './layers/workspace.ts';
+import { Workspace, workspaceIds } from './layers/workspace.ts';
+import { Flattening } from './live/flattening.ts';
+import { Hibernation } from './memory/hibernation.ts';
+import { Waking } from './memory/waking.ts';
 import { watchForLease } from './network/lease-watch.ts';
+import type { DhcpLease } from './network/leases.ts';
 import { ensureNetworks } from './network/network.ts';
+import { PortFilter } from './network/port-filter.ts';
 import { macsOf } from './network/ports.ts';
 import { type DomainState, isActive } from './output/domain-state.ts';
-import { type LibvirtOptions, type LibvirtParts, partsOf } from './parts.ts';
-import type { LibvirtSnapshots } from './snapshot/snapshots.ts';
-import type { LibvirtSourcePower } from './source/source-power.ts';
-import { LibvirtTemplates } from './template/templates.ts';
+import { Residue } from './residue.ts';
+import { LibvirtSnapshots } from './snapshot/snapshots.ts';
+import { LibvirtSourcePower } from './source/source-power.ts';
+import { LibvirtTemplates, type MachineKind } from './template/templates.ts';
+import { type LibvirtOptions, type LibvirtTools, libvirtTools } from './tools/tools.ts';
 import { lifecycleEvents } from './watch/lifecycle-events.ts';
+import { Machines } from './watch/machines.ts';
 
 const SSH_PORT = 22;
 
@@ -48,206 +49,160 @@ export class LibvirtHypervisor implements Hypervisor {
   readonly templates: LibvirtTemplates;
   readonly captures: LibvirtCaptures;
   readonly power: LibvirtSourcePower;
-  readonly #state: StateDir;
-  readonly #parts: LibvirtParts;
+  readonly #tools: LibvirtTools;
+  readonly #filter: PortFilter;
+  readonly #hibernation: Hibernation;
+  readonly #residue: Residue;
   readonly #cgroups: boolean;
   /** Woken ones need the processors: more at once than there are would all be late. They come in their order. */
   readonly #wakeTurns = new Semaphore(availableParallelism());
-  #accelerator: 'kvm' | 'tcg' = 'tcg';
-  #limitsCpus = false;
+  #kind: MachineKind = { accelerator: 'tcg', limitsCpus: false };
 
   constructor(options: LibvirtOptions) {
+    const tools = libvirtTools(options);
+    const { networks, leases, state } = tools;
     this.uri = options.uri;
-    this.#state = options.state;
-    this.#parts = partsOf(options);
+    this.#tools = tools;
     this.#cgroups = options.cgroups ?? true;
-    this.snapshots = this.#parts.snapshots;
-    this.baking = this.#parts.baking;
-    this.captures = this.#parts.captures;
-    this.power = this.#parts.power;
-    const kind = () => ({ accelerator: this.#accelerator, limitsCpus: this.#limitsCpus });
-    this.templates = new LibvirtTemplates(this.#parts, options.templates === false ? null : kind);
+    this.#filter = new PortFilter({ networks, leases, sandboxIds: () => workspaceIds(state) });
+    this.#hibernation = new Hibernation(tools);
+    this.#residue = new Residue(tools);
+    this.snapshots = new LibvirtSnapshots(tools, options.diffProgram ?? null);
+    this.baking = new LibvirtBaking(tools);
+    this.captures = new LibvirtCaptures(tools);
+    this.power = new LibvirtSourcePower(tools);
+    this.templates = new LibvirtTemplates(tools, options.templates === false ? null : () => this.#kind);
   }
 
   /** What was found out by {@link open}; `tcg` before. */
   get isolation(): 'kvm' | 'tcg' {
-    return this.#accelerator;
+    return this.#kind.accelerator;
   }
 
-  leaseFiles(): string[] {
-    return this.#parts.leases.files;
-  }
+  leaseFiles = () => this.#tools.leases.files;
 
   async open(): Promise<void> {
-    const { root, images, sandboxes, snapshots, captures } = this.#state;
+    const { virsh, references, state } = this.#tools;
+    const { root, images, sandboxes, snapshots, captures, scratch } = state;
     await makeSearchable(root);
-    const group = await qemuGroup(this.#parts.virsh);
+    const group = await qemuGroup(virsh);
     for (const folder of [images, sandboxes, snapshots, captures]) await makeClosed(folder, group);
-    await clearScratch(this.#state.scratch);
-    await refuseUnsearchable(this.#state.root);
-    this.#accelerator = (await kvmUsable()) ? 'kvm' : 'tcg';
-    this.#limitsCpus = this.#cgroups && (await limitsCpus(this.#parts.virsh, this.#accelerator));
+    await clearScratch(scratch);
+    await refuseUnsearchable(root);
+    const accelerator = (await kvmUsable()) ? 'kvm' : 'tcg';
+    this.#kind = { accelerator, limitsCpus: this.#cgroups && (await limitsCpus(virsh, accelerator)) };
     await this.openNetworks();
-    await this.#parts.references.sweep();
+    await references.sweep();
     await this.captures.thawAll();
   }
 
   /** Also after a private libvirtd has lost them. @throws MayflyError host_unavailable */
-  async openNetworks(): Promise<void> {
-    await ensureNetworks(this.#parts.virsh, this.#parts.networks, this.#parts.filter);
-  }
+  openNetworks = () => ensureNetworks(this.#tools.virsh, this.#tools.networks, this.#filter);
 
   /** @returns which of the firewall's tables had to be loaded anew, see {@link PortFilter.mend} */
-  async mendRules(): Promise<string[]> {
-    return await this.#parts.filter.mend();
-  }
+  mendRules = () => this.#filter.mend();
 
-  async close(): Promise<void> {}
+  close = async () => {};
 
-  async capacity(): Promise<Capacity> {
-    return await measureCapacity(this.#parts.virsh, this.#state.root);
-  }
+  capacity = () => measureCapacity(this.#tools.virsh, this.#tools.state.root);
+  disk = () => diskOf(this.#tools.state.root);
+  sources = () => this.#tools.sources.list();
+  source = async (name: string) => this.#tools.sources.describe(await this.#tools.sources.get(name));
+  contentOf = (name: string, context: StepContext) => this.#tools.sources.contentOf(name, context);
+  runningSource = async (name: string) => runningSource(this.#tools.virsh, await this.#tools.sources.get(name));
 
-  async disk(): Promise<HostDisk> {
-    return await diskOf(this.#state.root);
-  }
-
-  async sources(): Promise<SourceInfo[]> {
-    return await this.#parts.sources.list();
-  }
-
-  async source(name: string): Promise<SourceInfo> {
-    return await this.#parts.sources.describe(await this.#parts.sources.get(name));
-  }
-
-  async contentOf(name: string, context: StepContext): Promise<string | null> {
-    return await this.#parts.sources.contentOf(name, context);
-  }
-
-  async runningSource(name: string): Promise<RunningSource> {
-    return runningSource(this.#parts.virsh, await this.#parts.sources.get(name));
-  }
-
-  async residentMib(sandboxId: string): Promise<number> {
-    return Math.ceil((await this.#parts.domains.residentKib(checked(sandboxId))) / 1024);
-  }
+  residentMib = async (sandboxId: string) => mibOf(await this.#tools.domains.residentKib(checked(sandboxId)));
 
   async residentMibOfAll(): Promise<ReadonlyMap<string, number>> {
-    const found = await this.#parts.domains.residentKibOfAll();
-    return new Map([...found].map(([sandboxId, kib]) => [sandboxId, Math.ceil(kib / 1024)]));
+    const found = await this.#tools.domains.residentKibOfAll();
+    return new Map([...found].map(([sandboxId, kib]) => [sandboxId, mibOf(kib)]));
   }
 
   async diskBytes(sandboxId: string): Promise<number> {
-    const [workspace, saved] = await Promise.all([
-      new Workspace(this.#state, sandboxId).allocatedBytes(),
-      this.#parts.saved.allocatedBytes(sandboxId),
-    ]);
-    return workspace + saved;
+    const workspace = new Workspace(this.#tools.state, sandboxId);
+    const [disks, memory] = await Promise.all([workspace.allocatedBytes(), this.savedMemoryBytes(sandboxId)]);
+    return disks + memory;
   }
 
-  async heldBytes(): Promise<ReadonlyMap<string, number>> {
-    return await heldBytes(this.#state);
+  heldBytes = () => heldBytes(this.#tools.state);
+  savedMemoryBytes = (sandboxId: string) => this.#tools.saved.allocatedBytes(sandboxId);
+  stopped = () => this.#tools.domains.stoppedByErrors();
+
+  get #cloning(): CloningTools {
+    const { templates, captures } = this;
+    return { ...this.#tools, ...this.#kind, templates, captures };
   }
 
-  async savedMemoryBytes(sandboxId: string): Promise<number> {
-    return await this.#parts.saved.allocatedBytes(sandboxId);
-  }
+  cloneDisk = (request: CloneRequest, context: StepContext) => cloneDisk(this.#cloning, request, context);
 
-  async stopped(): Promise<string[]> {
-    return await this.#parts.domains.stoppedByErrors();
-  }
-
-  async cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone> {
-    return await cloneDisk(this.#cloning, request, context);
-  }
-
-  async bootOf(sandboxId: string): Promise<Boot | null> {
-    return (await new Workspace(this.#state, sandboxId).spec())?.boot ?? null;
-  }
+  bootOf = async (sandboxId: string) => (await new Workspace(this.#tools.state, sandboxId).spec())?.boot ?? null;
 
   async bootDomain(sandboxId: string, context: StepContext): Promise<void> {
-    const booting = new Booting({ ...this.#parts, ...this.#cloning }, this.#wakeTurns);
-    await booting.boot(sandboxId, context);
-  }
-
-  get #cloning(): CloningDeps {
-    const { templates } = this;
-    return { ...this.#parts, templates, accelerator: this.#accelerator, limitsCpus: this.#limitsCpus };
+    const [flattening, waking] = [new Flattening(this.#tools), new Waking(this.#tools)];
+    const tools = { ...this.#cloning, filter: this.#filter, flattening, waking };
+    await new Booting(tools, this.#wakeTurns).boot(sandboxId, context);
   }
 
   async awaitLease(sandboxId: string, context: StepContext): Promise<Lease> {
     const mac = macAddress(sandboxId);
-    const lease = await watchForLease(this.#parts.leases, mac, context.signal, async () => {
+    const lease = await watchForLease(this.#tools.leases, mac, context.signal, async () => {
       context.alive(`waiting for a lease of ${mac}`);
-      await this.#parts.domains.checkAlive(sandboxId);
-      await this.#parts.filter.sync(); // a port of another name
+      await this.#tools.domains.checkAlive(sandboxId);
+      await this.#filter.sync(); // a port of another name
     });
-    await this.#parts.filter.sync();
-    return { address: lease.address, port: SSH_PORT, macAddress: mac, noticedAt: new Date().toISOString() };
+    await this.#filter.sync();
+    return noticed(mac, lease);
   }
 
-  async pause(sandboxId: string): Promise<void> {
-    await this.#parts.domains.bring(checked(sandboxId), 'paused');
-  }
-
-  async resume(sandboxId: string): Promise<void> {
-    await this.#parts.hibernation.goOn(checked(sandboxId));
-  }
-
-  async hibernate(sandboxId: string, context: StepContext): Promise<void> {
-    await this.#parts.hibernation.hibernate(checked(sandboxId), context);
-  }
+  pause = (sandboxId: string) => this.#tools.domains.bring(checked(sandboxId), 'paused');
+  resume = (sandboxId: string) => this.#hibernation.goOn(checked(sandboxId));
+  hibernate = (sandboxId: string, context: StepContext) => this.#hibernation.hibernate(checked(sandboxId), context);
 
   async wake(sandboxId: string, wished: 'running' | 'paused', context: StepContext): Promise<void> {
-    await this.#parts.hibernation.wake(checked(sandboxId), wished, context);
+    await this.#hibernation.wake(checked(sandboxId), wished, context);
   }
 
   async machines(sandboxIds: readonly string[]): Promise<ReadonlyMap<string, MachineState>> {
-    await this.#parts.filter.sync(); // leases change, and sources are started, without a step of ours
-    return await this.#parts.machines.of(sandboxIds);
+    await this.#filter.sync(); // leases change, and sources are started, without a step of ours
+    return await new Machines(this.#tools).of(sandboxIds);
   }
 
-  watch(signal: AbortSignal): AsyncIterable<void> {
-    return lifecycleEvents(this.uri, signal);
-  }
+  watch = (signal: AbortSignal) => lifecycleEvents(this.uri, signal);
 
   async whereabouts(sandboxId: string): Promise<Whereabouts> {
+    const { domains, leases } = this.#tools;
     const mac = macAddress(sandboxId);
-    const [domain, leased] = await Promise.all([
-      this.#parts.domains.describe(checked(sandboxId)),
-      this.#parts.leases.current(mac),
-    ]);
+    const [domain, leased] = await Promise.all([domains.describe(checked(sandboxId)), leases.current(mac)]);
     if (domain === null) return { domain: 'absent', lease: null };
-    const noticedAt = new Date().toISOString();
-    const lease = leased && { address: leased.address, port: SSH_PORT, macAddress: mac, noticedAt };
-    const isHibernated = domain.state === 'shut_off' && (await this.#parts.hibernation.holds(sandboxId));
+    const isHibernated = domain.state === 'shut_off' && (await this.#hibernation.holds(sandboxId));
     const state = isHibernated ? 'hibernated' : inFewWords(domain.state);
-    return { domain: state, lease: domain.macs.includes(mac) ? lease : null };
+    return { domain: state, lease: leased && domain.macs.includes(mac) ? noticed(mac, leased) : null };
   }
 
   async removeDomain(sandboxId: string): Promise<void> {
-    await this.#parts.domains.remove(checked(sandboxId));
-    await this.#parts.processes.end(sandboxId);
-    await this.#parts.saved.remove(sandboxId);
+    await this.#tools.domains.remove(checked(sandboxId));
+    await this.#tools.processes.end(sandboxId);
+    await this.#tools.saved.remove(sandboxId);
   }
 
-  async releaseLease(sandboxId: string): Promise<void> {
-    await this.#parts.leases.release(macsOf(sandboxId));
-  }
+  releaseLease = (sandboxId: string) => this.#tools.leases.release(macsOf(sandboxId));
 
   async removeWorkspace(sandboxId: string): Promise<void> {
-    await rm(this.#state.workspace(sandboxId), { recursive: true, force: true });
-    await this.#parts.filter.sync();
-    await this.#parts.references.sweep();
+    await rm(this.#tools.state.workspace(sandboxId), { recursive: true, force: true });
+    await this.#filter.sync();
+    await this.#tools.references.sweep();
   }
 
-  async look(sandboxId: string): Promise<Observation[]> {
-    return await this.#parts.residue.look(checked(sandboxId));
-  }
+  look = (sandboxId: string) => this.#residue.look(checked(sandboxId));
+  marks = () => this.#residue.marks();
+}
 
-  async marks(): Promise<Mark[]> {
-    return await this.#parts.residue.marks();
-  }
+function mibOf(kib: number): number {
+  return Math.ceil(kib / 1024);
+}
+
+function noticed(macAddress: string, { address }: DhcpLease): Lease {
+  return { address, port: SSH_PORT, macAddress, noticedAt: new Date().toISOString() };
 }
 
 /**

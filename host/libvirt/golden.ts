@@ -4,9 +4,9 @@ import { MayflyError } from '../../model/errors.ts';
 import { BaseDigests, sha256Of } from '../disk/base-digest.ts';
 import { orAbsent } from '../os/absent.ts';
 import { flushFile, syncDirectory } from '../os/atomic-file.ts';
-import { makeSearchable } from '../os/directory.ts';
+import { isThere, makeSearchable } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
-import { type Virsh, VirshError } from './client/virsh.ts';
+import { orMissing, type Virsh } from './client/virsh.ts';
 import { child, parseXml } from './client/xml.ts';
 import { goldenXml } from './domain-xml/golden-xml.ts';
 
@@ -31,7 +31,7 @@ const FILES = ['disk.qcow2', 'vmlinux', 'initrd', 'image.json'];
 export async function registerGolden(virsh: Virsh, state: StateDir, image: string): Promise<string> {
   const description = await describe(image);
   const folder = folderOf(state, description);
-  if ((await orAbsent(stat(folder))) === null) await copyImage(image, folder, async () => {});
+  if (!(await isThere(folder))) await copyImage(image, folder, async () => {});
   const disk = join(folder, 'disk.qcow2');
   // known from now on, so that the first clone need not wait for it
   if ((await new BaseDigests(state.images).protect(disk)) !== description.digest) throw changed(disk, image);
@@ -53,7 +53,7 @@ export async function isPlaced(state: StateDir, image: string): Promise<boolean>
 export async function placeGolden(state: StateDir, image: string, signal: AbortSignal): Promise<void> {
   const description = await describe(image);
   const folder = folderOf(state, description);
-  if ((await orAbsent(stat(folder))) !== null) return;
+  if (await isThere(folder)) return;
   await copyImage(image, folder, async (file) => {
     signal.throwIfAborted();
     if (basename(file) === 'disk.qcow2' && (await sha256Of(file)) !== description.digest) throw changed(file, image);
@@ -80,10 +80,7 @@ export async function defineGolden(virsh: Virsh, state: StateDir, image: string)
 
 /** The build that the source of that name is of, as the SHA-256 of its disk; `foreign`: of none; null: it is not there. */
 export async function registeredGolden(virsh: Virsh, state: StateDir, name: string): Promise<string | null> {
-  const xml = await virsh.run(['dumpxml', `--domain=${name}`]).catch((error: unknown) => {
-    if (error instanceof VirshError && error.failure.result === 'not_found') return null;
-    throw error;
-  });
+  const xml = await orMissing(virsh.run(['dumpxml', `--domain=${name}`]));
   if (xml === null) return null;
   const devices = child(parseXml(xml), 'devices');
   const disk = devices && child(devices, 'disk');

@@ -1,11 +1,11 @@
 import { basename } from 'node:path';
 import { domainUuid, isSandboxId } from '../../model/ids.ts';
-import type { Observation } from '../../model/sandbox/proof.ts';
 import type { Mark } from '../hypervisor.ts';
+import { observed } from '../observation.ts';
 import { entriesOf } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
+import type { SavedMemory } from './client/saved-memory.ts';
 import { workspaceIds } from './layers/workspace.ts';
-import type { SavedMemory } from './memory/saved-memory.ts';
 import type { Leases } from './network/leases.ts';
 import { macsOf } from './network/ports.ts';
 
@@ -35,13 +35,9 @@ export async function marksAtRest(
       ];
       const folder = state.workspace(sandboxId);
       return [
-        ...(machine.length > 0 ? [seen('domain', `${definitions}, ${saved.folder}`, machine.join(', '))] : []),
-        ...(addresses.length > 0 ? [seen('lease', leases.files.join(', '), addresses.join(', '))] : []),
-        ...(workspaces.includes(sandboxId) ? [seen('workspace', folder, folder)] : []),
+        ...(machine.length > 0 ? [observed('domain', `${definitions}, ${saved.folder}`, machine)] : []),
+        ...(addresses.length > 0 ? [observed('lease', leases.files.join(', '), addresses)] : []),
+        ...(workspaces.includes(sandboxId) ? [observed('workspace', folder, [folder])] : []),
       ].map((observation) => ({ sandboxId, observation }));
     });
-}
-
-function seen(layer: Observation['layer'], lookedAt: string, found: string): Observation {
-  return { layer, lookedAt, absent: false, found, at: new Date().toISOString() };
 }

@@ -2,26 +2,18 @@ import { stat } from 'node:fs/promises';
 import { domainUuid, isSandboxId } from '../../model/ids.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
 import type { Mark } from '../hypervisor.ts';
+import { observed } from '../observation.ts';
 import { orAbsent } from '../os/absent.ts';
-import type { StateDir } from '../state-dir.ts';
-import type { Domains, ListedDomain } from './client/domains.ts';
+import type { ListedDomain } from './client/domains.ts';
 import { workspaceIds } from './layers/workspace.ts';
-import type { SavedMemory } from './memory/saved-memory.ts';
-import type { DhcpLease, Leases } from './network/leases.ts';
+import type { DhcpLease } from './network/leases.ts';
 import { macsOf } from './network/ports.ts';
-import type { QemuProcess, QemuProcesses } from './watch/qemu-processes.ts';
+import type { LibvirtTools } from './tools/tools.ts';
+import type { QemuProcess } from './watch/qemu-processes.ts';
 
 /** What of sandboxes is on the machine, in the layers domain, lease and workspace. */
 export class Residue {
-  constructor(
-    private readonly deps: {
-      domains: Domains;
-      processes: QemuProcesses;
-      leases: Leases;
-      saved: SavedMemory;
-      state: StateDir;
-    },
-  ) {}
+  constructor(private readonly deps: Pick<LibvirtTools, 'domains' | 'processes' | 'leases' | 'saved' | 'state'>) {}
 
   async look(sandboxId: string): Promise<Observation[]> {
     const { domains, processes, saved, state } = this.deps;
@@ -36,7 +28,7 @@ export class Residue {
     return [
       this.#domainSeen(sandboxId, domain, running, hasMemory),
       this.#leaseSeen(leases),
-      seen('workspace', folder, workspace && folder),
+      observed('workspace', folder, workspace ? [folder] : []),
     ];
   }
 
@@ -72,7 +64,7 @@ export class Residue {
       const leased = leases.filter((lease) => macs.has(lease.macAddress));
       if (leased.length > 0) found.push(this.#leaseSeen(leased));
       const folder = state.workspace(sandboxId);
-      if (workspaces.includes(sandboxId)) found.push(seen('workspace', folder, folder));
+      if (workspaces.includes(sandboxId)) found.push(observed('workspace', folder, [folder]));
       return found.map((observation) => ({ sandboxId, observation }));
     });
   }
@@ -107,18 +99,12 @@ export class Residue {
       ...(domain ? [`${domain.name} (${domain.uuid})`] : []),
       ...running.map(({ pid }) => `process ${pid}`),
       ...(hasMemory ? [memory] : []),
-    ].join(', ');
-    const lookedAt = [domains.lookedAt, processes.lookedAt, memory].join(', ');
-    return seen('domain', lookedAt, found === '' ? null : found);
+    ];
+    return observed('domain', [domains.lookedAt, processes.lookedAt, memory].join(', '), found);
   }
 
   #leaseSeen(leases: readonly DhcpLease[]): Observation {
-    const found = leases.map((lease) => `${lease.address} for ${lease.macAddress} on ${lease.bridge}`).join(', ');
-    return seen('lease', this.deps.leases.files.join(', '), found === '' ? null : found);
+    const found = leases.map((lease) => `${lease.address} for ${lease.macAddress} on ${lease.bridge}`);
+    return observed('lease', this.deps.leases.files.join(', '), found);
   }
-}
-
-function seen(layer: Observation['layer'], lookedAt: string, found: string | null): Observation {
-  const at = new Date().toISOString();
-  return found === null ? { layer, lookedAt, absent: true, at } : { layer, lookedAt, absent: false, found, at };
 }

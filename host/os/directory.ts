@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, readdir } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** The names in a directory, or null when there is no such directory. Any other failure is thrown. */
@@ -7,6 +7,17 @@ export async function entriesOf(path: string): Promise<string[] | null> {
     return await readdir(path);
   } catch (error) {
     if (isNotFound(error)) return null;
+    throw error;
+  }
+}
+
+/** Whether there is something at a path; a symbolic link is not followed. */
+export async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
     throw error;
   }
 }

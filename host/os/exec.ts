@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { programBegins } from '../../telemetry/programs.ts';
+import { type ErrorCode, MayflyError } from '../../model/errors.ts';
+import { programBegins } from './program-observers.ts';
 
 export interface ExecResult {
   stdout: string;
@@ -15,20 +16,41 @@ export interface ExecOptions {
   env?: NodeJS.ProcessEnv;
 }
 
+/** A program failed, or a service that it asked refused. */
+export class ProgramError extends Error {
+  constructor(
+    message: string,
+    readonly stderr: string,
+    cause: unknown,
+  ) {
+    super(message, { cause });
+  }
+}
+
 /** A program ended with another status than 0, or could not be run at all (`exitCode` null). */
-export class ExecError extends Error {
+export class ExecError extends ProgramError {
   override readonly name = 'ExecError';
   constructor(
     readonly program: string,
     readonly args: readonly string[],
     readonly exitCode: number | null,
-    readonly stderr: string,
+    stderr: string,
     readonly stdout: string,
     cause: unknown,
   ) {
-    super(`${program} ${args[0] ?? ''}: ${stderr.trim() || (cause instanceof Error ? cause.message : 'failed')}`, {
-      cause,
-    });
+    const why = stderr.trim() || (cause instanceof Error ? cause.message : 'failed');
+    super(`${program} ${args[0] ?? ''}: ${why}`, stderr, cause);
+  }
+}
+
+/** Has the failure of a program be that of its step. @throws MayflyError `code`; the signal's reason */
+export async function orFail<T>(work: Promise<T>, code: ErrorCode, what: string, signal?: AbortSignal): Promise<T> {
+  try {
+    return await work;
+  } catch (cause) {
+    signal?.throwIfAborted();
+    if (!(cause instanceof ProgramError)) throw cause;
+    throw new MayflyError(code, `${what}: ${cause.message}`, { cause });
   }
 }
 

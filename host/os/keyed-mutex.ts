@@ -1,4 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
+import { orAborted } from './abort.ts';
 
 /** Idle ids whose newest generation is remembered; the longest unused are forgotten first. */
 const REMEMBERED_IDS = 10_000;
@@ -69,7 +70,8 @@ export class KeyedMutex {
     line.tail = before.then(() => mine);
     const either = AbortSignal.any([signal, overtake.signal]);
     try {
-      await turnOrAbort(before, either);
+      await orAborted(before, either);
+      either.throwIfAborted();
       return await step(either);
     } finally {
       leave();
@@ -122,18 +124,4 @@ function isEarlier(attempt: Attempt | null, latest: Attempt | null): boolean {
 
 function overtaken(sandboxId: string): MayflyError {
   return new MayflyError('stale_attempt', `A newer step of ${sandboxId} has overtaken this one.`);
-}
-
-async function turnOrAbort(turn: Promise<void>, signal: AbortSignal): Promise<void> {
-  let onAbort = () => {};
-  const aborted = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(signal.reason);
-  });
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    await Promise.race([turn, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
-  signal.throwIfAborted();
 }

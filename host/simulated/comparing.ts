@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { FileChangeRecord, GuestName } from '../../model/files/file-change.ts';
+import { isOwnFile } from '../../model/files/own-files.ts';
 import { bytesOfGuestName, guestNameOf } from '../../model/guest-name.ts';
 import { asDiffFailure, type Sides } from '../diff/diff-failure.ts';
 import { FileSystemProblem } from '../diff/file-system-problem.ts';
@@ -90,12 +91,13 @@ export class Comparing {
     after: SavedTree,
     { within }: Comparison,
     signal: AbortSignal,
-  ): Promise<Iterable<Difference>> {
+  ): Promise<Difference[]> {
     const paths = within.map((path) => bytesOfGuestName(path).toString('latin1'));
     const granted = AbortSignal.timeout(GRANTED_MS);
     const either = AbortSignal.any([signal, granted]);
     try {
-      return differences(await before.files(paths, either), await after.files(paths, either));
+      const found = differences(await before.files(paths, either), await after.files(paths, either));
+      return [...found].filter((one) => !isOwnFile(one.after?.path ?? one.before?.path ?? ''));
     } catch (error) {
       signal.throwIfAborted();
       if (!granted.aborted) throw error;

@@ -1,14 +1,10 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
-import type { Capacity, SourceInfo } from '../../model/host.ts';
 import type { MachineState } from '../../model/sandbox/machine-end.ts';
-import type { Observation } from '../../model/sandbox/proof.ts';
-import type { HostDisk } from '../../model/snapshots/storage.ts';
-import type { RunningSource } from '../console.ts';
 import { diskOf } from '../disk/host-disk.ts';
 import { Failpoints } from '../failpoints.ts';
-import type { Clone, CloneRequest, Hypervisor, Lease, Mark, Whereabouts } from '../hypervisor.ts';
+import type { Clone, CloneRequest, Hypervisor, Lease, Whereabouts } from '../hypervisor.ts';
 import { makeClosed } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { StepContext } from '../step-context.ts';
@@ -30,15 +26,14 @@ import { SimulatedSources } from './source/running-source.ts';
 import { SimulatedSourcePower } from './source/source-power.ts';
 
 /** To be shown wherever a simulated host is started. */
-export const SIMULATED_WARNING =
+const SIMULATED_WARNING =
   'SIMULATED HOST: its sandboxes are process trees on this machine, not virtual machines. They isolate NOTHING: ' +
   "they share the kernel, the network, the devices and the host's /usr. Never run code there that you do not trust.";
 
-const POLL_MS = 50;
 /** How soon it is noticed that a machine has ended. Milliseconds. */
 const WATCH_MS = 500;
 
-export interface SimulatedOptions {
+interface SimulatedOptions {
   state: StateDir;
   failpoints?: Failpoints;
   /** Folder of the guest agent; without it guests have none, and only their sshd answers. */
@@ -108,65 +103,30 @@ export class SimulatedHypervisor implements Hypervisor {
     await this.#machine.open();
   }
 
-  async close(): Promise<void> {
-    this.#machine.close();
-  }
+  close = async () => this.#machine.close();
+  leaseFiles = () => [this.#leases.path];
+  capacity = () => measureCapacity(this.#state.root);
+  disk = () => diskOf(this.#state.root);
+  sources = () => this.#origins.sources();
+  source = (name: string) => this.#origins.source(name);
+  contentOf = (name: string, { signal }: StepContext) => this.#origins.contentOf(name, signal);
+  runningSource = (name: string) => this.#origins.running(name);
 
-  leaseFiles(): string[] {
-    return [this.#leases.path];
-  }
-
-  async capacity(): Promise<Capacity> {
-    return measureCapacity(this.#state.root);
-  }
-
-  async disk(): Promise<HostDisk> {
-    return diskOf(this.#state.root);
-  }
-
-  async sources(): Promise<SourceInfo[]> {
-    return this.#origins.sources();
-  }
-
-  async source(name: string): Promise<SourceInfo> {
-    return this.#origins.source(name);
-  }
-
-  async contentOf(name: string, { signal }: StepContext): Promise<string> {
-    return this.#origins.contentOf(name, signal);
-  }
-
-  async runningSource(name: string): Promise<RunningSource> {
-    return this.#origins.running(name);
-  }
-
-  async residentMib(sandboxId: string): Promise<number> {
-    return residentMibOf(await this.#machine.processes.of(sandboxId));
-  }
+  residentMib = async (sandboxId: string) => residentMibOf(await this.#machine.processes.of(sandboxId));
 
   async residentMibOfAll(): Promise<ReadonlyMap<string, number>> {
     const running = await this.#machine.processes.look();
     return new Map([...running].map(([sandboxId, pids]) => [sandboxId, residentMibOf(pids)]));
   }
 
-  async diskBytes(sandboxId: string): Promise<number> {
-    return this.#diskUsage.of(await this.#machine.workspace(sandboxId));
-  }
-
+  diskBytes = async (sandboxId: string) => this.#diskUsage.of(await this.#machine.workspace(sandboxId));
   /** Here snapshots are whole trees, to which nothing refers. */
-  async heldBytes(): Promise<ReadonlyMap<string, number>> {
-    return new Map();
-  }
-
+  heldBytes = async () => new Map<string, number>();
   /** Here no sandbox is hibernated. */
-  async savedMemoryBytes(): Promise<number> {
-    return 0;
-  }
-
+  savedMemoryBytes = async () => 0;
   /** Here a write that finds no room fails in the guest, and is its own to repeat. */
-  async stopped(): Promise<string[]> {
-    return [];
-  }
+  stopped = async () => [];
+  bootOf = async () => null;
 
   async cloneDisk(request: CloneRequest, { signal }: StepContext): Promise<Clone> {
     signal.throwIfAborted();
@@ -176,10 +136,6 @@ export class SimulatedHypervisor implements Hypervisor {
     const copy = await this.#origins.copierOf(request);
     const onCopied = () => this.#failpoints.hit('cloneDisk', 'during', request.sandboxId, signal);
     return makeWorkspace(workspace, request, { copy, onCopied }, signal);
-  }
-
-  bootOf(): Promise<null> {
-    return Promise.resolve(null);
   }
 
   async bootDomain(sandboxId: string, { signal }: StepContext): Promise<void> {
@@ -194,20 +150,13 @@ export class SimulatedHypervisor implements Hypervisor {
     await startDomain(sandboxId, paths, lease.address, this.#machine.processes, signal);
   }
 
-  async awaitLease(sandboxId: string, context: StepContext): Promise<Lease> {
-    const { signal } = context;
-    const workspace = await this.#machine.workspace(sandboxId);
-    for (;;) {
-      signal.throwIfAborted();
-      if (!(await this.#machine.isOn(sandboxId))) {
-        const tail = await consoleTail(domainPaths(workspace));
-        throw new MayflyError('boot_failed', `${sandboxId} does not run any more: ${tail}`);
-      }
-      const lease = (await this.#leases.list()).find((entry) => entry.sandboxId === sandboxId);
-      if (lease) return noticed(lease);
-      context.alive(`no lease of ${sandboxId} in ${this.#leases.path} yet`);
-      await sleep(POLL_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
-    }
+  /** What {@link bootDomain} has leased: there is nothing to wait for. */
+  async awaitLease(sandboxId: string, { signal }: StepContext): Promise<Lease> {
+    signal.throwIfAborted();
+    const lease = (await this.#leases.list()).find((entry) => entry.sandboxId === sandboxId);
+    if (lease && (await this.#machine.isOn(sandboxId))) return noticed(lease);
+    const tail = await consoleTail(domainPaths(await this.#machine.workspace(sandboxId)));
+    throw new MayflyError('boot_failed', `${sandboxId} does not run any more: ${tail}`);
   }
 
   /** Nobody sees the status of a process tree that has ended: one that crashed is `stopped` too. */
@@ -266,22 +215,15 @@ export class SimulatedHypervisor implements Hypervisor {
     await this.#failpoints.hit('removeDomain', 'during', sandboxId);
   }
 
-  async releaseLease(sandboxId: string): Promise<void> {
-    await this.#leases.release(sandboxId);
-  }
+  releaseLease = (sandboxId: string) => this.#leases.release(sandboxId);
 
   async removeWorkspace(sandboxId: string): Promise<void> {
     await this.#failpoints.hit('removeWorkspace', 'during', sandboxId);
     await removeWorkspaceTrees(await this.#machine.workspace(sandboxId));
   }
 
-  async look(sandboxId: string): Promise<Observation[]> {
-    return this.#residue.look(sandboxId);
-  }
-
-  async marks(): Promise<Mark[]> {
-    return this.#residue.marks();
-  }
+  look = (sandboxId: string) => this.#residue.look(sandboxId);
+  marks = () => this.#residue.marks();
 }
 
 function residentMibOf(pids: readonly number[]): number {

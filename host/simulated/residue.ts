@@ -1,5 +1,6 @@
-import type { Layer, Observation } from '../../model/sandbox/proof.ts';
+import type { Observation } from '../../model/sandbox/proof.ts';
 import type { Mark } from '../hypervisor.ts';
+import { observed } from '../observation.ts';
 import { entriesOf } from '../os/directory.ts';
 import type { SimulatedLeases } from './machine/leases.ts';
 import type { SimulatedMachine } from './machine.ts';
@@ -34,10 +35,4 @@ export class Residue {
     });
     return (await Promise.all(looks)).flat();
   }
-}
-
-function observed(layer: Layer, lookedAt: string, found: string[]): Observation {
-  const at = new Date().toISOString();
-  if (found.length === 0) return { layer, lookedAt, absent: true, at };
-  return { layer, lookedAt, absent: false, found: found.join(', '), at };
 }

@@ -1,66 +1,56 @@
-import { chmod, mkdir, rename } from 'node:fs/promises';
+import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
+import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
-import type { FileChangeRecord, GuestName } from '../../model/files/file-change.ts';
-import { isSnapshotId } from '../../model/ids.ts';
+import { isSandboxId, isSnapshotId } from '../../model/ids.ts';
 import type { SavedSnapshot } from '../../model/snapshots/snapshot.ts';
 import type { Failpoints } from '../failpoints.ts';
-import { syncDirectory } from '../os/atomic-file.ts';
-import { entriesOf, makeClosed } from '../os/directory.ts';
-import type {
-  Comparison,
-  HostSnapshots,
-  KeptSnapshot,
-  RevertRequest,
-  SavedFileRequest,
-  SavedPlace,
-  SaveRequest,
-} from '../snapshots.ts';
+import { makeClosed } from '../os/directory.ts';
+import type { HostSnapshots, KeptSnapshot, RevertRequest, SaveRequest } from '../snapshots.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { StepContext } from '../step-context.ts';
 import { Comparing } from './comparing.ts';
-import { allocatedBytes, apparentBytes } from './disk/disk-usage.ts';
-import { copyTree, digestOfTree, removeTree } from './disk/tree.ts';
+import { copyTree, removeTree } from './disk/tree.ts';
 import { replaceDisk } from './machine/replaced-disk.ts';
-import { asFailure } from './machine/step-failure.ts';
-import type { Suspension } from './machine/suspension.ts';
-import { readSpec, removeSpec, type SnapshotSpec, writeSpec } from './snapshot-spec.ts';
+import { orStepFailure } from './machine/step-failure.ts';
+import type { SimulatedMachine } from './machine.ts';
+import { diskOfTree, savedIds, TreeFolder, treeOf } from './saved/tree-folder.ts';
 
-/** What is asked of the sandboxes whose disks are saved. */
-export interface SavedMachine {
-  isOn(sandboxId: string): Promise<boolean>;
-  suspension(sandboxId: string): Promise<Suspension>;
-  /** Its folder, whether it is there or not. */
-  workspace(sandboxId: string): Promise<string>;
-}
+const SnapshotSpec = z.strictObject({
+  sandboxId: z.string().refine(isSandboxId),
+  kind: z.literal('disk'),
+  /** When the sandbox stood still, ISO 8601. */
+  savedAt: z.iso.datetime(),
+  /** Of the tree, hex, as it was first verified; null: not yet. */
+  sha256: z.hex().length(64).nullable(),
+});
+type SnapshotSpec = z.infer<typeof SnapshotSpec>;
 
 interface SnapshotsDeps {
   state: StateDir;
   failpoints: Failpoints;
-  machine: SavedMachine;
+  machine: SimulatedMachine;
+}
+
+/** Where a simulated host keeps one snapshot. */
+export function snapshotFolder(state: StateDir, snapshotId: string): TreeFolder<SnapshotSpec> {
+  return new TreeFolder(state.snapshot(snapshotId), SnapshotSpec);
 }
 
 /** Snapshots of a simulated host: whole copies of the sandbox's tree, so nothing ever refers to one. */
-export class SimulatedSnapshots implements HostSnapshots {
-  readonly #comparing: Comparing;
-
+export class SimulatedSnapshots extends Comparing implements HostSnapshots {
   constructor(private readonly deps: SnapshotsDeps) {
-    this.#comparing = new Comparing(async (snapshotId) => {
-      const folder = deps.state.snapshot(snapshotId);
-      await wholeOne(folder, snapshotId);
-      return diskOf(folder);
-    });
+    super(async (snapshotId) => treeOf((await this.#whole(snapshotId)).folder.path));
   }
 
   async save({ snapshotId, sandboxId, kind }: SaveRequest, { signal }: StepContext): Promise<void> {
     signal.throwIfAborted();
-    const { state, machine, failpoints } = this.deps;
+    const { machine, failpoints } = this.deps;
     if (kind !== 'disk') {
       throw new MayflyError('snapshot_unsupported', 'A simulated host has no memory to save: take one of kind `disk`.');
     }
-    const folder = state.snapshot(snapshotId);
-    const present = await readSpec(folder);
+    const folder = this.#folder(snapshotId);
+    const present = await folder.whole();
     if (present && present.sandboxId !== sandboxId) {
       throw new MayflyError('snapshot_failed', `${snapshotId} is a snapshot of ${present.sandboxId} already.`);
     }
@@ -68,22 +58,21 @@ export class SimulatedSnapshots implements HostSnapshots {
     if (!(await machine.isOn(sandboxId))) {
       throw new MayflyError('sandbox_not_running', `${sandboxId} is off, so its disk may be half written. Start it.`);
     }
-    const staging = await this.#stage(folder);
+    await this.#stage(folder);
     const suspension = await machine.suspension(sandboxId);
-    const disk = diskOf(await machine.workspace(sandboxId));
-    try {
-      const savedAt = await suspension.during(async () => {
-        const stoppedAt = new Date().toISOString();
-        await copyTree(disk, diskOf(staging), signal);
-        await failpoints.hit('saveSnapshot', 'during', [snapshotId, sandboxId], signal);
-        return stoppedAt;
-      });
-      await writeSpec(staging, { sandboxId, kind, savedAt, sha256: null });
-    } catch (error) {
-      throw asFailure('snapshot_failed', `${sandboxId} could not be saved`, error, signal);
-    }
-    await rename(staging, folder);
-    await syncDirectory(state.snapshots);
+    const disk = treeOf(await machine.workspace(sandboxId));
+    const copy = async () => {
+      const savedAt = new Date().toISOString();
+      await copyTree(disk, treeOf(folder.staging), signal);
+      await failpoints.hit('saveSnapshot', 'during', [snapshotId, sandboxId], signal);
+      return savedAt;
+    };
+    const step = async () => {
+      const savedAt = await suspension.during(copy);
+      await folder.write(folder.staging, { sandboxId, kind, savedAt, sha256: null });
+    };
+    await orStepFailure(step, 'snapshot_failed', `${sandboxId} could not be saved`, signal);
+    await folder.keep();
   }
 
   async thaw(sandboxId: string): Promise<void> {
@@ -92,31 +81,32 @@ export class SimulatedSnapshots implements HostSnapshots {
 
   async verify(snapshotId: string, { signal }: StepContext): Promise<SavedSnapshot> {
     signal.throwIfAborted();
-    const folder = this.deps.state.snapshot(snapshotId);
-    const spec = await readSpec(folder);
+    const folder = this.#folder(snapshotId);
+    const spec = await folder.whole();
     if (!spec) throw new MayflyError('snapshot_failed', `${snapshotId} is not on this host, or only half of it is.`);
-    try {
-      const sha256 = await digestOfTree(diskOf(folder), signal);
-      if (spec.sha256 !== null && spec.sha256 !== sha256) {
-        const why = `its digest was ${spec.sha256} and is ${sha256}`;
+    const step = async (): Promise<SavedSnapshot> => {
+      const disk = await diskOfTree(treeOf(folder.path), signal);
+      if (spec.sha256 !== null && spec.sha256 !== disk.sha256) {
+        const why = `its digest was ${spec.sha256} and is ${disk.sha256}`;
         throw new MayflyError('snapshot_failed', `${snapshotId} has changed since it was saved: ${why}. Delete it.`);
       }
       await this.deps.failpoints.hit('verifySnapshot', 'during', [snapshotId, spec.sandboxId], signal);
-      if (spec.sha256 === null) await writeSpec(folder, { ...spec, sha256 });
-      await chmod(folder, 0o500);
-      return await describe(diskOf(folder), spec, sha256);
-    } catch (error) {
-      throw asFailure('snapshot_failed', `${snapshotId} could not be verified`, error, signal);
-    }
+      if (spec.sha256 === null) await folder.write(folder.path, { ...spec, sha256: disk.sha256 });
+      await chmod(folder.path, 0o500);
+      const { kind, savedAt } = spec;
+      // quiesced: nothing of the sandbox moved, and what it had written is in its tree at once
+      return { kind, disks: [disk], memoryBytes: null, sizeBytes: disk.storedBytes, quiesced: true, savedAt };
+    };
+    return await orStepFailure(step, 'snapshot_failed', `${snapshotId} could not be verified`, signal);
   }
 
   async remove(snapshotId: string): Promise<{ keptFor: null }> {
-    const folder = this.deps.state.snapshot(snapshotId);
+    const { path, staging } = this.#folder(snapshotId);
     // First what makes it count as whole, so that a crash in the middle leaves nothing that looks usable.
-    await removeSpec(folder);
+    await rm(join(path, 'spec.json'), { force: true });
     await this.deps.failpoints.hit('removeSnapshot', 'during', snapshotId);
-    await removeTree(folder);
-    await removeTree(`${folder}.new`);
+    await removeTree(path);
+    await removeTree(staging);
     return { keptFor: null };
   }
 
@@ -124,13 +114,10 @@ export class SimulatedSnapshots implements HostSnapshots {
     signal.throwIfAborted();
     const { machine, failpoints } = this.deps;
     const copy = (to: string) => this.copy(snapshotId, to, signal, sandboxId);
-    try {
-      const isOff = async () => !(await machine.isOn(sandboxId));
-      const onStaged = () => failpoints.hit('revertDisk', 'during', [snapshotId, sandboxId], signal);
-      await replaceDisk(await machine.workspace(sandboxId), restoreId, { isOff, copy, onStaged });
-    } catch (error) {
-      throw asFailure('restore_failed', `${sandboxId} could not be given ${snapshotId}`, error, signal);
-    }
+    const isOff = async () => !(await machine.isOn(sandboxId));
+    const onStaged = () => failpoints.hit('revertDisk', 'during', [snapshotId, sandboxId], signal);
+    const step = async () => replaceDisk(await machine.workspace(sandboxId), restoreId, { isOff, copy, onStaged });
+    await orStepFailure(step, 'restore_failed', `${sandboxId} could not be given ${snapshotId}`, signal);
   }
 
   /**
@@ -139,89 +126,47 @@ export class SimulatedSnapshots implements HostSnapshots {
    * @throws MayflyError snapshot_not_found, restore_failed when it is another's; ExecError; the signal's reason
    */
   async copy(snapshotId: string, to: string, signal: AbortSignal, onlyOf: string | null): Promise<void> {
-    const folder = this.deps.state.snapshot(snapshotId);
-    const { sandboxId } = await wholeOne(folder, snapshotId);
-    if (onlyOf !== null && sandboxId !== onlyOf) {
-      throw new MayflyError('restore_failed', `${snapshotId} is of ${sandboxId}: its identity cannot be ${onlyOf}'s.`);
+    const { folder, spec } = await this.#whole(snapshotId);
+    if (onlyOf !== null && spec.sandboxId !== onlyOf) {
+      const why = `${snapshotId} is of ${spec.sandboxId}: its identity cannot be ${onlyOf}'s.`;
+      throw new MayflyError('restore_failed', why);
     }
-    await copyTree(diskOf(folder), to, signal);
-    // What was removed meanwhile is missing in the copy, and nobody says so.
-    await wholeOne(folder, snapshotId);
+    await copyTree(treeOf(folder.path), to, signal);
+    await this.#whole(snapshotId); // what was removed meanwhile is missing in the copy, and nobody says so
   }
 
   /** Copies refer to nothing. */
-  async chainLength(): Promise<number> {
-    return 0;
-  }
-
-  async flatten(): Promise<void> {}
-
-  async mergeDeleted(): Promise<number> {
-    return 0;
-  }
-
-  compare(comparison: Comparison, signal: AbortSignal): AsyncIterable<FileChangeRecord> {
-    return this.#comparing.compare(comparison, signal);
-  }
-
-  async readFile(request: SavedFileRequest, signal: AbortSignal): Promise<{ content: Buffer; size: number }> {
-    return this.#comparing.readFile(request, signal);
-  }
-
-  async namesIn(place: SavedPlace, signal: AbortSignal): Promise<GuestName[]> {
-    return this.#comparing.namesIn(place, signal);
-  }
-
-  changesAsTar(comparison: Comparison, signal: AbortSignal): Readable {
-    return this.#comparing.changesAsTar(comparison, signal);
-  }
-
+  chainLength = async () => 0;
+  flatten = async () => {};
+  mergeDeleted = async () => 0;
   /** A tree has no machine. */
-  async resources(): Promise<null> {
-    return null;
-  }
+  resources = async () => null;
 
   async list(): Promise<KeptSnapshot[]> {
-    const { state } = this.deps;
-    const names = ((await entriesOf(state.snapshots)) ?? []).map((name) => name.replace(/\.new$/, ''));
-    const ids = [...new Set(names.filter(isSnapshotId))].sort();
+    const ids = await savedIds(this.deps.state.snapshots, isSnapshotId);
     return Promise.all(
-      ids.map(async (snapshotId) => {
-        const spec = await readSpec(state.snapshot(snapshotId));
-        return { snapshotId, state: spec ? ('whole' as const) : ('half' as const) };
+      ids.map(async (snapshotId): Promise<KeptSnapshot> => {
+        return { snapshotId, state: (await this.#folder(snapshotId).whole()) ? 'whole' : 'half' };
       }),
     );
   }
 
-  /** An empty folder beside the snapshot's own, which becomes it when all is there. */
-  async #stage(folder: string): Promise<string> {
-    const staging = `${folder}.new`;
+  #folder(snapshotId: string): TreeFolder<SnapshotSpec> {
+    return snapshotFolder(this.deps.state, snapshotId);
+  }
+
+  async #whole(snapshotId: string): Promise<{ folder: TreeFolder<SnapshotSpec>; spec: SnapshotSpec }> {
+    const folder = this.#folder(snapshotId);
+    const spec = await folder.whole();
+    if (spec) return { folder, spec };
+    throw new MayflyError('snapshot_not_found', `${snapshotId} is not on this host, or only half of it is.`);
+  }
+
+  /** Makes an empty folder beside the snapshot's own, which becomes it when all is there. */
+  async #stage({ path, staging }: TreeFolder<SnapshotSpec>): Promise<void> {
     await makeClosed(this.deps.state.snapshots);
     await removeTree(staging);
-    await removeTree(folder);
+    await removeTree(path);
     await mkdir(staging, { mode: 0o700 });
-    return staging;
   }
-}
-
-function diskOf(folder: string): string {
-  return join(folder, 'root');
-}
-
-async function wholeOne(folder: string, snapshotId: string): Promise<SnapshotSpec> {
-  const spec = await readSpec(folder);
-  if (spec) return spec;
-  throw new MayflyError('snapshot_not_found', `${snapshotId} is not on this host, or only half of it is.`);
-}
-
-async function describe(disk: string, spec: SnapshotSpec, sha256: string): Promise<SavedSnapshot> {
-  const [virtualBytes, storedBytes] = [await apparentBytes(disk), await allocatedBytes(disk)];
-  return {
-    kind: spec.kind,
-    disks: [{ target: 'root', sha256, virtualBytes, storedBytes }],
-    memoryBytes: null,
-    sizeBytes: storedBytes,
-    quiesced: true, // nothing of the sandbox moved, and what it had written is in its tree at once
-    savedAt: spec.savedAt,
-  };
 }

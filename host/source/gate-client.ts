@@ -1,13 +1,14 @@
 import type { ClientChannel } from 'ssh2';
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
+import type { ReadonlyCommand } from '../../model/readonly/command.ts';
 import { COMMAND_OUTCOMES } from '../../model/sandbox/command.ts';
 import { FRAME_HEADER_BYTES, FRAME_MAX_BYTES } from '../../model/sandbox/output-frame.ts';
-import type { ReadonlyCommand } from '../../readonly/command.ts';
 import { printable } from '../console.ts';
+import { within } from '../os/abort.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
 
-export interface RunRequest extends ReadonlyCommand {
+interface RunRequest extends ReadonlyCommand {
   timeoutSeconds: number;
   /** Per stream. */
   maxOutputBytes: number;
@@ -81,16 +82,11 @@ export async function askGate(client: CertClient, request: GateRequest, signal: 
   const bound = 'file' in request ? Math.max(request.file.length, LISTING_BYTES) : request.maxOutputBytes;
   const timeoutMs = 'file' in request ? FILE_TIMEOUT_MS : request.timeoutSeconds * 1_000 + ANSWER_WITHIN_MS;
   const channel = await open(client);
-  const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(failed(`it gave no end within ${timeoutMs / 1000} s`)), timeoutMs);
-  const onAbort = () => stop.abort(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
+  const late = () => failed(`it gave no end within ${timeoutMs / 1000} s`);
   try {
     channel.end(JSON.stringify(request));
-    return await read(channel, bound + SLACK_BYTES, stop.signal);
+    return await within(timeoutMs, late, signal, (either) => read(channel, bound + SLACK_BYTES, either));
   } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', onAbort);
     channel.destroy();
   }
 }

@@ -1,25 +1,21 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ParsedKey } from 'ssh2';
 import { MayflyError } from '../../model/errors.ts';
 import type { SourceSshd } from '../../model/snapshots/source-access.ts';
 import { SOURCE_USER } from '../../model/snapshots/source-access.ts';
 import type { Hypervisor } from '../hypervisor.ts';
-import { isNotFound } from '../os/directory.ts';
-import { type CertClient, keyWithCertificate } from '../ssh/cert-client.ts';
-import { validBefore } from '../ssh/certificate-validity.ts';
-import { CERTIFICATE_FILE, type Credentials, KEY_FILE } from '../ssh/credentials.ts';
-import { LoginFailure, login } from '../ssh/login.ts';
+import type { CertClient } from '../ssh/cert-client.ts';
+import type { Credentials } from '../ssh/credentials.ts';
+import { LoginFailure, tryLogin } from '../ssh/login.ts';
 import { askGate, type GateAnswer, type GateRequest } from './gate-client.ts';
 
-export interface SourceReadsDeps {
+interface SourceReadsDeps {
   hypervisor: Pick<Hypervisor, 'runningSource'>;
   credentials: Credentials;
 }
 
 /** A source as its host's worker can look at it. */
-export interface ReadTarget {
+interface ReadTarget {
   id: string;
   name: string;
   sshd: Pick<SourceSshd, 'port' | 'hostKey'>;
@@ -27,8 +23,6 @@ export interface ReadTarget {
   certify: (publicKey: string) => Promise<string>;
 }
 
-/** A certificate with less than this is not used for a login any more. Milliseconds. */
-const RENEW_BEFORE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Under emulation a login takes 2 s. */
 const LOGIN_TIMEOUT_MS = 20_000;
@@ -120,7 +114,7 @@ export class SourceReads {
           hostKey: target.sshd.hostKey,
         };
         const limits = { connectTimeoutMs: CONNECT_TIMEOUT_MS, loginTimeoutMs: LOGIN_TIMEOUT_MS };
-        const tried = await login({ endpoint, key, signal, ...limits }).catch(asFailure);
+        const tried = await tryLogin({ endpoint, key, signal, ...limits });
         if (!(tried instanceof LoginFailure)) return tried;
         failure = tried;
       }
@@ -130,23 +124,14 @@ export class SourceReads {
     throw unreachable(target.name, failure);
   }
 
-  /** This host's key to the source, with a certificate that is valid for a while. */
+  /** Makes this host's key to the source when it is missing. */
   async #currentKey({ id, certify }: ReadTarget): Promise<ParsedKey> {
     const { credentials } = this.deps;
     const { publicKey } = await credentials.makeCredentials(id);
-    const directory = credentials.directory(id);
-    let certificate = await readIfThere(join(directory, CERTIFICATE_FILE));
-    if (certificate === null || validBefore(certificate) - Date.now() < RENEW_BEFORE_MS) {
-      certificate = await certify(publicKey);
-      await credentials.storeCertificate(id, certificate);
-    }
-    return keyWithCertificate(await readFile(join(directory, KEY_FILE)), certificate);
+    const key = await credentials.currentKey(id, () => certify(publicKey));
+    if (key) return key;
+    throw new MayflyError('source_not_prepared', `This host's key to ${id} was taken away meanwhile.`);
   }
-}
-
-function asFailure(error: unknown): LoginFailure {
-  if (error instanceof LoginFailure) return error;
-  throw error;
 }
 
 function unreachable(name: string, failure: LoginFailure | null): MayflyError {
@@ -174,13 +159,4 @@ function unreachable(name: string, failure: LoginFailure | null): MayflyError {
   return new MayflyError('guest_unreachable', `${who} runs, but its sshd is not reached: ${failure.message}`, {
     cause: failure,
   });
-}
-
-async function readIfThere(path: string): Promise<string | null> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (isNotFound(error)) return null;
-    throw error;
-  }
 }

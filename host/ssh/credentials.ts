@@ -1,14 +1,18 @@
 import { chmod, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import ssh2 from 'ssh2';
+import ssh2, { type ParsedKey } from 'ssh2';
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId } from '../../model/ids.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import type { Mark } from '../hypervisor.ts';
+import { observed } from '../observation.ts';
+import { orAbsent } from '../os/absent.ts';
 import { syncDirectory, writeFileAtomic, writeFileSynced } from '../os/atomic-file.ts';
 import { entriesOf } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
+import { keyWithCertificate } from './cert-client.ts';
+import { validBefore } from './certificate-validity.ts';
 import { makeKeyPair } from './key-pair.ts';
 
 /** Names of OpenSSH's own conventions, so `ssh -i <dir>/id_ed25519` finds the certificate by itself. */
@@ -17,6 +21,8 @@ export const CERTIFICATE_FILE = 'id_ed25519-cert.pub';
 const PUBLIC_KEY_FILE = 'id_ed25519.pub';
 export const KNOWN_HOSTS_FILE = 'known_hosts';
 
+/** A certificate with less than this is not used for a login any more. Milliseconds. */
+const RENEW_BEFORE_MS = 30_000;
 const CERTIFICATE_LINE = /^ssh-ed25519-cert-v01@openssh\.com [A-Za-z0-9+/]+={0,2}(?: [\x20-\x7e]*)?\n?$/;
 
 /**
@@ -68,6 +74,22 @@ export class Credentials {
   }
 
   /**
+   * The key with a certificate that is valid for a while; null when there is no key.
+   * @param renew has one issued for the key that is there, and returns its line
+   */
+  async currentKey(id: string, renew: () => Promise<string>): Promise<ParsedKey | null> {
+    const directory = this.directory(id);
+    const privateKey = await orAbsent(readFile(join(directory, KEY_FILE)));
+    if (privateKey === null) return null;
+    let certificate = await orAbsent(readFile(join(directory, CERTIFICATE_FILE), 'utf8'));
+    if (certificate === null || validBefore(certificate) - Date.now() < RENEW_BEFORE_MS) {
+      certificate = await renew();
+      await this.storeCertificate(id, certificate);
+    }
+    return keyWithCertificate(privateKey, certificate);
+  }
+
+  /**
    * Puts a certificate beside its key; replaces the one before.
    * @param certificate one line in OpenSSH format, as `ssh-keygen -s` writes it
    * @throws MayflyError internal when it is no Ed25519 user certificate line
@@ -103,7 +125,7 @@ export class Credentials {
       const entries = await entriesOf(path);
       if (entries) found.push(`${path}: ${entries.length} files`);
     }
-    return observed(directory, found);
+    return observed('credentials', directory, found);
   }
 
   /** Everything in the credentials folder that carries a sandbox's name. */
@@ -113,20 +135,10 @@ export class Credentials {
       const sandboxId = name.replace(/\.new$/, '');
       if (!isSandboxId(sandboxId)) continue;
       const path = join(this.#state.credentials, name);
-      marks.push({ sandboxId, observation: observed(path, [path]) });
+      marks.push({ sandboxId, observation: observed('credentials', path, [path]) });
     }
     return marks;
   }
-}
-
-function observed(lookedAt: string, found: string[]): Observation {
-  return {
-    layer: 'credentials',
-    lookedAt,
-    absent: found.length === 0,
-    ...(found.length > 0 && { found: found.join('; ') }),
-    at: new Date().toISOString(),
-  };
 }
 
 /** The public half, if both halves are there and belong together. */

@@ -5,7 +5,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import { type CertClient, keyWithCertificate } from './cert-client.ts';
 import { CERTIFICATE_FILE, KEY_FILE } from './credentials.ts';
-import { LoginFailure, type LoginRequest, login } from './login.ts';
+import { LoginFailure, tryLogin } from './login.ts';
 
 /** A guest on the same machine answers within this time, or is not up yet. Milliseconds. */
 const CONNECT_TIMEOUT_MS = 200;
@@ -51,15 +51,6 @@ export async function verifySsh(request: VerifyRequest): Promise<CertClient> {
     }
     seen = outcome.message;
     await sleep(PAUSE_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
-  }
-}
-
-async function tryLogin(request: LoginRequest): Promise<CertClient | LoginFailure> {
-  try {
-    return await login(request);
-  } catch (error) {
-    if (error instanceof LoginFailure) return error;
-    throw error;
   }
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ID_PATTERNS } from '../../model/ids.ts';
-import { type Registration, tool, WAIT_SECONDS } from '../tool.ts';
+import { type Registration, tool, WAIT_SECONDS } from '../lib/tool.ts';
 
 const getApproval = tool({
   name: 'get_approval',

@@ -1,15 +1,15 @@
 import { z } from 'zod';
+import type { Command, StartCommand } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
-import type { Command, RunCommand } from '../../client/sandbox/commands.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { readPart } from '../byte-part.ts';
-import type { Call } from '../call.ts';
-import { outputReader, type Shown, shownOf } from '../kept-output.ts';
-import type { WorkingTask } from '../task.ts';
-import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
+import { CHARS } from '../lib/bounded.ts';
+import { readPart } from '../lib/byte-part.ts';
+import type { Call } from '../lib/call.ts';
+import { outputReader, type Shown, shownOf, shownText } from '../lib/kept-output.ts';
+import type { WorkingTask } from '../lib/task.ts';
+import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
 
-const MAX_CHARS_DEFAULT = 10_000;
-const MAX_CHARS = z.int().min(200).max(50_000).default(MAX_CHARS_DEFAULT).describe('Of output');
+const MAX_CHARS = z.int().min(CHARS.min).max(CHARS.max).default(CHARS.default).describe('Of output');
 const COMMAND_ID = z.string().describe('cmd-…');
 
 const { timeoutSeconds, maxLength, maxArguments } = LIMITS.command;
@@ -55,7 +55,7 @@ const runCommand = tool({
   async run(call, { sandboxId: named, waitSeconds, maxChars, idempotencyKey, ...rest }) {
     const { client, signal } = call;
     const sandboxId = await client.sandboxIdOf(named, { signal });
-    const request: RunCommand = defined(rest);
+    const request: StartCommand = defined(rest);
     const options = { idempotencyKey: crypto.randomUUID(), ...call.key(idempotencyKey, [sandboxId, request]) };
     const wait = { waitSeconds: call.waitSeconds(call.untilTask(waitSeconds)), signal };
     // The same request again says the id of the command, also of one that had not begun.
@@ -69,7 +69,7 @@ const runCommand = tool({
 });
 
 /** How far a command is, and what it has written. */
-export async function commandAnswer(call: Call, command: Command, maxChars: number = MAX_CHARS_DEFAULT) {
+export async function commandAnswer(call: Call, command: Command, maxChars: number = CHARS.default) {
   const { id: commandId, sandboxId, state, outcome, exitCode, signal } = command;
   const output = await outputOf(call, command, maxChars);
   const next = nextOf(call, command, output);
@@ -187,11 +187,6 @@ async function outputOf({ client, signal }: Call, command: Command, maxChars: nu
 function textOf(command: Command, { stdout, stderr }: Record<'stdout' | 'stderr', string>, next: string): string {
   const streams = [stdout && `stdout:\n${stdout}`, stderr && `stderr:\n${stderr}`].filter(Boolean);
   return [`${stateText(command)}.`, ...streams, next].join('\n');
-}
-
-function shownText({ parts: [first, last], kept }: Shown): string {
-  if (!last) return first?.text ?? '';
-  return [first?.text, `[bytes ${first?.to} to ${last.from} of ${kept} are left out]`, last.text].join('\n');
 }
 
 function leftOutOf(stream: 'stdout' | 'stderr', { parts: [first, last] }: Shown) {

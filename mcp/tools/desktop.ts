@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { DesktopAction } from '../../client/sandbox/desktop.ts';
-import type { Call } from '../call.ts';
-import { cleanText } from '../clean-text.ts';
-import { defined, type Registration, SANDBOX, tool } from '../tool.ts';
+import type { DesktopAction } from '../../client/http/openapi.ts';
+import type { Call } from '../lib/call.ts';
+import { cleanText } from '../lib/clean-text.ts';
+import { defined, type Registration, SANDBOX, tool } from '../lib/tool.ts';
 
 const input = z.object({
   sandboxId: SANDBOX,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { ToolError } from '../error-text.ts';
-import { bytesAt, refuseRedacted } from '../redacted.ts';
-import { type Registration, SANDBOX, tool } from '../tool.ts';
+import { ToolError } from '../lib/error-text.ts';
+import { bytesAt, refuseRedacted } from '../lib/redacted.ts';
+import { type Registration, SANDBOX, tool } from '../lib/tool.ts';
 import { PATH } from './files.ts';
 
 const MAX_STRING = 1_048_576;

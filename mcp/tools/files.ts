@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { FileEntry } from '../../client/sandbox/files.ts';
+import type { FileEntry } from '../../client/http/openapi.ts';
 import { visibleText } from '../../model/approvals/visible-text.ts';
-import { fitting, MAX_CHARS } from '../bounded.ts';
-import { firstBytes, readPart } from '../byte-part.ts';
-import { ToolError } from '../error-text.ts';
-import { refuseRedacted } from '../redacted.ts';
-import { CURSOR, defined, moreLines, type Registration, SANDBOX, tool } from '../tool.ts';
+import { fittingPage, MAX_CHARS } from '../lib/bounded.ts';
+import { firstBytes, readPart } from '../lib/byte-part.ts';
+import { ToolError } from '../lib/error-text.ts';
+import { refuseRedacted } from '../lib/redacted.ts';
+import { CURSOR, defined, moreLines, type Registration, SANDBOX, tool } from '../lib/tool.ts';
 
 export const PATH = z.string().regex(/^\//).describe('Absolute');
 /** Of one call of write_file. Characters. */
@@ -118,14 +118,7 @@ const listFiles = tool({
   async run({ client, signal }, { sandboxId, path, limit, cursor, maxChars }) {
     const pageOf = (most: number) =>
       client.files.list(sandboxId, path, { ...defined({ cursor }), limit: most, signal });
-    let page = await pageOf(limit);
-    let items = fitting(page.items.map(entry), lineOf, maxChars);
-    // The guest says where a page goes on, so one that has no room is asked for as short as it is shown.
-    if (items.length < page.items.length) {
-      page = await pageOf(items.length);
-      items = page.items.map(entry);
-    }
-    const { nextCursor } = page;
+    const { items, nextCursor } = await fittingPage(pageOf, limit, { of: entry, lineOf, maxChars });
     const text = [...items.map(lineOf), ...moreLines(nextCursor)].join('\n') || 'It is empty.';
     return { text, data: { items, nextCursor } };
   },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import type { Sandbox } from '../../client/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { defined, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
+import { defined, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
 import { sandboxShape, summaryOf } from './sandboxes.ts';
 
 const { ttlSeconds, idleSeconds } = LIMITS;
@@ -63,7 +63,7 @@ function power(name: 'pause' | 'resume', texts: { title: string; description: st
   });
 }
 
-function answerOf({ id, state, expiresAt }: SandboxRecord) {
+function answerOf({ id, state, expiresAt }: Sandbox) {
   return { text: `${id} is ${state}. It ends at ${expiresAt}.`, data: { sandboxId: id, state, expiresAt } };
 }
 

@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import type { Command } from '../../client/http/openapi.ts';
 import { visibleText } from '../../model/approvals/visible-text.ts';
-import type { Call } from '../call.ts';
-import { cleanText, maskText } from '../clean-text.ts';
-import { ToolError } from '../error-text.ts';
-import { CURSOR, defined, moreLines, type Registration, tool } from '../tool.ts';
+import { fittingPage } from '../lib/bounded.ts';
+import type { Call } from '../lib/call.ts';
+import { cleanText, maskText } from '../lib/clean-text.ts';
+import { ToolError } from '../lib/error-text.ts';
+import { CURSOR, defined, moreLines, type Registration, tool } from '../lib/tool.ts';
 import { summaryOf } from './sandboxes.ts';
 import { snapshotOf } from './snapshots.ts';
 
@@ -42,36 +44,49 @@ const list = tool({
 export const listTools: Registration[] = [list];
 
 const LISTS: Record<(typeof KINDS)[number], (call: Call, asked: Asked) => Promise<Listed>> = {
-  sandboxes: async ({ client, signal }, { limit, ...asked }) => {
-    const page = { limit, ...defined({ cursor: asked.cursor }) };
-    const { items, nextCursor } = await client.listSandboxes({ ...page, alive: true, signal });
-    const found = items.map(summaryOf);
-    const lines = found.map(({ sandboxId, name, state, source }) => `${sandboxId} ${name ?? '-'} ${state} ${source}`);
-    return { lines, items: found, nextCursor };
-  },
+  sandboxes: ({ client, signal }, { limit, ...asked }) =>
+    listed(
+      (most) => client.listSandboxes({ ...defined({ cursor: asked.cursor }), limit: most, alive: true, signal }),
+      limit,
+      summaryOf,
+      ({ sandboxId, name, state, source }) => `${sandboxId} ${name ?? '-'} ${state} ${source}`,
+    ),
   sources: async ({ client, signal }) => {
     const { items } = await client.listSources({ signal });
     const found = items.map(({ name, hosts }) => ({ source: cleanText(name), hosts }));
     return { lines: found.map(({ source }) => source), items: found, nextCursor: null };
   },
-  snapshots: async ({ client, signal }, { sandboxId, ...page }) => {
-    const { items, nextCursor } = await client.snapshots.list(required(sandboxId), { ...page, signal });
-    const found = items.map(snapshotOf);
-    const lines = found.map(({ snapshotId, name, kind, state }) => `${snapshotId} ${name} ${kind} ${state}`);
-    return { lines, items: found, nextCursor };
-  },
-  commands: async ({ client, signal }, { sandboxId, ...page }) => {
-    const { items, nextCursor } = await client.commands.list(required(sandboxId), { ...page, signal });
-    const found = items.map(({ id, state, outcome, exitCode, spec }) => {
-      const command = visibleText(maskText(spec.command ?? (spec.argv ?? []).join(' '))).slice(0, 200);
-      return { commandId: id, state, outcome, exitCode, command };
-    });
-    const lines = found.map(
+  snapshots: ({ client, signal }, { sandboxId, limit, ...page }) =>
+    listed(
+      (most) => client.snapshots.list(required(sandboxId), { ...page, limit: most, signal }),
+      limit,
+      snapshotOf,
+      ({ snapshotId, name, kind, state }) => `${snapshotId} ${name} ${kind} ${state}`,
+    ),
+  commands: ({ client, signal }, { sandboxId, limit, ...page }) =>
+    listed(
+      (most) => client.commands.list(required(sandboxId), { ...page, limit: most, signal }),
+      limit,
+      commandOf,
       (one) => `${one.commandId} ${one.outcome ?? one.state} ${one.exitCode ?? '-'} ${one.command}`,
-    );
-    return { lines, items: found, nextCursor };
-  },
+    ),
 };
+
+/** Reads a page of which all has room in the answer. */
+async function listed<From, To extends Record<string, unknown>>(
+  pageOf: (limit: number) => Promise<{ items: From[]; nextCursor: string | null }>,
+  limit: number,
+  of: (item: From) => To,
+  lineOf: (item: To) => string,
+): Promise<Listed> {
+  const { items, nextCursor } = await fittingPage(pageOf, limit, { of, lineOf });
+  return { lines: items.map(lineOf), items, nextCursor };
+}
+
+function commandOf({ id, state, outcome, exitCode, spec }: Command) {
+  const command = visibleText(maskText(spec.command ?? (spec.argv ?? []).join(' '))).slice(0, 200);
+  return { commandId: id, state, outcome, exitCode, command };
+}
 
 function required(sandboxId: string | undefined): string {
   if (sandboxId !== undefined) return sandboxId;

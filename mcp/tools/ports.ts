@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '../../model/limits.ts';
-import { type Registration, SANDBOX, tool } from '../tool.ts';
+import { type Registration, SANDBOX, tool } from '../lib/tool.ts';
 
 const exposePort = tool({
   name: 'expose_port',

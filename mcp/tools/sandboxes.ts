@@ -1,14 +1,15 @@
 import { z } from 'zod';
+import type { Sandbox } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { BOOT_WISHES } from '../../model/sandbox/boot.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
-import { isFinal, isSettled, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import type { Call } from '../call.ts';
-import { maskText } from '../clean-text.ts';
-import { ToolError } from '../error-text.ts';
-import type { WorkingTask } from '../task.ts';
-import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
+import { isFinal, isSettled } from '../../model/sandbox/sandbox.ts';
+import type { Call } from '../lib/call.ts';
+import { maskText } from '../lib/clean-text.ts';
+import { ToolError } from '../lib/error-text.ts';
+import type { WorkingTask } from '../lib/task.ts';
+import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
 
 const { cpus, memoryMib, ttlSeconds, idleSeconds } = LIMITS;
 
@@ -62,7 +63,7 @@ const createSandbox = tool({
 });
 
 /** How far a create is. @throws ToolError when nothing of it is left */
-export function sandboxAnswer(call: Call, sandbox: SandboxRecord) {
+export function sandboxAnswer(call: Call, sandbox: Sandbox) {
   if (isFinal(sandbox.state)) throw failed(sandbox);
   return {
     text: textOf(call, sandbox),
@@ -72,7 +73,7 @@ export function sandboxAnswer(call: Call, sandbox: SandboxRecord) {
 }
 
 /** The create of a sandbox; its id is the task's. */
-export function createTask({ id, state, steps, createdAt, updatedAt }: SandboxRecord): WorkingTask {
+export function createTask({ id, state, steps, createdAt, updatedAt }: Sandbox): WorkingTask {
   const statusMessage = `${id} is ${state}; steps done: ${steps.map(({ step }) => step).join(', ') || 'none yet'}`;
   return { status: 'working', taskId: id, statusMessage, createdAt, lastUpdatedAt: updatedAt };
 }
@@ -119,9 +120,9 @@ export async function destroyed(client: MayflyClient, begun: readonly { id: stri
 }
 
 /** @returns the record when its create is over, or as it is when the wait is */
-async function settled(call: Call, begun: SandboxRecord, waitSeconds: number): Promise<SandboxRecord> {
+async function settled(call: Call, begun: Sandbox, waitSeconds: number): Promise<Sandbox> {
   const told = new Set<string>();
-  const tellSteps = ({ steps }: SandboxRecord) => {
+  const tellSteps = ({ steps }: Sandbox) => {
     for (const { step } of steps.filter((one) => !told.has(one.step))) call.tell(`${step} is done`);
     for (const { step } of steps) told.add(step);
   };
@@ -130,7 +131,7 @@ async function settled(call: Call, begun: SandboxRecord, waitSeconds: number): P
   const over = await call.within(waitSeconds, async (signal) => {
     for await (const { event, data } of call.client.sandboxEvents(begun.id, { signal })) {
       if (event !== 'sandbox') continue;
-      const sandbox = JSON.parse(data) as SandboxRecord;
+      const sandbox = JSON.parse(data) as Sandbox;
       tellSteps(sandbox);
       if (isSettled(sandbox.state)) return sandbox;
     }
@@ -146,7 +147,7 @@ async function settled(call: Call, begun: SandboxRecord, waitSeconds: number): P
   }
 }
 
-export function summaryOf(sandbox: SandboxRecord) {
+export function summaryOf(sandbox: Sandbox) {
   const { id, name, state, spec, ssh, expiresAt, boot, failure } = sandbox;
   return {
     sandboxId: id,
@@ -160,13 +161,13 @@ export function summaryOf(sandbox: SandboxRecord) {
   };
 }
 
-function textOf(call: Call, sandbox: SandboxRecord): string {
+function textOf(call: Call, sandbox: Sandbox): string {
   const { sandboxId, state, address, expiresAt, boot } = summaryOf(sandbox);
   const facts = [address && `address ${address}`, boot && `boot ${boot}`, `until ${expiresAt}`].filter(Boolean);
   return `${sandboxId} is ${state} (${facts.join(', ')}). ${nextOf(call, sandbox)}`;
 }
 
-function nextOf(call: Call, { id, state }: SandboxRecord): string {
+function nextOf(call: Call, { id, state }: Sandbox): string {
   if (state === 'running')
     return `Run commands in it with ${call.tool('run_command')}, and end it with ${call.tool('destroy_sandbox')}.`;
   return `It is not ready yet. ${askAgain(id)}`;
@@ -176,7 +177,7 @@ function askAgain(id: string): string {
   return `Read mayfly://sandboxes/${id} until its state is running; do not create another one.`;
 }
 
-function failed({ id, state, failure, stopReason }: SandboxRecord): ToolError {
+function failed({ id, state, failure, stopReason }: Sandbox): ToolError {
   const why = failure ? `${failure.code} at ${failure.step}: ${failure.message}` : `it was ended: ${stopReason}`;
   return new ToolError(
     `${id} is ${state}: ${why}`,

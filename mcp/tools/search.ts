@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { visibleText } from '../../model/approvals/visible-text.ts';
-import { fitting, MAX_CHARS } from '../bounded.ts';
-import { ToolError } from '../error-text.ts';
-import { type Registration, SANDBOX, tool } from '../tool.ts';
+import { fitting, MAX_CHARS } from '../lib/bounded.ts';
+import { ToolError } from '../lib/error-text.ts';
+import { type Registration, SANDBOX, tool } from '../lib/tool.ts';
 import { PATH } from './files.ts';
 
 /** Of one line that is found. Characters. */

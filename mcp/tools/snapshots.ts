@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import type { RanCommand } from '../../client/diff.ts';
-import type { Fork, Snapshot } from '../../client/snapshots.ts';
+import type { CommandsBetween, FileChange, Snapshot } from '../../client/http/openapi.ts';
+import type { Fork } from '../../client/snapshots.ts';
 import { visibleText } from '../../model/approvals/visible-text.ts';
-import type { FileChange, GuestName } from '../../model/files/file-change.ts';
+import type { GuestName } from '../../model/files/file-change.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { SNAPSHOT_KINDS } from '../../model/snapshots/snapshot.ts';
-import { fitting, MAX_CHARS } from '../bounded.ts';
-import { cleanText, maskText } from '../clean-text.ts';
-import { ToolError } from '../error-text.ts';
-import type { WorkingTask } from '../task.ts';
-import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
+import { fitting, MAX_CHARS } from '../lib/bounded.ts';
+import { cleanText, maskText } from '../lib/clean-text.ts';
+import { ToolError } from '../lib/error-text.ts';
+import type { WorkingTask } from '../lib/task.ts';
+import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
 import { destroyed, MACHINE, sandboxShape, summaryOf } from './sandboxes.ts';
 
 /** Of a command between two states. Characters. */
@@ -204,7 +204,7 @@ function changeLine({ change: kind, path, from, type }: ReturnType<typeof change
   return `${kind} ${type} ${from === null ? '' : `${visibleText(from)} -> `}${visibleText(path)}`;
 }
 
-function ranCommand({ id, command, argv, exitCode }: RanCommand) {
+function ranCommand({ id, command, argv, exitCode }: CommandsBetween['items'][number]) {
   return { commandId: id, exitCode, command: maskText(command ?? (argv ?? []).join(' ')).slice(0, COMMAND_LENGTH) };
 }
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { LIMITS } from '../../model/limits.ts';
 import type { SourceOutput } from '../../model/snapshots/source-access.ts';
-import { maskText } from '../clean-text.ts';
-import { IDEMPOTENCY_KEY, type Registration, tool } from '../tool.ts';
+import { maskText } from '../lib/clean-text.ts';
+import { IDEMPOTENCY_KEY, type Registration, tool } from '../lib/tool.ts';
 
 const lookAtSource = tool({
   name: 'look_at_source',

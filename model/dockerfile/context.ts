@@ -3,8 +3,15 @@ import { LIMITS } from '../limits.ts';
 import { isPattern, MOST_OF_A_PATTERN, PathPattern } from './patterns/glob.ts';
 import { ignoredBy } from './patterns/ignored.ts';
 import { cleaned } from './patterns/paths.ts';
-import type { CopyStep } from './plan.ts';
 import { refusedAt } from './refusal.ts';
+
+/** What a step that copies says of what, and of where to. */
+interface PlacedStep {
+  sources: readonly string[];
+  inline: readonly { name: string; content: string }[];
+  line: number;
+  target: string;
+}
 
 /** What a context has under one path. Devices and the like are in none. */
 export interface ContextEntry {
@@ -61,7 +68,7 @@ export class BuildContext {
    * what came before.
    * @throws MayflyError dockerfile_unsupported
    */
-  placed(step: Pick<CopyStep, 'sources' | 'line' | 'target' | 'inline'>): Placed[] {
+  placed(step: PlacedStep): Placed[] {
     const found = new Map<string, Placed>();
     const add = (as: string, entry: ContextEntry) => found.set(as, { as, entry });
     const paths = step.sources.flatMap((source) => this.#matching(source, step.line));

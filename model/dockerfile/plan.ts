@@ -1,4 +1,4 @@
-import type { RootLayer } from './root-image.ts';
+import type { ContextEntry } from './context.ts';
 
 /** What a Dockerfile comes to: stages of steps, with all that each needs; nothing of it is looked up again. */
 export interface BuildPlan {
@@ -105,8 +105,16 @@ export interface WorkdirStep extends Said {
   user: string;
 }
 
+/** An archive of files. */
+export interface RootLayer {
+  /** Where its bytes are, which its digest is of. */
+  entry: ContextEntry;
+  /** `sha256:…` of what it is unpacked, as its image says it; null: it is no layer of an image, and has no whiteouts. */
+  diffId: string | null;
+}
+
 /** Puts another root file system where that of the source was. */
-export interface RootStep extends Said {
+interface RootStep extends Said {
   kind: 'root';
   /** One over the other. */
   layers: readonly RootLayer[];

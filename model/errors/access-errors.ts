@@ -46,14 +46,14 @@ export const ACCESS_ERRORS = {
     retryable: false,
     title: 'A quota would be, or is, exceeded',
     remedy:
-      'Delete what `detail` names, or have the quota raised with `mayfly key limit`, of a project with `mayfly project set`.',
+      'Delete what `detail` names, or have the quota raised with `mayfly key limit`, of a project with `mayfly project update`.',
   },
   project_quota_exceeded: {
     status: 429,
     retryable: true,
     title: 'The project has as much as it may for now',
     remedy:
-      'Wait for Retry-After seconds, destroy sandboxes, or have an operator raise the quota with `mayfly project set`.',
+      'Wait for Retry-After seconds, destroy sandboxes, or have an operator raise the quota with `mayfly project update`.',
   },
   request_refused: {
     status: 403,

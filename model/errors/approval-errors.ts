@@ -6,7 +6,7 @@ export const APPROVAL_ERRORS = {
     status: 403,
     retryable: false,
     title: 'The policy of the project denies it',
-    remedy: '`detail` names the rules: `mayfly policy show` has them. Ask for something that they allow.',
+    remedy: '`detail` names the rules: `mayfly policy get` has them. Ask for something that they allow.',
   },
   policy_changed: {
     status: 412,

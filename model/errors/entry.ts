@@ -1,5 +1,5 @@
 /** One error of the table (model/errors.ts). */
-export interface ErrorEntry {
+interface ErrorEntry {
   /** HTTP status of the answer. */
   status: number;
   /** The same request can succeed later without a change. */

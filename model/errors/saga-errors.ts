@@ -40,6 +40,12 @@ export const SAGA_ERRORS = {
     remedy:
       'Give each process of the installation the same payload.key, readable by its user alone: it is beside the CA key of the control worker, and MAYFLY_PAYLOAD_KEY_FILE names it elsewhere.',
   },
+  invalid_setting: {
+    status: 422,
+    retryable: false,
+    title: 'A setting of this process is not valid',
+    remedy: 'Set the environment variable that is named to a value that docs/operations.md allows, or unset it.',
+  },
   record_damaged: {
     status: 500,
     retryable: false,

@@ -1,5 +1,5 @@
 /** A media type (RFC 2046), as Content-Type and `datacontenttype` have it. */
-export interface MediaType {
+interface MediaType {
   /** Lower case. */
   type: string;
   /** Lower case, with its suffix. */

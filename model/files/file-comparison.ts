@@ -5,7 +5,7 @@ import type { GuestName } from './file-change.ts';
  * than what is read of either side.
  */
 export const COMPARISON_KINDS = ['same', 'text', 'binary', 'too-large'] as const;
-export type ComparisonKind = (typeof COMPARISON_KINDS)[number];
+type ComparisonKind = (typeof COMPARISON_KINDS)[number];
 
 /** One regular file in two states of a file system. */
 export interface FileComparison {

@@ -1,5 +1,5 @@
-import type { OwnedActor } from '../sandbox/sandbox.ts';
-import type { RunFailure, RunOutcome, RunState } from './run.ts';
+import type { Actor } from '../sandbox/sandbox.ts';
+import type { RunFailure, RunOutcome, RunState } from './run-state.ts';
 
 export const BULK_ACTIONS = ['replay', 'redrive', 'cancel'] as const;
 export type BulkAction = (typeof BULK_ACTIONS)[number];
@@ -12,7 +12,7 @@ export type BulkState = (typeof BULK_STATES)[number];
 export const BULK_OPEN = ['running', 'cancelling'] as const satisfies readonly BulkState[];
 
 /** Which runs of its function; what is absent says nothing. */
-export interface BulkFilter {
+interface BulkFilter {
   state?: RunState | undefined;
   outcome?: RunOutcome | undefined;
   /** Values of a concurrency key, as JSON. */
@@ -22,7 +22,7 @@ export interface BulkFilter {
 }
 
 /** What became of runs that were met. */
-export interface BulkCounts {
+interface BulkCounts {
   /** It was done, by this operation. */
   done: number;
   /** There was nothing to do: a run that has ended is not cancelled. */
@@ -57,7 +57,7 @@ export interface BulkRecord {
   page?: BulkPage | null;
   /** SHA-256 of what was asked for, hex. */
   digest: string;
-  createdBy: OwnedActor;
+  createdBy: Actor;
   createdAt: string;
   updatedAt: string;
   endedAt: string | null;

@@ -7,7 +7,7 @@ import type { WaitSpec } from '../waitpoints/waiting.ts';
  * that wait end as `skipped`, and those under way are cancelled.
  */
 export const ON_FULL = ['queue', 'skip', 'cancel-running'] as const;
-export type OnFull = (typeof ON_FULL)[number];
+type OnFull = (typeof ON_FULL)[number];
 
 /** How many runs of a function are under way at once, in all, or with the same value at `key` in the data of their events. */
 export interface ConcurrencyRule {
@@ -19,7 +19,7 @@ export interface ConcurrencyRule {
 
 /** What becomes of a run that comes too soon after others: it waits, or it ends as `skipped`. */
 export const ON_RATE = ['queue', 'skip'] as const;
-export type OnRate = (typeof ON_RATE)[number];
+type OnRate = (typeof ON_RATE)[number];
 
 /**
  * How many runs of a function begin in a time, in all, or with the same value at `key`: one each `periodSeconds` / `limit`, and
@@ -54,7 +54,7 @@ export interface Batching {
 
 /** Outcomes after which another attempt may be made. */
 export const RETRIED_OUTCOMES = ['failed', 'timed-out', 'unknown'] as const;
-export type RetriedOutcome = (typeof RETRIED_OUTCOMES)[number];
+type RetriedOutcome = (typeof RETRIED_OUTCOMES)[number];
 
 /** When another attempt is made of what was started: only of a function that says that it is idempotent. */
 export interface RetryPolicy {
@@ -132,7 +132,7 @@ export interface FunctionSpec {
 
 /** `paused`: events are accepted, and none is started. `draining`: none is accepted, and it goes when its runs have ended. */
 export const FUNCTION_STATES = ['active', 'paused', 'draining'] as const;
-export type FunctionState = (typeof FUNCTION_STATES)[number];
+type FunctionState = (typeof FUNCTION_STATES)[number];
 
 export interface FunctionRecord {
   project: string;

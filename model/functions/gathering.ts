@@ -8,7 +8,7 @@ export type Gatherer = Pick<
 >;
 
 /** How many of the first belong together, if their time is over; else until when they gather. Milliseconds since 1970. */
-export type Gathered = { closed: number } | { until: number };
+type Gathered = { closed: number } | { until: number };
 
 /** @param group of one key, the first first @param now milliseconds since 1970 */
 export function gathered(group: readonly Gatherer[], now: number): Gathered {

@@ -2,12 +2,12 @@
 export const GUEST_FOLDER = '/var/lib/mayfly-run';
 /** What a function brings: where its process begins. */
 export const FILES_FOLDER = `${GUEST_FOLDER}/files`;
-export const EVENT_FILE = `${GUEST_FOLDER}/event.json`;
+const EVENT_FILE = `${GUEST_FOLDER}/event.json`;
 /** All that is fetched when it has ended. */
-export const OUT_FOLDER = `${GUEST_FOLDER}/out`;
+const OUT_FOLDER = `${GUEST_FOLDER}/out`;
 export const RESULT_FILE = `${OUT_FOLDER}/result`;
-/** A tmpfs, which the agent makes (guest/agent/commands/secrets.go) and removes when the process has ended. */
-export const SECRETS_FOLDER = '/run/mayfly-secrets';
+/** A tmpfs, which the agent makes (go/agent/commands/secrets.go) and removes when the process has ended. */
+const SECRETS_FOLDER = '/run/mayfly-secrets';
 export const ARTIFACTS_FOLDER = `${OUT_FOLDER}/artifacts`;
 
 /** Where the processes of a run ask for waitpoints, and find what came for them: below the folder of all, without its path. */

@@ -3,10 +3,11 @@ import { utf8ToBytes } from '@noble/hashes/utils.js';
 import type { ErrorCode } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import type { FunctionSpec, RetryPolicy } from './function.ts';
-import { type Attempt, lastAttempt, type RunFailure, type RunRecord } from './run.ts';
+import { type Attempt, lastAttempt, type RunRecord } from './run.ts';
+import type { RunFailure } from './run-state.ts';
 
 /** What comes after an attempt: nothing more, another place in the queue, or another attempt, its slots kept. */
-export type NextStep = { step: 'end' } | { step: 'requeue'; pauseMs: number } | { step: 'retry'; pauseMs: number };
+type NextStep = { step: 'end' } | { step: 'requeue'; pauseMs: number } | { step: 'retry'; pauseMs: number };
 
 /** Exit code of who asks to be tried again: EX_TEMPFAIL of sysexits.h. */
 export const EX_TEMPFAIL = 75;

@@ -1,7 +1,9 @@
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
+import { scheduleWorkflowIdOf } from '../schedules/schedule-saga.ts';
 import { digestOfKey } from './key-digest.ts';
-import type { RunOutcome, RunRecord } from './run.ts';
+import type { RunRecord } from './run.ts';
+import type { RunOutcome } from './run-state.ts';
 
 /** The workflow of one admitted run; its id is {@link runWorkflowIdOf}. */
 export const RUN_WORKFLOW = 'run';
@@ -33,7 +35,7 @@ export function runInputOf({ id, project, function: name, keys, schedule, create
     function: name,
     actor: createdBy,
     ...(key !== null && { key: digestOfKey(key) }),
-    ...(schedule && { scheduledBy: schedule.workflowId }),
+    ...(schedule && { scheduledBy: scheduleWorkflowIdOf({ project, name: schedule.name }) }),
   };
 }
 
@@ -48,16 +50,16 @@ export interface BegunAttempt {
   sandboxId: string;
   commandId: string;
   begunAt: string;
-  /** Of the run, with this one. Absent in older histories. */
-  tries?: number;
+  /** Of the run, with this one. */
+  tries: number;
   /** Its sandbox has a record. */
   isPresent: boolean;
   /** Its process was started. */
   isStarted: boolean;
   /** How it ended is written down. */
   hasEnded: boolean;
-  /** Who wants the run to end, as it is written down; absent in older histories. */
-  cancelledBy?: Actor | null;
+  /** Who wants the run to end, as it is written down. */
+  cancelledBy: Actor | null;
   /** Its function keeps what failed. Absent: it does not. */
   keeps?: true;
   /** Its function wants to know what its process changes. Absent: it does not. */

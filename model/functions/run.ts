@@ -1,77 +1,13 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
-import type { ErrorCode } from '../errors.ts';
 import { commandIdFrom, ID_BYTES, runIdFrom, sandboxIdFrom } from '../ids.ts';
 import { LIMITS } from '../limits.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { ScheduledFor } from '../schedules/schedule.ts';
 import type { UsedSecret } from '../secrets/secret.ts';
 import type { RunWaiting } from '../waitpoints/waiting.ts';
+import type { Cleanup, RunFailure, RunOutcome, RunState, Skip, Wait } from './run-state.ts';
 import type { KeptFailure, RunDiff } from './traces.ts';
-
-/**
- * delayed → queued → preparing → running → collecting → ended
- *
- * `preparing`: it is admitted, and its sandbox is made. `running`: its process was started, or may have been. `collecting`: that
- * has ended, and its result is fetched. `ended`: `outcome` says how, and is never written again.
- */
-export const RUN_STATES = ['delayed', 'queued', 'preparing', 'running', 'collecting', 'ended'] as const;
-export type RunState = (typeof RUN_STATES)[number];
-
-/** It was accepted, and is not admitted yet. */
-export const WAITING = ['delayed', 'queued'] as const satisfies readonly RunState[];
-/** Those of a run that was admitted and has not ended. */
-export const UNDER_WAY = ['preparing', 'running', 'collecting'] as const satisfies readonly RunState[];
-
-/**
- * `expired`: not started within its event's greatest age. `skipped`: not started, `skippedFor` says why.
- * `not-started`: it never began, `failure` says why. `unknown`: it was started, and nobody can find out how it ended.
- */
-export const RUN_OUTCOMES = [
-  'succeeded',
-  'failed',
-  'timed-out',
-  'cancelled',
-  'expired',
-  'skipped',
-  'not-started',
-  'unknown',
-] as const;
-export type RunOutcome = (typeof RUN_OUTCOMES)[number];
-
-/**
- * What is known of its machines: `none`: it never had one. `pending`: something of one may be left. `proved`: nothing is left.
- * `unproved`: a host was forgotten, and nobody can look there.
- */
-export const CLEANUPS = ['none', 'pending', 'proved', 'unproved'] as const;
-export type Cleanup = (typeof CLEANUPS)[number];
-
-/** Why a run is no further. */
-export const WAITS = [
-  'check',
-  'debounce',
-  'batch',
-  'setup',
-  'concurrency',
-  'throttle',
-  'capacity',
-  'retry',
-  'host',
-  'waitpoint',
-] as const;
-export type Wait = (typeof WAITS)[number];
-
-/**
- * Why a run was skipped: `singleton`: others of its key were under way. `superseded`: a newer one took its place. `rate`: it came
- * too soon after others.
- */
-export const SKIPS = ['singleton', 'superseded', 'rate'] as const;
-export type Skip = (typeof SKIPS)[number];
-
-export interface RunFailure {
-  code: ErrorCode;
-  message: string;
-}
 
 /** One sandbox, and at most one started process. */
 export interface Attempt {
@@ -93,7 +29,7 @@ export interface Attempt {
 }
 
 /** Which event it is, of the context attributes of CloudEvents. */
-export interface EventIdentity {
+interface EventIdentity {
   id: string;
   source: string;
   type: string;
@@ -206,13 +142,13 @@ export interface RunRecord {
   failedStarts: number;
   result: RunResult | null;
   artifacts: RunArtifact[];
-  /** Which time of which schedule it is of; null, or absent in older ones: of none. */
+  /** Which time of which schedule it is of; null, or absent: of none. */
   schedule?: ScheduledFor | null;
-  /** Of one that failed, where its function keeps that. Null, or absent in older ones: nothing was to be, or it is not known yet. */
+  /** Of one that failed, where its function keeps that. Null, or absent: nothing was to be, or it is not known yet. */
   kept?: KeptFailure | null;
-  /** What its process changed, where its function has `diff`. Null, or absent in older ones: nobody wants to know, or it is not known yet. */
+  /** What its process changed, where its function has `diff`. Null, or absent: nobody wants to know, or it is not known yet. */
   diff?: RunDiff | null;
-  /** How its process waits for waitpoints. Null, or absent in older ones: it has not waited. */
+  /** How its process waits for waitpoints. Null, or absent: it has not waited. */
   waiting?: RunWaiting | null;
   cancelledBy: Actor | null;
   createdBy: Actor & { project: string };

@@ -3,11 +3,10 @@ import { utf8ToBytes } from '@noble/hashes/utils.js';
 import type { ErrorCode } from '../errors.ts';
 import type { FileChangeCounts } from '../files/file-change.ts';
 import { ID_BYTES, snapshotIdFrom } from '../ids.ts';
-import type { RunFailure, RunOutcome, RunRecord } from './run.ts';
+import type { RunFailure, RunOutcome, RunState } from './run-state.ts';
 
 /** What a failed run leaves, unless its function says that nothing is kept. */
 export const ON_FAILURE = ['none', 'disk'] as const;
-export type OnFailure = (typeof ON_FAILURE)[number];
 
 /** What is kept of the sandbox of a run that failed: a snapshot of its disks, or why there is none. */
 export interface KeptFailure {
@@ -44,7 +43,8 @@ const FOR_EVER: ReadonlySet<ErrorCode> = new Set([
 ] as const);
 
 /** Whether the sandbox of a run's last attempt is to be kept: nothing comes after it, and its process has failed. */
-export function isToBeKept({ state, outcome, startedAt }: Pick<RunRecord, 'state' | 'outcome' | 'startedAt'>): boolean {
+export function isToBeKept(run: { state: RunState; outcome: RunOutcome | null; startedAt: string | null }): boolean {
+  const { state, outcome, startedAt } = run;
   return state === 'ended' && startedAt !== null && outcome !== null && KEPT_OUTCOMES.includes(outcome);
 }
 

@@ -13,7 +13,7 @@ export interface ImageRecord extends ImageProgress {
   /** The sandbox in which {@link ImageRequest.ready} is asked. `@default` there is none */
   checkerId?: string;
   steps: number;
-  /** What its workflow is begun with, by the API or, where that died before it could, by the reconciler. `@default` of before it was kept: nobody begins it */
+  /** What its workflow is begun with, by the API or, where that died before it could, by the reconciler. */
   begin?: ImageInput;
 }
 

@@ -19,12 +19,12 @@ export interface ImageInput {
   steps: number;
   /** Of that last step; null: all are done. */
   snapshotId: string | null;
-  /** In this order; none when all is done. `@default` one, of `builder`, `first` and `steps` */
-  stages?: ImageStageInput[];
+  /** In this order; none when all is done. */
+  stages: ImageStageInput[];
   /** The sandbox in which it is asked whether the image is ready, and the id that its template shall have. `@default` nothing is asked */
   ready?: { checker: SandboxInput; templateId: string };
-  /** So many of all steps were done before. `@default` `first` */
-  cached?: number;
+  /** So many of all steps were done before. */
+  cached: number;
   /** Of the source that is made: `opn-…`, and the sandbox that is cleaned. */
   bakeId: string;
   bakerId: string;

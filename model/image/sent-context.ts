@@ -15,7 +15,7 @@ export interface SentContext {
 }
 
 /** A digest that is made piece by piece. */
-export interface Sha256 {
+interface Sha256 {
   update(bytes: Uint8Array): unknown;
   hex(): string;
 }

@@ -6,7 +6,7 @@ import { LIMITS } from '../limits.ts';
 export type StageOrigin = { source: string } | { stage: number };
 
 /** Stages of a Dockerfile that are done one after the other in one sandbox. */
-export interface JoinedStage {
+interface JoinedStage {
   origin: StageOrigin;
   /** Those that its COPYs are of stand before it: `from` is a place in this list. */
   steps: Step[];

@@ -73,7 +73,7 @@ while [ $# -gt 0 ]; do
   shift 2
 done`;
 
-/** Makes a machine of a root file system: guest/root. Where it is in a guest, until it has put another root there. */
+/** Makes a machine of a root file system: go/root. Where it is in a guest, until it has put another root there. */
 export const ROOT_PROGRAM = '/var/tmp/mayfly-image-root';
 
 /** Where login shells look for what ENV has set. */

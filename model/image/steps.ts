@@ -49,7 +49,7 @@ export interface BuildOutline extends Pick<BuildPlan, 'unusedArgs' | 'ignored'> 
 }
 
 /** What the sources hold: where nobody knows, the id of the build. */
-export interface Holding extends Pick<ImageRecord, 'project' | 'content' | 'contents'> {}
+interface Holding extends Pick<ImageRecord, 'project' | 'content' | 'contents'> {}
 
 /** Of an instruction, for whoever watches. Characters. */
 const TEXT_LENGTH = 200;

@@ -11,7 +11,7 @@ export interface TarHead extends Omit<TarEntry, 'bytes'> {
 }
 
 /** Is told of each entry, and then of what it holds, piece by piece; of a folder and a link there is nothing. */
-export interface TarListener {
+interface TarListener {
   entry(head: TarHead): void;
   content(piece: Uint8Array): void;
 }

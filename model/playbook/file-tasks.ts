@@ -4,7 +4,7 @@ import { type Change, type Entry, keyOf, type Left } from './change/change.ts';
 import { isSecretFile, isSecretPath } from './change/secrets.ts';
 import { literal, type Task, task, whyNotPath } from './tasks.ts';
 
-export interface FileTasks {
+interface FileTasks {
   /** Before packages are installed, and after it. */
   first: Task[];
   last: Task[];

@@ -17,13 +17,13 @@ export const PLAYBOOK_STATES = [
   'failed',
   'cancelled',
 ] as const;
-export type PlaybookState = (typeof PLAYBOOK_STATES)[number];
+type PlaybookState = (typeof PLAYBOOK_STATES)[number];
 
 export function isPlaybookOver(state: PlaybookState): boolean {
   return state === 'checked' || state === 'unchecked' || state === 'failed' || state === 'cancelled';
 }
 
-export interface PlaybookPackage {
+interface PlaybookPackage {
   name: string;
   version: string | null;
   change: 'installed' | 'changed' | 'removed' | 'purged';
@@ -67,7 +67,7 @@ export interface CheckSummary {
   beyondCount: number;
 }
 
-export interface PlaybookFailure {
+interface PlaybookFailure {
   code: ErrorCode;
   message: string;
 }

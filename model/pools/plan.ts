@@ -5,7 +5,7 @@ export const DEMAND_SECONDS = 300;
 /** More than as many as are claimed while one is made. */
 const MARGIN = 1.5;
 
-export interface PoolPlan {
+interface PoolPlan {
   /** Members that are to be. */
   wanted: number;
   /** So many are made now. */

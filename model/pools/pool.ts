@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts';
+import type { HostRef } from '../host.ts';
 import { NO_PROJECT } from '../project.ts';
 import type { Size } from '../project-limits.ts';
 import type { Actor, Egress, SandboxFailure } from '../sandbox/sandbox.ts';
@@ -89,7 +90,7 @@ export interface PoolInput extends PoolOrder {
   continued?: ContinuedPool;
 }
 
-export interface ContinuedPool {
+interface ContinuedPool {
   record: PoolRecord;
   demand: Demand[];
   refillSeconds: number;
@@ -201,7 +202,6 @@ export interface PoolSight {
 export interface MemberInput {
   sandboxId: string;
   size: Size;
-  hostIds: string[];
-  installations: Record<string, string>;
+  hosts: HostRef[];
   content: string | null;
 }

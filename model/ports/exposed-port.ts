@@ -1,4 +1,4 @@
-import type { OwnedActor } from '../sandbox/sandbox.ts';
+import type { Actor } from '../sandbox/sandbox.ts';
 
 /** Who may use it: who has a token of it, or who has an API key of its project. */
 export const PORT_VISIBILITIES = ['token', 'project'] as const;
@@ -22,7 +22,7 @@ export interface ExposedPort extends PortSettings {
   project: string;
   /** 256 random bits in base64url, which sign its tokens. With another one all earlier tokens are void. */
   secret: string;
-  openedBy: OwnedActor;
+  openedBy: Actor;
   /** ISO 8601. */
   openedAt: string;
 }

@@ -1,5 +1,6 @@
+import type { HostRef } from '../host.ts';
 import type { SandboxFailure, SandboxRecord, StepTiming } from '../sandbox/sandbox.ts';
-import type { StopRequest } from './messages.ts';
+import type { StopRequest } from './stop-request.ts';
 
 /**
  * What a run of a sandbox's workflow hands to the next one when it continues as new: never in the middle of a create or an
@@ -26,7 +27,7 @@ export interface ContinuedLife {
   /** Who asked for the end. */
   stop: StopRequest | null;
   /** Of the hosts that were asked those that were given up. `@default` none */
-  forgottenHosts?: string[];
+  forgottenHosts?: HostRef[];
   /** Set while nothing is left but to take away what there is, and to prove it. */
   ending: { failure: SandboxFailure | null } | null;
 }

@@ -1,4 +1,5 @@
 import type { KeptOf } from '../functions/traces.ts';
+import type { HostRef } from '../host.ts';
 import type { Size } from '../project-limits.ts';
 import type { AuditEvent } from '../sandbox/audit.ts';
 import type { BootReason } from '../sandbox/boot.ts';
@@ -37,12 +38,9 @@ export interface SandboxInput {
    */
   begin: 'create' | 'destroy' | 'takeOver';
   /** With `takeOver`: the host on which something of it is though it has no record, or has ended. `@default` none */
-  foundOn?: string;
-  /**
-   * The live hosts that may take it, the best first; placement is asked when there is none, or all refuse. Absent in
-   * lives from before hosts were proposed here: those are created by workflows/sandbox/create-by-steps.ts.
-   */
-  hostIds?: string[];
+  foundOn?: HostRef;
+  /** Live hosts that may take it, the best first; placement is asked when there is none, or all refuse. */
+  hosts: HostRef[];
   /** Whoever has it made shuts its machine down, as a bake does its builder: one that is off does not end. `@default` false */
   mayBeOff?: boolean;
   /**
@@ -56,8 +54,6 @@ export interface SandboxInput {
   pool?: Membership;
   /** Why it is made anew though there is a pool of such; absent: there is none, or it was not asked. */
   missed?: Extract<BootReason, 'pool_empty'>;
-  /** The installations of those hosts, by host id. */
-  installations?: Record<string, string>;
   /** What the source must hold on them; absent: whatever it holds. */
   content?: string;
   /** `@default` DEFAULT_TIMEOUTS */
@@ -74,8 +70,6 @@ export const SETTLED = 'settled';
 export const PATCH = 'patch';
 /** Signal with a {@link StopRequest}: end the sandbox, whatever its state. */
 export const DESTROY = 'destroy';
-/** Signal, no arguments: the sandbox is being used; the idle timer starts anew. */
-export const TOUCH = 'touch';
 /** Signal, no arguments: a snapshot that its disks refer to was needed for a moment, and has been deleted. */
 export const LAYER_DELETED = 'layerDeleted';
 /**
@@ -146,13 +140,13 @@ export interface PauseOperation extends Omit<OperationBase, 'actor'> {
 }
 /** The host of the sandbox keeps it from growing, until there is room; or lets it go on. Nobody else asks for that. */
 export interface SuspendForSpaceOperation extends Pick<OperationBase, 'operationId'> {
-  kind: 'stall';
+  kind: 'suspend-for-space';
   cause: SpaceSuspensionCause;
   /** What it waits for, in words for a person. */
   why: string;
 }
 export interface ResumeWithSpaceOperation extends Pick<OperationBase, 'operationId'> {
-  kind: 'unstall';
+  kind: 'resume-with-space';
 }
 /** What can be done to a sandbox while it lives, one at a time. */
 export type Operation =
@@ -178,11 +172,6 @@ export interface SandboxPatch {
   autoResume?: boolean;
   /** Replaces the metadata as a whole. */
   metadata?: Record<string, string>;
-  /**
-   * Whether who asks reads the store then: the answer is null. Else it is the record, for callers from before
-   * that was so; with its metadata that costs the history up to 32 KiB. `@default` false
-   */
-  isReadThen?: boolean;
   actor: Actor;
 }
 
@@ -210,10 +199,6 @@ export interface ClaimRequest {
   requestedAt: string;
   /** Mayfly asks for it itself. `@default` its caller does */
   builds?: 'run';
-}
-
-export interface StopRequest {
-  actor: Actor;
 }
 
 /**

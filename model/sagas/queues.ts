@@ -9,10 +9,15 @@ export function workflowIdOf(sandboxId: string): string {
 
 /**
  * The task queue of everything that touches the host. Another installation of the same host id has another queue, so a task
- * is never answered on the wrong machine. What was named before there were installation ids has the queue of its host id alone.
+ * is never answered on the wrong machine.
  */
-export function hostQueue({ hostId, installationId = null }: HostRef): string {
-  return installationId === null ? `host-${hostId}` : `host-${hostId}/${installationId}`;
+export function hostQueue({ hostId, installationId }: HostRef): string {
+  return `${hostQueuePrefix(hostId)}${installationId}`;
+}
+
+/** Start of the names of all queues of a host id, whichever installation serves it. */
+export function hostQueuePrefix(hostId: string): string {
+  return `host-${hostId}/`;
 }
 
 /** Beyond all operations, also for whoever takes over and does not know how many there were. */

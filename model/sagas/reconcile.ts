@@ -1,6 +1,6 @@
 import type { HostRef } from '../host.ts';
 import { NO_PROJECT } from '../project.ts';
-import type { Actor, SandboxSpec } from '../sandbox/sandbox.ts';
+import { type Actor, hostOf, type SandboxRecord, type SandboxSpec } from '../sandbox/sandbox.ts';
 import type { SandboxInput } from './messages.ts';
 
 /**
@@ -71,16 +71,22 @@ const UNKNOWN_SPEC: SandboxSpec = {
   network: { egress: 'none' },
 };
 
+/** Input of the workflow that goes on with a recorded sandbox, where its own is gone. */
+export function recordedInput(record: SandboxRecord, begin: 'destroy' | 'takeOver'): SandboxInput {
+  const { id, spec, createdBy, createdAt: requestedAt } = record;
+  const host = hostOf(record);
+  return { id, spec, createdBy, requestedAt, begin, hosts: host ? [host] : [] };
+}
+
 /** What takes away a sandbox that is on a host and belongs to nobody. @param foundAt ISO 8601 */
-export function orphanInput(id: string, { hostId, installationId = null }: HostRef, foundAt: string): SandboxInput {
+export function orphanInput(id: string, host: HostRef, foundAt: string): SandboxInput {
   return {
     id,
     spec: UNKNOWN_SPEC,
     createdBy: RECONCILER,
     requestedAt: foundAt,
     begin: 'takeOver',
-    foundOn: hostId,
-    hostIds: [hostId],
-    ...(installationId !== null && { installations: { [hostId]: installationId } }),
+    foundOn: host,
+    hosts: [host],
   };
 }

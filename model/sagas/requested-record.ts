@@ -1,15 +1,13 @@
-import { DEFAULT_PROJECT } from '../project.ts';
 import type { SandboxRecord } from '../sandbox/sandbox.ts';
 import type { SandboxInput } from './messages.ts';
 
 /** The first record of a sandbox: what was asked for, and which host is asked first. */
 export function requestedRecord(input: SandboxInput): SandboxRecord {
-  const { id, name = null, spec, createdBy, requestedAt, hostIds = [], installations = {}, size, builds, pool } = input;
-  const [hostId = null] = hostIds;
-  const installationId = hostId === null ? null : (installations[hostId] ?? null);
+  const { id, name = null, spec, createdBy, requestedAt, hosts, size, builds, pool } = input;
+  const [host] = hosts;
   return {
     id,
-    project: createdBy.project ?? DEFAULT_PROJECT,
+    project: createdBy.project,
     name,
     state: 'requested',
     phase: null,
@@ -18,10 +16,10 @@ export function requestedRecord(input: SandboxInput): SandboxRecord {
     ...(size && { size }),
     ...(builds && { builds }),
     ...(pool && { pool }),
-    hostId, // written before the host is touched: a cleanup must find it
-    installationId,
-    askedHosts: hostId === null ? [] : [{ hostId, installationId }],
-    parentSnapshotId: spec.snapshotId ?? null, // requests from before there were snapshots have none
+    hostId: host?.hostId ?? null, // written before the host is touched: a cleanup must find it
+    installationId: host?.installationId ?? null,
+    askedHosts: host ? [host] : [],
+    parentSnapshotId: spec.snapshotId,
     ssh: null,
     macAddress: null,
     createdAt: requestedAt,

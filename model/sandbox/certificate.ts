@@ -1,9 +1,6 @@
+import type { CertificatePurpose } from './certificate-purpose.ts';
 import type { Actor, SandboxFailure } from './sandbox.ts';
 import type { RequestSignature } from './signed-request.ts';
-
-/** `host`: the platform's own, with which the host worker logs in. `caller`: for the key of whoever asked. */
-export const CERTIFICATE_PURPOSES = ['host', 'caller'] as const;
-export type CertificatePurpose = (typeof CERTIFICATE_PURPOSES)[number];
 
 /** What is remembered of an issued certificate; not the certificate itself, which whoever asked for it has. */
 export interface CertificateRecord {
@@ -51,10 +48,8 @@ export interface CertificateInput {
   actor: Actor | null;
   /** `@default` 1800 */
   ttlSeconds: number | null;
-  /** Of who asks; absent from before requests were signed: then it is refused. */
+  /** Of who asks; without one it is refused. */
   signature?: RequestSignature;
-  /** Whoever asks takes a {@link RefusedCertificate}, too. `@default` no: a refusal fails the workflow */
-  refusalIsResult?: true;
 }
 
 /** Why there is none. */

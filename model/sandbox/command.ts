@@ -113,8 +113,11 @@ export interface CommandInput extends HostRef {
   commandId: string;
   sandboxId: string;
 }
-/** Signal with an {@link Actor}: end the command's whole process tree. */
+/** Signal with an {@link Actor} and an {@link EndSignal}: ends the command's whole process tree. */
 export const CANCEL_COMMAND = 'cancel';
+/** First signal to the processes of a cancelled command; `SIGPIPE` when the reader of its output has left. */
+export const END_SIGNALS = ['SIGTERM', 'SIGPIPE'] as const;
+export type EndSignal = (typeof END_SIGNALS)[number];
 
 export function commandWorkflowIdOf(commandId: string): string {
   return `command/${commandId}`;
@@ -123,7 +126,7 @@ export function commandWorkflowIdOf(commandId: string): string {
 /** A command as it is before anything of it has run. */
 export function requestedCommand(
   id: string,
-  { id: sandboxId, hostId, installationId = null }: HostRef & { id: string },
+  { id: sandboxId, hostId, installationId }: HostRef & { id: string },
   spec: CommandSpec,
   createdBy: Actor,
 ): CommandRecord {

@@ -37,7 +37,7 @@ const SEEN = {
 } as const satisfies Record<MachineEndReason, string>;
 
 export const MACHINE_END_CODES = Object.values(CODES);
-export type MachineEndCode = (typeof CODES)[MachineEndReason];
+type MachineEndCode = (typeof CODES)[MachineEndReason];
 
 export function isMachineEnd(state: MachineState): state is MachineEnd {
   return state !== 'on' && state !== 'hibernated';

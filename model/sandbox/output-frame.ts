@@ -27,7 +27,7 @@ export interface OutputFrame {
 export const OUTPUT_CHUNK_BYTES = 65_536;
 
 /** The last thing of an output: how the command ended, as JSON of a CommandExit that nobody has checked yet. */
-export interface OutputEnd {
+interface OutputEnd {
   exit: string;
 }
 

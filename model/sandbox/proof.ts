@@ -15,7 +15,7 @@ export interface Observation {
   found?: string;
   /** When the look ended, ISO 8601. */
   at: string;
-  /** Who looked, and at which machine; absent where no host was asked, and in proofs of before it was kept. */
+  /** Who looked, and at which machine; absent where no host was asked. */
   by?: Observer;
 }
 
@@ -52,8 +52,7 @@ export function unprovenLayers(observations: readonly Observation[]): Layer[] {
 /** An observation that another than the host meant has made: of a sandbox that it never had, so it says nothing. */
 export function foreignLook(
   observations: readonly Observation[],
-  { hostId, installationId = null }: HostRef,
+  { hostId, installationId }: HostRef,
 ): Observation | null {
-  if (installationId === null) return null; // its host was named before observations told by whom they were made
   return observations.find(({ by }) => by?.hostId !== hostId || by.installationId !== installationId) ?? null;
 }

@@ -76,7 +76,7 @@ export interface SandboxSpec {
   source: string;
   /** The snapshot that it is made from (a fork), instead of the source's disks as they are; null: those. */
   snapshotId: string | null;
-  /** The capture of its running source that it is made from; null, or absent in older records: none. */
+  /** Capture of the running source that it is made from. `@default` none */
   captureId?: string | null;
   /** Virtual CPUs; null keeps the source's. */
   cpus: number | null;
@@ -93,7 +93,7 @@ export interface SandboxSpec {
   metadata: Record<string, string>;
   agentId: string | null;
   network: Network;
-  /** How it shall come to its machine. Absent in older records. `@default` auto */
+  /** How it gets its machine. `@default` auto */
   boot?: BootWish;
 }
 
@@ -101,14 +101,11 @@ export interface SandboxSpec {
 export interface Actor {
   apiKeyId: string;
   agentId: string | null;
-  /** Of the key. Absent in what is from before there were projects, and for the platform itself. */
-  project?: string;
+  /** Project of the key. */
+  project: string;
   /** By which approval, where one was needed. */
   approvalId?: string;
 }
-
-/** Who asks with a key. */
-export type OwnedActor = Actor & { project: string };
 
 /**
  * Why a sandbox ends. `lost`: its saga was lost, and it could not be carried on. `retired`: its pool needs it no more. With `machine-ended` its `failure` says how
@@ -168,18 +165,18 @@ export interface SandboxRecord {
   /** Who asked for it. */
   createdBy: Actor;
   hostId: string | null;
-  /** The installation that has it; null, or absent, when none has, and in records of before there were such ids. */
-  installationId?: string | null;
-  /** As it counts in its project's quotas. Absent in what is from before there were any. */
+  /** Installation of that host; null when no host has it. */
+  installationId: string | null;
+  /** Size that counts in the quotas of its project. `@default` what {@link spec} says */
   size?: Size;
-  /** How it came to its machine; null, or absent in older records: it has not yet, or nobody knows. */
+  /** How it got its machine; null, or absent: it has none yet. */
   boot?: Boot | null;
   /** What it was made for by Mayfly itself; absent: for its caller. */
   builds?: 'image' | 'source' | 'playbook' | 'run';
   /** Of a pool's member, also when it was claimed; absent in what was made for its caller. */
   pool?: Membership;
-  /** Every host that was ever asked to take it, also those that refused: its proof looks at each. Absent in older records. */
-  askedHosts?: HostRef[];
+  /** Every host that was ever asked to take it, also those that refused: its proof looks at each. */
+  askedHosts: HostRef[];
   /** The snapshot its disks refer to now; null: the source itself. */
   parentSnapshotId: string | null;
   /** The restore that its disks are of; absent: it was never restored. */
@@ -197,7 +194,7 @@ export interface SandboxRecord {
   stalledBy: SpaceSuspensionCause | null;
   /** What a saga that can't go on waits for, e.g. `host kvm-2 to come back`. */
   waitingFor: string | null;
-  /** Why events wait for its audit trail, which can't be continued; null, or absent in older records: none do. */
+  /** Why events wait for its audit trail, which can't be continued; null, or absent: none do. */
   auditFault?: string | null;
   proof: Proof | null;
   steps: StepTiming[];
@@ -217,16 +214,6 @@ export function generationOf({
 }
 
 /** The host that has it; null when none has. */
-export function hostOf({
-  hostId,
-  installationId = null,
-}: Pick<SandboxRecord, 'hostId' | 'installationId'>): HostRef | null {
-  return hostId === null ? null : { hostId, installationId };
-}
-
-/** Every host that may have anything of it. */
-export function askedHostsOf(record: Pick<SandboxRecord, 'hostId' | 'installationId' | 'askedHosts'>): HostRef[] {
-  if (record.askedHosts) return record.askedHosts;
-  const host = hostOf(record);
-  return host ? [host] : [];
+export function hostOf({ hostId, installationId }: Pick<SandboxRecord, 'hostId' | 'installationId'>): HostRef | null {
+  return hostId === null || installationId === null ? null : { hostId, installationId };
 }

@@ -1,5 +1,5 @@
 import type { AuditEvent, AuditKind } from './audit.ts';
-import type { CertificatePurpose } from './certificate.ts';
+import type { CertificatePurpose } from './certificate-purpose.ts';
 import type { Actor } from './sandbox.ts';
 
 /** Who asks the control worker for what only that can do. */
@@ -46,7 +46,7 @@ export interface RequestSigner {
 export interface KeyToCertify {
   /** One OpenSSH public key line. */
   publicKey: string;
-  /** Absent from hosts of before requests were signed: then it is refused. */
+  /** Without one it is refused. */
   signature?: RequestSignature | undefined;
 }
 

@@ -33,10 +33,8 @@ export interface Timeouts {
   shownAfterMs: number;
   /** Pause before a cleanup is tried again that Temporal does not repeat by itself. */
   cleanupPauseMs: number;
-  /** The same of a bake, a capture, and a snapshot or a source that is deleted. */
+  /** The same of a task: a bake, a capture, a source that is prepared or deleted. */
   taskPauseMs: number;
-  /** The same of a running source, which is prepared, or no more. */
-  sourcePauseMs: number;
   /** A source that is told to shut down: systemd gives a unit 90 s. */
   sourceStopMs: number;
   /** From a source's start until its guest agent answers: a boot under TCG is most of a minute. */
@@ -64,7 +62,6 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
   shownAfterMs: 1_000,
   cleanupPauseMs: 5_000,
   taskPauseMs: 2_000,
-  sourcePauseMs: 5_000,
   sourceStopMs: 180_000,
   sourceAnswersMs: 90_000,
   sourceListedMs: 15_000,

@@ -1,4 +1,4 @@
-import type { OwnedActor } from '../sandbox/sandbox.ts';
+import type { Actor } from '../sandbox/sandbox.ts';
 
 /** What becomes of a time at which the run of one before has not ended, or something of it is left. */
 export const OVERLAPS = ['skip', 'buffer-one', 'buffer-all', 'cancel-other', 'allow-all'] as const;
@@ -21,7 +21,7 @@ export interface ScheduleSpec {
   every: string | null;
   timeZone: string;
   overlap: Overlap;
-  /** So late a time is run still, when Temporal was away. */
+  /** So late a time is run still, when Temporal or the control worker was away. */
   catchupWindowSeconds: number;
   /** Up to so much later a time is run, the same each time for the same time. */
   jitterSeconds: number;
@@ -44,13 +44,27 @@ export interface ScheduleAsk {
   from: string | null;
   to: string | null;
   overlap: Overlap;
-  /** When a process last began to give it to Temporal. ISO 8601; null: none has. */
-  claimedAt: string | null;
-  /** When Temporal was given it. ISO 8601; null: it was not. */
-  sentAt: string | null;
 }
 
-/** A schedule before it was set anew: the times until then are of this, until all are accounted for. */
+/** A time, a trigger or a filled time that waits for its run. */
+export interface DueTime {
+  /** ISO 8601. */
+  at: string;
+  localTime: string;
+  /** Null: it is a time of the schedule. */
+  triggerId: string | null;
+  /** Whether a backfill asked for it. */
+  isFilled: boolean;
+  overlap: Overlap;
+}
+
+/** A run of a schedule of which something is left. */
+export interface ActiveRun {
+  runId: string;
+  overlap: Overlap;
+}
+
+/** A schedule before it was set anew: the times until then are of this, until all have their runs or are missed. */
 export interface PastSpec extends ScheduleSpec {
   /** ISO 8601, inclusive. */
   until: string;
@@ -59,27 +73,27 @@ export interface PastSpec extends ScheduleSpec {
 export interface ScheduleRecord extends ScheduleSpec {
   project: string;
   name: string;
-  /** Counts the changes of what is above: what Temporal has may be of an earlier one. */
-  revision: number;
-  /** Since when it is as it is. */
-  specSince: string;
+  /** Counts the changes of the record. */
+  version: number;
   /** The oldest first. */
   past: PastSpec[];
   /** ISO 8601; null: it is not paused. */
   pausedAt: string | null;
   pauseReason: string | null;
-  /** Those that are over, of which times may not be accounted for yet. */
+  /** Those that are over, of which times may not be decided yet. */
   pauses: { from: string; to: string }[];
-  /** Until then all times are accounted for. ISO 8601. */
+  /** Until then all times are decided: queued, or missed. ISO 8601. */
   handledUntil: string;
-  /** When it is to be looked at again. ISO 8601. */
-  lookAt: string;
-  /** By their ids, until all that they had run is accounted for. */
+  /** When its workflow is to be woken. ISO 8601; null: it sleeps until its next time. */
+  wakeAt: string | null;
+  /** Triggers and backfills by their ids, until their times are decided. */
   asks: Record<string, ScheduleAsk>;
-  /** What Temporal had counted when times were accounted for last. */
-  counted: { missed: number; dropped: number };
+  /** The next first. */
+  queue: DueTime[];
+  /** Those that others may have to wait for. */
+  active: ActiveRun[];
   deletedAt: string | null;
-  createdBy: OwnedActor;
+  createdBy: Actor;
   createdAt: string;
   updatedAt: string;
 }
@@ -111,8 +125,6 @@ export interface ScheduledFor {
   name: string;
   /** The time of the schedule; of a trigger when it was asked for. ISO 8601. */
   nominalAt: string;
-  /** The workflow that is told when nothing of the run is left. */
-  workflowId: string;
 }
 
 const UNITS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;

@@ -3,7 +3,7 @@ import { everySeconds, type ScheduleSpec } from './schedule.ts';
 import { offsetAt, transitionsBetween, zoneOf } from './zone.ts';
 
 /** `gap`: the clocks leave it out. `repeat`: they have it for the second time. */
-export type Dst = 'gap' | 'repeat';
+type Dst = 'gap' | 'repeat';
 
 /** A time of a schedule. */
 export interface Occurrence {
@@ -20,7 +20,7 @@ export type Times = Pick<ScheduleSpec, 'cron' | 'every' | 'timeZone' | 'startAt'
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** The last that Temporal knows. */
+/** The last time of any schedule. Milliseconds since 1970. */
 export const LAST_TIME = Date.UTC(2100, 0, 1) - 1;
 
 /** The times of a schedule after `after`, until `until`, in their order. Milliseconds since 1970. */
@@ -37,12 +37,6 @@ export function* timesBetween(times: Times, after: number, until: number): Gener
 export function nextRun(times: Times, after: number): Occurrence | null {
   for (const time of timesBetween(times, after, LAST_TIME)) if (time.isRun) return time;
   return null;
-}
-
-/** Of that instant, which of its times it is; null: none. A gap that is run has the instant after it. */
-export function timeAt(times: Times, at: number): Occurrence | null {
-  const here = [...timesBetween(times, at - 1, at)];
-  return here.find(({ isRun }) => isRun) ?? here.find(({ dst }) => dst !== 'gap') ?? null;
 }
 
 function* intervals(everyMs: number, after: number, until: number): Generator<Occurrence> {

@@ -1,5 +1,5 @@
 /** Shorter ones are in every log. Characters. */
-export const SHORTEST_MASKED = 4;
+const SHORTEST_MASKED = 4;
 /** Words and numbers that are shorter than this are in many logs. Characters. */
 const LIKELY_WORD = 8;
 

@@ -1,10 +1,10 @@
-import type { OwnedActor } from '../sandbox/sandbox.ts';
+import type { Actor } from '../sandbox/sandbox.ts';
 
 /** A version of a secret as it is told: never what it is. */
 export interface SecretVersion {
   /** 1, 2, 3 … */
   version: number;
-  createdBy: OwnedActor;
+  createdBy: Actor;
   createdAt: string;
 }
 

@@ -1,6 +1,5 @@
 import type { HostRef } from '../host.ts';
 import { LIMITS } from '../limits.ts';
-import { DEFAULT_PROJECT } from '../project.ts';
 import type { Size } from '../project-limits.ts';
 import type { Actor, SandboxFailure } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
@@ -70,10 +69,10 @@ export interface BakeSourceInput extends HostRef {
 
 /** The first record of a bake: what was asked for, and nothing that has happened. */
 export function requestedBake(input: BakeSourceInput): BakedSource {
-  const { bakeId, sourceId, hostId, installationId = null, name, snapshot, builderId, actor, requestedAt } = input;
+  const { bakeId, sourceId, hostId, installationId, name, snapshot, builderId, actor, requestedAt } = input;
   return {
     id: sourceId,
-    project: actor.project ?? DEFAULT_PROJECT,
+    project: actor.project,
     hostId,
     installationId,
     name,

@@ -1,5 +1,4 @@
 import type { HostRef } from '../host.ts';
-import { DEFAULT_PROJECT } from '../project.ts';
 import type { Actor, Egress, SandboxFailure } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 import type { SavedDisk } from './snapshot.ts';
@@ -52,22 +51,23 @@ export interface CaptureRecord extends HostRef {
 
 /** The workflow type, and the input of its one execution at a time on a source; its id is {@link captureWorkflowIdOf}. */
 export const CAPTURE_WORKFLOW = 'capture';
-export interface CaptureInput extends HostRef {
-  task: 'create' | 'delete';
+interface CaptureTask extends HostRef {
   captureId: string;
-  /** Whose audit trail tells of it. */
+  /** Source whose audit trail records it. */
   sourceId: string;
   source: string;
   actor: Actor;
-  /** When it was asked for, ISO 8601. */
+  /** Time of the request, ISO 8601. */
   at: string;
-  /** Which projects may clone it. `@default` the one of who takes it */
-  projects?: string[];
-  /** `@default` internet: of captures that were asked for before they could forbid it */
-  allowedEgress?: Egress;
   /** `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
 }
+
+export interface CaptureCreation extends CaptureTask, Pick<CaptureRecord, 'projects' | 'allowedEgress'> {
+  task: 'create';
+}
+
+export type CaptureInput = CaptureCreation | (CaptureTask & { task: 'delete' });
 
 /** Where a run's task and capture are told to whoever finds it running: Temporal's memo. */
 export const CAPTURE_MEMO = 'capture';
@@ -84,18 +84,17 @@ export function captureWorkflowIdOf({ hostId, source }: Pick<CaptureInput, 'host
 export function newCapture({
   captureId,
   hostId,
-  installationId = null,
+  installationId,
   source,
   actor,
   at,
   projects,
-  allowedEgress = 'internet',
-}: CaptureInput): CaptureRecord {
-  const { project = DEFAULT_PROJECT } = actor;
+  allowedEgress,
+}: CaptureCreation): CaptureRecord {
   return {
     id: captureId,
-    project,
-    projects: projects ?? [project],
+    project: actor.project,
+    projects,
     allowedEgress,
     hostId,
     installationId,

@@ -65,8 +65,8 @@ export interface SavedSnapshot {
 
 /** What was found of a snapshot, and of the sandbox that it was taken of. */
 export interface VerifiedSnapshot extends SavedSnapshot {
-  /** Snapshots that the sandbox refers to now, this one among them. Missing in lives of before chains were bounded. */
-  chainLength?: number;
+  /** Snapshots that the sandbox refers to now, this one among them. */
+  chainLength: number;
 }
 
 /** The record of a snapshot: `_id` is its id. Written by the workflow that takes it, then by the one that deletes it. */
@@ -84,9 +84,9 @@ export interface SnapshotRecord extends HostRef {
   reason: SnapshotReason;
   /** The snapshot that the sandbox's disks referred to when this one was taken; null: the source itself. */
   parentId: string | null;
-  /** What its sandbox could reach, and its forks can unless they ask otherwise. Null or missing: from before it was kept. */
-  network?: SandboxSpec['network'] | null;
-  /** Of its sandbox. Absent in what is from before there were quotas of projects. */
+  /** Network of its sandbox, and of its forks unless they ask otherwise. */
+  network: SandboxSpec['network'];
+  /** Size of its sandbox. `@default` what the sandbox's spec says */
   size?: Size;
   createdBy: Actor;
   createdAt: string;
@@ -117,14 +117,14 @@ export function snapshotWorkflowIdOf(snapshotId: string): string {
  * The workflow that sees to it that a snapshot taken for a moment goes away: as soon as it is told, else by itself. It is
  * started before the snapshot is taken.
  */
-export const EPHEMERAL_SNAPSHOT_WORKFLOW = 'passingSnapshot';
+export const EPHEMERAL_SNAPSHOT_WORKFLOW = 'ephemeralSnapshot';
 export interface EphemeralSnapshotInput extends DeleteSnapshotInput {
   /** When it goes away by itself, milliseconds. `@default` ten minutes: a comparison takes two at most */
   withinMs?: number;
 }
 /** Signal, no arguments: nobody needs the snapshot any more, or it was never begun. */
-export const RELEASED = 'passed';
+export const RELEASED = 'released';
 
 export function ephemeralSnapshotWorkflowIdOf(snapshotId: string): string {
-  return `passing-snapshot/${snapshotId}`;
+  return `ephemeral-snapshot/${snapshotId}`;
 }

@@ -18,7 +18,7 @@ export interface TemplateInput extends HostRef, TemplateSubject {
 }
 
 /** What a run of a template's workflow hands to the next one: never in the middle of a build, or of a removal. */
-export interface ContinuedTemplate {
+interface ContinuedTemplate {
   /** The one that is ready; null: none. */
   ready: TemplateRecord | null;
   /** The last that failed, and is not replaced yet. */
@@ -41,7 +41,7 @@ export interface TemplateWish {
   /** The id that the next one shall have. `@default` a new one */
   templateId?: string;
   /** Of the host that is to have it: what another installation of that host id had, nobody wakes from. */
-  installationId: string | null;
+  installationId: string;
 }
 
 /** Signal with a {@link TemplateRemoval}: none wakes from it any more, and it goes. */
@@ -79,7 +79,7 @@ export function newTemplate(
   { templateId: id, builderId, probeIds }: TemplateIds,
   at: string,
 ): TemplateRecord {
-  const { hostId, installationId = null, templateKey: key, project, source, cpus, memoryMib, actor } = input;
+  const { hostId, installationId, templateKey: key, project, source, cpus, memoryMib, actor } = input;
   return {
     id,
     key,

@@ -4,7 +4,7 @@ import type { CommandRecord } from '../sandbox/command.ts';
 
 /** Whether the time of a process goes on while it waits. */
 export const WAIT_TIMES = ['counts', 'stops'] as const;
-export type WaitTime = (typeof WAIT_TIMES)[number];
+type WaitTime = (typeof WAIT_TIMES)[number];
 
 /** What becomes of a run whose process waits. */
 export interface WaitSpec {

@@ -1,9 +1,9 @@
 import { waitpointIdOf } from '../ids.ts';
-import type { OwnedActor } from '../sandbox/sandbox.ts';
+import type { Actor } from '../sandbox/sandbox.ts';
 
 /** `open` until it is completed, or its time is over; then never again. */
 export const WAITPOINT_STATES = ['open', 'completed', 'expired'] as const;
-export type WaitpointState = (typeof WAITPOINT_STATES)[number];
+type WaitpointState = (typeof WAITPOINT_STATES)[number];
 
 /** As it is a part of a file's name in the guest. */
 export const WAITPOINT_NAME = /^[a-z][a-z0-9-]{0,62}$/;
@@ -28,7 +28,7 @@ export interface WaitpointRecord {
   data: string | null;
   completedAt: string | null;
   /** Null: its process made it. */
-  createdBy: OwnedActor | null;
+  createdBy: Actor | null;
   createdAt: string;
 }
 
@@ -47,7 +47,7 @@ export function stateOf({ state, expiresAt }: WaitpointRecord, now: number): Wai
 export function newWaitpoint(
   { id: runId, project }: { id: string; project: string },
   { name, timeoutSeconds }: AskedWaitpoint,
-  createdBy: OwnedActor | null,
+  createdBy: Actor | null,
   now: number,
 ): WaitpointRecord {
   return {
@@ -67,6 +67,6 @@ export function newWaitpoint(
 }
 
 /** ISO 8601. @param now milliseconds since 1970 */
-export function expiryOf(timeoutSeconds: number, now: number): string {
+function expiryOf(timeoutSeconds: number, now: number): string {
   return new Date(now + timeoutSeconds * 1_000).toISOString();
 }

@@ -8,11 +8,11 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** Why it is sent no more: each attempt failed, the endpoint is disabled, it said that it is gone for good (410), or its workflow was cancelled. */
 export const DELIVERY_FAILURES = ['attempts-used-up', 'endpoint-disabled', 'endpoint-gone', 'cancelled'] as const;
-export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
+type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
 
 /** `unknown`: whoever made it died before it wrote down what came of it. */
 export const ATTEMPT_OUTCOMES = ['delivered', 'failed', 'unknown'] as const;
-export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
+type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 
 /** One request. */
 export interface DeliveryAttempt {

@@ -1,4 +1,4 @@
-import type { OwnedActor } from '../sandbox/sandbox.ts';
+import type { Actor } from '../sandbox/sandbox.ts';
 
 /** What endpoints can be told of. */
 export const WEBHOOK_TYPES = [
@@ -28,7 +28,7 @@ export const DISABLED_FOR = ['gone', 'failures', 'request'] as const;
 export type DisabledFor = (typeof DISABLED_FOR)[number];
 
 /** What signs, and until when. */
-export interface EndpointSecret {
+interface EndpointSecret {
   /** `whsec_…` or `whsk_…`. */
   key: string;
   /** ISO 8601; null: it is the one that holds. */
@@ -54,7 +54,7 @@ export interface EndpointRecord {
   slowUntil: string | null;
   /** How often it was slowed down since its last success. */
   slowed: number;
-  createdBy: OwnedActor;
+  createdBy: Actor;
   createdAt: string;
   updatedAt: string;
 }

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import type { ReadonlyCommand } from '../../readonly/command.ts';
-import { parse } from '../../readonly/grammar.ts';
-import { PROGRAMS, readReadonlyCommand } from '../../readonly/readonly-command.ts';
+import type { ReadonlyCommand } from '../../model/readonly/command.ts';
+import { parse } from '../../model/readonly/grammar.ts';
+import { PROGRAMS, readReadonlyCommand } from '../../model/readonly/readonly-command.ts';
 import { guestBinaries } from '../../worker/config/artifacts.mjs';
 import { type Case, isRecord, type Problem, stringField } from './case.ts';
 
@@ -9,15 +9,12 @@ import { type Case, isRecord, type Problem, stringField } from './case.ts';
 const UNCOUNTED = ['policy', 'may_block'];
 
 /** What both layers say of a command; `allowed` or `refused: …`, null where nobody was asked. */
-export interface Verdicts {
+interface Verdicts {
   first: string;
   gate: string | null;
 }
 
-/**
- * Asks both layers. The gate is asked by itself: it is shown what the first layer refused too, as soon as the grammar
- * can say it at all. It is not asked when it is not built.
- */
+/** Verdicts of both layers, one each text. The gate also sees what the first layer refused, where the grammar can say it. */
 export function verdictsOf(texts: readonly string[]): Verdicts[] {
   const asked = texts.map((text) => {
     const read = readReadonlyCommand(text);

@@ -1,14 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { benchPicture } from '../../bench/picture.ts';
 import type { Report } from '../../bench/report.ts';
-import { architecturePicture } from './architecture-picture.ts';
-import { storyPicture } from './story-picture.ts';
 
-/** Every picture below docs/, by its file. Those of figures are drawn from the reports of the bench that lie beside them. */
+/** Draws the pictures of figures below docs/, by file, from the reports of the bench beside them. */
 export async function pictures(): Promise<Record<string, string>> {
   return {
-    'architecture.svg': architecturePicture(),
-    'story.svg': storyPicture(),
     'performance/libvirt.svg': benchPicture(await reportIn('libvirt')),
     'performance/simulated.svg': benchPicture(await reportIn('simulated')),
   };

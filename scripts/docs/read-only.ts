@@ -1,7 +1,7 @@
-import { PROGRAMS } from '../../readonly/readonly-command.ts';
-import type { Arguments, Program } from '../../readonly/table.ts';
+import { PROGRAMS } from '../../model/readonly/readonly-command.ts';
+import type { Arguments, Program } from '../../model/readonly/table.ts';
 
-const BEGIN = '<!-- generated from readonly/programs.json by `npm run docs`; do not edit below -->\n';
+const BEGIN = '<!-- generated from go/readonly/programs.json by `npm run docs`; do not edit below -->\n';
 
 /** docs/read-only.md with the table as it is now; what stands above the mark is left as it is. */
 export function readOnlyPage(page: string): string {

@@ -1,5 +1,5 @@
 // @ts-check
-/** @module What reads the file systems of guests on the host: mayfly-diff, built from diff. */
+/** @module What reads the file systems of guests on the host: mayfly-diff, built from go/diff. */
 import { join } from 'node:path';
 import { diffBinary, diffCachePath, diffVersion, repository } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
@@ -33,9 +33,9 @@ export const diff = {
         const env = { GOTMPDIR: scratch, GOFLAGS: '', CGO_ENABLED: '0' };
         // -buildvcs=false because a tarball of the sources has no history.
         const flags = ['-trimpath', '-buildvcs=false', '-ldflags', `-s -w -X main.version=${diffVersion()}`];
-        await run(['go', 'build', ...flags, '-o', join(folder, 'mayfly-diff'), '.'], {
+        await run(['go', 'build', ...flags, '-o', join(folder, 'mayfly-diff'), './diff'], {
           signal,
-          cwd: join(repository, 'diff'),
+          cwd: join(repository, 'go'),
           env,
           nice: true,
         });

@@ -1,5 +1,5 @@
 // @ts-check
-/** @module What runs inside guests: the agent of sandboxes, the gate of sources and what makes machines of root file systems, built from guest. */
+/** @module Builds the programs that run in guests: the agent, the gate of sources and the starter of root file systems. */
 import { rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { guestBinaries, guestCachePath, guestVersion, repository } from '../../worker/config/artifacts.mjs';
@@ -28,7 +28,7 @@ export const guest = {
       signal,
       note,
       async build(folder, scratch) {
-        const project = join(repository, 'guest');
+        const project = join(repository, 'go');
         const env = { GOTMPDIR: scratch, GOFLAGS: '', CGO_ENABLED: '0' };
         const names = ['agent', 'gate', 'root'];
         note(`building the ${names.join(', the ')}`);

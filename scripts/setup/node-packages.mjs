@@ -1,5 +1,5 @@
 // @ts-check
-/** @module The packages of package-lock.json, in node_modules: those that Mayfly runs with, and all of them. */
+/** @module The packages of package-lock.json, in node_modules: those that Mayfly runs with, and all of them with what they generate. */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
@@ -27,6 +27,9 @@ function installed() {
   if (present === wanted()) return 'all';
   return present === wanted() + runtimeOnly ? 'runtime' : 'older';
 }
+
+/** Types of the client, which `npm run types` writes anew. */
+const clientTypes = join(repository, 'client', 'http', 'openapi.ts');
 
 /**
  * No install scripts: nothing here needs them, and a dependency should not run code on this machine as root. Below
@@ -82,7 +85,8 @@ function missesOnlyOtherPlatforms(output) {
  * @returns {import('./part.mjs').Part}
  */
 function packagesPart(name, which) {
-  const isEnough = () => installed() === 'all' || installed() === which;
+  const isInstalled = () => installed() === 'all' || installed() === which;
+  const isEnough = () => isInstalled() && (which === 'runtime' || existsSync(clientTypes));
   return {
     name,
     look() {
@@ -91,7 +95,7 @@ function packagesPart(name, which) {
         none: 'not installed by set-up yet',
         runtime: 'without development packages',
         older: 'older than package-lock.json',
-        all: '',
+        all: 'without the types of the client',
       }[installed()];
       return { ready: false, detail };
     },
@@ -101,8 +105,10 @@ function packagesPart(name, which) {
     make: (job) =>
       withLock(join(cacheDir(), 'locks', `node-${digestOf(repository).slice(0, 16)}`), job, async () => {
         if (isEnough()) return;
-        await install(which, job);
+        if (!isInstalled()) await install(which, job);
         await writeFile(stamp, `${wanted()}${which === 'runtime' ? runtimeOnly : ''}\n`);
+        const tsx = ['node_modules/.bin/tsx', 'scripts/client-types.ts'];
+        if (which === 'all') await run(tsx, { signal: job.signal, cwd: repository, nice: true });
       }),
   };
 }

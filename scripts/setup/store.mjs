@@ -1,5 +1,5 @@
 // @ts-check
-/** @module The embedded store, built from store/embedded. */
+/** @module The embedded store, built from go/store. */
 import { dirname, join } from 'node:path';
 import { repository, storeBinary, storeCachePath } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
@@ -33,7 +33,7 @@ export const store = {
       async build(folder, scratch) {
         note('building, half a minute to two');
         const output = join(folder, 'mayfly-store');
-        const project = join(repository, 'store', 'embedded');
+        const project = join(repository, 'go', 'store');
         const modfile = await patchedModfile({ project, scratch, signal });
         // Only SQLite is wanted of FerretDB; -buildvcs=false because a tarball of the sources has no history. Without cgo it
         // shares the compiled standard library with the programs of guest and diff.

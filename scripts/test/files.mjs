@@ -8,7 +8,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repository } from '../../worker/config/artifacts.mjs';
 
-/** @typedef {'e2e' | 'installation' | 'integration' | 'sagas' | 'replay' | 'unit'} Project As in vitest.config.ts. */
+/** @typedef {'e2e' | 'installation' | 'integration' | 'sagas' | 'unit'} Project As in vitest.config.ts. */
 /** @typedef {{ path: string, project: Project, seconds: number, isExtended: boolean, hasRest: boolean }} TestFile
  * `isExtended`: `npm test` leaves it out. `hasRest`: `npm test` leaves something of it out, or all. */
 /** @typedef {{ project: Project, files: TestFile[], seconds: number }} Batch */
@@ -20,7 +20,7 @@ const EXTENDED = 'test/extended/';
 const UNMEASURED_SECONDS = 0.5;
 
 /** A vitest takes 2 s to start, and 3 s more with servers: so many of each project share the files of `npm test`. */
-const BATCHES = { e2e: 1, installation: 1, integration: 3, sagas: 3, replay: 1, unit: 2 };
+const BATCHES = { e2e: 1, installation: 1, integration: 3, sagas: 3, unit: 2 };
 
 /**
  * @param {string} path
@@ -28,7 +28,7 @@ const BATCHES = { e2e: 1, installation: 1, integration: 3, sagas: 3, replay: 1, 
  */
 function projectOf(path) {
   if (/^test\/(extended\/)?workflows\/.*\.integration\.test\.ts$/.test(path)) return 'sagas';
-  const [, suffix] = /\.(e2e|installation|integration|replay)\.test\.ts$/.exec(path) ?? [];
+  const [, suffix] = /\.(e2e|installation|integration)\.test\.ts$/.exec(path) ?? [];
   return /** @type {Project | undefined} */ (suffix) ?? 'unit';
 }
 

@@ -1,4 +1,4 @@
-import type { Connection, Model } from 'mongoose';
+import type { Connection } from 'mongoose';
 import type { CountRule } from '../../model/approvals/policy.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { Project } from '../../model/project.ts';
@@ -12,15 +12,14 @@ import {
   useOf,
   withAdmitted,
 } from '../../model/project-limits.ts';
-import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
-import { NAME, NUMBER, strictPart, strictSchema } from '../mongo/schema.ts';
+import { NAME, NUMBER, strictPart } from '../mongo/schema.ts';
 import { storeTime } from '../mongo/store-clock.ts';
+import { Repository } from '../repository/repository.ts';
 import { endedAmong, livingOf } from '../sandboxes/counted-sandboxes.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 
-interface AdmissionDocument extends Admitted {
-  /** Of the project. */
-  _id: string;
+interface VersionedAdmissions extends Admitted {
   /** Raised by every change: who has read an older one reads again. */
   version: number;
 }
@@ -40,25 +39,20 @@ const PENDING_MS = 600_000;
 const NONE: Admitted = { pending: [], creates: [] };
 
 /**
- * Which creates the quotas of a project let begin. What counts is read anew each time: the records of its living sandboxes,
+ * Which creates the quotas of a project let begin, `_id` = project. What counts is read anew each time: the records of its living sandboxes,
  * and what was let begin and has no record yet. That is in one document of the project, which is changed only by who has seen
  * its latest version, so that of two at once, in whatever processes, one counts the other.
  */
-export class Admissions {
-  readonly #connection: Connection;
-  readonly #model: Model<AdmissionDocument>;
+export class Admissions extends Repository<VersionedAdmissions> {
   readonly #queues = new Map<string, GroupCommit<Wish, MayflyError | null>>();
 
-  constructor(connection: Connection) {
-    this.#connection = connection;
-    const counted = { sandboxId: NAME, cpus: NUMBER, memoryMib: NUMBER };
-    const schema = strictSchema<AdmissionDocument>({
-      _id: NAME,
-      version: NUMBER,
-      pending: [strictPart({ ...counted, admittedAt: NUMBER })],
-      creates: [strictPart({ second: NUMBER, count: NUMBER })],
-    });
-    this.#model = connection.model<AdmissionDocument>('Admission', schema, 'admissions');
+  constructor(
+    private readonly connection: Connection,
+    sealing: Sealing,
+  ) {
+    const pending = [strictPart({ sandboxId: NAME, cpus: NUMBER, memoryMib: NUMBER, admittedAt: NUMBER })];
+    const fields = { version: NUMBER, pending, creates: [strictPart({ second: NUMBER, count: NUMBER })] };
+    super(connection, sealing, { collection: 'admissions', noun: 'a project', fields });
   }
 
   /**
@@ -107,20 +101,20 @@ export class Admissions {
         results.push(refusal);
         if (!refusal && fresh.length > 0) next = withAdmitted(next, fresh, now);
       }
-      if (next === admitted || (await this.#write(project, version, next))) return results;
+      if (next === admitted || (await this.writeVersion(project, version, next))) return results;
     }
   }
 
   /** The document first, then the records: what gets its record in between is seen in both, and not in none. */
   async #read(project: string, isOpen: Wish['isOpen']) {
-    const [document, time] = await Promise.all([this.#find(project), storeTime(this.#connection)]);
+    const [document, time] = await Promise.all([this.findById(project), storeTime(this.connection)]);
     const now = time.getTime();
     const { version, pending, creates } = document ?? { version: 0, ...NONE };
-    const living = await livingOf(this.#connection, project);
+    const living = await livingOf(this.connection, project);
     const recorded = new Set(living.map(({ sandboxId }) => sandboxId));
     const unrecorded = pending.filter(({ sandboxId }) => !recorded.has(sandboxId));
     const ended = await endedAmong(
-      this.#connection,
+      this.connection,
       unrecorded.map(({ sandboxId }) => sandboxId),
     );
     const left: typeof pending = [];
@@ -133,31 +127,9 @@ export class Admissions {
 
   async #change(project: string, change: (admitted: Admitted) => Admitted): Promise<void> {
     for (;;) {
-      const document = await this.#find(project);
+      const document = await this.findById(project);
       if (!document) return;
-      if (await this.#write(project, document.version, change(document))) return;
-    }
-  }
-
-  #find(project: string): Promise<AdmissionDocument | null> {
-    return reaching('read what a project may begin', () => this.#model.findById(project).lean<AdmissionDocument>());
-  }
-
-  /** False: somebody else has changed it since. */
-  async #write(project: string, version: number, { pending, creates }: Admitted): Promise<boolean> {
-    const set = { version: version + 1, pending, creates };
-    try {
-      const { matchedCount, upsertedCount } = await reaching('count what a project begins', () =>
-        this.#model.updateOne(
-          { _id: project, version: version === 0 ? { $exists: false } : version },
-          { $set: set },
-          { upsert: version === 0, runValidators: true },
-        ),
-      );
-      return matchedCount + upsertedCount > 0;
-    } catch (error) {
-      if (isDuplicateKey(error)) return false;
-      throw error;
+      if (await this.writeVersion(project, document.version, change(document))) return;
     }
   }
 }

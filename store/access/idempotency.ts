@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { Connection, Model } from 'mongoose';
+import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { NAME, NULLABLE_TEXT, SEALED, strictSchema } from '../mongo/schema.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import { ENCRYPTED, NAME, NULLABLE_TEXT } from '../mongo/schema.ts';
+import { Repository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 /** An HTTP answer as it is given again. */
@@ -39,8 +38,7 @@ export interface Lead {
   isFixed: boolean;
 }
 
-interface IdempotencyDocument extends Partial<Lead> {
-  _id: string;
+interface StoredClaim extends Partial<Lead> {
   bodyDigest: string;
   subjectId: string;
   /** ISO 8601. */
@@ -51,59 +49,35 @@ interface IdempotencyDocument extends Partial<Lead> {
 const KEPT_MS = LIMITS.idempotencyHours * 3_600_000;
 
 /** Who was first with an Idempotency-Key, settled by the unique `_id`; entries are gone after 24 h. */
-export class Idempotency {
-  readonly #model: Model<IdempotencyDocument>;
-  readonly #fields: SealedFields;
-  readonly #now: () => number;
-
-  constructor(connection: Connection, sealing: Sealing, now: () => number = Date.now) {
-    this.#fields = sealing.of('idempotency');
-    const schema = strictSchema<IdempotencyDocument>({
-      _id: NAME,
-      bodyDigest: SEALED,
-      subjectId: NAME,
-      memberId: NULLABLE_TEXT,
-      isFixed: { type: Boolean, default: undefined },
-      expiresAt: NAME,
-      answer: SEALED,
-    });
-    this.#model = connection.model<IdempotencyDocument>('Idempotency', schema, 'idempotency');
-    this.#now = now;
+export class Idempotency extends Repository<StoredClaim> {
+  constructor(
+    connection: Connection,
+    sealing: Sealing,
+    private readonly now: () => number = Date.now,
+  ) {
+    const lead = { memberId: NULLABLE_TEXT, isFixed: { type: Boolean, default: undefined } };
+    const fields = { bodyDigest: ENCRYPTED, subjectId: NAME, ...lead, expiresAt: NAME, answer: ENCRYPTED };
+    super(connection, sealing, { collection: 'idempotency', noun: 'a request', fields });
   }
 
   /** @throws MayflyError idempotency_key_reused when the key came with another body */
   async claim(claim: Claim): Promise<Claimed> {
     const { bodyDigest, subjectId } = claim;
-    const expiresAt = new Date(this.#now() + KEPT_MS).toISOString();
+    const expiresAt = new Date(this.now() + KEPT_MS).toISOString();
     const _id = slotId(claim);
-    const document = this.#fields.sealed(_id, {
-      _id,
-      bodyDigest,
-      subjectId,
-      memberId: null,
-      isFixed: false,
-      expiresAt,
-      answer: null,
-    });
+    const lead = { memberId: null, isFixed: false };
     for (;;) {
-      try {
-        await reaching('claim an idempotency key', () => this.#model.create(document));
-        return { fresh: true };
-      } catch (error) {
-        if (!isDuplicateKey(error)) throw error;
-      }
-      const first = await this.#get(_id);
+      if (await this.insert({ _id, bodyDigest, subjectId, ...lead, expiresAt, answer: null })) return { fresh: true };
+      const first = await this.findById(_id);
       if (!first) continue;
-      if (this.#isPast(first)) await this.#remove(first);
+      if (first.expiresAt <= this.#nowText()) await this.deleteOne({ _id, subjectId: first.subjectId });
       else return repeated(first, bodyDigest);
     }
   }
 
   /** Keeps the answer for repetitions. */
   async complete(slot: IdempotencySlot, answer: StoredAnswer): Promise<void> {
-    const _id = slotId(slot);
-    const kept = this.#fields.sealed(_id, { answer });
-    await reaching('keep an answer', () => this.#model.updateOne({ _id }, { $set: kept }));
+    await this.set({ _id: slotId(slot) }, { answer });
   }
 
   /**
@@ -113,43 +87,26 @@ export class Idempotency {
    */
   async lead(slot: IdempotencySlot, ownId: string, from: Lead, to: Lead): Promise<boolean> {
     const { memberId, isFixed } = from;
-    const as = { _id: slotId(slot), subjectId: ownId, memberId, isFixed };
-    const changed = await reaching('lead a request', () => this.#model.updateOne(as, { $set: to }));
-    return changed.matchedCount > 0;
+    return this.set({ _id: slotId(slot), subjectId: ownId, memberId, isFixed }, to);
   }
 
   /** What the request comes to now. One that nobody has heard of makes what has its own id. */
   async ledTo(slot: IdempotencySlot): Promise<Lead> {
-    return leadOf(await this.#get(slotId(slot)));
+    return leadOf(await this.findById(slotId(slot)));
   }
 
-  /** Gives the key free again: its first request was refused before anything was made. */
+  /** Gives the key free again: its first request was refused before anything was made. Whoever claimed it since keeps it. */
   async release(claim: Claim): Promise<void> {
-    await this.#remove({ _id: slotId(claim), subjectId: claim.subjectId });
+    await this.deleteOne({ _id: slotId(claim), subjectId: claim.subjectId });
   }
 
   /** Removes entries older than 24 h, and says how many they were. */
-  async prune(): Promise<number> {
-    const past = { expiresAt: { $lte: this.#nowText() } };
-    return reaching('prune idempotency keys', async () => (await this.#model.deleteMany(past)).deletedCount);
-  }
-
-  #isPast({ expiresAt }: IdempotencyDocument): boolean {
-    return expiresAt <= this.#nowText();
+  prune(): Promise<number> {
+    return this.deleteAll({ expiresAt: { $lte: this.#nowText() } });
   }
 
   #nowText(): string {
-    return new Date(this.#now()).toISOString();
-  }
-
-  async #get(id: string): Promise<IdempotencyDocument | null> {
-    const found = await reaching('read an idempotency key', () => this.#model.findById(id).lean<IdempotencyDocument>());
-    return found && this.#fields.opened(found);
-  }
-
-  /** Only that very claim: whoever claimed the slot since then keeps it. */
-  async #remove({ _id, subjectId }: Pick<IdempotencyDocument, '_id' | 'subjectId'>): Promise<void> {
-    await reaching('free an idempotency key', () => this.#model.deleteOne({ _id, subjectId }));
+    return new Date(this.now()).toISOString();
   }
 }
 
@@ -158,11 +115,11 @@ function slotId({ apiKeyId, key }: IdempotencySlot): string {
   return createHash('sha256').update(`${apiKeyId}\n${key}`).digest('hex');
 }
 
-function leadOf(document: IdempotencyDocument | null): Lead {
+function leadOf(document: StoredClaim | null): Lead {
   return { memberId: document?.memberId ?? null, isFixed: document?.isFixed ?? true };
 }
 
-function repeated(first: IdempotencyDocument, bodyDigest: string): Claimed {
+function repeated(first: StoredClaim, bodyDigest: string): Claimed {
   if (first.bodyDigest === bodyDigest)
     return { fresh: false, subjectId: first.subjectId, answer: first.answer, ...leadOf(first) };
   throw new MayflyError('idempotency_key_reused', 'This Idempotency-Key was used within 24 h with another request.', {

@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { Model } from 'mongoose';
+import type { ApiKey } from '../../model/access/api-key.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { reaching } from '../mongo/failure.ts';
-import type { ApiKeyDocument } from './api-keys.ts';
+
+export interface ApiKeyDocument extends Omit<ApiKey, 'id'> {
+  _id: string;
+  endsWithRun?: boolean;
+  /** Of the revocation that has begun; the key is good until it ends. */
+  revocation?: string;
+  /** Hex SHA-256 of the secret's random part. */
+  secretHash: string;
+}
 
 type Keys = Model<ApiKeyDocument>;
 
@@ -29,7 +37,7 @@ export async function endUnlessLast(keys: Keys, id: string): Promise<void> {
 async function endMarked(keys: Keys, id: string): Promise<boolean> {
   const revocation = `${new Date().toISOString()}/${randomUUID()}`;
   if (!(await change(keys, { _id: id, revokedAt: null, revocation: null }, { $set: { revocation } }))) {
-    const present = await reaching('read an API key', () => keys.findById(id).lean<ApiKeyDocument>());
+    const present = await keys.findById(id).lean<ApiKeyDocument>();
     return present?.revokedAt !== null;
   }
   const own = { _id: id, revokedAt: null, revocation };
@@ -53,7 +61,7 @@ async function takeAwayLeftMarks(keys: Keys): Promise<boolean> {
 }
 
 async function livingOperators(keys: Keys): Promise<ApiKeyDocument[]> {
-  const found = await reaching('list API keys', () => keys.find({ revokedAt: null }).lean<ApiKeyDocument[]>());
+  const found = await keys.find({ revokedAt: null }).lean<ApiKeyDocument[]>();
   return found.filter(({ scopes }) => scopes.includes('operator'));
 }
 
@@ -63,6 +71,5 @@ async function change(
   which: { _id: string; revokedAt: null; revocation: string | null },
   update: { $set?: Partial<ApiKeyDocument>; $unset?: { revocation: 1 } },
 ): Promise<boolean> {
-  const { matchedCount } = await reaching('revoke an API key', () => keys.updateOne(which, update));
-  return matchedCount > 0;
+  return (await keys.updateOne(which, update)).matchedCount > 0;
 }

@@ -1,10 +1,11 @@
-import type { Connection, Model } from 'mongoose';
+import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { DEFAULT_PROJECT, isProjectId, type Project } from '../../model/project.ts';
 import { NO_LIMITS, type ProjectLimits } from '../../model/project-limits.ts';
 import { CACHE_LIFETIME_MS } from '../mongo/cache-lifetime.ts';
-import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictPart, strictSchema } from '../mongo/schema.ts';
+import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictPart } from '../mongo/schema.ts';
+import { Repository } from '../repository/repository.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 
 type ProjectDocument = Pick<Project, 'createdAt'> &
   Partial<Pick<Project, 'sources' | 'deletedAt'>> & { _id: string; limits?: Partial<ProjectLimits> };
@@ -21,19 +22,14 @@ const FIRST: Project = {
 };
 
 /** The projects, by id. Few, and every request needs them; each process reads all of them at once. */
-export class Projects {
-  readonly #model: Model<ProjectDocument>;
+export class Projects extends Repository<Project, ProjectDocument> {
   #known: { at: number; all: Promise<ReadonlyMap<string, Project>> } | null = null;
 
-  constructor(connection: Connection) {
-    const schema = strictSchema<ProjectDocument>({
-      _id: NAME,
-      sources: { type: [String], default: null },
-      limits: { type: limitsPart(), default: undefined },
-      createdAt: NAME,
-      deletedAt: NULLABLE_TEXT,
-    });
-    this.#model = connection.model<ProjectDocument>('Project', schema, 'projects');
+  constructor(connection: Connection, sealing: Sealing) {
+    const limits = { type: limitsPart(), default: undefined };
+    const sources = { type: [String], default: null };
+    const fields = { sources, limits, createdAt: NAME, deletedAt: NULLABLE_TEXT };
+    super(connection, sealing, { collection: 'projects', noun: 'a project', fields, isId: isProjectId });
   }
 
   /** All that ever were, by id; what another process has just changed may be missing. */
@@ -60,21 +56,17 @@ export class Projects {
 
   /** @throws MayflyError project_exists, also when one of that id was deleted */
   async create(id: string, wish: Changes = {}): Promise<Project> {
-    checkId(id);
     const { sources = [], limits = {} } = wish;
     const document: ProjectDocument = {
-      _id: id,
+      _id: this.checked(id),
       sources,
       limits,
       createdAt: new Date().toISOString(),
       deletedAt: null,
     };
     try {
-      if (id === DEFAULT_PROJECT) throw taken(id);
-      await reaching('record a project', () => this.#model.create(document));
-      return recordOf(document);
-    } catch (error) {
-      throw isDuplicateKey(error) ? taken(id) : error;
+      if (id !== DEFAULT_PROJECT && (await this.insert(document))) return this.recordOf(document);
+      throw new MayflyError('project_exists', `There is, or was, a project ${id}.`);
     } finally {
       this.#forget();
     }
@@ -82,36 +74,30 @@ export class Projects {
 
   /** Null when there is none. */
   async change(id: string, changes: Changes): Promise<Project | null> {
-    checkId(id);
+    this.checked(id);
     const first = id === DEFAULT_PROJECT;
     const { id: _id, sources, limits: _none, deletedAt: _living, ...fields } = FIRST;
     const { limits = {}, ...rest } = changes;
     const named = Object.entries(limits).map(([name, limit]) => [`limits.${name}`, limit] as const);
     const set = { ...rest, ...Object.fromEntries(named) };
-    const found = await reaching('change a project', () =>
-      this.#model
-        .findOneAndUpdate(
-          { _id: id, deletedAt: null },
-          { $set: set, ...(first && { $setOnInsert: { ...fields, ...(!('sources' in rest) && { sources }) } }) },
-          { upsert: first, returnDocument: 'after', runValidators: true },
-        )
-        .lean<ProjectDocument>(),
-    );
+    const found = await this.model
+      .findOneAndUpdate(
+        { _id: id, deletedAt: null },
+        { $set: set, ...(first && { $setOnInsert: { ...fields, ...(!('sources' in rest) && { sources }) } }) },
+        { upsert: first, returnDocument: 'after', runValidators: true },
+      )
+      .lean<ProjectDocument>();
     this.#forget();
-    return found && recordOf(found);
+    return found && this.recordOf(found);
   }
 
   /** Marks it deleted, or takes the mark away. Null when there is none, and for the first, which stays. */
   async markDeleted(id: string, deletedAt: string | null): Promise<Project | null> {
-    checkId(id);
+    this.checked(id);
     if (id === DEFAULT_PROJECT) return null;
-    const found = await reaching('delete a project', () =>
-      this.#model
-        .findOneAndUpdate({ _id: id }, { $set: { deletedAt } }, { returnDocument: 'after' })
-        .lean<ProjectDocument>(),
-    );
+    const found = await this.setAndRead({ _id: id }, { deletedAt });
     this.#forget();
-    return found && recordOf(found);
+    return found;
   }
 
   #forget(): void {
@@ -119,24 +105,16 @@ export class Projects {
   }
 
   async #read(): Promise<ReadonlyMap<string, Project>> {
-    const found = await reaching('read the projects', () => this.#model.find().lean<ProjectDocument[]>());
-    return new Map([FIRST, ...found.map(recordOf)].map((project) => [project.id, project]));
+    return new Map([FIRST, ...(await this.find({}))].map((project) => [project.id, project]));
   }
-}
 
-/** The embedded store leaves the nulls of `$setOnInsert` out. */
-function recordOf({ _id, sources = null, limits, createdAt, deletedAt = null }: ProjectDocument): Project {
-  return { id: _id, sources, limits: { ...NO_LIMITS, ...limits }, createdAt, deletedAt };
+  /** The embedded store leaves the nulls of `$setOnInsert` out. */
+  protected override readonly recordOf = (document: ProjectDocument): Project => {
+    const { _id: id, sources = null, limits, createdAt, deletedAt = null } = document;
+    return { id, sources, limits: { ...NO_LIMITS, ...limits }, createdAt, deletedAt };
+  };
 }
 
 function limitsPart() {
   return strictPart(Object.fromEntries(Object.keys(NO_LIMITS).map((name) => [name, NULLABLE_NUMBER])));
-}
-
-function checkId(id: string): void {
-  if (typeof id !== 'string' || !isProjectId(id)) throw new MayflyError('invalid_id', 'That is not a project id.');
-}
-
-function taken(id: string): MayflyError {
-  return new MayflyError('project_exists', `There is, or was, a project ${id}.`);
 }

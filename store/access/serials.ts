@@ -1,27 +1,18 @@
-import type { Connection, Model } from 'mongoose';
-import { reaching } from '../mongo/failure.ts';
-import { NAME, NUMBER, strictSchema } from '../mongo/schema.ts';
-
-interface SerialDocument {
-  _id: string;
-  value: number;
-}
+import type { Connection } from 'mongoose';
+import { NUMBER } from '../mongo/schema.ts';
+import { Repository } from '../repository/repository.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 
 /** Numbers that are never given twice: serials of SSH certificates. */
-export class Serials {
-  readonly #model: Model<SerialDocument>;
-
-  constructor(connection: Connection) {
-    this.#model = connection.model<SerialDocument>('Serial', strictSchema({ _id: NAME, value: NUMBER }), 'serials');
+export class Serials extends Repository<{ value: number }> {
+  constructor(connection: Connection, sealing: Sealing) {
+    super(connection, sealing, { collection: 'serials', noun: 'a counter', fields: { value: NUMBER } });
   }
 
   /** The next number, from 1; one atomic `$inc`, so a number taken by a process that then died stays unused. */
   async next(): Promise<number> {
-    const counter = await reaching('take a serial number', () =>
-      this.#model
-        .findOneAndUpdate({ _id: 'certificate' }, { $inc: { value: 1 } }, { upsert: true, returnDocument: 'after' })
-        .lean<SerialDocument>(),
-    );
+    const options = { upsert: true, returnDocument: 'after' } as const;
+    const counter = await this.model.findOneAndUpdate({ _id: 'certificate' }, { $inc: { value: 1 } }, options).lean();
     return counter.value;
   }
 }

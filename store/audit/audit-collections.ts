@@ -2,6 +2,7 @@ import type { Connection, Model, mongo } from 'mongoose';
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
 import { DUPLICATE_KEY, isDuplicateKey, reaching, refusalsOf } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
+import { modelOf } from '../mongo/model.ts';
 import { BrokenChain } from '../register/broken-chain.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -30,9 +31,10 @@ export class AuditCollections {
     private readonly connection: Connection,
     sealing: Sealing,
   ) {
-    this.#fields = sealing.of('audit');
-    this.#entries = connection.model<EntryDocument>('AuditEntry', entrySchema(), 'audit');
-    this.#heads = connection.model<HeadDocument>('AuditHead', headSchema(), 'auditHeads');
+    this.#entries = modelOf(connection, 'audit', entrySchema());
+    this.#fields = sealing.of('audit', this.#entries.schema);
+    this.#heads = modelOf(connection, 'auditHeads', headSchema());
+    sealing.of('auditHeads', this.#heads.schema);
   }
 
   /** Null when there is none, or none that Mayfly could have written. */
@@ -43,9 +45,7 @@ export class AuditCollections {
 
   /** What is stored of a chain beside its entries. */
   async state(sandboxId: string): Promise<ChainState> {
-    const found = await reaching('read the head of an audit', () =>
-      this.#heads.findById(sandboxId).lean<HeadDocument>(),
-    );
+    const found = await this.#heads.findById(sandboxId).lean<HeadDocument>();
     return { head: found?.head ?? null, expired: found?.expired };
   }
 
@@ -68,14 +68,6 @@ export class AuditCollections {
     await this.#advances.add({ _id: sandboxId, head: headText(head) });
   }
 
-  /** The hashes of the first entries of chains, where they are there, by the chain. */
-  async firstHashes(ids: readonly string[]): Promise<Map<string, string>> {
-    const found = await reaching('read first entries of audits', () =>
-      this.#entries.find({ _id: { $in: ids.map((id) => entryId(id, 0)) } }).lean<EntryDocument[]>(),
-    );
-    return new Map(found.map(({ sandboxId, hash }) => [sandboxId, hash]));
-  }
-
   /** @throws BrokenChain when it was written with a key that is not here */
   async entry(sandboxId: string, seq: number): Promise<AuditEntry | null> {
     const document = await this.#document(sandboxId, seq);
@@ -88,7 +80,7 @@ export class AuditCollections {
   }
 
   #document(sandboxId: string, seq: number): Promise<EntryDocument | null> {
-    return reaching('read an audit entry', () => this.#entries.findById(entryId(sandboxId, seq)).lean<EntryDocument>());
+    return this.#entries.findById(entryId(sandboxId, seq)).lean<EntryDocument>().exec();
   }
 
   #opened(document: EntryDocument): EntryDocument {
@@ -99,9 +91,7 @@ export class AuditCollections {
   async entries(sandboxId: string, from: number, count: number): Promise<AuditEntry[]> {
     if (count === 0) return [];
     const ids = Array.from({ length: count }, (_, n) => entryId(sandboxId, from + n));
-    const found = await reaching('read audit entries', () =>
-      this.#entries.find({ _id: { $in: ids } }).lean<EntryDocument[]>(),
-    );
+    const found = await this.#entries.find({ _id: { $in: ids } }).lean<EntryDocument[]>();
     const opened = found.map((each) => this.#fields.openedIfReadable(each) ?? { ...each, body: DAMAGED });
     return opened.map(entryOf).sort((a, b) => a.seq - b.seq);
   }
@@ -109,13 +99,13 @@ export class AuditCollections {
   /** All that is stored below the sandbox's name, not what should be there. */
   async below(sandboxId: string): Promise<EntryDocument[]> {
     const around = { $gt: `${sandboxId}.`, $lt: `${sandboxId}0` }; // between these is the slash
-    const found = await reaching('read an audit', () => this.#entries.find({ _id: around }).lean<EntryDocument[]>());
+    const found = await this.#entries.find({ _id: around }).lean<EntryDocument[]>();
     return found.filter(({ _id }) => _id.startsWith(`${sandboxId}/`)).map((each) => this.#opened(each));
   }
 
   /** Of whom there are entries. Reads the whole collection. */
   async sandboxIds(): Promise<Set<string>> {
-    const found = await reaching('scan the audit', () => this.#entries.find({}, { _id: 1 }).lean<{ _id: string }[]>());
+    const found = await this.#entries.find({}, { _id: 1 }).lean<{ _id: string }[]>();
     return new Set(found.map(({ _id }) => _id.split('/', 1)[0] ?? ''));
   }
 
@@ -154,9 +144,7 @@ export class AuditCollections {
   /** Sources that have a chain. */
   async sourceIds(): Promise<string[]> {
     const sources = { $gt: 'src-', $lt: 'src.' };
-    const found = await reaching('read audit heads of sources', () =>
-      this.#heads.find({ _id: sources }, { _id: 1 }).lean<{ _id: string }[]>(),
-    );
+    const found = await this.#heads.find({ _id: sources }, { _id: 1 }).lean<{ _id: string }[]>();
     return found.map(({ _id }) => _id);
   }
 
@@ -164,9 +152,7 @@ export class AuditCollections {
   async *statesOf(ids: readonly string[]): AsyncGenerator<StoredState[]> {
     for (let from = 0; from < ids.length; from += PAGE) {
       const wanted = ids.slice(from, from + PAGE);
-      const found = await reaching('read audit heads', () =>
-        this.#heads.find({ _id: { $in: wanted } }).lean<HeadDocument[]>(),
-      );
+      const found = await this.#heads.find({ _id: { $in: wanted } }).lean<HeadDocument[]>();
       yield found.map(stateOf);
     }
   }
@@ -174,13 +160,11 @@ export class AuditCollections {
   /** What is stored of all chains beside their entries, in pages, by their ids. */
   async *states(): AsyncGenerator<StoredState[]> {
     for (let after = ''; ; ) {
-      const page = await reaching('read audit heads', () =>
-        this.#heads
-          .find({ _id: { $gt: after } })
-          .sort({ _id: 1 })
-          .limit(PAGE)
-          .lean<HeadDocument[]>(),
-      );
+      const page = await this.#heads
+        .find({ _id: { $gt: after } })
+        .sort({ _id: 1 })
+        .limit(PAGE)
+        .lean<HeadDocument[]>();
       yield page.map(stateOf);
       const last = page.at(-1);
       if (!last || page.length < PAGE) return;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Schema } from 'mongoose';
 import { isMayflyError } from '../../model/errors.ts';
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
-import { NAME, NUMBER, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
+import { ENCRYPTED, NAME, NUMBER, strictSchema, TEXT } from '../mongo/schema.ts';
 import { BrokenChain } from '../register/broken-chain.ts';
 import type { AuditHead, ExpiredEnd } from './audit-chain.ts';
 
@@ -44,7 +44,7 @@ export function entrySchema(): Schema<EntryDocument> {
     _id: NAME,
     sandboxId: NAME,
     seq: NUMBER,
-    body: SEALED,
+    body: ENCRYPTED,
     hash: NAME,
     previousHash: NAME,
     recent: [String],

@@ -4,29 +4,8 @@ import type { AuditHead, ChainKey, ExpiredEnd } from './audit-chain.ts';
 import { GENESIS } from './audit-chain.ts';
 import type { EntryDocument } from './audit-documents.ts';
 import { entryId, parseExpired, parseHead } from './audit-documents.ts';
+import type { AuditProblem } from './audit-problem.ts';
 import { absence, birthProblems, untold } from './chain-birth.ts';
-
-export type AuditProblemKind =
-  | 'edited'
-  | 'missing'
-  | 'inserted'
-  | 'truncated'
-  | 'reordered'
-  | 'forged-head'
-  | 'no-chain'
-  | 'gone'
-  | 'unborn'
-  | 'restarted'
-  | 'rolled-back'
-  | 'unrecorded'
-  | 'time-went-back';
-
-export interface AuditProblem {
-  /** Number of the entry; null for what concerns the chain as a whole. */
-  seq: number | null;
-  kind: AuditProblemKind;
-  detail: string;
-}
 
 /** What a look at one chain found. A clock that went back is named, but breaks nothing: `ok` may still be true. */
 export interface Verification {

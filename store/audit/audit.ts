@@ -2,7 +2,6 @@ import type { Connection } from 'mongoose';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { isAuditSubject } from '../../model/ids.ts';
 import type { AuditEntry, AuditEvent } from '../../model/sandbox/audit.ts';
-import { currentRequestId } from '../../telemetry/request-id.ts';
 import { BrokenChain } from '../register/broken-chain.ts';
 import type { KeyMark } from '../register/facts.ts';
 import type { RegisterWalk } from '../register/register-walk.ts';
@@ -15,6 +14,7 @@ import type { Verification } from './audit-verification.ts';
 import { type AuditKeys, AuditVerifier } from './audit-verifier.ts';
 import { ChainNotes } from './chain-notes.ts';
 import { ChainWriter } from './chain-writer.ts';
+import { currentRequestId } from './request-id.ts';
 
 /** Events that wait are read so many at a time. */
 const WAITING_AT_ONCE = 100;
@@ -118,16 +118,10 @@ export class Audit {
     await this.#having(this.#writer, 'append to').noteHeads();
   }
 
-  /**
-   * Has the register know of all chains that were there before it, once, and of what a process that ended has not told it.
-   * @returns how many chains were there before
-   */
-  async begin(): Promise<number> {
-    const { chains, register } = this.#keyOf('begin the register of');
-    const notes = new ChainNotes(this.#stored, chains, register);
-    const known = await notes.begin();
-    await notes.catchUp();
-    return known;
+  /** Records in the register how far chains have come whose process ended before it could. */
+  async catchUp(): Promise<void> {
+    const { chains, register } = this.#keyOf('record lengths in the register of');
+    await new ChainNotes(this.#stored, chains, register).catchUp();
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
 import type { KnownChain, RegisterWalk } from '../register/register-walk.ts';
 import type { AuditHead, ExpiredEnd } from './audit-chain.ts';
-import type { AuditProblem } from './audit-verification.ts';
+import type { AuditProblem } from './audit-problem.ts';
 
 /** What was found of a chain by itself. */
 export interface FoundChain {
@@ -27,10 +27,8 @@ export function absence(subject: string, register: RegisterWalk | undefined): Au
 export function birthProblems(subject: string, chain: FoundChain, register: RegisterWalk): AuditProblem[] {
   const known = register.chains.get(subject);
   if (known) return [...beginningProblems(known, chain), ...furthestProblems(known, chain)];
-  if (register.since === null || (chain.head?.count ?? 0) === 0) return [];
-  return [
-    { seq: null, kind: 'unborn', detail: `the register, which knows all since ${register.since}, has no birth of it` },
-  ];
+  if ((chain.head?.count ?? 0) === 0) return [];
+  return [{ seq: null, kind: 'unborn', detail: 'the register, which knows every chain, has no birth of it' }];
 }
 
 function beginningProblems({ first, isRestarted }: KnownChain, { genuine }: FoundChain): AuditProblem[] {

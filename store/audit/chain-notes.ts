@@ -16,32 +16,7 @@ export class ChainNotes {
   ) {}
 
   /**
-   * Tells of all chains that were there before the register, as they are. It may be cut short, and goes on when it is called
-   * again; once it has been through it does nothing.
-   * @returns how many chains it told of
-   */
-  async begin(): Promise<number> {
-    if (await this.register.hasBegun()) return 0;
-    let chains = 0;
-    for await (const page of this.stored.states()) {
-      const ids = page.map(({ id }) => id);
-      const [known, firsts] = await Promise.all([this.register.births.among(ids), this.stored.firstHashes(ids)]);
-      const unknown = page.filter(({ id }) => !known.has(id));
-      await Promise.all(
-        unknown.map(async (state) => {
-          const first = firsts.get(state.id) ?? null;
-          await this.register.add({ kind: 'known', subject: state.id, first, ...this.#headOf(state) });
-          await this.register.births.mark(state.id, first);
-        }),
-      );
-      chains += unknown.length;
-    }
-    await this.register.begin(chains);
-    return chains;
-  }
-
-  /**
-   * Tells how far those have come that a process may have appended to which ended before it told of it: chains of sandboxes
+   * Records the length of chains that a process may have appended to and ended before it recorded that: chains of sandboxes
    * that live or have ended since about then, and of sources.
    */
   async catchUp(): Promise<void> {

@@ -1,10 +1,9 @@
-import type { Connection, Model } from 'mongoose';
+import type { Connection } from 'mongoose';
 import type { OutputStream } from '../../model/sandbox/command.ts';
 import { OUTPUT_CHUNK_BYTES } from '../../model/sandbox/output-frame.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
-import { reaching } from '../mongo/failure.ts';
-import { NAME, SEALED, strictSchema } from '../mongo/schema.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import { ENCRYPTED } from '../mongo/schema.ts';
+import { Repository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import { type Mark, packMarks, unpackMarks } from './output-marks.ts';
 
@@ -17,8 +16,7 @@ export interface Chunk {
 /** A place in the output: how much of each stream comes before it. */
 export type OutputPlace = Record<OutputStream, number>;
 
-interface ChunkDocument {
-  _id: string;
+interface StoredChunk {
   bytes: StoredBytes;
   marks: StoredBytes;
 }
@@ -28,29 +26,20 @@ interface ChunkDocument {
  * a stream, chunk after chunk; only the last one grows. What was written once is never written differently, so writing
  * it again is harmless.
  */
-export class Output {
-  readonly #model: Model<ChunkDocument>;
-  readonly #fields: SealedFields;
-
+export class Output extends Repository<StoredChunk> {
   constructor(connection: Connection, sealing: Sealing) {
-    this.#fields = sealing.of('output');
-    const schema = strictSchema<ChunkDocument>({ _id: NAME, bytes: SEALED, marks: SEALED });
-    this.#model = connection.model<ChunkDocument>('OutputChunk', schema, 'output');
+    const fields = { bytes: ENCRYPTED, marks: ENCRYPTED };
+    super(connection, sealing, { collection: 'output', noun: 'a chunk of output', fields });
   }
 
   async put(commandId: string, stream: OutputStream, n: number, { bytes, marks }: Chunk): Promise<void> {
-    const _id = chunkId(commandId, stream, n);
-    const content = this.#fields.sealed(_id, { bytes: Buffer.from(bytes), marks: packMarks(marks) });
-    await reaching('store output', () => this.#model.updateOne({ _id }, { $set: content }, { upsert: true }));
+    const content = { bytes: Buffer.from(bytes), marks: packMarks(marks) };
+    await this.write(chunkId(commandId, stream, n), content);
   }
 
   async chunk(commandId: string, stream: OutputStream, n: number): Promise<Chunk | null> {
-    const found = await reaching('read output', () =>
-      this.#model.findById(chunkId(commandId, stream, n)).lean<ChunkDocument>(),
-    );
-    if (!found) return null;
-    const { bytes, marks } = this.#fields.opened(found);
-    return { bytes: bytesOf(bytes), marks: unpackMarks(bytesOf(marks)) };
+    const found = await this.findById(chunkId(commandId, stream, n));
+    return found && { bytes: bytesOf(found.bytes), marks: unpackMarks(bytesOf(found.marks)) };
   }
 
   /** Bytes of one stream from an offset on, at most `limit`: less, also none, where no more is stored. */
@@ -72,7 +61,7 @@ export class Output {
   async last(commandId: string, stream: OutputStream): Promise<{ n: number; chunk: Chunk } | null> {
     const has = async (n: number) => {
       const _id = chunkId(commandId, stream, n);
-      return (await reaching('look for output', () => this.#model.findById(_id, { _id: 1 }).lean())) !== null;
+      return (await this.documents({ _id }, { only: { _id: 1 } })).length > 0;
     };
     if (!(await has(0))) return null;
     let present = 0;

@@ -1,5 +1,4 @@
-import mongoose, { type Connection, type Model } from 'mongoose';
-import { MayflyError } from '../../model/errors.ts';
+import mongoose, { type Connection } from 'mongoose';
 import {
   BULK_OPEN,
   BULK_STATES,
@@ -10,70 +9,29 @@ import {
 } from '../../model/functions/bulk.ts';
 import { isBulkId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import { actorPart, ENCRYPTED, NAME, NULLABLE_TEXT, NUMBER, TEXT } from '../mongo/schema.ts';
+import { type DocumentOf, RecordRepository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
-type BulkDocument = Omit<BulkRecord, 'id'> & { _id: string; removeAfter?: string };
+type BulkDocument = DocumentOf<BulkRecord> & { removeAfter?: string };
 
 const DAY_MS = 86_400_000;
 
 /** Actions on many runs, one document each. */
-export class Bulks {
-  readonly #model: Model<BulkDocument>;
-  readonly #fields: SealedFields;
-
+export class Bulks extends RecordRepository<BulkRecord, BulkDocument> {
   constructor(connection: Connection, sealing: Sealing) {
-    this.#fields = sealing.of('bulks');
-    const mixed = { type: mongoose.Schema.Types.Mixed, required: true };
-    const schema = strictSchema<BulkDocument>({
-      _id: NAME,
-      project: NAME,
-      function: NAME,
-      action: NAME,
-      version: NAME,
-      filter: SEALED,
-      state: { type: String, required: true, enum: BULK_STATES },
-      counts: mixed,
-      refusals: SEALED,
-      pages: NUMBER,
-      place: mixed,
-      page: { type: mongoose.Schema.Types.Mixed, default: undefined },
-      digest: NAME,
-      createdBy: { type: actorPart(), required: true },
-      createdAt: NAME,
-      updatedAt: NAME,
-      endedAt: NULLABLE_TEXT,
-      removeAfter: TEXT,
-    });
-    this.#model = connection.model<BulkDocument>('Bulk', schema, 'bulks');
+    const named = { collection: 'bulks', noun: 'a bulk action', isId: isBulkId };
+    super(connection, sealing, { ...named, fields: bulkFields(), internal: { removeAfter: TEXT } });
   }
 
   /** @returns false: there is one of that id */
-  async create({ id, ...bulk }: BulkRecord): Promise<boolean> {
-    checkId(id);
-    try {
-      await reaching('record a bulk action', () => this.#model.create({ ...this.#fields.sealed(id, bulk), _id: id }));
-      return true;
-    } catch (error) {
-      if (isDuplicateKey(error)) return false;
-      throw error;
-    }
-  }
-
-  async get(id: string): Promise<BulkRecord | null> {
-    checkId(id);
-    const found = await reaching('read a bulk action', () => this.#model.findById(id).lean<BulkDocument>());
-    return found && this.#record(found);
+  async create(bulk: BulkRecord): Promise<boolean> {
+    return this.insertRecord(bulk);
   }
 
   /** Those that are not over; few. */
-  async open(): Promise<BulkRecord[]> {
-    const found = await reaching('read the bulk actions under way', () =>
-      this.#model.find({ state: { $in: [...BULK_OPEN] } }).lean<BulkDocument[]>(),
-    );
-    return this.#fields.records(found, recordOf);
+  open(): Promise<BulkRecord[]> {
+    return this.find({ state: { $in: [...BULK_OPEN] } });
   }
 
   /** Has it end with the page that is being worked on. @returns false: it is over, or was told before */
@@ -107,30 +65,32 @@ export class Bulks {
 
   /** @param before ISO 8601 */
   async removePast(before: string): Promise<void> {
-    await reaching('remove bulk actions of the past', () =>
-      this.#model.deleteMany({ removeAfter: { $gt: '', $lt: before } }),
-    );
+    await this.deleteAll({ removeAfter: { $gt: '', $lt: before } });
   }
 
-  async #change(id: string, of: Record<string, unknown>, changes: Partial<BulkDocument>): Promise<boolean> {
-    checkId(id);
-    const { matchedCount } = await reaching('change a bulk action', () =>
-      this.#model.updateOne({ _id: id, ...of }, { $set: this.#fields.sealed(id, changes) }, { runValidators: true }),
-    );
-    return matchedCount > 0;
-  }
-
-  #record(document: BulkDocument): BulkRecord {
-    return recordOf(this.#fields.opened(document));
+  async #change(id: string, of: Partial<Record<keyof BulkRecord, unknown>>, changes: Partial<BulkDocument>) {
+    return this.set({ _id: this.checked(id), ...of }, changes);
   }
 }
 
-/** @param document opened */
-function recordOf({ _id, removeAfter: _removeAfter, ...rest }: BulkDocument): BulkRecord {
-  return { id: _id, ...rest };
-}
-
-function checkId(id: string): void {
-  if (typeof id !== 'string' || !isBulkId(id))
-    throw new MayflyError('invalid_id', 'That is not the id of a bulk action.');
+function bulkFields() {
+  const mixed = { type: mongoose.Schema.Types.Mixed, required: true };
+  return {
+    project: NAME,
+    function: NAME,
+    action: NAME,
+    version: NAME,
+    filter: ENCRYPTED,
+    state: { type: String, required: true, enum: BULK_STATES },
+    counts: mixed,
+    refusals: ENCRYPTED,
+    pages: NUMBER,
+    place: mixed,
+    page: { type: mongoose.Schema.Types.Mixed, default: undefined },
+    digest: NAME,
+    createdBy: { type: actorPart(), required: true },
+    createdAt: NAME,
+    updatedAt: NAME,
+    endedAt: NULLABLE_TEXT,
+  };
 }

@@ -1,5 +1,5 @@
 import type { Connection } from 'mongoose';
-import { Pieces } from '../sealed/pieces.ts';
+import { Pieces } from '../repository/pieces.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 /** The files of functions, tar archives by their digests. */
@@ -7,7 +7,7 @@ export class FunctionFiles {
   readonly #pieces: Pieces;
 
   constructor(connection: Connection, sealing: Sealing) {
-    this.#pieces = new Pieces(connection, sealing, { model: 'FunctionFiles', collection: 'functionFiles' });
+    this.#pieces = new Pieces(connection, sealing, 'functionFiles');
   }
 
   async put(project: string, digest: string, bytes: Uint8Array): Promise<void> {

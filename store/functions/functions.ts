@@ -1,66 +1,36 @@
-import type { Connection, Model } from 'mongoose';
+import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { FUNCTION_STATES, type FunctionRecord, isFunctionName } from '../../model/functions/function.ts';
 import { below } from '../mongo/below.ts';
-import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { actorPart, NAME, NULLABLE_TEXT, NUMBER, strictSchema } from '../mongo/schema.ts';
+import { actorPart, NAME, NULLABLE_TEXT, NUMBER } from '../mongo/schema.ts';
+import { Repository } from '../repository/repository.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 
-type FunctionDocument = FunctionRecord & {
-  /** `<project>/<name>` */
-  _id: string;
-};
 export type FunctionRef = Pick<FunctionRecord, 'project' | 'name'>;
 
-/** The functions of projects, one document each. */
-export class Functions {
-  readonly #model: Model<FunctionDocument>;
-
-  constructor(connection: Connection) {
-    const schema = strictSchema<FunctionDocument>({
-      _id: NAME,
-      project: NAME,
-      name: NAME,
-      state: { type: String, required: true, enum: FUNCTION_STATES },
-      activeVersion: NUMBER,
-      fullUntil: NULLABLE_TEXT,
-      createdBy: { type: actorPart(), required: true },
-      createdAt: NAME,
-      updatedAt: NAME,
-    });
-    this.#model = connection.model<FunctionDocument>('Function', schema, 'functions');
+/** The functions of projects, one document each, `_id` = `<project>/<name>`. */
+export class Functions extends Repository<FunctionRecord> {
+  constructor(connection: Connection, sealing: Sealing) {
+    super(connection, sealing, { collection: 'functions', noun: 'a function', fields: functionFields() });
   }
 
   /** @returns false: there is one of that name */
   async create(record: FunctionRecord): Promise<boolean> {
-    try {
-      await reaching('record a function', () => this.#model.create({ ...record, _id: idOf(record) }));
-      return true;
-    } catch (error) {
-      if (isDuplicateKey(error)) return false;
-      throw error;
-    }
+    return this.insert({ ...record, _id: idOf(record) });
   }
 
   async get(ref: FunctionRef): Promise<FunctionRecord | null> {
-    const _id = idOf(ref);
-    const found = await reaching('read a function', () => this.#model.findById(_id).lean<FunctionDocument>());
-    return found && recordOf(found);
+    return this.findById(idOf(ref));
   }
 
   /** Of a project, by name. */
-  async list(project: string): Promise<FunctionRecord[]> {
-    const found = await reaching('list functions', () =>
-      this.#model.find(below(project)).sort({ _id: 1 }).lean<FunctionDocument[]>(),
-    );
-    return found.map(recordOf);
+  list(project: string): Promise<FunctionRecord[]> {
+    return this.find(below(project), { sort: { _id: 1 } });
   }
 
   /** Of all projects: those that go when their runs have ended. */
-  async draining(): Promise<FunctionRecord[]> {
-    const found = await reaching('read the functions that go', () =>
-      this.#model.find({ state: 'draining' }).lean<FunctionDocument[]>(),
-    );
-    return found.map(recordOf);
+  draining(): Promise<FunctionRecord[]> {
+    return this.find({ state: 'draining' });
   }
 
   /** @returns false: there is none, or `of` does not hold of it */
@@ -69,14 +39,11 @@ export class Functions {
     changes: Partial<Omit<FunctionRecord, 'project' | 'name'>>,
     of: Partial<Pick<FunctionRecord, 'state' | 'activeVersion'>> = {},
   ): Promise<boolean> {
-    const { matchedCount } = await reaching('change a function', () =>
-      this.#model.updateOne({ _id: idOf(ref), ...of }, { $set: changes }, { runValidators: true }),
-    );
-    return matchedCount > 0;
+    return this.set({ _id: idOf(ref), ...of }, changes);
   }
 
   async remove(ref: FunctionRef): Promise<void> {
-    await reaching('remove a function', () => this.#model.deleteOne({ _id: idOf(ref) }));
+    await this.deleteOne({ _id: idOf(ref) });
   }
 }
 
@@ -86,6 +53,15 @@ function idOf({ project, name }: FunctionRef): string {
   throw new MayflyError('invalid_id', 'That is not the name of a function.');
 }
 
-function recordOf({ _id, ...record }: FunctionDocument): FunctionRecord {
-  return record;
+function functionFields() {
+  return {
+    project: NAME,
+    name: NAME,
+    state: { type: String, required: true, enum: FUNCTION_STATES },
+    activeVersion: NUMBER,
+    fullUntil: NULLABLE_TEXT,
+    createdBy: { type: actorPart(), required: true },
+    createdAt: NAME,
+    updatedAt: NAME,
+  };
 }

@@ -1,5 +1,6 @@
-import { type RunRecord, WAITING } from '../../model/functions/run.ts';
-import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
+import { WAITING } from '../../model/functions/run-state.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { steadyClock } from '../../model/steady-clock.ts';
 import type { Runs } from './runs.ts';
 
@@ -11,8 +12,8 @@ import type { Runs } from './runs.ts';
 export async function cancelRun(
   runs: Pick<Runs, 'end' | 'wishCancel' | 'cancelTold'>,
   { id, retentionDays }: Pick<RunRecord, 'id' | 'retentionDays'>,
-  actor: OwnedActor,
-  tell: (runId: string, actor: OwnedActor) => Promise<void>,
+  actor: Actor,
+  tell: (runId: string, actor: Actor) => Promise<void>,
 ): Promise<void> {
   const at = steadyClock.iso();
   const ended = { outcome: 'cancelled', cancelledBy: actor, endedAt: at, updatedAt: at } as const;

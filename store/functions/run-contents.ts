@@ -1,5 +1,5 @@
 import type { Connection } from 'mongoose';
-import { Pieces, type PieceWriter } from '../sealed/pieces.ts';
+import { Pieces, type PieceWriter } from '../repository/pieces.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 /**
@@ -12,7 +12,7 @@ export class RunContents {
   readonly #pieces: Pieces;
 
   constructor(connection: Connection, sealing: Sealing) {
-    this.#pieces = new Pieces(connection, sealing, { model: 'RunContent', collection: 'runContents' });
+    this.#pieces = new Pieces(connection, sealing, 'runContents');
   }
 
   /** In place of what was there. */

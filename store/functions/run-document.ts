@@ -1,18 +1,23 @@
-import { Schema } from 'mongoose';
-import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, type RunRecord, SKIPS } from '../../model/functions/run.ts';
+import { type Connection, Schema } from 'mongoose';
+import type { RunRecord } from '../../model/functions/run.ts';
+import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, SKIPS } from '../../model/functions/run-state.ts';
+import { isRunId } from '../../model/ids.ts';
 import { WAIT_SLOTS } from '../../model/waitpoints/waiting.ts';
 import type { StoredBytes } from '../mongo/bytes.ts';
 import {
   actorPart,
+  ENCRYPTED,
+  ENCRYPTED_FAILURE,
+  ENCRYPTED_TEXT,
   NAME,
   NULLABLE_NUMBER,
   NULLABLE_TEXT,
   NUMBER,
-  SEALED,
   strictPart,
-  strictSchema,
   TEXT,
 } from '../mongo/schema.ts';
+import { type DocumentOf, Repository } from '../repository/repository.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 
 /** Where a run stands in the queue of its function: see run-queue.ts. */
 export interface QueueFields {
@@ -43,9 +48,8 @@ export interface QueueFields {
   failedAdmissions?: number;
 }
 
-export type RunDocument = Omit<RunRecord, 'id'> &
+export type RunDocument = DocumentOf<RunRecord> &
   QueueFields & {
-    _id: string;
     /** The event in the JSON format of CloudEvents; null: it is large, and kept by itself. */
     eventJson: StoredBytes | null;
     /** When it may be removed; set with its end. ISO 8601. */
@@ -59,9 +63,16 @@ export type RunDocument = Omit<RunRecord, 'id'> &
     untoldCleanup?: string;
   };
 
-export function runSchema(): Schema<RunDocument> {
-  return strictSchema<RunDocument>({
-    _id: NAME,
+/** Part of what is asked of runs: each has queries of its own. */
+export abstract class RunRepository extends Repository<RunRecord, RunDocument> {
+  constructor(connection: Connection, sealing: Sealing) {
+    const fields = { fields: runFields(), internal: INTERNAL };
+    super(connection, sealing, { collection: 'runs', noun: 'a run', isId: isRunId, ...fields });
+  }
+}
+
+function runFields() {
+  return {
     project: NAME,
     function: NAME,
     version: NUMBER,
@@ -74,18 +85,17 @@ export function runSchema(): Schema<RunDocument> {
     supersededBy: NULLABLE_TEXT,
     exitCode: NULLABLE_NUMBER,
     signal: NULLABLE_TEXT,
-    failure: SEALED,
-    event: SEALED,
+    failure: ENCRYPTED_FAILURE,
+    event: ENCRYPTED,
     eventBytes: NUMBER,
     eventDigest: NAME,
-    eventJson: SEALED,
-    keys: SEALED,
-    throttleKey: SEALED,
-    lane: SEALED,
+    keys: ENCRYPTED,
+    throttleKey: ENCRYPTED,
+    lane: ENCRYPTED,
     lateBinding: { type: Boolean, required: true },
     gathering: { type: Schema.Types.Mixed, default: null },
-    gatheringKey: SEALED,
-    events: SEALED,
+    gatheringKey: ENCRYPTED,
+    events: ENCRYPTED,
     isBatch: { type: Boolean, required: true },
     batch: NULLABLE_TEXT,
     priority: NUMBER,
@@ -101,43 +111,47 @@ export function runSchema(): Schema<RunDocument> {
     endedAt: NULLABLE_TEXT,
     updatedAt: NAME,
     retentionDays: NUMBER,
-    attempts: SEALED,
+    attempts: ENCRYPTED,
     tries: NUMBER,
     member: NULLABLE_TEXT,
     members: { type: [String], default: undefined },
     failedStarts: NUMBER,
-    result: SEALED,
-    artifacts: SEALED,
-    schedule: { type: strictPart({ name: NAME, nominalAt: NAME, workflowId: NAME }), default: null },
-    kept: SEALED,
-    diff: SEALED,
+    result: ENCRYPTED,
+    artifacts: ENCRYPTED,
+    schedule: { type: strictPart({ name: NAME, nominalAt: NAME }), default: null },
+    kept: ENCRYPTED,
+    diff: ENCRYPTED,
     waiting: { type: waitingPart(), default: null },
     cancelledBy: { type: actorPart(), default: null },
     createdBy: { type: actorPart(), required: true },
-    queued: TEXT,
-    large: TEXT,
-    gathers: TEXT,
-    unchecked: TEXT,
-    untold: TEXT,
-    wakeAt: TEXT,
-    admitted: TEXT,
-    slot0: TEXT,
-    slot1: TEXT,
-    ticket: TEXT,
-    ticketAt: { type: Number },
-    ticketUntil: { type: Number },
-    failedAdmissions: { type: Number },
-    removeAfter: TEXT,
-    unsigned: TEXT,
     replayOf: NULLABLE_TEXT,
     redriveOf: NULLABLE_TEXT,
     redrivenAs: NULLABLE_TEXT,
-    keyed: TEXT,
-    deadLetter: TEXT,
-    untoldEnd: TEXT,
-    untoldCleanup: TEXT,
-  });
+  };
 }
+
+const INTERNAL = {
+  eventJson: ENCRYPTED,
+  queued: TEXT,
+  large: TEXT,
+  gathers: TEXT,
+  unchecked: TEXT,
+  untold: TEXT,
+  wakeAt: TEXT,
+  admitted: TEXT,
+  slot0: TEXT,
+  slot1: TEXT,
+  ticket: TEXT,
+  ticketAt: { type: Number },
+  ticketUntil: { type: Number },
+  failedAdmissions: { type: Number },
+  removeAfter: TEXT,
+  unsigned: TEXT,
+  keyed: TEXT,
+  deadLetter: TEXT,
+  untoldEnd: TEXT,
+  untoldCleanup: TEXT,
+};
 
 function waitingPart(): Schema {
   return strictPart({
@@ -146,34 +160,6 @@ function waitingPart(): Schema {
     ms: NUMBER,
     asleepAt: NULLABLE_TEXT,
     slot: { type: String, required: true, enum: WAIT_SLOTS },
-    failure: { type: strictPart({ code: NAME, message: NAME }), default: null },
+    failure: { type: strictPart({ code: NAME, message: ENCRYPTED_TEXT }), default: null },
   });
-}
-
-/** @param document opened */
-export function recordOf({
-  _id,
-  eventJson: _event,
-  queued: _queued,
-  large: _large,
-  gathers: _gathers,
-  unchecked: _unchecked,
-  untold: _untold,
-  wakeAt: _wakeAt,
-  admitted: _admitted,
-  slot0: _slot0,
-  slot1: _slot1,
-  ticket: _ticket,
-  ticketAt: _ticketAt,
-  ticketUntil: _ticketUntil,
-  failedAdmissions: _failed,
-  removeAfter: _removeAfter,
-  unsigned: _unsigned,
-  keyed: _keyed,
-  deadLetter: _deadLetter,
-  untoldEnd: _untoldEnd,
-  untoldCleanup: _untoldCleanup,
-  ...rest
-}: RunDocument): RunRecord {
-  return { id: _id, ...rest };
 }

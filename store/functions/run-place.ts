@@ -1,5 +1,6 @@
 import { digestOfKey } from '../../model/functions/key-digest.ts';
-import { isLargeEvent, type RunRecord, WAITING } from '../../model/functions/run.ts';
+import { isLargeEvent, type RunRecord } from '../../model/functions/run.ts';
+import { WAITING } from '../../model/functions/run-state.ts';
 import type { FunctionRef } from './functions.ts';
 import type { QueueFields } from './run-document.ts';
 

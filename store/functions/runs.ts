@@ -1,25 +1,19 @@
-import type { Connection, Model } from 'mongoose';
+import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { digestOfKey } from '../../model/functions/key-digest.ts';
-import {
-  type Cleanup,
-  isUnsettled,
-  type RunOutcome,
-  type RunRecord,
-  type RunState,
-  UNDER_WAY,
-} from '../../model/functions/run.ts';
+import { isUnsettled, type RunRecord } from '../../model/functions/run.ts';
+import { type Cleanup, type RunOutcome, type RunState, UNDER_WAY } from '../../model/functions/run-state.ts';
 import { isRunId } from '../../model/ids.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { steadyClock } from '../../model/steady-clock.ts';
 import { bytesOf } from '../mongo/bytes.ts';
 import { DUPLICATE_KEY, reaching, refusalsOf } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
+import type { Filter } from '../repository/repository.ts';
 import { olderThan, type Page, type PageQuery, pageOf } from '../sealed/page-cursor.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
-import { type RunDocument, recordOf, runSchema } from './run-document.ts';
-import { checked } from './run-id.ts';
+import { type RunDocument, RunRepository } from './run-document.ts';
 import { firstKeyOf, NO_KEY, placeOf } from './run-place.ts';
 
 export interface RunQuery extends PageQuery {
@@ -38,6 +32,9 @@ export interface RunQuery extends PageQuery {
 
 export type RunChanges = Partial<Omit<RunRecord, 'id' | 'project' | 'function' | 'dedupe'>>;
 
+/** Fields of a run that can be read when another is damaged. */
+export type DamagedRun = Pick<RunRecord, 'id' | 'tries' | 'member' | 'members' | 'retentionDays' | 'updatedAt'>;
+
 /** Who wants a run to end, and which run took its place, where one did. */
 export type CancelWish = { cancelledBy: Actor; updatedAt: string; supersededBy?: string };
 
@@ -45,22 +42,20 @@ export type CancelWish = { cancelledBy: Actor; updatedAt: string; supersededBy?:
 const TOLD_WITHIN_MS = 5_000;
 const ADMITTED = ['not-begun', 'begun'] as const;
 /** Frees its slots: nothing of it is left, or nobody can look. */
-const FREED = { admitted: 1, slot0: 1, slot1: 1 } as const;
+const FREED = ['admitted', 'slot0', 'slot1'] as const;
 /** Nobody admits it any more. */
-const UNQUEUED = { queued: 1, large: 1, gathers: 1, unchecked: 1, wakeAt: 1 } as const;
+const UNQUEUED = ['queued', 'large', 'gathers', 'unchecked', 'wakeAt'] as const;
 const DAY_MS = 86_400_000;
 
 /** The runs of functions, one document each, `_id` = run id, which is made of what makes two events the same. */
-export class Runs {
-  readonly #connection: Connection;
-  readonly #model: Model<RunDocument>;
-  readonly #fields: SealedFields;
+export class Runs extends RunRepository {
   readonly #accepted = new GroupCommit((documents: RunDocument[]) => this.#insertAll(documents));
 
-  constructor(connection: Connection, sealing: Sealing) {
-    this.#connection = connection;
-    this.#fields = sealing.of('runs');
-    this.#model = connection.model<RunDocument>('Run', runSchema(), 'runs');
+  constructor(
+    private readonly connection: Connection,
+    sealing: Sealing,
+  ) {
+    super(connection, sealing);
   }
 
   /**
@@ -68,7 +63,7 @@ export class Runs {
    * @returns false: there is one of that id
    */
   accept({ id, ...rest }: RunRecord, eventJson: Uint8Array | null): Promise<boolean> {
-    checked(id);
+    this.checked(id);
     const key = firstKeyOf(rest);
     const places = { ...placeOf({ id, ...rest }), ...(key !== NO_KEY && { keyed: key }) };
     const fields = {
@@ -77,30 +72,25 @@ export class Runs {
       ...places,
       ...(rest.isBatch && { untold: 'members' as const }),
     };
-    return this.#accepted.add({ ...this.#fields.sealed(id, fields), _id: id });
+    return this.#accepted.add({ ...this.encryption.sealed(id, fields), _id: id });
   }
 
   /** @throws MayflyError invalid_id */
   async get(id: string): Promise<RunRecord | null> {
-    checked(id);
-    const found = await this.#find(id);
-    return found && this.#record(found);
+    return this.findById(id);
   }
 
   /** How far those are, of their ends alone; who is not in it is not there. */
   async ends(ids: readonly string[]): Promise<Map<string, Pick<RunRecord, 'state' | 'cleanup'>>> {
-    ids.forEach(checked);
-    const found = await reaching('read the ends of runs', () =>
-      this.#model.find({ _id: { $in: [...ids] } }, { state: 1, cleanup: 1 }).lean<RunDocument[]>(),
-    );
+    const $in = ids.map((id) => this.checked(id));
+    const found = await this.documents({ _id: { $in } }, { only: { state: 1, cleanup: 1 } });
     return new Map(found.map(({ _id, state, cleanup }) => [_id, { state, cleanup }]));
   }
 
   /** The event, in the JSON format of CloudEvents, as far as it is in its document; null: it is large, or not there. */
   async eventOf(id: string): Promise<Uint8Array | null> {
-    checked(id);
-    const found = await this.#find(id);
-    const kept = found && this.#fields.opened(found).eventJson;
+    const [found] = await this.documents({ _id: this.checked(id) });
+    const kept = found && this.encryption.opened(found).eventJson;
     return kept ? bytesOf(kept) : null;
   }
 
@@ -109,51 +99,47 @@ export class Runs {
    * @throws MayflyError invalid_request when the cursor is not one of ours
    */
   async list({ limit, ...query }: RunQuery): Promise<Page<RunRecord>> {
-    const filter = filterOf(query);
-    const found = await reaching('list runs', () =>
-      this.#model
-        .find(filter)
-        .sort({ acceptedAt: -1, _id: -1 })
-        .limit(limit + 1)
-        .lean<RunDocument[]>(),
-    );
-    return pageOf(this.#fields, found, { limit, at: ({ acceptedAt }) => acceptedAt, recordOf });
+    const found = await this.documents(filterOf(query), { sort: { acceptedAt: -1, _id: -1 }, limit: limit + 1 });
+    return pageOf(this.encryption, found, { limit, at: ({ acceptedAt }) => acceptedAt, recordOf: this.recordOf });
   }
 
   /** Whether runs of a function were admitted, of which something may be left, or are delayed, also such that cannot be read. */
   async areOpen(of: { project: string; function: string }): Promise<boolean> {
-    const has = (filter: Record<string, unknown>) =>
-      reaching('look for runs under way', () => this.#model.findOne({ ...of, ...filter }, { _id: 1 }).lean());
-    return ((await has({ admitted: { $in: [...ADMITTED] } })) ?? (await has({ state: 'delayed' }))) !== null;
+    const has = async (filter: Filter<RunDocument>) =>
+      (await this.documents({ ...of, ...filter }, { only: { _id: 1 }, limit: 1 })).length > 0;
+    return (await has({ admitted: { $in: [...ADMITTED] } })) || has({ state: 'delayed' });
   }
 
-  /** Those that were admitted, of which something may be left. @param of all functions, unless one is named */
-  async admitted(of: { project: string; function: string } | null = null): Promise<RunRecord[]> {
-    const found = await reaching('read the runs under way', () =>
-      this.#model.find({ admitted: { $in: [...ADMITTED] }, ...of }).lean<RunDocument[]>(),
-    );
-    return this.#fields.records(found, recordOf);
+  /**
+   * Those that were admitted, of which something may be left.
+   * @param of all functions, unless one is named @param unreadable takes those that cannot be read
+   */
+  async admitted(
+    of: { project: string; function: string } | null = null,
+    unreadable?: Unreadable[],
+  ): Promise<RunRecord[]> {
+    return this.find({ admitted: { $in: [...ADMITTED] }, ...of }, { unreadable });
+  }
+
+  /** Admitted ones with a damaged field, by what is not encrypted. One whose key is missing is not among them. */
+  async damaged(): Promise<DamagedRun[]> {
+    const found = await this.documents({ admitted: { $in: [...ADMITTED] } });
+    return found.filter((run) => this.encryption.isDamaged(run)).map(({ _id: id, ...run }) => ({ id, ...run }));
   }
 
   /** Those that were admitted before then, and whose workflow has not begun. @param before ISO 8601 */
   async notBegun(before: string): Promise<RunRecord[]> {
-    const found = await reaching('read the runs that were not begun', () =>
-      this.#model.find({ admitted: 'not-begun', admittedAt: { $lt: before } }).lean<RunDocument[]>(),
-    );
-    return this.#fields.records(found, recordOf);
+    return this.find({ admitted: 'not-begun', admittedAt: { $lt: before } });
   }
 
   /** As {@link change}, of one whose workflow has begun. */
   async begin(id: string, states: readonly RunState[], changes: RunChanges): Promise<boolean> {
-    checked(id);
-    const set = { ...this.#fields.sealed(id, changes), admitted: 'begun' };
-    return this.#update({ _id: id, state: { $in: [...states] } }, { $set: set });
+    return this.set({ _id: this.checked(id), state: { $in: [...states] } }, { ...changes, admitted: 'begun' });
   }
 
   /** Sets the given fields of one that is in one of these states. @returns false: it is not */
   async change(id: string, states: readonly RunState[], changes: RunChanges): Promise<boolean> {
-    checked(id);
-    return this.#update({ _id: id, state: { $in: [...states] } }, { $set: this.#fields.sealed(id, changes) });
+    return this.set({ _id: this.checked(id), state: { $in: [...states] } }, changes);
   }
 
   /**
@@ -162,14 +148,12 @@ export class Runs {
    * @returns false: it is not under way
    */
   async wishCancel(id: string, changes: CancelWish): Promise<boolean> {
-    checked(id);
     const wakeAt = new Date(Date.parse(changes.updatedAt) + TOLD_WITHIN_MS).toISOString();
-    return this.#update({ _id: id, state: { $in: [...UNDER_WAY] } }, { $set: { ...changes, wakeAt } });
+    return this.set({ _id: this.checked(id), state: { $in: [...UNDER_WAY] } }, { ...changes, wakeAt });
   }
 
   async cancelTold(id: string): Promise<void> {
-    checked(id);
-    await this.#update({ _id: id, state: { $in: [...UNDER_WAY] } }, { $unset: { wakeAt: 1 } });
+    await this.set({ _id: this.checked(id), state: { $in: [...UNDER_WAY] } }, {}, ['wakeAt']);
   }
 
   /**
@@ -184,7 +168,6 @@ export class Runs {
     retentionDays: number,
     { batch = null, ...of }: Partial<Pick<RunRecord, 'batch' | 'waitingFor'>> = {},
   ): Promise<boolean> {
-    checked(id);
     const removeAfter = new Date(Date.parse(changes.endedAt) + retentionDays * DAY_MS).toISOString();
     const hadMachine = states.some((state) => state !== 'delayed' && state !== 'queued');
     const unsigned = hadMachine ? {} : { unsigned: changes.endedAt };
@@ -192,58 +175,40 @@ export class Runs {
       removeAfter,
       untoldEnd: changes.endedAt,
       ...unsigned,
-      ...(isUnsettled(changes.outcome) && { deadLetter: 'yes' }),
+      ...(isUnsettled(changes.outcome) && { deadLetter: 'yes' as const }),
     };
-    const set = { ...this.#fields.sealed(id, changes), state: 'ended', waitingFor: null, ...kept };
-    return this.#update({ _id: id, state: { $in: [...states] }, batch, ...of }, { $set: set, $unset: UNQUEUED });
+    const set = { ...changes, state: 'ended', waitingFor: null, ...kept } as const;
+    return this.set({ _id: this.checked(id), state: { $in: [...states] }, batch, ...of }, set, UNQUEUED);
   }
 
   /** Marks a dead letter: another run is in its place. @returns false: it is none, or is marked */
   async redriven(id: string, redrivenAs: string): Promise<boolean> {
-    checked(id);
-    return this.#update({ _id: id, deadLetter: 'yes' }, { $set: { redrivenAs }, $unset: { deadLetter: 1 } });
+    return this.set({ _id: this.checked(id), deadLetter: 'yes' }, { redrivenAs }, ['deadLetter']);
   }
 
   /** Gives the slots of one that has ended back: nothing of it is left, or nobody can look. */
   async free(id: string, changes: RunChanges & { cleanup: Cleanup }): Promise<void> {
-    checked(id);
     const at = steadyClock.iso();
-    const set = { ...this.#fields.sealed(id, changes), unsigned: at, untoldCleanup: at };
-    await this.#update({ _id: id }, { $set: set, $unset: FREED });
+    await this.set({ _id: this.checked(id) }, { ...changes, unsigned: at, untoldCleanup: at }, FREED);
   }
 
   /** Puts an admitted one back into the queue, in its place; its slots are free. @returns false: it is not under way any more */
   async requeue(record: RunRecord, changes: RunChanges): Promise<boolean> {
     const { id } = record;
     const queued = { ...record, ...changes, state: 'queued' } as const;
-    const set = { ...this.#fields.sealed(id, changes), state: 'queued', ...placeOf(queued) };
-    return this.#update({ _id: id, state: record.state, admitted: 'begun' }, { $set: set, $unset: FREED });
+    const set = { ...changes, state: 'queued', ...placeOf(queued) } as const;
+    return this.set({ _id: id, state: record.state, admitted: 'begun' }, set, FREED);
   }
 
   /** Of one that a store which was set back knows less of than its workflow, and which has not ended. */
   async restore({ id, tries }: RunRecord, changes: Pick<RunRecord, 'attempts' | 'tries'>): Promise<void> {
-    checked(id);
-    const under = { state: 'preparing', cleanup: 'pending', admitted: 'begun', waitingFor: null };
-    await this.#update(
-      { _id: id, tries, state: { $ne: 'ended' } },
-      { $set: { ...this.#fields.sealed(id, changes), ...under }, $unset: UNQUEUED },
-    );
-  }
-
-  #find(id: string): Promise<RunDocument | null> {
-    return reaching('read a run', () => this.#model.findById(id).lean<RunDocument>());
-  }
-
-  async #update(filter: Record<string, unknown>, update: Record<string, unknown>): Promise<boolean> {
-    const { matchedCount } = await reaching('change a run', () =>
-      this.#model.updateOne(filter, update, { runValidators: true }),
-    );
-    return matchedCount > 0;
+    const under = { state: 'preparing', cleanup: 'pending', admitted: 'begun', waitingFor: null } as const;
+    await this.set({ _id: this.checked(id), tries, state: { $ne: 'ended' } }, { ...changes, ...under }, UNQUEUED);
   }
 
   async #insertAll(documents: RunDocument[]): Promise<boolean[]> {
     try {
-      const runs = this.#connection.collection<RunDocument>('runs');
+      const runs = this.connection.collection<RunDocument>('runs');
       await reaching('accept runs', () => runs.insertMany(documents as never[], { ordered: false }));
       return documents.map(() => true);
     } catch (error) {
@@ -257,13 +222,9 @@ export class Runs {
       });
     }
   }
-
-  #record(document: RunDocument): RunRecord {
-    return recordOf(this.#fields.opened(document));
-  }
 }
 
-function filterOf({ cursor, keys, since, until, deadLetter, ...of }: Omit<RunQuery, 'limit'>): Record<string, unknown> {
+function filterOf({ cursor, keys, since, until, deadLetter, ...of }: Omit<RunQuery, 'limit'>): Filter<RunDocument> {
   const named = Object.entries(of).filter(([, value]) => value !== undefined);
   const { acceptedAt: older, ...rest } = olderThan(cursor, 'acceptedAt', isRunId) as Record<string, object>;
   const range = { ...(until && { $lt: until }), ...older, ...(since && { $gte: since }) };

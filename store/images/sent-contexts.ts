@@ -3,8 +3,9 @@ import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import type { SentContext } from '../../model/image/sent-context.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
-import { reaching } from '../mongo/failure.ts';
-import { NAME, NUMBER, SEALED, strictSchema } from '../mongo/schema.ts';
+import { modelOf } from '../mongo/model.ts';
+import { ENCRYPTED, NAME, NUMBER, strictSchema } from '../mongo/schema.ts';
+import { type DocumentOf, Repository } from '../repository/repository.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
@@ -24,8 +25,7 @@ export interface KeptArchive {
   usedAt: Date;
 }
 
-interface ArchiveDocument extends Omit<KeptArchive, 'id' | 'usedAt'> {
-  _id: string;
+interface StoredArchive extends Omit<KeptArchive, 'id' | 'usedAt'> {
   /** ISO 8601: the embedded store has indexes of texts. */
   usedAt: string;
   isWhole: boolean;
@@ -42,28 +42,22 @@ interface PieceDocument {
  * What builds copy from and is too large for a request: an archive in pieces of {@link PIECE_BYTES}, `_id` = `<sending>/<n>`, and
  * one document that says whose it is. Each sending has pieces of its own, so nobody writes into those of another.
  */
-export class SentContexts {
-  readonly #archives: Model<ArchiveDocument>;
+export class SentContexts extends Repository<StoredArchive> {
   readonly #pieces: Model<PieceDocument>;
-  readonly #fields: SealedFields;
-  readonly #pieceFields: SealedFields;
+  readonly #pieceEncryption: SealedFields;
 
   constructor(connection: Connection, sealing: Sealing) {
-    this.#fields = sealing.of('sentContexts');
-    this.#pieceFields = sealing.of('sentContextPieces');
-    const archive = { _id: NAME, project: NAME, digest: NAME, bytes: NUMBER, pieces: NUMBER, context: SEALED };
-    const whole = { isWhole: { type: Boolean, required: true }, usedAt: NAME };
-    const schema = strictSchema<ArchiveDocument>({ ...archive, ...whole });
-    this.#archives = connection.model<ArchiveDocument>('SentContext', schema, 'sentContexts');
-    const piece = strictSchema<PieceDocument>({ _id: NAME, bytes: SEALED });
-    this.#pieces = connection.model<PieceDocument>('SentContextPiece', piece, 'sentContextPieces');
+    const archive = { project: NAME, digest: NAME, bytes: NUMBER, pieces: NUMBER, context: ENCRYPTED };
+    const fields = { ...archive, isWhole: { type: Boolean, required: true }, usedAt: NAME };
+    super(connection, sealing, { collection: 'sentContexts', noun: 'a context', fields });
+    const piece = strictSchema<PieceDocument>({ _id: NAME, bytes: ENCRYPTED });
+    this.#pieces = modelOf(connection, 'sentContextPieces', piece);
+    this.#pieceEncryption = sealing.of('sentContextPieces', piece);
   }
 
   /** What a project has sent, or is sending, bytes. */
   async bytesOf(project: string): Promise<number> {
-    const found = await reaching('read the contexts of a project', () =>
-      this.#archives.find({ project: String(project) }, { bytes: 1 }).lean<ArchiveDocument[]>(),
-    );
+    const found = await this.documents({ project: String(project) }, { only: { bytes: 1 } });
     return found.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
@@ -71,8 +65,8 @@ export class SentContexts {
   async begin(project: string, digest: string): Promise<string> {
     const _id = randomBytes(16).toString('hex');
     const fields = { project, digest, bytes: 0, pieces: 0, isWhole: false, usedAt: nowText(), context: null };
-    await reaching('begin to keep a context', () => this.#archives.create({ _id, ...fields }));
-    return _id;
+    if (await this.insert({ _id, ...fields })) return _id;
+    throw new Error(`The sending ${_id} was begun twice.`);
   }
 
   /** The n-th, from 0: one after the other. @throws MayflyError context_not_found when it was taken for one that nobody sends any more */
@@ -82,55 +76,39 @@ export class SentContexts {
       await this.#change(id, room, n);
     }
     const _id = `${id}/${n}`;
-    const content = this.#pieceFields.sealed(_id, { bytes: Buffer.from(bytes) });
-    await reaching('keep a piece of a context', () => this.#pieces.create({ _id, ...content }));
+    const content = this.#pieceEncryption.sealed(_id, { bytes: Buffer.from(bytes) });
+    await this.#pieces.create({ _id, ...content });
   }
 
   async complete(id: string, { context, bytes }: { context: SentContext; bytes: number }): Promise<void> {
     const pieces = Math.ceil(bytes / PIECE_BYTES);
-    const sealed = this.#fields.sealed(id, { context });
-    const whole = { ...sealed, bytes, pieces, isWhole: true, usedAt: nowText() };
+    const whole = { context, bytes, pieces, isWhole: true, usedAt: nowText() };
     await this.#change(id, whole, pieces);
   }
 
   /** @param pieces so many were sent: those that came after it was forgotten go too */
-  async #change(id: string, fields: Partial<ArchiveDocument>, pieces: number): Promise<void> {
-    const { matchedCount } = await reaching('keep a context', () =>
-      this.#archives.updateOne({ _id: id }, { $set: fields }),
-    );
-    if (matchedCount > 0) return;
+  async #change(id: string, fields: Partial<StoredArchive>, pieces: number): Promise<void> {
+    if (await this.set({ _id: id }, fields)) return;
     await this.#removePieces(id, pieces);
     throw new MayflyError('context_not_found', 'It was sent too slowly, and is forgotten: send it again.');
   }
 
   async #removePieces(id: string, pieces: number): Promise<void> {
     for (let n = 0; n < pieces; n++) {
-      await reaching('forget a piece of a context', () => this.#pieces.deleteOne({ _id: `${id}/${n}` }));
+      await this.#pieces.deleteOne({ _id: `${id}/${n}` });
     }
   }
 
   /** What it has, for who is about to use it: from now on it stays as long as one that was sent now. Null: it was not sent, or is forgotten. */
   async use(project: string, digest: string): Promise<(KeptArchive & { context: SentContext }) | null> {
-    const found = await reaching('read a context', () =>
-      this.#archives
-        .findOneAndUpdate(
-          { project: String(project), digest: String(digest), isWhole: true },
-          { $set: { usedAt: nowText() } },
-          { returnDocument: 'after' },
-        )
-        .lean<ArchiveDocument>(),
-    );
+    const whole = { project: String(project), digest: String(digest), isWhole: true };
+    const found = await this.model
+      .findOneAndUpdate(whole, { $set: { usedAt: nowText() } }, { returnDocument: 'after' })
+      .lean<DocumentOf<StoredArchive>>();
     if (!found) return null;
-    const { _id, project: of, digest: said, bytes, usedAt, context } = this.#fields.opened(found);
-    if (context === null) throw new Error(`The context ${said} is said to be whole, and has nothing.`);
-    return {
-      id: _id,
-      project: of,
-      digest: said,
-      bytes,
-      usedAt: new Date(usedAt),
-      context: { ...context, digest: said },
-    };
+    const { context } = this.decrypted(found);
+    if (context === null) throw new Error(`The context ${found.digest} is said to be whole, and has nothing.`);
+    return { ...keptOf(found), context: { ...context, digest: found.digest } };
   }
 
   /** Bytes from a place in it on. @throws Error for what is not there */
@@ -138,9 +116,10 @@ export class SentContexts {
     for (let at = from; at < from + length; ) {
       const n = Math.floor(at / PIECE_BYTES);
       const _id = `${id}/${n}`;
-      const found = await reaching('read a piece of a context', () => this.#pieces.findById(_id).lean<PieceDocument>());
+      const found = await this.#pieces.findById(_id).lean<PieceDocument>();
       const begin = at - n * PIECE_BYTES;
-      const bytes = found && bytesOf(this.#pieceFields.opened(found).bytes).subarray(begin, begin + from + length - at);
+      const bytes =
+        found && bytesOf(this.#pieceEncryption.opened(found).bytes).subarray(begin, begin + from + length - at);
       if (!bytes || bytes.length === 0) throw new Error(`A piece of the context ${id} is missing.`);
       yield bytes;
       at += bytes.length;
@@ -149,29 +128,23 @@ export class SentContexts {
 
   /** Those that nobody has used since then, or sent a piece of. @param isHalf of those alone that were not sent to their end */
   async unused(before: Date, isHalf = false): Promise<KeptArchive[]> {
-    const found = await reaching('look for contexts that are not used', () =>
-      this.#archives
-        .find({ usedAt: { $lt: before.toISOString() }, ...(isHalf && { isWhole: false }) }, { context: 0 })
-        .lean<ArchiveDocument[]>(),
-    );
-    return found.map(({ _id, project, digest, bytes, usedAt }) => ({
-      id: _id,
-      project,
-      digest,
-      bytes,
-      usedAt: new Date(usedAt),
-    }));
+    const filter = { usedAt: { $lt: before.toISOString() }, ...(isHalf && { isWhole: false }) };
+    return (await this.documents(filter, { only: { context: 0 } })).map(keptOf);
   }
 
   /** Unless somebody has begun to use it meanwhile. @param unusedSince `@default` whenever it was used */
   async remove(id: string, unusedSince?: Date): Promise<void> {
     const unused = unusedSince && { usedAt: { $lte: unusedSince.toISOString() } };
-    const found = await reaching('forget a context', () =>
-      this.#archives.findOneAndUpdate({ _id: id, ...unused }, { $set: { isWhole: false } }).lean<ArchiveDocument>(),
-    );
+    const found = await this.model
+      .findOneAndUpdate({ _id: id, ...unused }, { $set: { isWhole: false } })
+      .lean<DocumentOf<StoredArchive>>();
     await this.#removePieces(id, found?.pieces ?? 0);
-    if (found) await reaching('forget a context', () => this.#archives.deleteOne({ _id: id }));
+    if (found) await this.deleteOne({ _id: id });
   }
+}
+
+function keptOf({ _id: id, project, digest, bytes, usedAt }: DocumentOf<StoredArchive>): KeptArchive {
+  return { id, project, digest, bytes, usedAt: new Date(usedAt) };
 }
 
 function nowText(): string {

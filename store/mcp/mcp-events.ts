@@ -1,8 +1,7 @@
-import type { Connection, Model } from 'mongoose';
+import type { Connection } from 'mongoose';
 import { LIMITS } from '../../model/limits.ts';
-import { reaching } from '../mongo/failure.ts';
-import { NAME, NUMBER, SEALED, strictSchema } from '../mongo/schema.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import { ENCRYPTED, NAME, NUMBER } from '../mongo/schema.ts';
+import { Repository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 const { eventSeconds: EVENT_SECONDS } = LIMITS.mcp;
@@ -18,57 +17,36 @@ export interface McpEvent {
   at: string;
 }
 
-interface EventDocument {
-  _id: string;
-  sessionId: string;
-  place: number;
-  message: unknown;
-  at: string;
-}
-
 /** What can be sent once more on streams that were cut: each event is read by its name, so no index is needed. */
-export class McpEvents {
-  readonly #model: Model<EventDocument>;
-  readonly #fields: SealedFields;
-
+export class McpEvents extends Repository<Omit<McpEvent, 'streamId'>> {
   constructor(connection: Connection, sealing: Sealing) {
-    this.#fields = sealing.of('mcpEvents');
-    const schema = strictSchema<EventDocument>({
-      _id: NAME,
-      sessionId: NAME,
-      place: NUMBER,
-      message: SEALED,
-      at: NAME,
-    });
-    this.#model = connection.model<EventDocument>('McpEvent', schema, 'mcpEvents');
+    const fields = { sessionId: NAME, place: NUMBER, message: ENCRYPTED, at: NAME };
+    super(connection, sealing, { collection: 'mcpEvents', noun: 'an event of MCP', fields });
   }
 
   async append(events: readonly McpEvent[]): Promise<void> {
-    const documents = events.map(({ sessionId, streamId, place, message, at }) => {
-      const _id = nameOf(streamId, place);
-      return this.#fields.sealed(_id, { _id, sessionId, place, message, at });
+    const documents = events.map(({ streamId, ...event }) => {
+      const _id = nameOf(streamId, event.place);
+      return this.encryption.sealed(_id, { _id, ...event });
     });
-    await reaching('keep events of MCP', () => this.#model.insertMany(documents));
+    await this.model.insertMany(documents);
   }
 
   /** Null: it was not sent yet, or is past, or is another session's. */
   async get(sessionId: string, streamId: string, place: number): Promise<McpEvent | null> {
-    const _id = nameOf(streamId, place);
-    const found = await reaching('read an event of MCP', () => this.#model.findById(_id).lean<EventDocument>());
+    const [found] = await this.documents({ _id: nameOf(streamId, place) });
     if (found?.sessionId !== sessionId || found.at < instantBefore(EVENT_SECONDS)) return null;
-    const { message, at } = this.#fields.opened(found);
-    return { sessionId, streamId, place, message, at };
+    return { ...this.decrypted(found), streamId };
   }
 
   /** Says that the process which has the request of a stream is alive. */
   async stay(streamId: string, at: string): Promise<void> {
-    await reaching('keep a stream of MCP', () => this.#model.updateOne({ _id: nameOf(streamId, 0) }, { $set: { at } }));
+    await this.set({ _id: nameOf(streamId, 0) }, { at });
   }
 
   /** Removes those that are past, and says how many they were. */
-  async prune(): Promise<number> {
-    const past = { at: { $lt: instantBefore(EVENT_SECONDS) } };
-    return reaching('prune events of MCP', async () => (await this.#model.deleteMany(past)).deletedCount);
+  prune(): Promise<number> {
+    return this.deleteAll({ at: { $lt: instantBefore(EVENT_SECONDS) } });
   }
 }
 

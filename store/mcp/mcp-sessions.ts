@@ -1,8 +1,7 @@
-import type { Connection, Model } from 'mongoose';
+import type { Connection } from 'mongoose';
 import { LIMITS } from '../../model/limits.ts';
-import { reaching } from '../mongo/failure.ts';
-import { NAME, SEALED, strictSchema } from '../mongo/schema.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import { ENCRYPTED, NAME } from '../mongo/schema.ts';
+import { RecordRepository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 /** A session of MCP 2025-11-25: whose it is, and how it was opened, so that every API process can go on with it. */
@@ -16,25 +15,11 @@ export interface McpSession {
   usedAt: string;
 }
 
-interface SessionDocument extends Omit<McpSession, 'id'> {
-  _id: string;
-}
-
 /** The sessions of all API processes. */
-export class McpSessions {
-  readonly #model: Model<SessionDocument>;
-  readonly #fields: SealedFields;
-
+export class McpSessions extends RecordRepository<McpSession> {
   constructor(connection: Connection, sealing: Sealing) {
-    this.#fields = sealing.of('mcpSessions');
-    const schema = strictSchema<SessionDocument>({
-      _id: NAME,
-      apiKeyId: NAME,
-      project: NAME,
-      opening: SEALED,
-      usedAt: NAME,
-    });
-    this.#model = connection.model<SessionDocument>('McpSession', schema, 'mcpSessions');
+    const fields = { apiKeyId: NAME, project: NAME, opening: ENCRYPTED, usedAt: NAME };
+    super(connection, sealing, { collection: 'mcpSessions', noun: 'a session of MCP', isId: () => true, fields });
   }
 
   /**
@@ -42,40 +27,25 @@ export class McpSessions {
    * @param atMost how many sessions a project has
    * @returns the ids of those that it has lost
    */
-  async open({ id: _id, ...session }: McpSession, atMost: number): Promise<string[]> {
-    const document = this.#fields.sealed(_id, { _id, ...session });
-    return reaching('open an MCP session', async () => {
-      await this.#model.create(document);
-      const filter = { project: session.project };
-      const over = await this.#model
-        .find(filter, { _id: 1 })
-        .sort({ usedAt: -1 })
-        .skip(atMost)
-        .lean<{ _id: string }[]>();
-      for (const { _id: lost } of over) await this.#model.deleteOne({ _id: lost });
-      return over.map(({ _id: lost }) => lost);
-    });
-  }
-
-  async get(id: string): Promise<McpSession | null> {
-    const found = await reaching('read an MCP session', () => this.#model.findById(id).lean<SessionDocument>());
-    if (!found) return null;
-    const { _id, apiKeyId, project, opening, usedAt } = this.#fields.opened(found);
-    return { id: _id, apiKeyId, project, opening, usedAt };
+  async open(session: McpSession, atMost: number): Promise<string[]> {
+    if (!(await this.insertRecord(session))) throw new Error(`The session ${session.id} of MCP was opened twice.`);
+    const selection = { sort: { usedAt: -1 }, skip: atMost, only: { _id: 1 } } as const;
+    const over = await this.documents({ project: session.project }, selection);
+    for (const { _id } of over) await this.close(_id);
+    return over.map(({ _id }) => _id);
   }
 
   async use(id: string, usedAt: string): Promise<void> {
-    await reaching('keep an MCP session', () => this.#model.updateOne({ _id: id }, { $set: { usedAt } }));
+    await this.set({ _id: id }, { usedAt });
   }
 
   async close(id: string): Promise<void> {
-    await reaching('close an MCP session', () => this.#model.deleteOne({ _id: id }));
+    await this.deleteOne({ _id: id });
   }
 
   /** Removes those that were not used for too long, and says how many they were. */
-  async prune(): Promise<number> {
+  prune(): Promise<number> {
     const before = new Date(Date.now() - LIMITS.mcp.idleSeconds * 1_000).toISOString();
-    const past = { usedAt: { $lt: before } };
-    return reaching('prune MCP sessions', async () => (await this.#model.deleteMany(past)).deletedCount);
+    return this.deleteAll({ usedAt: { $lt: before } });
   }
 }

@@ -52,20 +52,22 @@ export function refusalsOf(error: unknown): Map<number, mongoose.mongo.WriteErro
 }
 
 /**
- * Runs one call to the server, and names its absence: what the caller sees is `store_unavailable`, and not one of the
- * driver's dozen classes.
+ * Runs one call to the server that is none of a model's.
  * @throws MayflyError store_unavailable
  */
 export async function reaching<T>(what: string, call: () => PromiseLike<T>): Promise<T> {
   try {
     return await call();
   } catch (error) {
-    if (!isAbsence(error)) throw error;
-    throw new MayflyError('store_unavailable', `The store did not answer to ${what}.`, {
-      cause: error,
-      retryAfterSeconds: 2,
-    });
+    throw storeErrorOf(what, error);
   }
+}
+
+/** Returns `store_unavailable` for the driver's dozen classes of an absent server, and any other error as it is. */
+export function storeErrorOf(what: string, error: unknown): unknown {
+  if (!isAbsence(error)) return error;
+  const options = { cause: error, retryAfterSeconds: 2 };
+  return new MayflyError('store_unavailable', `The store did not answer to ${what}.`, options);
 }
 
 function isAbsence(error: unknown): boolean {

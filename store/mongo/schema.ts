@@ -25,7 +25,7 @@ export function strictPart(definition: SchemaDefinition): mongoose.Schema {
 
 /** Who did it: an `Actor` of model/sandbox/sandbox.ts. */
 export function actorPart(): mongoose.Schema {
-  return strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT, project: TEXT, approvalId: TEXT });
+  return strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT, project: NAME, approvalId: TEXT });
 }
 
 /** A `Size` of model/project-limits.ts. */
@@ -38,7 +38,27 @@ export const NAME = { type: String, required: true } as const;
 /** Any string, also an empty one. */
 export const TEXT = { type: String } as const;
 export const NULLABLE_TEXT = { type: String, default: null } as const;
-/** What is sealed before it is written: bytes, or whatever it was before there was sealing. */
-export const SEALED = { type: mongoose.Schema.Types.Mixed, default: null } as const;
+
+/** Returns the value that stands for an encrypted one that cannot be read. */
+export type StandIn = (problem: string) => unknown;
+
+/** Field that is encrypted. @param standIn for a field that is only shown, so that its document is read without it */
+export function encrypted(standIn?: StandIn) {
+  return { type: mongoose.Schema.Types.Mixed, default: null, encrypted: standIn ?? true };
+}
+
+export const ENCRYPTED = encrypted();
+export const ENCRYPTED_TEXT = encrypted((problem) => problem);
+export const ENCRYPTED_FAILURE = encrypted((message) => ({ code: 'record_damaged', message }));
+
+/** Returns the encrypted fields of a schema by their paths, and what stands for each. */
+export function encryptedFields(schema: mongoose.Schema): Map<string, StandIn | null> {
+  const found = new Map<string, StandIn | null>();
+  schema.eachPath((path, { options, schema: part }) => {
+    if (options['encrypted']) found.set(path, typeof options['encrypted'] === 'function' ? options['encrypted'] : null);
+    for (const [below, standIn] of part ? encryptedFields(part) : []) found.set(`${path}.${below}`, standIn);
+  });
+  return found;
+}
 export const NUMBER = { type: Number, required: true } as const;
 export const NULLABLE_NUMBER = { type: Number, default: null } as const;

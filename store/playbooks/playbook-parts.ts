@@ -1,6 +1,6 @@
 import type { Connection } from 'mongoose';
 import type { PlaybookPart } from '../../model/playbook/playbook.ts';
-import { Pieces } from '../sealed/pieces.ts';
+import { Pieces } from '../repository/pieces.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 /** What the archive of a playbook is made of. */
@@ -8,7 +8,7 @@ export class PlaybookParts {
   readonly #pieces: Pieces;
 
   constructor(connection: Connection, sealing: Sealing) {
-    this.#pieces = new Pieces(connection, sealing, { model: 'PlaybookPart', collection: 'playbookParts' });
+    this.#pieces = new Pieces(connection, sealing, 'playbookParts');
   }
 
   /** In place of what was there: the same playbook, written once more. */

@@ -1,11 +1,10 @@
-import type { Connection, Model } from 'mongoose';
+import type { Connection } from 'mongoose';
 import { type PoolRecord, poolIdOf } from '../../model/pools/pool.ts';
-import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { NAME, NUMBER, strictSchema } from '../mongo/schema.ts';
+import { NUMBER } from '../mongo/schema.ts';
+import { Repository } from '../repository/repository.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 
-interface ShareDocument {
-  /** `<pool>/<project>` */
-  _id: string;
+interface HadShare {
   /** Raised by every change: who has read an older one reads again. */
   version: number;
   /** Of the pool, when these were had. */
@@ -26,25 +25,18 @@ export interface Share {
 }
 
 /**
- * What each project has had of a shared pool since that was last filled. One document of each, which is changed only by who
+ * What each project has had of a shared pool since that was last filled, `_id` = `<pool>/<project>`. One document of each, which is changed only by who
  * has seen its latest version, so that of two claims at once one counts the other.
  */
-export class PoolShares {
-  readonly #model: Model<ShareDocument>;
-
-  constructor(connection: Connection) {
-    const schema = strictSchema<ShareDocument>({
-      _id: NAME,
-      version: NUMBER,
-      refill: NUMBER,
-      sandboxIds: [String],
-    });
-    this.#model = connection.model<ShareDocument>('PoolShare', schema, 'poolShares');
+export class PoolShares extends Repository<HadShare> {
+  constructor(connection: Connection, sealing: Sealing) {
+    const fields = { version: NUMBER, refill: NUMBER, sandboxIds: [String] };
+    super(connection, sealing, { collection: 'poolShares', noun: 'a share', fields });
   }
 
   /** Whether there is something left of it now. Somebody else may have it a moment later. */
   async isLeft({ pool, project, refill, most }: Share): Promise<boolean> {
-    const found = await this.#find(idOf(pool, project));
+    const found = await this.findById(idOf(pool, project));
     return had(found, refill).length < most;
   }
 
@@ -52,12 +44,12 @@ export class PoolShares {
   async take({ pool, project, refill, most }: Share, sandboxId: string): Promise<boolean> {
     const _id = idOf(pool, project);
     for (;;) {
-      const found = await this.#find(_id);
+      const found = await this.findById(_id);
       const before = had(found, refill);
       if (before.includes(sandboxId)) return true;
       if (before.length >= most) return false;
       const next = { refill, sandboxIds: [...before, sandboxId] };
-      if (await this.#write(_id, found?.version ?? 0, next)) return true;
+      if (await this.writeVersion(_id, found?.version ?? 0, next)) return true;
     }
   }
 
@@ -65,40 +57,18 @@ export class PoolShares {
   async giveBack({ pool, project }: Pick<Share, 'pool' | 'project'>, sandboxId: string): Promise<void> {
     const _id = idOf(pool, project);
     for (;;) {
-      const found = await this.#find(_id);
+      const found = await this.findById(_id);
       if (!found?.sandboxIds.includes(sandboxId)) return;
       const { version, refill } = found;
       const sandboxIds = found.sandboxIds.filter((id) => id !== sandboxId);
-      if (await this.#write(_id, version, { refill, sandboxIds })) return;
+      if (await this.writeVersion(_id, version, { refill, sandboxIds })) return;
     }
   }
 
   /** Of a pool that is gone. */
   async forget(pool: PoolOf): Promise<void> {
     const _id = { $gte: idOf(pool, ''), $lt: `${poolIdOf(pool)}0` }; // 0 comes after the slash
-    await reaching('forget who had members of a pool', () => this.#model.deleteMany({ _id }));
-  }
-
-  #find(_id: string): Promise<ShareDocument | null> {
-    return reaching('read who had members of a pool', () => this.#model.findById(_id).lean<ShareDocument>());
-  }
-
-  /** False: somebody else has changed it since. */
-  async #write(_id: string, version: number, { refill, sandboxIds }: Omit<ShareDocument, '_id' | 'version'>) {
-    const set = { version: version + 1, refill, sandboxIds };
-    try {
-      const { matchedCount, upsertedCount } = await reaching('count who has members of a pool', () =>
-        this.#model.updateOne(
-          { _id, version: version === 0 ? { $exists: false } : version },
-          { $set: set },
-          { upsert: version === 0, runValidators: true },
-        ),
-      );
-      return matchedCount + upsertedCount > 0;
-    } catch (error) {
-      if (isDuplicateKey(error)) return false;
-      throw error;
-    }
+    await this.deleteAll({ _id });
   }
 }
 
@@ -107,6 +77,6 @@ function idOf(pool: PoolOf, project: string): string {
 }
 
 /** Nothing yet when it was filled again since. */
-function had(found: ShareDocument | null, refill: number): readonly string[] {
+function had(found: HadShare | null, refill: number): readonly string[] {
   return found?.refill === refill ? found.sandboxIds : [];
 }

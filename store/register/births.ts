@@ -1,6 +1,7 @@
 import type { Connection, Model } from 'mongoose';
 import { reaching } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
+import { modelOf } from '../mongo/model.ts';
 import type { BirthDocument } from './facts.ts';
 import { birthSchema } from './facts.ts';
 
@@ -17,7 +18,7 @@ export class Births {
   readonly #known = new Set<string>();
 
   constructor(private readonly connection: Connection) {
-    this.#model = connection.model<BirthDocument>('Birth', birthSchema(), 'auditBirths');
+    this.#model = modelOf(connection, 'auditBirths', birthSchema());
   }
 
   /** Whether this process has seen the birth of a chain written. */
@@ -35,18 +36,7 @@ export class Births {
 
   /** What was marked of it; null when nothing was. */
   async of(id: string): Promise<string | null> {
-    const found = await reaching('look for the birth of an audit', () =>
-      this.#model.findById(id).lean<BirthDocument>(),
-    );
-    return found?.first ?? null;
-  }
-
-  /** Which of these are marked. */
-  async among(subjects: readonly string[]): Promise<Set<string>> {
-    const found = await reaching('look for births of audits', () =>
-      this.#model.find({ _id: { $in: [...subjects] } }, { _id: 1 }).lean<{ _id: string }[]>(),
-    );
-    return new Set(found.map(({ _id }) => _id));
+    return (await this.#model.findById(id).lean<BirthDocument>())?.first ?? null;
   }
 
   /** Unless it is marked. @param first null where the chain's first entry is not there any more */
@@ -56,7 +46,7 @@ export class Births {
 
   /** In the place of what was marked before. */
   async replace(id: string, first: string): Promise<void> {
-    await reaching('mark an API key', () => this.#model.updateOne({ _id: id }, { $set: { first } }, { upsert: true }));
+    await this.#model.updateOne({ _id: id }, { $set: { first } }, { upsert: true });
   }
 
   async #markAll(births: BirthDocument[]): Promise<null[]> {

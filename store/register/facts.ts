@@ -12,10 +12,6 @@ export interface ChainMark {
 
 /** What the register says. */
 export type RegisterFact =
-  /** From here on it knows every chain; so many were there before. */
-  | { kind: 'began'; chains: number }
-  /** A chain that was there when the register began. `first` is null where its first entry was not there. */
-  | ({ kind: 'known'; first: string | null } & ChainMark)
   /** A chain began, with an entry of that hash; null where that is not there any more. */
   | { kind: 'birth'; subject: string; first: string | null }
   /** A chain had come so far. */

@@ -15,7 +15,7 @@ export interface RegisterProblem {
 
 /** What the register says of one chain. */
 export interface KnownChain {
-  /** Hash of its first entry; null where that was not there when the register began. */
+  /** Hash of its first entry; null where that was not there any more. */
   first: string | null;
   /** Two first entries are known: it was begun again. */
   isRestarted: boolean;
@@ -36,8 +36,6 @@ export class RegisterWalk {
   readonly gaps: { from: number; to: number }[] = [];
   /** How many genuine entries there are. */
   entries = 0;
-  /** From when on every chain is known, ISO 8601; null while it has not begun. */
-  since: string | null = null;
   /** The number of the entry that comes next. */
   next = 0;
   /** Of the entry before; null where that is missing or not genuine, and named for that itself. */
@@ -107,13 +105,6 @@ export class RegisterWalk {
 
   #fact(number: number, at: string, fact: RegisterFact): void {
     switch (fact.kind) {
-      case 'began':
-        this.since ??= at;
-        break;
-      case 'known':
-        this.#birth(fact.subject, fact.first);
-        this.#head(fact);
-        break;
       case 'birth':
         this.#birth(fact.subject, fact.first);
         break;

@@ -2,6 +2,7 @@ import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
+import { modelOf } from '../mongo/model.ts';
 import type { Anchor, AnchorTip } from './anchor.ts';
 import { Births } from './births.ts';
 import { BrokenChain } from './broken-chain.ts';
@@ -12,8 +13,6 @@ import { MOST_UNANCHORED, RegisterWalk } from './register-walk.ts';
 
 /** Entries are read so many at a time. */
 const PAGE = 500;
-/** `_id` in `auditBirths` of the mark that all chains are known which were there before. */
-const BEGAN = 'began';
 const NOTHING: AnchorTip = { number: -1, hash: BEGINNING, at: '' };
 
 interface RegisterEnd extends AnchorTip {
@@ -51,7 +50,7 @@ export class Register {
     private readonly key: RegisterKey,
     private readonly anchor: Anchor | null,
   ) {
-    this.#entries = connection.model<RegisterDocument>('RegisterEntry', registerSchema(), 'auditRegister');
+    this.#entries = modelOf(connection, 'auditRegister', registerSchema());
     this.births = new Births(connection);
   }
 
@@ -99,16 +98,6 @@ export class Register {
     this.#keys.set(keyId, mark);
   }
 
-  /** Whether all chains are known that were there before the register. */
-  async hasBegun(): Promise<boolean> {
-    return (await this.births.of(BEGAN)) !== null;
-  }
-
-  async begin(chains: number): Promise<void> {
-    await this.add({ kind: 'began', chains });
-    await this.births.mark(BEGAN, null);
-  }
-
   /** Reads and judges it as a whole. May run while others write. @throws BrokenChain when the anchor can't be read */
   async walk(): Promise<RegisterWalk> {
     const walk = new RegisterWalk(this.key, await this.anchored());
@@ -132,13 +121,11 @@ export class Register {
   async *stored(from = 0): AsyncGenerator<RegisterDocument> {
     let after = from > 0 ? numberText(from - 1) : '';
     for (;;) {
-      const page = await reaching('read the register', () =>
-        this.#entries
-          .find({ _id: { $gt: after } })
-          .sort({ _id: 1 })
-          .limit(PAGE)
-          .lean<RegisterDocument[]>(),
-      );
+      const page = await this.#entries
+        .find({ _id: { $gt: after } })
+        .sort({ _id: 1 })
+        .limit(PAGE)
+        .lean<RegisterDocument[]>();
       yield* page;
       const last = page.at(-1);
       if (!last || page.length < PAGE) return;
@@ -203,9 +190,7 @@ export class Register {
 
   /** Where no anchor says more. */
   async #lastStored(): Promise<AnchorTip> {
-    const [last] = await reaching('read the end of the register', () =>
-      this.#entries.find().sort({ _id: -1 }).limit(1).lean<RegisterDocument[]>(),
-    );
+    const [last] = await this.#entries.find().sort({ _id: -1 }).limit(1).lean<RegisterDocument[]>();
     if (!last) return NOTHING;
     const number = numberOf(last._id);
     if (number === null || !this.key.isGenuine(last)) throw forged(last._id);

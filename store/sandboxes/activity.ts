@@ -1,8 +1,8 @@
-import type { Connection, Model } from 'mongoose';
-import { MayflyError } from '../../model/errors.ts';
+import type { Connection } from 'mongoose';
 import { isSandboxId } from '../../model/ids.ts';
-import { reaching } from '../mongo/failure.ts';
-import { NAME, NUMBER, strictSchema, TEXT } from '../mongo/schema.ts';
+import { NUMBER, TEXT } from '../mongo/schema.ts';
+import { Repository } from '../repository/repository.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 
 /** When a sandbox was last used, and what still uses it. */
 export interface Activity {
@@ -12,8 +12,7 @@ export interface Activity {
   openCommands: string[];
 }
 
-interface ActivityDocument extends Partial<Activity> {
-  _id: string;
+interface StoredActivity extends Partial<Activity> {
   /** Set while there may be open commands, which are found by it; taken away by whoever looks and finds none. */
   busy?: typeof BUSY;
 }
@@ -29,18 +28,17 @@ const REMEMBERED = 10_000;
  * What keeps a sandbox from being idle; `_id` = sandbox id. Only atomic operators write here, so that every process may.
  * Its workflow asks when the idle timer fires: a signal a use would fill its history.
  */
-export class Activities {
-  readonly #model: Model<ActivityDocument>;
+export class Activities extends Repository<StoredActivity> {
   readonly #touched = new Map<string, number>();
 
-  constructor(connection: Connection) {
-    const schema = strictSchema<ActivityDocument>({ _id: NAME, usedAt: NUMBER, openCommands: [String], busy: TEXT });
-    this.#model = connection.model<ActivityDocument>('Use', schema, 'uses');
+  constructor(connection: Connection, sealing: Sealing) {
+    const fields = { usedAt: NUMBER, openCommands: [String], busy: TEXT };
+    super(connection, sealing, { collection: 'uses', noun: 'a sandbox', fields, isId: isSandboxId });
   }
 
   /** The sandbox is being used now. Written at most once a second by one process. */
   async touch(sandboxId: string): Promise<void> {
-    checkId(sandboxId);
+    this.checked(sandboxId);
     const now = Date.now();
     if (now - (this.#touched.get(sandboxId) ?? 0) < TOUCH_MS) return;
     this.#remember(sandboxId, now);
@@ -49,29 +47,24 @@ export class Activities {
 
   /** A command that uses the sandbox until {@link closeCommand}. */
   async openCommand(sandboxId: string, commandId: string): Promise<void> {
-    checkId(sandboxId);
+    this.checked(sandboxId);
     const opened = { $set: { busy: BUSY }, $addToSet: { openCommands: commandId } };
     await this.#update(sandboxId, { $max: { usedAt: Date.now() }, ...opened });
   }
 
   async closeCommand(sandboxId: string, commandId: string): Promise<void> {
-    checkId(sandboxId);
+    this.checked(sandboxId);
     await this.#update(sandboxId, { $max: { usedAt: Date.now() }, $pull: { openCommands: commandId } });
   }
 
   async get(sandboxId: string): Promise<Activity> {
-    checkId(sandboxId);
-    const found = await reaching('read the use of a sandbox', () =>
-      this.#model.findById(sandboxId).lean<ActivityDocument>(),
-    );
+    const found = await this.findById(sandboxId);
     return { usedAt: found?.usedAt ?? 0, openCommands: found?.openCommands ?? [] };
   }
 
   /** All commands that have not ended. */
   async openCommands(): Promise<{ sandboxId: string; commandId: string }[]> {
-    const found = await reaching('read the uses of sandboxes', () =>
-      this.#model.find({ busy: BUSY }).lean<ActivityDocument[]>(),
-    );
+    const found = await this.documents({ busy: BUSY });
     for (const { _id, openCommands } of found) if (!openCommands?.length) await this.#markIdle(_id);
     return found.flatMap(({ _id: sandboxId, openCommands }) =>
       (openCommands ?? []).map((commandId) => ({ sandboxId, commandId })),
@@ -80,14 +73,11 @@ export class Activities {
 
   /** Unless a command was opened meanwhile. */
   async #markIdle(sandboxId: string): Promise<void> {
-    const idle = { _id: sandboxId, openCommands: { $size: 0 } };
-    await reaching('note that a sandbox is idle', () => this.#model.updateOne(idle, { $unset: { busy: '' } }));
+    await this.updateOne({ _id: sandboxId, openCommands: { $size: 0 } }, { $unset: { busy: '' } });
   }
 
   async #update(sandboxId: string, change: Record<string, unknown>): Promise<void> {
-    await reaching('note the use of a sandbox', () =>
-      this.#model.updateOne({ _id: sandboxId }, change, { upsert: true }),
-    );
+    await this.model.updateOne({ _id: sandboxId }, change, { upsert: true });
   }
 
   #remember(sandboxId: string, now: number): void {
@@ -96,8 +86,4 @@ export class Activities {
     const [oldest] = this.#touched.keys();
     if (this.#touched.size > REMEMBERED && oldest) this.#touched.delete(oldest);
   }
-}
-
-function checkId(id: string): void {
-  if (typeof id !== 'string' || !isSandboxId(id)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');
 }

@@ -3,7 +3,7 @@ import type { CountedLife } from '../../model/project-limits.ts';
 import { reaching } from '../mongo/failure.ts';
 import type { SandboxDocument } from './sandbox-document.ts';
 
-/** The living sandboxes of a project, as they count in its quotas: those of before that was kept with what they asked for. */
+/** Returns the living sandboxes of a project as they count in its quotas; one that names no size counts with its spec. */
 export async function livingOf(connection: Connection, project: string): Promise<CountedLife[]> {
   const projection = { size: 1, 'spec.cpus': 1, 'spec.memoryMib': 1, expiresAt: 1 } as const;
   const found = await reaching('count the sandboxes of a project', () =>

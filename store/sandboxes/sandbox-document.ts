@@ -1,14 +1,15 @@
 import type { Schema } from 'mongoose';
-import { DEFAULT_PROJECT } from '../../model/project.ts';
 import type { SandboxRecord, SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import { IDLE_ACTIONS, SANDBOX_PHASES, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
+import { assertFields } from '../mongo/required-fields.ts';
 import {
   actorPart,
+  ENCRYPTED_TEXT,
+  encrypted,
   NAME,
   NULLABLE_NUMBER,
   NULLABLE_TEXT,
   NUMBER,
-  SEALED,
   sizePart,
   strictPart,
   strictSchema,
@@ -28,14 +29,13 @@ export type SandboxDocument = Omit<SandboxRecord, 'id' | 'spec'> & {
   heldName?: string;
 };
 
-/** @param record of a life that began before there were projects it has none */
 export function documentOf({ id, spec, ...rest }: SandboxRecord): SandboxDocument {
-  return { _id: id, ...rest, project: rest.project ?? DEFAULT_PROJECT, spec: storedSpec(spec) };
+  return { _id: id, ...rest, spec: storedSpec(spec) };
 }
 
-/** What of a name no two of the living have alike. In the first project it is the bare name, as before there were others. */
+/** Returns the value of the unique index that keeps names apart within a project. */
 export function heldNameOf(project: string, name: string): string {
-  return project === DEFAULT_PROJECT ? name : `${project}/${name}`;
+  return `${project}/${name}`;
 }
 
 /** Of one that begins: it holds its name. */
@@ -44,28 +44,12 @@ export function livingDocumentOf(record: SandboxRecord): SandboxDocument {
   return { ...document, ...(record.name !== null && { heldName: heldNameOf(document.project, record.name) }) };
 }
 
-/**
- * Records that were written before there were snapshots refer to none; before there was auto-resume, none wanted it;
- * before there were quotas, none was suspended for space; before there were names, none had one; before there were projects,
- * all were of the first.
- */
-export function recordOf({ _id, spec, heldName: _held, ...rest }: SandboxDocument): SandboxRecord {
+/** @throws MayflyError record_damaged */
+export function recordOf(document: SandboxDocument): SandboxRecord {
+  assertFields('sandboxes', document, ['project']);
+  const { _id, spec, heldName: _held, ...rest } = document;
   const metadata = Object.fromEntries(spec.metadata.map(({ name, value }) => [name, value]));
-  return {
-    id: _id,
-    ...rest,
-    project: rest.project ?? DEFAULT_PROJECT,
-    name: rest.name ?? null,
-    parentSnapshotId: rest.parentSnapshotId ?? null,
-    stalledBy: rest.stalledBy ?? null,
-    spec: {
-      ...spec,
-      snapshotId: spec.snapshotId ?? null,
-      captureId: spec.captureId ?? null,
-      autoResume: spec.autoResume ?? false,
-      metadata,
-    },
-  };
+  return { id: _id, ...rest, spec: { ...spec, metadata } };
 }
 
 /** What `$set` is given for these changes. */
@@ -89,7 +73,7 @@ export function sandboxSchema(): Schema<SandboxDocument> {
     createdBy: { type: actorPart(), required: true },
     hostId: NULLABLE_TEXT,
     installationId: NULLABLE_TEXT,
-    askedHosts: { type: [strictPart({ hostId: NAME, installationId: NULLABLE_TEXT })], default: undefined },
+    askedHosts: { type: [strictPart({ hostId: NAME, installationId: NAME })], required: true },
     size: { type: sizePart(), default: undefined },
     boot: { type: bootPart(), default: undefined },
     builds: TEXT,
@@ -103,14 +87,16 @@ export function sandboxSchema(): Schema<SandboxDocument> {
     runningAt: NULLABLE_TEXT,
     expiresAt: NAME,
     stopReason: NULLABLE_TEXT,
-    failure: { type: strictPart({ code: NAME, step: TEXT, message: SEALED }), default: null },
+    failure: { type: strictPart({ code: NAME, step: TEXT, message: ENCRYPTED_TEXT }), default: null },
     stalledBy: NULLABLE_TEXT,
-    waitingFor: SEALED,
+    waitingFor: ENCRYPTED_TEXT,
     auditFault: TEXT, // without a default: a version that does not know it must be able to end what it finds
     proof: { type: proofPart(), default: null },
     steps: [strictPart({ step: NAME, startedAt: NAME, endedAt: NAME })],
   });
 }
+
+const METADATA = encrypted((problem) => [{ name: 'unreadable', value: problem }]);
 
 function specPart(): Schema {
   return strictPart({
@@ -122,8 +108,8 @@ function specPart(): Schema {
     ttlSeconds: NUMBER,
     idleSeconds: NULLABLE_NUMBER,
     onIdle: { type: String, enum: IDLE_ACTIONS },
-    autoResume: { type: Boolean, default: false },
-    metadata: SEALED,
+    autoResume: { type: Boolean, required: true },
+    metadata: METADATA,
     agentId: NULLABLE_TEXT,
     network: { type: strictPart({ egress: NAME, allowed: TEXT }), required: true },
     boot: TEXT,

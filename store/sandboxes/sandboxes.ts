@@ -4,7 +4,8 @@ import { isSandboxId, isSandboxName } from '../../model/ids.ts';
 import type { SandboxRecord, SandboxState } from '../../model/sandbox/sandbox.ts';
 import { isFinal, isUnclaimed, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import { counted } from '../mongo/count.ts';
-import { isDuplicateKey, reaching } from '../mongo/failure.ts';
+import { isDuplicateKey } from '../mongo/failure.ts';
+import { modelOf } from '../mongo/model.ts';
 import { cursorOf, olderThan, type Page, pageOf } from '../sealed/page-cursor.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -30,11 +31,10 @@ type Claimed = Partial<Omit<SandboxRecord, 'id' | 'project'>>;
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 
 /**
- * The records of sandboxes, one document each, `_id` = sandbox id. Each is written by its own workflow only, but that the
- * API may insert the first one (docs/decisions/0031). Those that
- * have ended are in a collection of their own. One that ends is written there before it is removed here, and whoever
- * looks for it looks here first: it is found at every moment. A name is held by the record among the living, and by
- * nothing else: it is free in the instant in which that is removed (docs/decisions/0033-names.md).
+ * Records of sandboxes, one document each, `_id` = sandbox id. Only a sandbox's own workflow writes it, except that the
+ * API may insert the first one. Ended ones are in a collection of their own. A record that ends is written there before
+ * it is removed here, and readers look here first, so it is found at every moment. A name is held by the living record
+ * alone: it is free as soon as that is removed.
  */
 export class Sandboxes {
   readonly #alive: Model<SandboxDocument>;
@@ -42,9 +42,10 @@ export class Sandboxes {
   readonly #fields: SealedFields;
 
   constructor(connection: Connection, sealing: Sealing) {
-    this.#fields = sealing.of('sandboxes');
-    this.#alive = connection.model<SandboxDocument>('Sandbox', sandboxSchema(), 'sandboxes');
-    this.#ended = connection.model<SandboxDocument>('EndedSandbox', sandboxSchema(), 'endedSandboxes');
+    this.#alive = modelOf(connection, 'sandboxes', sandboxSchema());
+    this.#ended = modelOf(connection, 'endedSandboxes', sandboxSchema());
+    this.#fields = sealing.of('sandboxes', this.#alive.schema);
+    sealing.of('endedSandboxes', this.#ended.schema);
   }
 
   /**
@@ -88,7 +89,7 @@ export class Sandboxes {
   async #afterItsEnd(id: string): Promise<SandboxRecord | null> {
     const ended = await this.#find(this.#ended, id);
     if (!ended) return null;
-    await reaching('remove a record', () => this.#alive.deleteOne({ _id: id, state: 'requested' }));
+    await this.#alive.deleteOne({ _id: id, state: 'requested' });
     return recordOf(ended);
   }
 
@@ -104,9 +105,7 @@ export class Sandboxes {
   async hostIdOf(id: string): Promise<string | null> {
     checkId(id);
     const look = (home: Model<SandboxDocument>) =>
-      reaching('read the host of a sandbox', () =>
-        home.findById(id, { hostId: 1 }).lean<Pick<SandboxDocument, 'hostId'>>(),
-      );
+      home.findById(id, { hostId: 1 }).lean<Pick<SandboxDocument, 'hostId'>>();
     return ((await look(this.#alive)) ?? (await look(this.#ended)) ?? (await look(this.#alive)))?.hostId ?? null;
   }
 
@@ -120,9 +119,7 @@ export class Sandboxes {
     if (typeof name !== 'string' || !isSandboxName(name)) {
       throw new MayflyError('invalid_id', 'That is not the name of a sandbox.');
     }
-    const found = await reaching('find a sandbox by its name', () =>
-      this.#alive.findOne({ heldName: heldNameOf(project, name) }).lean<SandboxDocument>(),
-    );
+    const found = await this.#alive.findOne({ heldName: heldNameOf(project, name) }).lean<SandboxDocument>();
     return found && recordOf(this.#fields.opened(found));
   }
 
@@ -212,13 +209,11 @@ export class Sandboxes {
     const homes = state ? [this.#homeOf(state)] : alive ? [this.#alive] : [this.#alive, this.#ended];
     const found = new Map<string, SandboxDocument>();
     for (const home of homes) {
-      const part = await reaching('list sandboxes', () =>
-        home
-          .find(filter)
-          .sort(NEWEST_FIRST)
-          .limit(limit + 1)
-          .lean<SandboxDocument[]>(),
-      );
+      const part = await home
+        .find(filter)
+        .sort(NEWEST_FIRST)
+        .limit(limit + 1)
+        .lean<SandboxDocument[]>();
       for (const document of part) found.set(document._id, document);
     }
     const ordered = [...found.values()].sort(byAge);
@@ -229,9 +224,7 @@ export class Sandboxes {
   async all(states: readonly SandboxState[] = SANDBOX_STATES): Promise<SandboxRecord[]> {
     const found = new Map<string, SandboxDocument>();
     for (const home of new Set(states.map((state) => this.#homeOf(state)))) {
-      const part = await reaching('read sandboxes by state', () =>
-        home.find({ state: { $in: [...states] } }).lean<SandboxDocument[]>(),
-      );
+      const part = await home.find({ state: { $in: [...states] } }).lean<SandboxDocument[]>();
       for (const document of part) found.set(document._id, document);
     }
     return this.#fields.records([...found.values()], recordOf);
@@ -248,11 +241,8 @@ export class Sandboxes {
   async #insert(record: SandboxRecord): Promise<boolean> {
     const isEnded = isFinal(record.state);
     try {
-      await reaching('record a sandbox', () =>
-        isEnded
-          ? this.#ended.create(this.#fields.sealed(record.id, documentOf(record)))
-          : this.#alive.create(this.#fields.sealed(record.id, livingDocumentOf(record))),
-      );
+      const document = isEnded ? documentOf(record) : livingDocumentOf(record);
+      await (isEnded ? this.#ended : this.#alive).create(this.#fields.sealed(record.id, document));
       return true;
     } catch (error) {
       if (isDuplicateKey(error)) return false;
@@ -265,7 +255,7 @@ export class Sandboxes {
   }
 
   async #find(home: Model<SandboxDocument>, id: string): Promise<SandboxDocument | null> {
-    const found = await reaching('read a sandbox', () => home.findById(id).lean<SandboxDocument>());
+    const found = await home.findById(id).lean<SandboxDocument>();
     return found && this.#fields.opened(found);
   }
 
@@ -275,11 +265,9 @@ export class Sandboxes {
     changes: Partial<SandboxDocument>,
   ): Promise<SandboxDocument | null> {
     const set = this.#fields.sealed(id, changes);
-    const found = await reaching('change a sandbox', () =>
-      home
-        .findOneAndUpdate({ _id: id }, { $set: set }, { returnDocument: 'after', runValidators: true })
-        .lean<SandboxDocument>(),
-    );
+    const found = await home
+      .findOneAndUpdate({ _id: id }, { $set: set }, { returnDocument: 'after', runValidators: true })
+      .lean<SandboxDocument>();
     return found && this.#fields.opened(found);
   }
 
@@ -287,10 +275,8 @@ export class Sandboxes {
   async #move(document: SandboxDocument, from: Model<SandboxDocument>, to: Model<SandboxDocument>): Promise<void> {
     const { _id } = document;
     const moved = this.#fields.sealed(_id, document);
-    await reaching('move a sandbox', async () => {
-      await to.replaceOne({ _id }, moved, { upsert: true, runValidators: true });
-      await from.deleteOne({ _id });
-    });
+    await to.replaceOne({ _id }, moved, { upsert: true, runValidators: true });
+    await from.deleteOne({ _id });
   }
 }
 

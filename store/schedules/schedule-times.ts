@@ -2,7 +2,7 @@ import type { Connection, Model } from 'mongoose';
 import { MISSED_REASONS, type ScheduleTime } from '../../model/schedules/schedule.ts';
 import { rangeBelow } from '../mongo/below.ts';
 import { reaching } from '../mongo/failure.ts';
-import { NAME, NULLABLE_TEXT, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
+import { ENCRYPTED_TEXT, NAME, NULLABLE_TEXT, strictSchema, TEXT } from '../mongo/schema.ts';
 import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import { type ScheduleRef, scheduleKeyOf } from './schedules.ts';
@@ -19,9 +19,6 @@ type TimeDocument = Omit<ScheduleTime, Nullable> &
     untold?: string;
   };
 
-/** What of a time is written down. */
-type KnownTime = Pick<ScheduleTime, 'state' | 'recordedAt'>;
-
 export interface TimesQuery {
   state?: ScheduleTime['state'] | undefined;
   limit: number;
@@ -37,7 +34,6 @@ export class ScheduleTimes {
 
   constructor(connection: Connection, sealing: Sealing) {
     this.#connection = connection;
-    this.#fields = sealing.of('scheduleTimes');
     const schema = strictSchema<TimeDocument>({
       _id: NAME,
       project: NAME,
@@ -47,13 +43,14 @@ export class ScheduleTimes {
       triggerId: NULLABLE_TEXT,
       state: { type: String, required: true, enum: ['ran', 'missed'] },
       reason: { type: String, default: null, enum: [...MISSED_REASONS, null] },
-      detail: SEALED,
+      detail: ENCRYPTED_TEXT,
       runId: NULLABLE_TEXT,
       recordedAt: NAME,
       removeAfter: TEXT,
       untold: TEXT,
     });
     this.#model = connection.model<TimeDocument>('ScheduleTime', schema, 'scheduleTimes');
+    this.#fields = sealing.of('scheduleTimes', this.#model.schema);
   }
 
   /** Writes down what became of one; that it ran holds over all that was thought of it. */
@@ -65,28 +62,19 @@ export class ScheduleTimes {
     await reaching('record a time', () => this.#model.updateOne({ _id }, change, { upsert: true }));
   }
 
-  /** Writes down those of which nothing is known yet. */
-  async putMissed(times: readonly ScheduleTime[], removeAfter: string): Promise<void> {
+  /** Writes down those of which nothing is known yet. @param isAgain also those that were missed before */
+  async putMissed(times: readonly ScheduleTime[], removeAfter: string, isAgain = false): Promise<void> {
     for (let from = 0; from < times.length; from += AT_ONCE) {
-      const writes = times.slice(from, from + AT_ONCE).map((time) => {
+      const writes = times.slice(from, from + AT_ONCE).flatMap((time) => {
         const _id = keyOf(time);
-        const $setOnInsert = { ...this.#fields.sealed(_id, time), removeAfter, untold: time.recordedAt };
-        return { updateOne: { filter: { _id }, update: { $setOnInsert }, upsert: true } };
+        const set = { ...this.#fields.sealed(_id, time), removeAfter, untold: time.recordedAt };
+        const change = { updateOne: { filter: { _id, state: 'missed' }, update: { $set: set } } };
+        const insert = { updateOne: { filter: { _id }, update: { $setOnInsert: set }, upsert: true } };
+        return isAgain ? [change, insert] : [insert];
       });
       const collection = this.#connection.collection<TimeDocument>('scheduleTimes');
       await reaching('record times', () => collection.bulkWrite(writes as never, { ordered: false }));
     }
-  }
-
-  /** When those were recorded that are known, by {@link timeKeyOf}, from one instant to another, both inclusive. ISO 8601. */
-  async known(ref: ScheduleRef, from: string, to: string): Promise<Map<string, KnownTime>> {
-    const key = scheduleKeyOf(ref);
-    const found = await reaching('read times', () =>
-      this.#model
-        .find({ _id: { $gte: `${key}/${from}`, $lt: `${key}/${to}0` } }, { _id: 1, state: 1, recordedAt: 1 })
-        .lean<(KnownTime & { _id: string })[]>(),
-    );
-    return new Map(found.map(({ _id, state, recordedAt }) => [_id.slice(key.length + 1), { state, recordedAt }]));
   }
 
   /** The newest first. @param unreadable takes those that cannot be read */

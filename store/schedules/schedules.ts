@@ -5,7 +5,7 @@ import { isFunctionName } from '../../model/functions/function.ts';
 import { OVERLAPS, type ScheduleAsk, type ScheduleRecord } from '../../model/schedules/schedule.ts';
 import { below } from '../mongo/below.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictPart, strictSchema } from '../mongo/schema.ts';
+import { actorPart, ENCRYPTED, NAME, NULLABLE_TEXT, NUMBER, strictPart, strictSchema } from '../mongo/schema.ts';
 import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
@@ -14,24 +14,22 @@ type ScheduleDocument = ScheduleRecord & {
   _id: string;
 };
 export type ScheduleRef = Pick<ScheduleRecord, 'project' | 'name'>;
+type DueSchedule = Pick<ScheduleRecord, 'project' | 'name' | 'version' | 'wakeAt'>;
 export type ScheduleChanges = Partial<Omit<ScheduleRecord, 'project' | 'name'>>;
-type AskRef = Pick<ScheduleAsk, 'id'>;
 /** What has to hold of one that is changed. */
-type Condition = Partial<
-  Pick<ScheduleRecord, 'revision' | 'pausedAt' | 'deletedAt' | 'handledUntil' | 'lookAt' | 'updatedAt'>
->;
+type Condition = Partial<Pick<ScheduleRecord, 'version' | 'pausedAt' | 'deletedAt'>>;
 
 /** In place of the event of one that is being deleted. */
 const GONE: ScheduleRecord['event'] = { type: '', subject: null };
 
-/** The schedules of projects, one document each: what Temporal has is made of them. */
+/** The schedules of projects, one document each. */
 export class Schedules {
   readonly #model: Model<ScheduleDocument>;
   readonly #fields: SealedFields;
 
   constructor(connection: Connection, sealing: Sealing) {
-    this.#fields = sealing.of('schedules');
     this.#model = connection.model<ScheduleDocument>('Schedule', scheduleSchema(), 'schedules');
+    this.#fields = sealing.of('schedules', this.#model.schema);
   }
 
   /** @returns false: there is one of that name */
@@ -62,16 +60,21 @@ export class Schedules {
     return this.#fields.records(present, recordOf, unreadable);
   }
 
-  /** Those of all projects that are to be looked at by now. @param now ISO 8601 */
-  async due(now: string, limit: number): Promise<ScheduleRecord[]> {
-    const found = await reaching('look for schedules', () =>
+  /** Those of all projects whose workflows are to be woken by now. @param now ISO 8601 */
+  due(now: string, limit: number): Promise<DueSchedule[]> {
+    return reaching('look for schedules', () =>
       this.#model
-        .find({ lookAt: { $lte: now } })
-        .sort({ lookAt: 1 })
+        .find({ wakeAt: { $lte: now, $gt: '' } }, { _id: 0, project: 1, name: 1, version: 1, wakeAt: 1 })
+        .sort({ wakeAt: 1 })
         .limit(limit)
-        .lean<ScheduleDocument[]>(),
+        .lean<DueSchedule[]>(),
     );
-    return this.#fields.records(found, recordOf);
+  }
+
+  /** Those of all projects. */
+  all(): Promise<ScheduleRef[]> {
+    const names = { _id: 0, project: 1, name: 1 };
+    return reaching('list schedules', () => this.#model.find({}, names).lean<ScheduleRef[]>());
   }
 
   /** @returns false: there is none, or `of` does not hold of it */
@@ -83,26 +86,7 @@ export class Schedules {
   /** Has something run beside its times. @returns false: there is no such schedule, or it was asked before */
   async ask(ref: ScheduleRef, ask: ScheduleAsk): Promise<boolean> {
     const filter = { _id: scheduleKeyOf(ref), deletedAt: null, [`asks.${ask.id}`]: { $exists: false } };
-    return this.#update(filter, { $set: { [`asks.${ask.id}`]: ask, lookAt: ask.at } });
-  }
-
-  /** @returns whether it is this process that gives it to Temporal: nobody else has begun to since the ask was read */
-  async claimAsk(
-    ref: ScheduleRef,
-    { id, claimedAt }: AskRef & Pick<ScheduleAsk, 'claimedAt'>,
-    at: string,
-  ): Promise<boolean> {
-    const [claim, sent] = [`asks.${id}.claimedAt`, `asks.${id}.sentAt`];
-    return this.#update({ _id: scheduleKeyOf(ref), [claim]: claimedAt, [sent]: null }, { $set: { [claim]: at } });
-  }
-
-  async askSent(ref: ScheduleRef, { id }: AskRef, sentAt: string): Promise<void> {
-    const filter = { _id: scheduleKeyOf(ref), [`asks.${id}.at`]: { $exists: true } };
-    await this.#update(filter, { $set: { [`asks.${id}.sentAt`]: sentAt } });
-  }
-
-  async askForgotten(ref: ScheduleRef, { id }: AskRef): Promise<void> {
-    await this.#update({ _id: scheduleKeyOf(ref) }, { $unset: { [`asks.${id}`]: 1 } });
+    return this.#update(filter, { $set: { [`asks.${ask.id}`]: ask, wakeAt: ask.at } });
   }
 
   /** Has one go, also one that cannot be read: what is sealed is not needed any more. @returns false: there is none */
@@ -120,7 +104,7 @@ export class Schedules {
   }
 
   #delete(_id: string, at: string): Promise<boolean> {
-    const set = this.#fields.sealed(_id, { deletedAt: at, lookAt: at, updatedAt: at, past: [], event: GONE });
+    const set = this.#fields.sealed(_id, { deletedAt: at, wakeAt: at, updatedAt: at, past: [], event: GONE });
     return this.#update({ _id, deletedAt: null }, { $set: set });
   }
 
@@ -131,7 +115,7 @@ export class Schedules {
 
   async #update(filter: Record<string, unknown>, update: Record<string, unknown>): Promise<boolean> {
     const { matchedCount } = await reaching('change a schedule', () =>
-      this.#model.updateOne(filter, update, { runValidators: true }),
+      this.#model.updateOne(filter, { ...update, $inc: { version: 1 } }, { runValidators: true }),
     );
     return matchedCount > 0;
   }
@@ -168,17 +152,25 @@ function scheduleSchema() {
     endAt: NULLABLE_TEXT,
     pauseOnFailure: { type: Boolean, required: true },
     dst: { type: strictPart({ gap: NAME, repeat: NAME }), required: true },
-    event: SEALED,
-    revision: NUMBER,
-    specSince: NAME,
-    past: SEALED,
+    event: ENCRYPTED,
+    version: NUMBER,
+    past: ENCRYPTED,
     pausedAt: NULLABLE_TEXT,
     pauseReason: NULLABLE_TEXT,
     pauses: [strictPart({ from: NAME, to: NAME })],
     handledUntil: NAME,
-    lookAt: NAME,
+    wakeAt: NULLABLE_TEXT,
     asks: { type: mongoose.Schema.Types.Mixed, required: true },
-    counted: { type: strictPart({ missed: NUMBER, dropped: NUMBER }), required: true },
+    queue: [
+      strictPart({
+        at: NAME,
+        localTime: NAME,
+        triggerId: NULLABLE_TEXT,
+        isFilled: { type: Boolean, required: true },
+        overlap: NAME,
+      }),
+    ],
+    active: [strictPart({ runId: NAME, overlap: NAME })],
     deletedAt: NULLABLE_TEXT,
     createdBy: { type: actorPart(), required: true },
     createdAt: NAME,

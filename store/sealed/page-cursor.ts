@@ -36,7 +36,20 @@ interface Listing<D, T> {
 const ISO_INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
 export function cursorOf({ at, id }: Position): string {
-  return Buffer.from(`${at} ${id}`).toString('base64url');
+  return encodeCursor(`${at} ${id}`);
+}
+
+export function encodeCursor(position: string): string {
+  return Buffer.from(position).toString('base64url');
+}
+
+/** @throws MayflyError invalid_request */
+export function decodeCursor(cursor: string, isPosition: (text: string) => boolean): string {
+  const position = Buffer.from(cursor, 'base64url').toString('latin1');
+  if (isPosition(position)) return position;
+  throw new MayflyError('invalid_request', 'The cursor is not one that a list returned.', {
+    fields: [{ field: 'cursor', problem: 'must be a `nextCursor` of an earlier answer' }],
+  });
 }
 
 /** @param found newest first, and one more than the page has when it is not the last */
@@ -60,15 +73,10 @@ export function pageOf<D extends { _id: string }, T>(
  */
 export function olderThan(cursor: string | undefined, field: string, isId: (text: string) => boolean) {
   if (cursor === undefined) return {};
-  const { at, id } = positionOf(cursor, isId);
+  const isPosition = (text: string) => {
+    const [at = '', id = '', ...rest] = text.split(' ');
+    return rest.length === 0 && ISO_INSTANT.test(at) && isId(id);
+  };
+  const [at = '', id = ''] = decodeCursor(cursor, isPosition).split(' ');
   return { [field]: { $lte: at }, $or: [{ [field]: { $lt: at } }, { _id: { $lt: id } }] };
-}
-
-/** @throws MayflyError invalid_request */
-function positionOf(cursor: string, isId: (text: string) => boolean): Position {
-  const [at = '', id = '', ...rest] = Buffer.from(cursor, 'base64url').toString('latin1').split(' ');
-  if (rest.length === 0 && ISO_INSTANT.test(at) && isId(id)) return { at, id };
-  throw new MayflyError('invalid_request', 'The cursor is not one that a list returned.', {
-    fields: [{ field: 'cursor', problem: 'must be a `nextCursor` of an earlier answer' }],
-  });
 }

@@ -22,7 +22,7 @@ export interface Place {
   field: string;
 }
 
-/** A subtype of BSON's binary that is left to users (bsonspec.org): what was never sealed has another, or another type. */
+/** A subtype of BSON's binary that is left to users (bsonspec.org): what is not sealed has another, or another type. */
 const SUBTYPE = 0x80;
 const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
@@ -55,8 +55,13 @@ export class Seal {
     return new Binary(Buffer.concat([Buffer.from(id, 'hex'), nonce, ...ciphertext, cipher.getAuthTag()]), SUBTYPE);
   }
 
-  /** @throws MayflyError payload_key_unusable when its key is not among ours; record_damaged when it was changed, or stood elsewhere */
-  open(place: Place, sealed: Sealed): unknown {
+  /**
+   * Decrypts a stored value.
+   * @throws MayflyError payload_key_unusable when its key is not among ours; record_damaged when it is not encrypted, was
+   *   changed, or stood elsewhere
+   */
+  open(place: Place, sealed: unknown): unknown {
+    if (!isSealed(sealed)) throw damaged(place, 'is not encrypted');
     const bytes = sealed.buffer.subarray(0, sealed.position);
     const id = keyIdOf(sealed);
     const key = this.#keyOf(id, place);
@@ -68,9 +73,7 @@ export class Seal {
       const plain = [decipher.update(bytes.subarray(HEADER_BYTES, -TAG_BYTES)), decipher.final()];
       return BSON.deserialize(Buffer.concat(plain))['value'];
     } catch (cause) {
-      const { collection, id: document, field } = place;
-      const why = `\`${field}\` of ${document} in the collection \`${collection}\` was changed, or written elsewhere`;
-      throw new MayflyError('record_damaged', `The store cannot be understood: ${why}.`, { cause });
+      throw damaged(place, 'was changed, or written elsewhere', cause);
     }
   }
 
@@ -103,6 +106,11 @@ export function isSealed(stored: unknown): stored is Sealed {
 
 export function keyIdOf(sealed: Sealed): string {
   return Buffer.from(sealed.buffer.subarray(0, KEY_ID_BYTES)).toString('hex');
+}
+
+function damaged({ collection, id, field }: Place, why: string, cause?: unknown): MayflyError {
+  const what = `\`${field}\` of ${id} in the collection \`${collection}\` ${why}`;
+  return new MayflyError('record_damaged', `The store cannot be understood: ${what}.`, { cause });
 }
 
 /** RFC 5869: a key for the store, which says nothing of the one that encrypts for Temporal. */

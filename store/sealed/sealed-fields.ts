@@ -1,66 +1,8 @@
+import mongoose from 'mongoose';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
-import { isSealed, type Seal, type Sealed } from './seal.ts';
+import type { StandIn } from '../mongo/schema.ts';
+import type { Seal } from './seal.ts';
 
-/**
- * What is sealed, by collection: what callers say, what guests print, and what opens a relay. Everything else is looked
- * for, ordered by, or ours.
- */
-const SEALED: Readonly<Record<string, readonly string[]>> = {
-  sandboxes: ['spec.metadata', 'failure.message', 'waitingFor'],
-  snapshots: ['failure.message'],
-  pools: ['reason'],
-  captures: ['failure.message', 'waitingFor'],
-  bakedSources: ['failure.message', 'waitingFor'],
-  sources: ['failure.message', 'waitingFor'],
-  templates: ['reason', 'waitingFor'],
-  images: ['request', 'failure', 'waitingFor', 'begin'],
-  imageContexts: ['archive', 'secrets'],
-  sentContexts: ['context'],
-  sentContextPieces: ['bytes'],
-  playbooks: ['base', 'written', 'check', 'unchecked', 'failure', 'waitingFor'],
-  playbookParts: ['bytes'],
-  functionVersions: ['spec'],
-  functionFiles: ['bytes'],
-  functionSetups: ['wish', 'failure', 'log', 'waitingFor'],
-  hooks: ['secrets', 'filter'],
-  webhookEndpoints: ['url', 'secrets'],
-  webhookDeliveries: ['body', 'attempts'],
-  schedules: ['event', 'past'],
-  scheduleTimes: ['detail'],
-  bulks: ['filter', 'refusals'],
-  runs: [
-    'failure',
-    'event',
-    'eventJson',
-    'keys',
-    'throttleKey',
-    'lane',
-    'gatheringKey',
-    'events',
-    'attempts',
-    'result',
-    'artifacts',
-    'kept',
-    'diff',
-  ],
-  waitpoints: ['data'],
-  runContents: ['bytes'],
-  secretValues: ['value'],
-  attemptSecrets: ['secrets'],
-  receipts: ['envelope'],
-  commands: ['spec', 'failure.message', 'reason'],
-  launches: ['env', 'stdin', 'secretFiles'],
-  output: ['bytes', 'marks'],
-  idempotency: ['bodyDigest', 'answer'],
-  mcpSessions: ['opening'],
-  mcpEvents: ['message'],
-  exposedPorts: ['secret'],
-  policies: ['rules'],
-  approvals: ['request', 'rules', 'reason'],
-  audit: ['body'],
-  auditQueue: ['body'],
-  relays: ['key'],
-};
 type Fields = Record<string, unknown>;
 
 /** A document that cannot be read. */
@@ -71,45 +13,21 @@ export interface Unreadable {
 }
 
 /**
- * Values that are only shown, by path, and collection where others have another: the problem stands for one that cannot be read. So what follows a record of a machine
- * finds it whatever became of its texts.
- */
-const STAND_INS: Readonly<Record<string, (problem: string) => unknown>> = {
-  'failure.message': (problem) => problem,
-  waitingFor: (problem) => problem,
-  reason: (problem) => problem,
-  detail: (problem) => problem,
-  log: (problem) => problem,
-  'runs/failure': (message) => ({ code: 'record_damaged', message }),
-  'functionSetups/failure': (message) => ({ code: 'record_damaged', message }),
-  'spec.metadata': (problem) => [{ name: 'unreadable', value: problem }],
-};
-
-/**
  * What else than `_id` a document is bound by: an entry of the audit by its hash, which says in which chain and where, so that
  * one that was moved is known as that.
  */
 const BOUND_BY: Readonly<Record<string, string>> = { audit: 'hash' };
 
-/** Of which there is something to seal. */
-export const SEALED_COLLECTIONS = Object.keys(SEALED);
-
-/** Without contents, which are large, and audits, which are verified apart. */
-export const RECORD_COLLECTIONS = SEALED_COLLECTIONS.filter(
-  (name) => name !== 'audit' && !SEALED[name]?.includes('bytes'),
-);
-
 /** Seals fields of the documents of one collection before they are written, and opens them when they were read. */
 export class SealedFields {
-  readonly #paths: readonly string[];
   readonly #boundBy: string;
 
   constructor(
     private readonly seal: Seal | null,
     private readonly collection: string,
+    private readonly fields: ReadonlyMap<string, StandIn | null>,
     private readonly report: (unreadable: Unreadable) => void = () => undefined,
   ) {
-    this.#paths = SEALED[collection] ?? [];
     this.#boundBy = BOUND_BY[collection] ?? '_id';
   }
 
@@ -125,12 +43,12 @@ export class SealedFields {
   }
 
   /**
-   * A document as it was before it was sealed; one from before there was sealing as it is.
+   * Decrypts a document. What is empty stays so.
    * @throws MayflyError payload_key_unusable, record_damaged
    */
   opened<T extends object>(document: T): T {
     const id = this.#idOf(document);
-    return this.#each(document, (value, field) => (isSealed(value) ? this.#open(id, field, value) : value));
+    return this.#each(document, (value, field) => (isEmpty(value) ? value : this.#open(id, field, value)));
   }
 
   /**
@@ -157,7 +75,7 @@ export class SealedFields {
   problemOf(document: object): Unreadable | null {
     try {
       this.#each(document, (value, field) =>
-        isSealed(value) ? this.#having().open(this.#at(this.#idOf(document), field), value) : value,
+        isEmpty(value) ? value : this.#having().open(this.#at(this.#idOf(document), field), value),
       );
       return null;
     } catch (error) {
@@ -171,6 +89,15 @@ export class SealedFields {
     return opened;
   }
 
+  /** Tells a document that was changed, or stood elsewhere, from one whose key is missing. */
+  isDamaged(document: object): boolean {
+    try {
+      return this.openedIfWhole(document) === null;
+    } catch {
+      return false; // its key may come back
+    }
+  }
+
   /** As {@link opened}, but null where it was changed, or stood elsewhere. @throws MayflyError payload_key_unusable */
   openedIfWhole<T extends object>(document: T): T | null {
     try {
@@ -182,7 +109,7 @@ export class SealedFields {
   }
 
   /**
-   * What of a document is in the clear, or sealed with another key than the one that seals now, and what it would be: by path.
+   * Finds the fields of a document that are sealed with another key than the one that seals now, and seals them with that: by path.
    * @returns null when that is nothing
    * @throws MayflyError payload_key_unusable, record_damaged
    */
@@ -195,18 +122,18 @@ export class SealedFields {
       if (isEmpty(value) || seal.isCurrent(value)) return value;
       const place = this.#at(id, field);
       seen[field] = value;
-      set[field] = seal.seal(place, isSealed(value) ? seal.open(place, value) : value);
+      set[field] = seal.seal(place, seal.open(place, value));
       return value;
     });
     return Object.keys(set).length > 0 ? { seen, set } : null;
   }
 
-  #open(id: string, field: string, value: Sealed): unknown {
+  #open(id: string, field: string, value: unknown): unknown {
     const seal = this.#having();
     try {
       return seal.open(this.#at(id, field), value);
     } catch (error) {
-      const standIn = STAND_INS[`${this.collection}/${field}`] ?? STAND_INS[field];
+      const standIn = this.fields.get(field);
       if (!standIn) throw error;
       return standIn(this.#unreadable(id, error).problem);
     }
@@ -226,7 +153,7 @@ export class SealedFields {
 
   #each<T extends object>(fields: T, change: (value: unknown, field: string) => unknown): T {
     let changed: Fields = fields as Fields;
-    for (const path of this.#paths) changed = mapped(changed, path.split('.'), (value) => change(value, path));
+    for (const path of this.fields.keys()) changed = mapped(changed, path.split('.'), (value) => change(value, path));
     return changed as T;
   }
 
@@ -254,5 +181,6 @@ function mapped(fields: Fields, [name, ...rest]: readonly string[], change: (val
 
 /** It says nothing, and the living are often read all at once. */
 function isEmpty(value: unknown): boolean {
+  if (value instanceof mongoose.mongo.Binary) return value.position === 0; // as bytes are read
   return value === null || value === undefined || value === '' || (value as { length?: number }).length === 0;
 }

@@ -1,10 +1,11 @@
-import type { Connection } from 'mongoose';
+import type { Connection, Schema } from 'mongoose';
 import { isDuplicateKey, isForbidden, reaching } from '../mongo/failure.ts';
+import { encryptedFields, type StandIn } from '../mongo/schema.ts';
 import { isSealed, keyIdOf, type Place, Seal, type StoreKeys } from './seal.ts';
 import { SealedFields, type Unreadable } from './sealed-fields.ts';
 
 /** Records that have ended are sealed as those of the living: they move as they are. */
-const SEALED_AS: Readonly<Record<string, string>> = { endedSandboxes: 'sandboxes' };
+const ENCRYPTED_AS: Readonly<Record<string, string>> = { endedSandboxes: 'sandboxes' };
 
 /** Documents of one process that are reported. */
 const REPORTED = 1_000;
@@ -36,6 +37,7 @@ function layoutOf(connection: Connection) {
 export class Sealing {
   readonly #seal: Seal | null;
   readonly #reported = new Set<string>();
+  readonly #encrypted = new Map<string, ReadonlyMap<string, StandIn | null>>();
 
   /**
    * @param keys without them nothing that is sealed can be read or written
@@ -48,11 +50,20 @@ export class Sealing {
     this.#seal = keys && new Seal(keys);
   }
 
-  /** @param collection any: of one with nothing to seal all stays as it is */
-  of(collection: string): SealedFields {
-    return new SealedFields(this.#seal, SEALED_AS[collection] ?? collection, (unreadable) =>
+  /** Returns what encrypts the documents of a collection. @param schema says which fields; not needed once it was given */
+  of(collection: string, schema?: Schema): SealedFields {
+    if (schema) this.#encrypted.set(collection, encryptedFields(schema));
+    const fields = this.#encrypted.get(collection);
+    if (!fields) throw new Error(`The collection ${collection} has no schema that says what is encrypted.`);
+    return new SealedFields(this.#seal, ENCRYPTED_AS[collection] ?? collection, fields, (unreadable) =>
       this.#reportOnce(unreadable),
     );
+  }
+
+  /** Encrypted fields by their paths, of each collection that has some. */
+  encrypted(): Map<string, readonly string[]> {
+    const all = [...this.#encrypted].map(([collection, fields]) => [collection, [...fields.keys()]] as const);
+    return new Map(all.filter(([, fields]) => fields.length > 0));
   }
 
   #reportOnce(unreadable: Unreadable): void {

@@ -1,42 +1,28 @@
-import type { Connection, Model } from 'mongoose';
-import { reaching } from '../mongo/failure.ts';
-import { NAME, SEALED, strictSchema } from '../mongo/schema.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Connection } from 'mongoose';
+import { ENCRYPTED } from '../mongo/schema.ts';
+import { Repository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import type { SecretRef } from './secrets.ts';
 
-interface ValueDocument {
-  /** `<project>/<name>/<value id>` */
-  _id: string;
-  value: string;
-}
-
-/** What secrets are, sealed. Who takes requests writes it, and has no right to read it. */
-export class SecretValues {
-  readonly #model: Model<ValueDocument>;
-  readonly #fields: SealedFields;
-
+/** What secrets are, encrypted, `_id` = `<project>/<name>/<value id>`. Who takes requests writes it, and has no right to read it. */
+export class SecretValues extends Repository<{ value: string }> {
   constructor(connection: Connection, sealing: Sealing) {
-    this.#fields = sealing.of('secretValues');
-    const schema = strictSchema<ValueDocument>({ _id: NAME, value: SEALED });
-    this.#model = connection.model<ValueDocument>('SecretValue', schema, 'secretValues');
+    super(connection, sealing, { collection: 'secretValues', noun: 'a secret', fields: { value: ENCRYPTED } });
   }
 
   /** @param valueId that nobody has used */
   async create(ref: SecretRef, valueId: string, value: string): Promise<void> {
     const _id = idOf(ref, valueId);
-    await reaching('keep a secret', () => this.#model.create({ ...this.#fields.sealed(_id, { value }), _id }));
+    if (!(await this.insert({ _id, value }))) throw new Error(`The value ${_id} of a secret was created twice.`);
   }
 
   /** Null: another has come in its place, or it is deleted. */
   async get(ref: SecretRef, valueId: string): Promise<string | null> {
-    const _id = idOf(ref, valueId);
-    const found = await reaching('read a secret', () => this.#model.findById(_id).lean<ValueDocument>());
-    return found && this.#fields.opened(found).value;
+    return (await this.findById(idOf(ref, valueId)))?.value ?? null;
   }
 
   async remove(ref: SecretRef, valueId: string): Promise<void> {
-    await reaching('forget a secret', () => this.#model.deleteOne({ _id: idOf(ref, valueId) }));
+    await this.deleteOne({ _id: idOf(ref, valueId) });
   }
 }
 

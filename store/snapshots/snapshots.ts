@@ -1,15 +1,38 @@
 import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId, isSnapshotId } from '../../model/ids.ts';
-import { DEFAULT_PROJECT } from '../../model/project.ts';
-import type { SnapshotReason, SnapshotRecord, SnapshotState } from '../../model/snapshots/snapshot.ts';
+import {
+  SNAPSHOT_KINDS,
+  SNAPSHOT_STATES,
+  type SnapshotReason,
+  type SnapshotRecord,
+  type SnapshotState,
+} from '../../model/snapshots/snapshot.ts';
 import type { StoredPart } from '../../model/snapshots/storage.ts';
-import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { NAME, strictSchema } from '../mongo/schema.ts';
-import { olderThan, type Page, pageOf } from '../sealed/page-cursor.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import { isDuplicateKey } from '../mongo/failure.ts';
+import { modelOf } from '../mongo/model.ts';
+import {
+  actorPart,
+  ENCRYPTED_TEXT,
+  NAME,
+  NULLABLE_NUMBER,
+  NULLABLE_TEXT,
+  NUMBER,
+  sizePart,
+  strictPart,
+  strictSchema,
+  TEXT,
+} from '../mongo/schema.ts';
+import { type DocumentOf, RecordRepository } from '../repository/repository.ts';
+import type { Page } from '../sealed/page-cursor.ts';
 import type { Sealing } from '../sealed/sealing.ts';
-import { documentOf, recordOf, type SnapshotDocument, snapshotSchema } from './snapshot-document.ts';
+
+export interface SnapshotQuery {
+  sandboxId?: string;
+  project?: string;
+  limit: number;
+  cursor?: string;
+}
 
 /** Whose a name is: `_id` is `<sandboxId>/<name>`, which no two snapshots can insert. */
 interface NameDocument {
@@ -17,7 +40,11 @@ interface NameDocument {
   snapshotId: string;
 }
 
-const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
+interface SnapshotDocument extends DocumentOf<SnapshotRecord> {
+  /** Size it counts as in quotas until it is saved. */
+  expectedBytes: number;
+}
+
 /** In these a snapshot has no claim to its name any more. */
 const NAMELESS: ReadonlySet<SnapshotState> = new Set(['failed', 'deleted']);
 
@@ -25,16 +52,14 @@ const NAMELESS: ReadonlySet<SnapshotState> = new Set(['failed', 'deleted']);
 const UNLISTED: SnapshotReason[] = ['diff', 'setup'];
 
 /** The records of snapshots, one document each, `_id` = snapshot id. None is ever removed. */
-export class Snapshots {
-  readonly #model: Model<SnapshotDocument>;
-  readonly #fields: SealedFields;
+export class Snapshots extends RecordRepository<SnapshotRecord, SnapshotDocument> {
   readonly #names: Model<NameDocument>;
 
   constructor(connection: Connection, sealing: Sealing) {
-    this.#fields = sealing.of('snapshots');
-    this.#model = connection.model<SnapshotDocument>('Snapshot', snapshotSchema(), 'snapshots');
-    const names = strictSchema<NameDocument>({ _id: NAME, snapshotId: NAME });
-    this.#names = connection.model<NameDocument>('SnapshotName', names, 'snapshotNames');
+    const named = { collection: 'snapshots', noun: 'a snapshot', isId: isSnapshotId };
+    const internal = { expectedBytes: NUMBER };
+    super(connection, sealing, { ...named, fields: snapshotFields(), internal, required: ['project', 'network'] });
+    this.#names = modelOf(connection, 'snapshotNames', strictSchema<NameDocument>({ _id: NAME, snapshotId: NAME }));
   }
 
   /**
@@ -43,26 +68,12 @@ export class Snapshots {
    * @throws MayflyError snapshot_name_taken
    */
   async create(record: SnapshotRecord, expectedBytes = 0): Promise<SnapshotRecord> {
-    checkId(record.id);
+    this.checked(record.id);
     await this.#claimName(record);
-    try {
-      await reaching('record a snapshot', () =>
-        this.#model.create(this.#fields.sealed(record.id, documentOf(record, expectedBytes))),
-      );
-      return record;
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-    }
+    if (await this.insertRecord(record, { expectedBytes })) return record;
     const present = await this.get(record.id);
     if (present?.sandboxId === record.sandboxId && present.name === record.name) return present;
     throw new MayflyError('internal', `The id ${record.id} was given to two snapshots.`);
-  }
-
-  /** @throws MayflyError invalid_id */
-  async get(id: string): Promise<SnapshotRecord | null> {
-    checkId(id);
-    const found = await reaching('read a snapshot', () => this.#model.findById(id).lean<SnapshotDocument>());
-    return found && this.#record(found);
   }
 
   /**
@@ -74,81 +85,50 @@ export class Snapshots {
     id: string,
     changes: Partial<Omit<SnapshotRecord, 'id' | 'sandboxId' | 'name' | 'project'>>,
   ): Promise<SnapshotRecord> {
-    checkId(id);
-    const changed = await reaching('change a snapshot', () =>
-      this.#model
-        .findOneAndUpdate(
-          { _id: id },
-          { $set: this.#fields.sealed(id, changes) },
-          { returnDocument: 'after', runValidators: true },
-        )
-        .lean<SnapshotDocument>(),
-    );
-    if (!changed) throw new MayflyError('snapshot_not_found', `There is no snapshot ${id} in the store.`);
-    const record = this.#record(changed);
+    const record = await this.setAndRead({ _id: this.checked(id) }, changes);
+    if (!record) throw new MayflyError('snapshot_not_found', `There is no snapshot ${id} in the store.`);
     if (NAMELESS.has(record.state)) await this.#releaseName(record);
     return record;
   }
 
   /**
-   * One page of a sandbox's snapshots, newest first, without those that are there for a comparison, or for runs of a function.
-   * @throws MayflyError invalid_request when the cursor is not one of ours
+   * Returns one page, newest first, without those that are there for a comparison, or for runs of a function.
+   * @param query.sandboxId only those of it @param query.project only those of it
    */
-  async list(query: { sandboxId: string; limit: number; cursor?: string }): Promise<Page<SnapshotRecord>> {
-    const { sandboxId, limit, cursor } = query;
-    if (!isSandboxId(sandboxId)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');
-    const filter = { sandboxId, reason: { $nin: UNLISTED }, ...olderThan(cursor, 'createdAt', isSnapshotId) };
-    const found = await reaching('list snapshots', () =>
-      this.#model
-        .find(filter)
-        .sort(NEWEST_FIRST)
-        .limit(limit + 1)
-        .lean<SnapshotDocument[]>(),
-    );
-    return pageOf(this.#fields, found, { limit, at: ({ createdAt }) => createdAt, recordOf });
+  async list({ sandboxId, project, ...query }: SnapshotQuery): Promise<Page<SnapshotRecord>> {
+    const of = {
+      ...(sandboxId !== undefined && { sandboxId: checkedSandbox(sandboxId) }),
+      ...(project && { project }),
+    };
+    return this.page({ ...of, reason: { $nin: UNLISTED } }, query, 'createdAt');
   }
 
   /** All that are in one of these states. */
-  async all(states: readonly SnapshotState[]): Promise<SnapshotRecord[]> {
-    const found = await reaching('read snapshots by state', () =>
-      this.#model.find({ state: { $in: [...states] } }).lean<SnapshotDocument[]>(),
-    );
-    return this.#fields.records(found, recordOf);
+  all(states: readonly SnapshotState[]): Promise<SnapshotRecord[]> {
+    return this.find({ state: { $in: [...states] } });
   }
 
   /** Of failed runs, those that are to be kept no longer. @param before ISO 8601 */
-  async past(before: string, limit: number): Promise<SnapshotRecord[]> {
-    const found = await reaching('look for snapshots of failed runs', () =>
-      this.#model
-        .find({ state: 'ready', 'keptOf.until': { $lt: before } })
-        .limit(limit)
-        .lean<SnapshotDocument[]>(),
-    );
-    return this.#fields.records(found, recordOf);
+  past(before: string, limit: number): Promise<SnapshotRecord[]> {
+    return this.find({ state: 'ready', 'keptOf.until': { $lt: before } }, { limit });
   }
 
   /** Those of a sandbox that nobody has finished. */
   async creating(sandboxId: string): Promise<SnapshotRecord[]> {
-    if (!isSandboxId(sandboxId)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');
-    const found = await reaching('read snapshots in the making', () =>
-      this.#model.find({ sandboxId, state: 'creating' }).lean<SnapshotDocument[]>(),
-    );
-    return this.#fields.records(found, recordOf);
+    return this.find({ sandboxId: checkedSandbox(sandboxId), state: 'creating' });
   }
 
   /** What counts in quotas: every one that is saved, or begun, and not deleted. */
   async kept(): Promise<StoredPart[]> {
-    const found = await reaching('read what is stored of snapshots', () =>
-      this.#model.find({ state: { $in: ['creating', 'ready', 'deleting'] } }).lean<SnapshotDocument[]>(),
-    );
+    const found = await this.documents({ state: { $in: ['creating', 'ready', 'deleting'] } });
     return found.map(({ _id, project, sandboxId, hostId, createdBy, saved, expectedBytes }) => ({
       kind: 'snapshot',
       id: _id,
-      project: project ?? DEFAULT_PROJECT,
+      project,
       sandboxId,
       hostId,
       apiKeyId: createdBy.apiKeyId,
-      bytes: saved?.sizeBytes ?? expectedBytes ?? 0,
+      bytes: saved?.sizeBytes ?? expectedBytes,
       measuredAt: saved?.savedAt ?? null,
     }));
   }
@@ -156,12 +136,12 @@ export class Snapshots {
   async #claimName({ id, sandboxId, name }: SnapshotRecord): Promise<void> {
     const _id = `${sandboxId}/${name}`;
     try {
-      await reaching('claim the name of a snapshot', () => this.#names.create({ _id, snapshotId: id }));
+      await this.#names.create({ _id, snapshotId: id });
       return;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
     }
-    const holder = await reaching('read whose a name is', () => this.#names.findById(_id).lean<NameDocument>());
+    const holder = await this.#names.findById(_id).lean<NameDocument>();
     if (holder?.snapshotId === id) return;
     throw new MayflyError(
       'snapshot_name_taken',
@@ -170,16 +150,39 @@ export class Snapshots {
   }
 
   async #releaseName({ id, sandboxId, name }: SnapshotRecord): Promise<void> {
-    await reaching('free the name of a snapshot', () =>
-      this.#names.deleteOne({ _id: `${sandboxId}/${name}`, snapshotId: id }),
-    );
-  }
-
-  #record(document: SnapshotDocument): SnapshotRecord {
-    return recordOf(this.#fields.opened(document));
+    await this.#names.deleteOne({ _id: `${sandboxId}/${name}`, snapshotId: id });
   }
 }
 
-function checkId(id: string): void {
-  if (typeof id !== 'string' || !isSnapshotId(id)) throw new MayflyError('invalid_id', 'That is not a snapshot id.');
+function checkedSandbox(id: string): string {
+  if (isSandboxId(id)) return id;
+  throw new MayflyError('invalid_id', 'That is not a sandbox id.');
+}
+
+function snapshotFields() {
+  const kind = { type: String, required: true, enum: SNAPSHOT_KINDS };
+  const disk = strictPart({ target: NAME, sha256: NAME, virtualBytes: NUMBER, storedBytes: NUMBER });
+  const quiesced = { type: Boolean, required: true };
+  const saved = { kind, disks: [disk], memoryBytes: NULLABLE_NUMBER, sizeBytes: NUMBER, quiesced, savedAt: NAME };
+  return {
+    project: NAME,
+    sandboxId: NAME,
+    hostId: NAME,
+    installationId: NAME,
+    source: NAME,
+    name: NAME,
+    kind,
+    state: { type: String, required: true, enum: SNAPSHOT_STATES },
+    reason: NAME,
+    parentId: NULLABLE_TEXT,
+    network: { type: strictPart({ egress: NAME, allowed: TEXT }), required: true },
+    size: { type: sizePart(), default: undefined },
+    createdBy: { type: actorPart(), required: true },
+    createdAt: NAME,
+    readyAt: NULLABLE_TEXT,
+    saved: { type: strictPart(saved), default: null },
+    failure: { type: strictPart({ code: NAME, step: TEXT, message: ENCRYPTED_TEXT }), default: null },
+    keptFor: NULLABLE_TEXT,
+    keptOf: { type: strictPart({ runId: NAME, until: NAME }), default: undefined },
+  };
 }

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { createDispatchActivities } from '../../activities/function/queue/dispatch.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
-import { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import { Reconciliation } from '../../temporal/reconciliation.ts';
 import { functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
 import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
@@ -37,13 +37,11 @@ export function useDispatcher() {
   class NotedReconciliation extends Reconciliation {
     constructor() {
       super(null as never);
-    }
-    override async startRun({ runId }: { runId: string }): Promise<'begun'> {
-      started.push(runId);
-      return 'begun';
-    }
-    override async cancelRun(runId: string): Promise<void> {
-      cancelled.push(runId);
+      this.functions.startRun = async ({ runId }) => {
+        started.push(runId);
+        return 'begun';
+      };
+      this.functions.cancelRun = async (runId) => void cancelled.push(runId);
     }
   }
 

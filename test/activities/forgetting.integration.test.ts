@@ -8,14 +8,12 @@ import { useStore } from '../support/use-store.ts';
 /** Promise: what ends just when its host is forgotten stays what it is. Costs 2 s. */
 const HOST = 'host-1';
 const at = new Date(0).toISOString();
-const actor = { apiKeyId: '0123456789ab', agentId: null };
+const actor = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
 const playbook = playbookRecord({ checkerId: sandboxId(1) });
 const image = imageRecord({ state: 'finishing', builderId: sandboxId(1), done: 1 });
 
 let store: Store;
-useStore((opened) => {
-  store = opened;
-});
+useStore((opened) => ({ store } = opened));
 
 test('a playbook and a build that end while their host is forgotten are not said to have failed', async () => {
   await store.sandboxes.create(record(1, { hostId: HOST }));

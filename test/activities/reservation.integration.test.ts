@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createReservationActivities } from '../../activities/sandbox/reservation.ts';
 import { Failpoints } from '../../host/failpoints.ts';
-import { InMemoryHypervisor } from '../../host/in-memory/driver.ts';
-import { InMemoryMachine } from '../../host/in-memory/machine.ts';
 import { Ledger } from '../../host/ledger.ts';
 import { parseXml } from '../../host/libvirt/client/xml.ts';
 import { LibvirtHypervisor } from '../../host/libvirt/driver.ts';
 import { SnapshotFolder } from '../../host/libvirt/layers/snapshot-folder.ts';
 import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import { temporaryState } from '../host/temporary-state.ts';
+import { InMemoryHypervisor } from '../support/in-memory-host/driver.ts';
+import { InMemoryMachine } from '../support/in-memory-host/machine.ts';
 
 const GIB = 1024 ** 3;
 

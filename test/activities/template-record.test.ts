@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createTemplateRecordActivities, templateIdsOf } from '../../activities/template/template-record.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 
 const ids = templateIdsOf('snp-0123456789abcdef');
 const [first = '', second = ''] = ids.probeIds;

@@ -1,24 +1,22 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CommandFollower } from '../../api/commands/command-follower.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { RequestDeps } from '../../api/http/context.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
+import { CommandFollower } from '../../services/commands/command-follower.ts';
 import { command, commandId } from '../store/support.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Door, jsonOf, openDoor } from './support.ts';
+import { jsonOf, useDoor } from './support.ts';
 
-let door: Door;
+const door = useDoor();
 let id: string;
 let path: string;
 
 beforeAll(async () => {
-  door = await openDoor();
   ({ id } = await jsonOf<{ id: string }>(door.call('POST', '/v1/sandboxes', { source: 'golden' })));
   await door.store.sandboxes.update(id, { hostId: 'kvm-1' });
   path = `/v1/sandboxes/${id}/commands`;
 });
-afterAll(() => door?.close());
 
 /** As the worker of a host would end it. */
 async function ended(n: number, changes: Partial<CommandRecord> = {}): Promise<string> {
@@ -73,7 +71,7 @@ describe('a command', () => {
     const view = await jsonOf<{ id: string }>(response);
     expect(response.headers.get('Location')).toBe(`${path}/${view.id}`);
     expect(view).toMatchObject({ state: 'requested', spec: { envNames: ['TOKEN'], timeoutSeconds: 600 } });
-    expect(door.sagas.commands).toContain(view.id);
+    expect(door.sagas.startedCommands).toContain(view.id);
     expect(JSON.stringify(await door.store.commands.get(view.id))).not.toMatch(/hush|secret/);
     expect(await door.store.commandInputs.get(view.id)).toMatchObject({ env: { TOKEN: 'hush' } });
     expect((await door.store.activity.get(id)).openCommands).toContain(view.id);
@@ -84,9 +82,9 @@ describe('a command', () => {
     const headers = { 'Idempotency-Key': 'again', Prefer: 'wait=0' };
     expect((await door.call('POST', path, { command: 'true' }, headers)).status).toBe(503);
     door.sagas.failing = null;
-    const before = door.sagas.commands.length;
+    const before = door.sagas.startedCommands.length;
     const first = await jsonOf<{ id: string }>(door.call('POST', path, { command: 'true' }, headers));
-    expect(door.sagas.commands.slice(before)).toEqual([first.id]);
+    expect(door.sagas.startedCommands.slice(before)).toEqual([first.id]);
     const again = await door.call('POST', path, { command: 'true' }, headers);
     expect(again.headers.get('Idempotent-Replayed')).toBe('true');
     expect(await jsonOf(again)).toMatchObject({ id: first.id, state: 'requested' });
@@ -144,9 +142,9 @@ describe('a command', () => {
 
   it('is waited for in the store while its host does not answer', async () => {
     const asked = door.call('POST', path, { command: 'true' }, { Prefer: 'wait=60' });
-    const before = door.sagas.commands.length;
+    const before = door.sagas.startedCommands.length;
     const commands = await eventually(
-      () => door.sagas.commands,
+      () => door.sagas.startedCommands,
       ({ length }) => length > before,
     );
     const started = commands.at(-1) ?? '';

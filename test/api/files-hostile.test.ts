@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { listingAnswer } from '../../api/files/directory-listing.ts';
 import { contentAnswer } from '../../api/files/file-answer.ts';
-import { refusalOf } from '../../api/http/guests.ts';
+import { refusalOf } from '../../services/guests.ts';
 
 function streamOf(...chunks: string[]): ReadableStream<Uint8Array> {
   return ReadableStream.from(chunks.map((chunk) => new TextEncoder().encode(chunk)));

@@ -1,15 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are Docker's
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { tarOf } from '../../model/image/tar.ts';
-import { type Door, openDoor } from './support.ts';
+import { useDoor } from './support.ts';
 
 // Texts of a caller are read on the thread that answers all others: the door's watchdog fails a request that keeps it.
 
-let door: Door;
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(() => door.close());
+const door = useDoor();
 
 const MIB = 1_000_000;
 const image = (dockerfile: string, more: object = {}) => ({ name: 'web', dockerfile, ...more });

@@ -1,10 +1,9 @@
 // What a key has opened ends when the key is revoked, and goes on while the store is away. A second.
 import { afterEach, expect, it, vi } from 'vitest';
-import { KeyWatch } from '../../api/streams/key-watch.ts';
+import { KeyWatch } from '../../services/streams/key-watch.ts';
 
 const looks = vi.fn<(id: string) => Promise<{ revokedAt: string | null } | null>>();
-const requestOf = (id: string) =>
-  ({ get: (name: string) => (name === 'apiKey' ? { id } : { store: { apiKeys: { get: looks } } }) }) as never;
+const requestOf = (id: string) => ({ apiKey: { id }, deps: { store: { apiKeys: { get: looks } } } }) as never;
 afterEach(() => looks.mockReset());
 
 it.each([{ revokedAt: '2026-01-01T00:00:00Z' }, null])(

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { checkPlaces, listen } from '../../api/server/listen.ts';
+import { checkPlaces, listen } from '../../services/listen.ts';
 
 const API = { address: '127.0.0.1', setting: 'MAYFLY_API_PORT' };
 const INGRESS = { address: '127.0.0.1', setting: 'MAYFLY_INGRESS_PORT' };

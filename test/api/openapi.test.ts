@@ -23,6 +23,18 @@ test('every operation has a name of its own', () => {
   for (const name of names) expect(name).toMatch(/^[a-z][A-Za-z]+$/);
 });
 
+// Promise: `authenticate` lets requests to open paths pass by their path, so no other method of one takes a key.
+test('the operations of a path take a key, all of them or none', () => {
+  const keyless = Object.entries(document.paths ?? {}).map(
+    ([path, item]) => [path, Object.values(item).map(({ security }) => security?.length === 0)] as const,
+  );
+  expect(keyless.filter(([, all]) => new Set(all).size > 1)).toEqual([]);
+  expect(keyless.filter(([, all]) => all[0]).map(([path]) => path)).toEqual([
+    '/v1/receipt-keys',
+    '/v1/waitpoints/{token}',
+  ]);
+});
+
 test('every pattern is one of JSON Schema, and allows the examples beside it', () => {
   let patterns = 0;
   for (const { pattern, example } of objectsIn(document)) {

@@ -79,10 +79,10 @@ describe('pausing', () => {
       door().call('POST', `/v1/sandboxes/${sandboxId()}/commands`, { command: 'true' }, { Prefer: 'wait=1' });
     door().sagas.outcome = 'failed';
     expect(await problemOf(await use())).toMatchObject({ code: 'host_unavailable' });
-    expect(door().sagas.commands).toEqual([]);
+    expect(door().sagas.startedCommands).toEqual([]);
     door().sagas.outcome = 'never';
     expect((await use()).status).toBe(202);
-    expect(door().sagas.commands).toHaveLength(1);
+    expect(door().sagas.startedCommands).toHaveLength(1);
     const file = await door().call('GET', `/v1/sandboxes/${sandboxId()}/files/etc`, undefined, { Prefer: 'wait=0' });
     expect(await problemOf(file)).toMatchObject({ code: 'sandbox_not_running', retryable: true });
     door().sagas.outcome = 'running';

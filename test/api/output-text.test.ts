@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { textOrBase64 } from '../../api/commands/output-text.ts';
 import { begun } from '../../model/utf8.ts';
+import { textOrBase64 } from '../../services/commands/output-text.ts';
 
 it.each([
   ['', 0],

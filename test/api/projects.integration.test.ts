@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Door, host, jsonOf, openDoor } from './support.ts';
+import { expect, it } from 'vitest';
+import { host, jsonOf, useDoor } from './support.ts';
 import { ALPHA, BETA, HOST } from './two-projects.ts';
 
-let door: Door;
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(() => door?.close());
+const door = useDoor();
 
 it('what a key makes by the API is of its project, and another sees none of it', async () => {
   const sources = [{ name: 'open', cloneable: true, problem: null, cpus: 1, memoryMib: 64, diskBytes: 1 }];

@@ -1,16 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { Problem } from '../../api/http/problem.ts';
 import { ERRORS } from '../../model/errors.ts';
-import { type Door, openDoor } from './support.ts';
+import { useDoor } from './support.ts';
 
-let door: Door;
+const door = useDoor();
 
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(async () => {
-  await door?.close();
-});
 afterEach(async () => {
   expect(door.sagas.started, 'nothing may be made').toEqual([]);
   expect((await door.store.sandboxes.list({ limit: 1 })).items).toEqual([]);

@@ -1,16 +1,15 @@
 // Sandboxes that Mayfly has for itself: what is unclaimed in a pool, builds or runs is looked at and destroyed, no more. A second.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { sandboxId, snapshotId } from '../store/support.ts';
-import { type Door, jsonOf, openDoor, problemOf } from './support.ts';
+import { jsonOf, problemOf, useDoor } from './support.ts';
 
-let door: Door;
+const door = useDoor();
 let reader: string;
 let writer: string;
 let first: SandboxRecord;
 beforeAll(async () => {
-  door = await openDoor();
   reader = await door.key('sandboxes:read');
   writer = await door.key('sandboxes:read', 'sandboxes:write');
   const { id } = await jsonOf<{ id: string }>(door.call('POST', '/v1/sandboxes', { source: 'golden' }));
@@ -18,7 +17,6 @@ beforeAll(async () => {
   if (!record) throw new Error(`${id} has no record`);
   first = record;
 });
-afterAll(() => door?.close());
 
 /** As another that was made; its host may have been silent since. */
 async function sandbox(changes: Partial<SandboxRecord>): Promise<string> {

@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { SandboxView } from '../../api/resources/sandbox-view.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { type Door, host, jsonOf, openDoor, problemOf } from './support.ts';
+import { host, jsonOf, problemOf, useDoor } from './support.ts';
 
 interface Page {
   items: SandboxView[];
   nextCursor: string | null;
 }
 
-let door: Door;
+const door = useDoor();
 
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(async () => {
-  await door?.close();
-});
 beforeEach(async () => {
   door.sagas.outcome = 'running';
   door.sagas.failing = null;

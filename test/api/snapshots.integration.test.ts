@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { SnapshotView } from '../../api/resources/snapshot-view.ts';
+import type { SandboxView } from '../../api/resources/sandbox-view.ts';
+import type { SnapshotView } from '../../api/resources/snapshot-schemas.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { useSandbox } from './sandbox-door.ts';
 import { jsonOf, problemOf } from './support.ts';
@@ -122,6 +123,21 @@ describe('snapshots', () => {
     expect([...first.items, ...second.items].map(({ name }) => name).sort()).toEqual(['n0', 'n1', 'n2']);
     expect([first.items.length, second.nextCursor]).toEqual([2, null]);
     expect((await door().call('GET', `${path}?cursor=x`)).status).toBe(422);
+  });
+
+  it('of all sandboxes of the project are listed, newest first, page by page', async () => {
+    const [first, of] = [await taken(), sandboxId()];
+    const { id: other } = await jsonOf<SandboxView>(door().call('POST', '/v1/sandboxes', { source: 'golden' }));
+    const second = await jsonOf<SnapshotView>(door().call('POST', `/v1/sandboxes/${other}/snapshots`, {}));
+    const listed = (query: string, key?: string) =>
+      jsonOf<{ items: SnapshotView[]; nextCursor: string | null }>(
+        door().call('GET', `/v1/snapshots${query}`, undefined, {}, key),
+      );
+    const page = await listed('?limit=1');
+    expect(page.items).toMatchObject([{ id: second.id, sandboxId: other }]);
+    const next = await listed(`?limit=1&cursor=${page.nextCursor}`);
+    expect(next.items).toMatchObject([{ id: first.id, sandboxId: of }]);
+    expect((await problemOf(door().call('GET', '/v1/snapshots?sandboxId=x'))).code).toBe('invalid_request');
   });
 
   it('are deleted: 200 with what still needs them, and the same again', async () => {

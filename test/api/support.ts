@@ -1,18 +1,19 @@
 import { pino } from 'pino';
+import { afterAll, beforeAll } from 'vitest';
 import { createApp } from '../../api/app.ts';
 import { openApiDocument } from '../../api/description/openapi.ts';
 import type { App, AppDeps } from '../../api/http/context.ts';
-import type { Guests } from '../../api/http/guests.ts';
 import type { Problem } from '../../api/http/problem.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRecord } from '../../model/host.ts';
 import type { Scope } from '../../model/scopes.ts';
+import type { Guests } from '../../services/guests.ts';
 import type { Store } from '../../store/connect.ts';
 import { hostRecord } from '../support/host-record.ts';
 import { openStore } from '../support/open-store.ts';
 import { startStoreServer } from '../support/store-server.ts';
 import { Watchdog } from '../support/watchdog.ts';
-import { ImmediateSagas } from './immediate-sagas.ts';
+import { type ImmediateSagas, immediateSagas } from './immediate-sagas.ts';
 
 /** The JSON of an answer, as the test expects it to be. */
 export async function jsonOf<T>(response: Response | Promise<Response>): Promise<T> {
@@ -75,7 +76,7 @@ export async function openDoor(guests = noGuests, more: Pick<AppDeps, 'queueLimi
   const server = await startStoreServer();
   const store = await openStore(server.uri, { auditKey: Buffer.alloc(32, 1) });
   await store.hosts.describe(host('kvm-1'));
-  const sagas = new ImmediateSagas(store);
+  const sagas = immediateSagas(store);
   const watchdog = new Watchdog();
   const own = { version: '0.0.0', logger: pino({ level: 'silent' }), traceRequest: watchdog.middleware };
   const app = createApp({ store, sagas, guests, ...own, ...more });
@@ -108,4 +109,12 @@ export async function openDoor(guests = noGuests, more: Pick<AppDeps, 'queueLimi
       await server.stop();
     },
   };
+}
+
+/** {@link openDoor} for the tests of a file, which is open from the next `beforeAll` on. */
+export function useDoor(...given: Parameters<typeof openDoor>): Door {
+  const door = {} as Door;
+  beforeAll(async () => void Object.assign(door, await openDoor(...given)));
+  afterAll(() => door.close?.());
+  return door;
 }

@@ -15,6 +15,7 @@ import { bulkRecord, functionRecord, functionVersion, runRecord } from '../store
 import { scheduleRecord } from '../store/schedule-records.ts';
 import { command, commandId, record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
 import { endedEvent, endpointId, endpointRecord } from '../store/webhook-records.ts';
+import { INSTALLATION } from '../support/installation-id.ts';
 import { type Door, host } from './support.ts';
 
 /** The one whose things nobody else may see. */
@@ -149,7 +150,10 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     detail: {},
   });
   const prepared = { state: 'prepared', preparedBy: actor, updatedAt: AT } as const;
-  await store.sources.change({ id: sourceIdOf(HOST, SECRET_SOURCE), hostId: HOST, name: SECRET_SOURCE }, prepared);
+  await store.sources.change(
+    { id: sourceIdOf(HOST, SECRET_SOURCE), hostId: HOST, installationId: INSTALLATION, name: SECRET_SOURCE },
+    prepared,
+  );
   await store.bakedSources.begin({ ...bakedOf(actor), state: 'ready' });
   const own = { sandbox: sandboxId(900), snapshot: snapshotId(900) };
   const beta = { apiKeyId: '0123456789ab', agentId: null, project: BETA };
@@ -226,15 +230,23 @@ function captureOf(n: number, actor: Whose) {
     captureId: captureIdOf(n),
     sourceId,
     hostId: HOST,
+    installationId: INSTALLATION,
     source: SECRET_SOURCE,
     actor,
     at: AT,
   } as const;
-  return { ...newCapture(input), state: 'ready' } as const;
+  return { ...newCapture({ ...input, projects: [actor.project], allowedEgress: 'internet' }), state: 'ready' } as const;
 }
 
 function templateOf(n: number, actor: Whose): TemplateRecord {
-  const of = { hostId: HOST, templateKey: String(n).padStart(64, '0'), cpus: null, memoryMib: null, actor };
+  const of = {
+    hostId: HOST,
+    installationId: INSTALLATION,
+    templateKey: String(n).padStart(64, '0'),
+    cpus: null,
+    memoryMib: null,
+    actor,
+  };
   const ids = { templateId: snapshotId(500 + n), builderId: sandboxId(500 + n), probeIds: [] };
   return { ...newTemplate({ ...of, project: ALPHA, source: SECRET_SOURCE }, ids, AT), state: 'ready', readyAt: AT };
 }
@@ -255,6 +267,7 @@ function bakedOf(actor: Whose) {
     bakeId: 'opn-0000000000000000',
     sourceId: sourceIdOf(HOST, ALPHAS_SOURCE),
     hostId: HOST,
+    installationId: INSTALLATION,
     name: ALPHAS_SOURCE,
     builderId: sandboxId(1),
   };

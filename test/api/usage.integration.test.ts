@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Door, jsonOf, openDoor } from './support.ts';
+import { expect, it } from 'vitest';
+import { jsonOf, useDoor } from './support.ts';
 
 const MIB = 1_048_576;
-let door: Door;
-
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(() => door?.close());
+const door = useDoor();
 
 const none = '000000000000';
 

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parsePublicKey } from '../../ca/public-key.ts';
 import { exec } from '../../host/os/exec.ts';
 import { sshString } from '../../host/ssh/key-pair.ts';
+import { useFolder } from '../support/use-folder.ts';
 
 const KINDS: [string, string[]][] = [
   ['ed25519', []],
@@ -19,13 +19,8 @@ function lineOf(type: string, ...parts: Buffer[]): string {
 }
 
 describe('one OpenSSH public key line', () => {
-  let directory: string;
+  const directory = useFolder();
   let made = 0;
-
-  beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'mayfly-key-'));
-  });
-  afterAll(() => rm(directory, { recursive: true }));
 
   async function keygen(type: string, rest: string[]): Promise<{ path: string; line: string }> {
     const path = join(directory, `key-${made++}`);
@@ -41,9 +36,12 @@ describe('one OpenSSH public key line', () => {
     expect(key.line).toBe(line.split(' ').slice(0, 2).join(' '));
   });
 
-  test('RSA of 1024 bits is too weak (caa-010)', async () => {
-    const { line } = await keygen('rsa', ['-b', '1024']);
-    expect(() => parsePublicKey(line)).toThrow('at least 2048 bits');
+  test.each([
+    ['rsa', ['-b', '1024'], 'at least 2048 bits'],
+    ['dsa', [], 'its type is none of'],
+  ])('%s %s is too weak (caa-010)', async (type, rest, why) => {
+    const { line } = await keygen(type, rest);
+    expect(() => parsePublicKey(line)).toThrow(why);
   });
 
   test('what OpenSSH could not read is refused here: RSA beyond 16384 bits, and a point that is on no curve', async () => {
@@ -78,6 +76,7 @@ describe('one OpenSSH public key line', () => {
       `${type} ${Buffer.concat([bytes, Buffer.from([0])]).toString('base64')}`,
       `${type} ${Buffer.concat([bytes, Buffer.alloc(4)]).toString('base64')}`,
       `${type} ${'A'.repeat(100_000)}`,
+      `${line.trim()} ${'x'.repeat(10_000)}`,
     ];
     for (const text of bad) expect(() => parsePublicKey(text), text.slice(0, 80)).toThrow('not acceptable');
   });

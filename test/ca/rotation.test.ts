@@ -19,7 +19,7 @@ describe('a rotation', () => {
   afterEach(() => rm(directory, { recursive: true }));
 
   const signedBy = async () => {
-    const actor = { apiKeyId: 'key1', agentId: null };
+    const actor = { apiKeyId: 'key1', agentId: null, project: 'default' };
     const { publicKey } = makeKeyPair('guest');
     const signed = await ca.sign({ sandboxId: 'sbx-0000000000000001', publicKey, actor, source: 'golden', serial: 1n });
     return signed.signedBy;

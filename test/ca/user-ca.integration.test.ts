@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { CertificateRequest } from '../../ca/certificate.ts';
+import { type CertificateRequest, keyIdOf } from '../../ca/certificate.ts';
 import { UserCa } from '../../ca/user-ca.ts';
 import { exec } from '../../host/os/exec.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
@@ -14,12 +14,72 @@ function request(change: Partial<CertificateRequest> = {}): CertificateRequest {
   return {
     sandboxId: ID,
     publicKey,
-    actor: { apiKeyId: 'key1', agentId: 'agent-7' },
+    actor: { apiKeyId: 'key1', agentId: 'agent-7', project: 'default' },
     source: 'golden-debian12',
     serial: 41n,
     ...change,
   };
 }
+
+const asAgent = (agentId: string) => request({ actor: { apiKeyId: 'key1', agentId, project: 'default' } });
+
+/** The fields of an identity, as whoever reads sshd's log would take it apart. */
+function fieldsOf(keyId: string): Record<string, string> {
+  const pairs = keyId.split(' ').map((field) => field.split('='));
+  expect(pairs.every((pair) => pair.length === 2)).toBe(true);
+  return Object.fromEntries(pairs.map(([name, value]) => [name, decodeURIComponent(value ?? '')]));
+}
+
+describe('identity', () => {
+  test.each([
+    ['caa-005', 'bob-vm:prod-sbx:SBX-9-cert:00'],
+    ['caa-005', 'bob source=other sandbox=sbx-00000000000000ff certificate=1'],
+    ['caa-006', 'bob\nroot'],
+    ['caa-006', 'bob\r\n\u001b[2Jroot'],
+    ['caa-006', 'bob\u0000'],
+    ['caa-001', 'bob,root'],
+    ['caa-027', '-oProxyCommand=touch /tmp/x'],
+    ['an agent of the API', 'build agent #7 (nightly) – Müller'],
+    ['percent', '%20=%'],
+    ['none', '-'],
+  ])('%s: %j can forge no field, and comes back as it was', (_case, agentId) => {
+    const keyId = keyIdOf(asAgent(agentId));
+    expect(keyId).toMatch(/^[\x21-\x7e]+( [\x21-\x7e]+){4}$/);
+    expect(fieldsOf(keyId)).toEqual({
+      agent: agentId,
+      key: 'key1',
+      source: 'golden-debian12',
+      sandbox: ID,
+      certificate: '41',
+    });
+  });
+
+  test('caa-005: a source and an API key are encoded too; no agent is not the agent "-"', () => {
+    const keyId = keyIdOf(
+      request({ source: 'a b=c', actor: { apiKeyId: 'k sandbox=x', agentId: null, project: 'default' } }),
+    );
+    expect(keyId).toBe(`agent=- key=k%20sandbox%3Dx source=a%20b%3Dc sandbox=${ID} certificate=41`);
+    expect(keyIdOf(asAgent('-'))).toContain('agent=%2D ');
+  });
+
+  test('caa-007: what the API would never have let in is refused', () => {
+    for (const agentId of ['x'.repeat(70_000), 'x'.repeat(129), '']) {
+      expect(() => keyIdOf(asAgent(agentId))).toThrow('1 to 128 characters');
+    }
+  });
+
+  test('caa-007: what it lets in fits a line of the log of sshd, and two long ones stay two', () => {
+    const long = '\u{1f41d}'.repeat(63);
+    const [one, other] = [`${long}a`, `${long}b`].map((agentId) => keyIdOf({ ...asAgent(agentId), source: long }));
+    expect(one?.length).toBeLessThan(400);
+    expect(one).not.toBe(other);
+    expect(one).toMatch(/ sandbox=sbx-0000000000000001 certificate=41$/);
+  });
+
+  test('a certificate for a source says so', () => {
+    expect(keyIdOf(request({ sandboxId: 'src-0000000000000001' }))).toContain(' sourceId=src-0000000000000001 ');
+  });
+});
 
 describe('UserCa', () => {
   let directory: string;
@@ -40,13 +100,15 @@ describe('UserCa', () => {
   }
 
   test('one principal, permit-pty alone, no critical option, the given serial (caa-019)', async () => {
-    const { certificate, keyId, fingerprint } = await ca.sign(request());
+    const { certificate, keyId, fingerprint, signedBy } = await ca.sign(request());
     const lines = await inspect(certificate);
     expect(keyId).toBe('agent=agent-7 key=key1 source=golden-debian12 sandbox=sbx-0000000000000001 certificate=41');
     expect(lines).toContain('Type: ssh-ed25519-cert-v01@openssh.com user certificate');
     expect(lines).toContain(`Public key: ED25519-CERT ${fingerprint}`);
     expect(lines).toContain(`Key ID: "${keyId}"`);
     expect(lines).toContain('Serial: 41');
+    expect(lines.find((line) => line.startsWith('Signing CA:'))).toContain(`ED25519 ${signedBy} `);
+    expect(signedBy).toBe(await ca.signingKey());
     const principals = lines.indexOf('Principals:');
     expect(lines.slice(principals)).toEqual([
       'Principals:',
@@ -75,12 +137,20 @@ describe('UserCa', () => {
     await expect(ca.sign(request({ ttlSeconds }))).rejects.toMatchObject({ code: 'invalid_request' });
   });
 
-  test.each(['sandbox,root', '-Oclear', '*', 'sändbox', 'root', '', `${ID},root`, `${ID}\n`])(
-    'the principal %j is refused (caa-001 to caa-004)',
-    async (sandboxId) => {
-      await expect(ca.sign(request({ sandboxId }))).rejects.toMatchObject({ code: 'invalid_id' });
-    },
-  );
+  test.each([
+    'sandbox,root',
+    '-Oclear',
+    '*',
+    'sändbox',
+    'root',
+    '',
+    `${ID},root`,
+    `${ID}\n`,
+    '../../etc',
+    'x; touch /tmp/pwned; #',
+  ])('the principal %j is refused (caa-001 to caa-004, caa-024, caa-028)', async (sandboxId) => {
+    await expect(ca.sign(request({ sandboxId }))).rejects.toMatchObject({ code: 'invalid_id' });
+  });
 
   test.each([0n, -1n, 2n ** 64n])('the serial %s is refused', async (serial) => {
     await expect(ca.sign(request({ serial }))).rejects.toMatchObject({ code: 'invalid_request' });
@@ -131,5 +201,34 @@ describe('UserCa', () => {
     });
     expect(await readdir(tmpdir())).toEqual([]);
     vi.unstubAllEnvs();
+  });
+  test.each(['bob\nroot', 'bob-vm:prod-sbx:SBX-9-cert:00', 'two words'])(
+    'caa-005, caa-006: %j stands in the certificate as it was encoded',
+    async (agentId) => {
+      const { certificate, keyId } = await ca.sign(asAgent(agentId));
+      expect(await inspect(certificate)).toContain(`Key ID: "${keyId}"`);
+    },
+  );
+
+  test('caa-015: the list that revokes a serial names that certificate and no other', async () => {
+    const [one, other] = await Promise.all([ca.sign(request({ serial: 7n })), ca.sign(request({ serial: 8n }))]);
+    const trust = await ca.trust([{ serial: '7', keyId: one.keyId }]);
+    const list = join(directory, 'krl');
+    await writeFile(list, Buffer.from(trust.revokedKeys, 'base64'));
+    const isRevoked = async (certificate: string) => {
+      await writeFile(join(directory, 'asked-cert.pub'), certificate);
+      return exec('ssh-keygen', ['-Q', '-f', list, join(directory, 'asked-cert.pub')]).then(
+        () => false,
+        (error: Error) => error.message.includes('REVOKED') || /REVOKED/.test(JSON.stringify(error)),
+      );
+    };
+    expect(await isRevoked(one.certificate)).toBe(true);
+    expect(await isRevoked(other.certificate)).toBe(false);
+    expect((await ca.trust([])).revokedKeys).toBe('');
+    const many = Array.from({ length: 20_000 }, (_, i) => ({
+      serial: `${i * 7 + 1}`,
+      keyId: keyIdOf(request({ serial: BigInt(i + 1) })),
+    }));
+    expect((await ca.trust(many)).revokedKeys.length).toBeLessThan(262_144);
   });
 });

@@ -1,45 +1,24 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Approval } from '../../client/approvals.ts';
-import { sandboxRecord } from '../client/sandbox-record.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { describe, expect, it } from 'vitest';
+import type { Approval } from '../../client/http/openapi.ts';
+import { answerOf, sandboxRecord } from '../client/records.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { askedBy, runLine } from './run-line.ts';
 
 const DIGEST = '0123456789abcdef'.repeat(4);
 const ID = 'apr-0123456789abcdef';
 const HIDDEN = 'ls\nrm -rf /\u202e#\u001b[2Jx\u200b\u00a0y';
-const APPROVAL: Approval = {
+const APPROVAL = answerOf<Approval>('getApproval', {
   id: ID,
-  project: 'default',
-  state: 'awaiting-approval',
-  action: 'command.run',
   request: { command: HIDDEN, user: null, envNames: [] },
   digest: DIGEST,
-  rules: ['root-is-asked-for'],
-  policyVersion: 3,
-  role: 'approvals:decide',
   askedBy: { apiKeyId: '0123456789ab', agentId: 'bot\u001b[1m', project: 'default' },
-  askedAt: '2026-01-01T00:00:00.000Z',
-  expiresAt: '2026-01-01T01:00:00.000Z',
-  decidedBy: null,
-  decidedAt: null,
-  reason: null,
-  usedAt: null,
-  usedFor: null,
-};
+});
 
-let server: StandIn;
-let folder: string;
-beforeAll(async () => {
-  server = await StandIn.start();
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-policy-'));
-});
-afterAll(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true });
-});
+const server = useStandIn();
+const folder = useFolder();
 
 const cli = (args: string[], body: object = APPROVAL) => askedBy(server, args, body);
 

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ID } from '../client/sandbox-record.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { expect, it } from 'vitest';
+import { ID } from '../client/records.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
 import { runLine } from './run-line.ts';
 
-let server: StandIn;
-beforeAll(async () => {
-  server = await StandIn.start();
-});
-afterAll(() => server.stop());
+const server = useStandIn();
 
 function entry(seq: number, kind: string, detail: object) {
   const actor = seq === 0 ? { apiKeyId: 'abc', agentId: 'agent-7' } : null;

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createSandbox } from '../../cli/demo/life.ts';
 import { Io } from '../../cli/terminal/io.ts';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { sandboxRecord } from '../client/sandbox-record.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { sandboxRecord } from '../client/records.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
 
-let server: StandIn;
-beforeAll(async () => {
-  server = await StandIn.start();
-});
-afterAll(() => server.stop());
+const server = useStandIn();
 
 /** Creates a sandbox as the demo does, where the API ends each create so. */
 async function create(...ends: Partial<SandboxRecord>[]) {

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { savedMemoryFolder } from '../../host/libvirt/memory/saved-memory.ts';
+import { savedMemoryFolder } from '../../host/libvirt/client/saved-memory.ts';
 import { readConfig } from '../../worker/config/config.ts';
 
 const ROOT = new URL('../../', import.meta.url);

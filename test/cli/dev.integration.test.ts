@@ -1,24 +1,16 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { functionVersion, RUN_ID, runRecord } from '../client/run-record.ts';
-import { answerJson, type Seen, StandIn } from '../client/stand-in.ts';
+import { expect, test } from 'vitest';
+import { functionVersion, RUN_ID, runRecord } from '../client/records.ts';
+import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
 import { eventually } from '../support/eventually.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { runLine } from './run-line.ts';
 
 // `mayfly dev` against a stand-in for the API. Two seconds.
 
-let server: StandIn;
-let folder: string;
-beforeAll(async () => {
-  server = await StandIn.start();
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
-});
-afterAll(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true });
-});
+const server = useStandIn();
+const folder = useFolder();
 
 const asked = ({ method, path }: Seen) => `${method} ${path.replace(RUN_ID, 'RUN')}`;
 const count = (request: string) => server.seen.filter((seen) => asked(seen) === request).length;
@@ -53,16 +45,10 @@ test('what cannot be deployed is said, and mended by the next change', async () 
   server.answers((seen, response) => answerJson(response, 201, seen.method === 'PUT' ? functionVersion : ended));
   await writeFile(join(folder, 'mayfly.json'), '{"name":"fn"}');
   const line = runLine(server, ['dev', folder], { controller });
-  await eventually(
-    async () => count('POST /v1/functions/fn/runs'),
-    (runs) => runs === 1,
-  );
+  await eventually(async () => count('POST /v1/functions/fn/runs'), 1);
   await writeFile(join(folder, 'mayfly.json'), '{"name":');
   await writeFile(join(folder, 'mayfly.json'), '{"name":"fn","source":"web-1"}');
-  await eventually(
-    async () => count('POST /v1/functions/fn/runs'),
-    (runs) => runs === 2,
-  );
+  await eventually(async () => count('POST /v1/functions/fn/runs'), 2);
   controller.abort();
   expect((await line).code).toBe(130);
   expect((await runLine(server, ['dev', join(folder, 'nowhere')])).code).toBe(2);

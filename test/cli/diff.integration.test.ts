@@ -1,26 +1,17 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { FileChange } from '../../model/files/file-change.ts';
-import { ID } from '../client/sandbox-record.ts';
-import { SNAPSHOT } from '../client/snapshot-record.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { ID, SNAPSHOT } from '../client/records.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
 import { fileChange } from '../support/compared-snapshots.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { runLine } from './run-line.ts';
 
 const OTHER = 'snp-00000000000000aa';
 const URL_PATH = `/v1/snapshots/${SNAPSHOT}/diff`;
-let server: StandIn;
-let folder: string;
-beforeAll(async () => {
-  server = await StandIn.start();
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-cli-diff-'));
-});
-afterAll(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true });
-});
+const server = useStandIn();
+const folder = useFolder();
 
 interface Answer {
   status?: number;

@@ -1,25 +1,17 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Run } from '../../client/run-shapes.ts';
-import { attemptRecord, RUN_ID, runRecord } from '../client/run-record.ts';
-import { answerJson, type Seen, StandIn } from '../client/stand-in.ts';
+import { expect, it } from 'vitest';
+import type { Run } from '../../client/http/openapi.ts';
+import { attemptRecord, RUN_ID, runRecord } from '../client/records.ts';
+import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { type LineOptions, runLine } from './run-line.ts';
 
 // `mayfly function invoke|trigger|runs|run|logs|result|cancel` against a stand-in for the API. Two seconds.
 
-let server: StandIn;
-let folder: string;
-beforeAll(async () => {
-  server = await StandIn.start();
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
-});
-afterAll(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true });
-});
+const server = useStandIn();
+const folder = useFolder();
 
 const line = (args: string[], options?: LineOptions) => runLine(server, ['function', ...args], options);
 const asked = ({ method, path }: Seen) => `${method} ${path}`;
@@ -31,7 +23,15 @@ const running = runRecord({ state: 'running', cleanup: 'pending', attempts: [att
 const result = { contentType: 'image/png', bytes: 3, digest: '', partial: false };
 const succeeded: Run = { ...running, state: 'ended', outcome: 'succeeded', exitCode: 0, result };
 const failure = { code: 'run_failed', message: 'it ended with exit code 7' };
-const failed: Run = { ...running, state: 'ended', outcome: 'failed', exitCode: 7, failure, result: null };
+const failed: Run = {
+  ...running,
+  state: 'ended',
+  outcome: 'failed',
+  cleanup: 'proved',
+  exitCode: 7,
+  failure,
+  result: null,
+};
 const problem = (status: number, code: string) => ({ title: 'x', status, code, retryable: false });
 
 interface Printed {
@@ -356,6 +356,7 @@ it('says why there is nothing to open, and what to set', async () => {
   expect(await why(failed)).toMatchObject({ code: 1, err: expect.stringContaining('"keep": {"onFailure": "disk"}') });
   expect(await why(failed, 'function', 'open', RUN_ID)).toMatchObject({ code: 1 });
   expect((await why(running)).err).toContain('it is running');
+  expect((await why({ ...failed, cleanup: 'pending' })).err).toContain('still being saved');
   expect((await why(succeeded)).err).toContain('only what failed or timed out');
   const notKept = { ...kept, snapshotId: null, failure: { code: 'quota_exceeded', message: 'too much is stored' } };
   expect((await why({ ...failed, kept: notKept })).err).toContain('too much is stored');

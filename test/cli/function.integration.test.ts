@@ -1,20 +1,16 @@
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { tarEntries } from '../../model/image/tar-scanner.ts';
-import { deployedFunction, functionVersion } from '../client/run-record.ts';
-import { answerJson, type Seen, StandIn } from '../client/stand-in.ts';
+import { deployedFunction, functionVersion } from '../client/records.ts';
+import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
 import { runLine } from './run-line.ts';
 
 // `mayfly function init|deploy|list|show|pause|resume|activate|delete` against a stand-in for the API. One second.
 
-let server: StandIn;
+const server = useStandIn();
 let folder: string;
-beforeAll(async () => {
-  server = await StandIn.start();
-});
-afterAll(() => server.stop());
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
   server.answers((_request, response) => answerJson(response, 201, functionVersion));
@@ -176,7 +172,7 @@ it.each([
   [['show', 'run-0123456789abcdef'], 'mayfly function run run-0123456789abcdef'],
   [['run', 'fn'], 'mayfly function runs fn'],
   [['cancel', 'fn'], 'mayfly function runs fn'],
-  [['activate', 'fn', 'latest'], 'mayfly function show fn'],
+  [['activate', 'fn', 'latest'], 'mayfly function get fn'],
   [['pause', 'No Name'], 'mayfly function list'],
   [['logs', 'sbx-0123456789abcdef-x'], 'mayfly function runs'],
 ])('%j says what to type, and asks for nothing', async (args, hint) => {

@@ -1,39 +1,21 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, it, test } from 'vitest';
-import type { Hook } from '../../client/functions/hooks.ts';
+import { beforeEach, expect, it, test } from 'vitest';
+import type { Hook } from '../../client/http/openapi.ts';
 import type { Header } from '../../webhooks/signed-request.ts';
 import { verifySignature } from '../../webhooks/verify.ts';
-import { RUN_ID, runRecord } from '../client/run-record.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { answerOf, RUN_ID, runRecord } from '../client/records.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
 import { askedBy, runLine } from './run-line.ts';
 
 // `mayfly hook …` and `mayfly trigger` against a stand-in for the API. One second.
 
 const SECRET = 'correct horse battery staple';
-const hook: Hook = {
-  id: 'hok-0123456789abcdef',
-  project: 'default',
-  function: 'fn',
-  path: '/h/hok-0123456789abcdef',
-  url: null,
-  scheme: 'github',
-  hmac: null,
-  secretCount: 1,
-  filter: null,
-  allowedOrigins: [],
-  disabledAt: null,
-  createdBy: { apiKeyId: 'key', agentId: null },
-  createdAt: '2026-11-24T12:00:00.000Z',
-};
+const hook = answerOf<Hook>('getHook', { function: 'fn', filter: null });
 
-let server: StandIn;
+const server = useStandIn();
 let folder: string;
-beforeAll(async () => {
-  server = await StandIn.start();
-});
-afterAll(() => server.stop());
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
   return () => rm(folder, { recursive: true });

@@ -1,32 +1,26 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { BuildImage, Image } from '../../client/images.ts';
+import { beforeAll, expect, it } from 'vitest';
+import type { BuildImage, Image } from '../../client/http/openapi.ts';
 import { tarEntries } from '../../model/image/tar-scanner.ts';
-import { failure, image } from '../client/image-record.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { failure, image } from '../client/records.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { runLine } from './run-line.ts';
 
 // `mayfly image build` against a stand-in for the API. Half a second.
 
-let server: StandIn;
-let folder: string;
+const server = useStandIn();
+const folder = useFolder();
 let file: string;
 beforeAll(async () => {
-  server = await StandIn.start();
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
   file = join(folder, 'Dockerfile');
   await writeFile(file, 'FROM debian:12\nRUN true\n');
-});
-afterAll(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true });
 });
 
 async function build(answer: Image, ...options: string[]) {
@@ -201,4 +195,6 @@ it('names a file that is not there', async () => {
   const { code, err } = await runLine(server, ['image', 'build', '-f', join(folder, 'none'), '--name', 'web']);
   expect(code).toBe(2);
   expect(err).toContain('there is no file');
+  const noFolder = await runLine(server, ['image', 'build', '-f', file, join(folder, 'none'), '--name', 'web']);
+  expect([noFolder.code, noFolder.err]).toEqual([2, expect.stringContaining('none is no folder')]);
 });

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Image } from '../../client/images.ts';
-import { failure, image } from '../client/image-record.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { describe, expect, it } from 'vitest';
+import type { Image } from '../../client/http/openapi.ts';
+import { failure, image } from '../client/records.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
 import { askedBy, runLine } from './run-line.ts';
 
 // `mayfly image builds|show|cancel` against a stand-in for the API. A second.
 
-let server: StandIn;
-beforeAll(async () => {
-  server = await StandIn.start();
-});
-afterAll(() => server.stop());
+const server = useStandIn();
 
 const PATH = `/v1/images/${image.id}`;
 const failed: Image = { ...image, state: 'failed', done: 1, failure: { ...failure, line: null } };

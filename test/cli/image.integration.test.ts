@@ -2,19 +2,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
 import { runLine } from './run-line.ts';
 
 // Promise: who cannot have an image is told so, and what to do, before anything is built. Nothing is built here.
-let server: StandIn;
+const server = useStandIn();
 let stateDir: string;
 beforeAll(async () => {
-  server = await StandIn.start();
   stateDir = await mkdtemp(join(tmpdir(), 'mayfly-image-'));
 });
 afterEach(() => vi.restoreAllMocks());
 afterAll(async () => {
-  await server.stop();
   await rm(stateDir, { recursive: true, force: true });
 });
 

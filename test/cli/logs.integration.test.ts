@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { ID } from '../client/sandbox-record.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { beforeEach, expect, it } from 'vitest';
+import { ID } from '../client/records.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
 import { runLine } from './run-line.ts';
 
-let server: StandIn;
-beforeAll(async () => {
-  server = await StandIn.start();
-});
-afterAll(() => server.stop());
+const server = useStandIn();
 
 const COMMAND = 'cmd-0123456789abcdef';
 const command = { id: COMMAND, sandboxId: ID, state: 'running', outcome: null, spec: { command: 'true', argv: null } };

@@ -1,27 +1,20 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MayflyClient } from '../../client/mayfly-client.ts';
-import { sandboxRecord } from '../client/sandbox-record.ts';
-import { snapshotRecord } from '../client/snapshot-record.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { sandboxRecord, snapshotRecord } from '../client/records.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { runLine } from './run-line.ts';
 
 const record = sandboxRecord({ name: 'web', state: 'running' });
 const { id } = record;
 const NAMED = '/v1/sandboxes/web';
 
-let server: StandIn;
-let folder: string;
+const server = useStandIn();
+const folder = useFolder();
 beforeAll(async () => {
-  server = await StandIn.start();
-  folder = await mkdtemp(join(tmpdir(), 'names-'));
   await writeFile(join(folder, 'file'), 'x');
-});
-afterAll(async () => {
-  await server?.stop();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** It knows the sandbox, by its id and by its name, and refuses all else for good. */
@@ -120,12 +113,14 @@ describe('names of snapshots, and of what has ended', () => {
   const taken = (of: string, name: string, snapshotId: string) =>
     snapshotRecord({ id: snapshotId, name, sandboxId: of, state: 'ready' });
   const snapshots = [taken(id, 'installed', SNAPSHOT), taken(id, 'both', SNAPSHOT), taken(other.id, 'both', SAME)];
+  const gone = taken(old.id, 'installed', 'snp-0123456789abcdeh');
   const missing = { code: 'sandbox_not_found', status: 404 };
 
   beforeEach(() =>
     server.answers(({ method, path }, response) => {
       const [, of] = /^\/v1\/sandboxes\/(sbx-\w+)\/snapshots/.exec(path) ?? [];
       const list = (items: object[]) => answerJson(response, 200, { items, nextCursor: null });
+      if (path.startsWith('/v1/snapshots?')) return list([...snapshots, gone]);
       if (of) return list(snapshots.filter(({ sandboxId }) => sandboxId === of));
       if (path.startsWith('/v1/sandboxes?'))
         return list(path.includes('alive') ? [record, other] : [record, other, old]);
@@ -166,6 +161,10 @@ describe('names of snapshots, and of what has ended', () => {
     expect(out).toMatch(new RegExp(`${SNAPSHOT} +installed +web `));
     expect(out).toMatch(new RegExp(`${SAME} +both +db `));
     expect((await runLine(server, ['snapshot', 'list', '-q'])).out).toBe(`${SNAPSHOT}\n${SNAPSHOT}\n${SAME}\n`);
+    expect(asked()).toEqual(['GET /v1/sandboxes', 'GET /v1/snapshots', 'GET /v1/sandboxes', 'GET /v1/snapshots']);
+    expect((await runLine(server, ['snapshot', 'list', '--all'])).out).toMatch(
+      new RegExp(`${gone.id} +installed +old `),
+    );
     expect((await runLine(server, ['ls', '-q'])).out).toBe(`${id}\n${other.id}\n`);
     expect((await runLine(server, ['ps', '--quiet', '--all'])).out).toBe(`${id}\n${other.id}\n${old.id}\n`);
   });

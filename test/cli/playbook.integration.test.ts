@@ -1,45 +1,27 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Playbook } from '../../client/playbooks.ts';
+import { expect, it } from 'vitest';
+import type { Playbook } from '../../client/http/openapi.ts';
 import { archiveOf, partOf } from '../../model/playbook/archive.ts';
-import { answerJson, type Seen, StandIn } from '../client/stand-in.ts';
+import { answerOf } from '../client/records.ts';
+import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { type LineOptions, runLine } from './run-line.ts';
 
 // `mayfly playbook` against a stand-in for the API: what it asks, tells, writes and ends with. Two seconds.
 
-let server: StandIn;
-let folder: string;
-beforeAll(async () => {
-  server = await StandIn.start();
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
-});
-afterAll(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true });
-});
+const server = useStandIn();
+const folder = useFolder();
 
-const AT = '2026-11-24T12:00:00.000Z';
 const ID = 'pbk-0123456789abcdef';
 const left = [{ path: '/srv/\u001b[2Jpipe', why: 'it is a pipe' }];
-const diffing: Playbook = {
+const diffing = answerOf<Playbook>('getPlaybook', {
   id: ID,
-  project: 'default',
-  sandboxId: 'sbx-0123456789abcdef',
   state: 'diffing',
-  base: { source: 'golden-debian12', snapshotId: null },
-  checkerId: 'sbx-fedcba9876543210',
   written: null,
-  check: null,
   unchecked: null,
-  failure: null,
-  waitingFor: null,
-  createdBy: { apiKeyId: 'key', agentId: null },
-  createdAt: AT,
   endedAt: null,
-  updatedAt: AT,
-};
+});
 const written = {
   tasks: 3,
   paths: 4,
@@ -52,7 +34,7 @@ const written = {
 };
 const runs = [3, 0].map((changed) => ({ changed, failed: 0, message: null }));
 const check = { ansible: '2.14', runs, broughtAbout: 3, paths: 4, left, leftCount: 1, beyond: [], beyondCount: 0 };
-const checked: Playbook = { ...diffing, state: 'checked', written, check, endedAt: AT };
+const checked: Playbook = { ...diffing, state: 'checked', written, check, endedAt: diffing.updatedAt };
 
 const FILES = [
   { name: 'playbook.yml', bytes: Buffer.from('---\n') },

@@ -3,19 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYERS } from '../../model/sandbox/proof.ts';
-import { ID, sandboxRecord } from '../client/sandbox-record.ts';
-import { answerJson, type Seen, StandIn } from '../client/stand-in.ts';
+import { ID, sandboxRecord } from '../client/records.ts';
+import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
 import { type LineOptions, runLine } from './run-line.ts';
 
-let server: StandIn;
+const server = useStandIn();
 let stateDir: string;
 
 beforeAll(async () => {
-  server = await StandIn.start();
   stateDir = await mkdtemp(join(tmpdir(), 'mayfly-cli-'));
 });
 afterAll(async () => {
-  await server.stop();
   await rm(stateDir, { recursive: true });
 });
 
@@ -179,8 +177,8 @@ describe('mayfly', () => {
     [['sandbx', 'list'], 'mayfly sandbox'],
     [['sandbox', 'lst'], 'mayfly sandbox list'],
     [['create', 'golden'], 'mayfly sandbox create'],
-    [['destory', ID], 'mayfly sandbox destroy'],
-    [['function', 'rm'], 'mayfly function delete'],
+    [['destory', ID], 'mayfly rm'],
+    [['function', 'remove'], 'mayfly function delete'],
     [['source', 'prepar'], 'mayfly source prepare'],
   ])('suggests what %j may mean, and prints no list of commands', async (args, meant) => {
     const { code, err } = await cli(args);
@@ -302,6 +300,10 @@ describe('mayfly', () => {
     const elsewhere = { MAYFLY_STATE_DIR: stateDir, MAYFLY_URL: 'http://127.0.0.1:1' };
     expect((await cli(['sandbox', 'list'], { env: elsewhere })).code).toBe(4);
     await rm(path);
+    expect(await cli(['sandbox', 'list'], { env: { MAYFLY_STATE_DIR: stateDir } })).toMatchObject({
+      code: 5,
+      err: expect.stringContaining('No installation runs here'),
+    });
     await writeFile(path, JSON.stringify({ apiUrl: server.url, apiKey: 'mfk_stored' }), { mode: 0o644 });
     const open = await cli(['sandbox', 'list'], { env: { MAYFLY_STATE_DIR: stateDir } });
     expect(open.code).toBe(4);

@@ -1,21 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runCli } from '../../cli/main.ts';
 import { Io } from '../../cli/terminal/io.ts';
-import type { Command } from '../../client/sandbox/commands.ts';
-import { COMMAND_ID, commandRecord } from '../client/command-record.ts';
-import { ID } from '../client/sandbox-record.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import type { Command } from '../../client/http/openapi.ts';
+import { COMMAND_ID, commandRecord, ID } from '../client/records.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
 import { eventually } from '../support/eventually.ts';
 import { runLine } from './run-line.ts';
 
-let server: StandIn;
-beforeAll(async () => {
-  server = await StandIn.start();
-});
-afterAll(() => server.stop());
+const server = useStandIn();
 
 const running = commandRecord({ state: 'running', outcome: null, exitCode: null, endedAt: null });
 
@@ -137,6 +132,8 @@ describe('mayfly run', () => {
     }
     expect((await run(['source', 'run', 'web-1', 'ps', '-ef'], {})).err).toContain("mayfly source run web-1 'ps -ef'");
     expect((await run(['run', '--cwd', '/srv', ID, '--bogus'], {})).err).not.toContain('behind');
+    expect((await run(['run', ID, '--cmd', 'ls'], {})).err).toContain('--cmd');
+    expect((await run(['run', ID, '--cmd', 'ls'], {})).err).not.toContain('behind');
   });
 
   it('says why a command was not started', async () => {
@@ -188,11 +185,11 @@ describe('mayfly run', () => {
   });
 
   it.each(['stdout', 'stderr'] as const)(
-    'cancels when nobody reads its %s any more, and says nothing',
+    'has a command end by SIGPIPE when the reader of its %s leaves, and says nothing',
     async (stream) => {
       const cancelled = new Promise<void>((resolve) => {
         server.answers((request, response) => {
-          if (request.path.endsWith('/cancel')) resolve();
+          if (request.path.endsWith('/cancel?signal=SIGPIPE')) resolve();
           if (!request.path.endsWith('/events')) return answerJson(response, 202, running);
           response.writeHead(200, { 'content-type': 'text/event-stream' });
           const event = `event: output\ndata: {"stream":"${stream}","at":"","offset":0,"text":"y"}\n\n`;

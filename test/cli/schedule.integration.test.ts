@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { Schedule } from '../../client/functions/schedules.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { beforeEach, expect, it } from 'vitest';
+import type { Schedule } from '../../client/http/openapi.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
 import { scheduleRecord } from '../store/schedule-records.ts';
 import { runLine } from './run-line.ts';
 
@@ -8,11 +8,7 @@ import { runLine } from './run-line.ts';
 
 const at = '2026-03-29T01:00:00.000Z';
 const schedule: Schedule = { ...scheduleRecord(), nextAt: at };
-let server: StandIn;
-beforeAll(async () => {
-  server = await StandIn.start();
-});
-afterAll(() => server.stop());
+const server = useStandIn();
 beforeEach(() => server.answers((_request, response) => answerJson(response, 200, schedule)));
 
 const line = (args: string[]) => runLine(server, ['schedule', ...args]);

@@ -1,28 +1,18 @@
 import { Readable } from 'node:stream';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { textOf } from '../../cli/secret/set.ts';
+import type { SecretDetail } from '../../client/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { answerOf } from '../client/records.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
 import { runLine } from './run-line.ts';
 
 // `mayfly secret list|show|delete` against a stand-in for the API, and what `set` reads. Less than a second.
 
-let server: StandIn;
-beforeAll(async () => {
-  server = await StandIn.start();
-});
-afterAll(() => server.stop());
+const server = useStandIn();
 
-const at = '2026-01-01T00:00:00.000Z';
-const secret = {
-  project: 'default',
-  name: 'token',
-  version: 2,
-  isMasked: true,
-  warnings: [],
-  createdAt: at,
-  updatedAt: at,
-};
+const secret = answerOf<SecretDetail>('getSecret', { name: 'token' });
+const at = secret.createdAt;
 const line = (args: string[]) => runLine(server, ['secret', ...args]);
 
 it('lists secrets without what they are', async () => {

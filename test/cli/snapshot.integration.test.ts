@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { size } from '../../cli/snapshot/snapshot-text.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
-import { ID, sandboxRecord } from '../client/sandbox-record.ts';
-import { SNAPSHOT, snapshotRecord } from '../client/snapshot-record.ts';
-import { answerJson, type Seen, StandIn } from '../client/stand-in.ts';
+import { ID, SNAPSHOT, sandboxRecord, snapshotRecord } from '../client/records.ts';
+import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
 import { runLine } from './run-line.ts';
 
-let server: StandIn;
-beforeAll(async () => {
-  server = await StandIn.start();
-});
-afterAll(() => server.stop());
+const server = useStandIn();
 
 const OPERATION = 'opn-0123456789abcdef';
 const KEPT = 'snp-00000000000000aa';
@@ -59,7 +54,7 @@ describe('mayfly snapshot', () => {
     );
     expect([code, bodyOf(path)]).toEqual([0, { name: 'before' }]);
     expect(asked(`/v1/sandboxes/${ID}/events`)?.headers['last-event-id']).toBe('7');
-    expect(out).toContain('1.5 MiB on the host');
+    expect(out).toContain('272.0 KiB on the host');
     expect(out).toContain('frozen while it was taken');
     expect(err).toContain(`${SNAPSHOT} of ${ID}`);
   });
@@ -94,7 +89,7 @@ describe('mayfly snapshot', () => {
     const listed = await cli(['snapshot', 'list', ID], {
       [`GET ${path}`]: [200, { items: [snapshotRecord()], nextCursor: null }],
     });
-    expect(listed.out).toMatch(/snp-\S+ +before +\S+ +ready +disk +1\.5 MiB/);
+    expect(listed.out).toMatch(/snp-\S+ +before +\S+ +ready +disk +272\.0 KiB/);
     const one = `/v1/snapshots/${SNAPSHOT}`;
     const shown = await cli(['snapshot', 'get', SNAPSHOT, '--json'], { [`GET ${one}`]: [200, snapshotRecord()] });
     expect(JSON.parse(shown.out)).toEqual(snapshotRecord());

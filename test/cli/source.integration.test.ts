@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { SourceAccess, SourceCommandResult } from '../../model/snapshots/source-access.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { INSTALLATION } from '../support/installation-id.ts';
 import { runLine } from './run-line.ts';
 
-let server: StandIn;
-beforeAll(async () => {
-  server = await StandIn.start();
-});
-afterAll(() => server.stop());
+const server = useStandIn();
 
 async function run(args: string[], answer: object, status = 200) {
   server.answers((_request, response) => answerJson(response, status, answer));
@@ -59,13 +56,14 @@ describe('mayfly source prepare', () => {
   const access = {
     id: 'src-0123456789abcdef',
     hostId: 'kvm-1',
+    installationId: INSTALLATION,
     name: 'web-1',
     state: 'prepared',
     sshd: { port: 22, hostKey: 'ssh-ed25519 AAAA', version: 'OpenSSH_9.2' },
     gateVersion: 'x',
     changes: ['user mayfly-readonly\u001b[2J'],
     preparedAt: '2026-11-21T10:00:00.000Z',
-    preparedBy: { apiKeyId: 'key-1', agentId: null },
+    preparedBy: { apiKeyId: 'key-1', agentId: null, project: 'default' },
     failure: null,
     waitingFor: null,
     updatedAt: '2026-11-21T10:00:00.000Z',
@@ -134,12 +132,13 @@ describe('mayfly source bake and delete', () => {
   const baked = {
     id: 'src-0123456789abcdef',
     hostId: 'kvm-1',
+    installationId: INSTALLATION,
     name: 'tools',
     state: 'ready',
     snapshotId: 'snp-0123456789abcdef',
     sandboxId: 'sbx-0123456789abcdef',
     builderId: 'sbx-1123456789abcdef',
-    createdBy: { apiKeyId: 'key-1', agentId: null },
+    createdBy: { apiKeyId: 'key-1', agentId: null, project: 'default' },
     createdAt: '2026-11-21T00:00:00.000Z',
     readyAt: '2026-11-21T00:01:00.000Z',
     image: { disks: [{ target: 'vda', sha256: 'ab', virtualBytes: 9, storedBytes: 2048 }], sizeBytes: 2048 },

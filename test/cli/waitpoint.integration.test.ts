@@ -1,35 +1,19 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, it, test } from 'vitest';
-import type { WaitpointToken } from '../../client/functions/waitpoints.ts';
-import { RUN_ID } from '../client/run-record.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { beforeEach, expect, it, test } from 'vitest';
+import type { WaitpointToken } from '../../client/http/openapi.ts';
+import { answerOf, RUN_ID } from '../client/records.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
 import { askedBy, runLine } from './run-line.ts';
 
 // `mayfly waitpoint …` against a stand-in for the API. One second.
 
-const token = `mfw_0123456789abcdef_${'x'.repeat(43)}`;
-const waitpoint: WaitpointToken = {
-  id: 'wp-0123456789abcdef',
-  runId: RUN_ID,
-  name: 'approval',
-  state: 'open',
-  expiresAt: '2026-11-27T12:00:00.000Z',
-  askedAt: null,
-  completedAt: null,
-  createdBy: null,
-  createdAt: '2026-11-24T12:00:00.000Z',
-  token,
-  path: `/v1/waitpoints/${token}`,
-};
+const waitpoint = answerOf<WaitpointToken>('createWaitpoint', { runId: RUN_ID }, '201');
+const { token } = waitpoint;
 
-let server: StandIn;
+const server = useStandIn();
 let folder: string;
-beforeAll(async () => {
-  server = await StandIn.start();
-});
-afterAll(() => server.stop());
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
   return () => rm(folder, { recursive: true });
@@ -46,7 +30,10 @@ it('makes one, and prints its token alone on standard output', async () => {
 
 it('lists those of a run', async () => {
   const { code, out } = await askedBy(server, ['waitpoint', 'list', RUN_ID], { items: [waitpoint] });
-  expect([code, out]).toEqual([0, expect.stringMatching(/approval +open +not yet +2026-11-27T12:00:00.000Z/)]);
+  expect([code, out]).toEqual([
+    0,
+    expect.stringMatching(new RegExp(`approval +open +not yet +${waitpoint.expiresAt}`)),
+  ]);
 });
 
 it('sends data with a token that stands in a file', async () => {

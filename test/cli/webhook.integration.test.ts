@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { NewWebhookEndpoint, WebhookDelivery } from '../../client/webhooks/webhook-endpoints.ts';
+import { expect, it } from 'vitest';
+import type { NewWebhookEndpoint, WebhookDelivery } from '../../client/http/openapi.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { answerJson, useStandIn } from '../client/stand-in.ts';
 import { endedEvent, endpointRecord } from '../store/webhook-records.ts';
 import { runLine } from './run-line.ts';
 
 // `mayfly webhook create|list|show|enable|rotate|delete|deliveries|redeliver|recover` against a stand-in for the API. A second.
 
-let server: StandIn;
-beforeAll(async () => {
-  server = await StandIn.start();
-});
-afterAll(() => server.stop());
+const server = useStandIn();
 
 const { secrets: _secrets, slowed: _slowed, ...shown } = endpointRecord();
 const made: NewWebhookEndpoint = { ...shown, publicKeys: [], secret: 'whsec_x' };

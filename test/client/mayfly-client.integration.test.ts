@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { ApprovalNeededError, MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import { Mayfly } from '../../client/package/mayfly.ts';
-import { ID, sandboxRecord } from './sandbox-record.ts';
-import { answerJson, StandIn } from './stand-in.ts';
+import { ID, sandboxRecord } from './records.ts';
+import { answerJson, useStandIn } from './stand-in.ts';
 
-let server: StandIn;
+const server = useStandIn();
 let client: MayflyClient;
 
 beforeAll(async () => {
-  server = await StandIn.start();
   client = new MayflyClient({ baseUrl: `${server.url}/`, apiKey: 'mfk_test' });
 });
-afterAll(() => server.stop());
 
 const busy = { code: 'too_many_requests', title: 'Too many', status: 429, retryable: true, requestId: 'r1' };
 

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { MayflyClient } from '../../client/mayfly-client.ts';
-import { functionVersion, RUN_ID, runRecord } from './run-record.ts';
-import { answerJson, StandIn } from './stand-in.ts';
+import { functionVersion, RUN_ID, runRecord } from './records.ts';
+import { answerJson, useStandIn } from './stand-in.ts';
 
 // The client of functions and runs against a stand-in for the API: what it asks, and what it makes of answers. One second.
 
-let server: StandIn;
+const server = useStandIn();
 let client: MayflyClient;
 beforeAll(async () => {
-  server = await StandIn.start();
   client = new MayflyClient({ baseUrl: server.url, apiKey: 'mfk_test' });
 });
-afterAll(() => server.stop());
 
 it('sends data as JSON, bytes as they are, and nothing where there is none', async () => {
   server.answers((_request, response) => answerJson(response, 202, runRecord()));
@@ -101,7 +99,7 @@ it('knows a new version from one that was there, and what is gone from what goes
     });
   }
   server.answers((_request, response) => void response.writeHead(204).end());
-  expect(await client.functions.delete('fn')).toBeNull();
+  expect(await client.functions.delete('fn')).toBeUndefined();
   expect(server.seen[0]?.path).toBe('/v1/functions/fn');
 });
 

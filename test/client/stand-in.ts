@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { afterAll, beforeAll } from 'vitest';
 
 /** A request as it arrived. */
 export interface Seen {
@@ -15,15 +16,19 @@ export class StandIn {
   readonly #server: Server;
   #answer: (request: Seen, response: ServerResponse, count: number) => void = () => {};
 
-  private constructor() {
+  constructor() {
     this.#server = createServer((request, response) => void this.#serve(request, response));
   }
 
   static async start(): Promise<StandIn> {
     const standIn = new StandIn();
-    standIn.#server.listen(0, '127.0.0.1');
-    await once(standIn.#server, 'listening');
+    await standIn.listen();
     return standIn;
+  }
+
+  async listen(): Promise<void> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
   }
 
   get url(): string {
@@ -52,6 +57,14 @@ export class StandIn {
     this.seen.push(seen);
     this.#answer(seen, response, this.seen.length - 1);
   }
+}
+
+/** Serves the tests of a file; it has its URL from the next `beforeAll` on. */
+export function useStandIn(): StandIn {
+  const server = new StandIn();
+  beforeAll(() => server.listen());
+  afterAll(() => server.stop());
+  return server;
 }
 
 export function answerJson(

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CommandRunDeps } from '../../commands/command-run.ts';
-import { CommandRuns } from '../../commands/command-runs.ts';
+import type { CommandRunDeps } from '../../host/exec/command-run.ts';
+import { CommandRuns } from '../../host/exec/command-runs.ts';
 import type { AgentRequest } from '../../host/guest/agent-session.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
@@ -70,7 +70,10 @@ function dyingWorker(n: number, isMade: boolean): { commandRuns: CommandRuns; ca
   const guests = {
     agent: async (...args: Parameters<CommandRunDeps['guests']['agent']>) => {
       const agent = await machine.guests.agent(...args);
-      return { request: (...request: Parameters<typeof agent.request>) => step(() => agent.request(...request)) };
+      return {
+        clockSkewMs: 0,
+        request: (...request: Parameters<typeof agent.request>) => step(() => agent.request(...request)),
+      };
     },
   };
   const hypervisor = mortal(machine.host.hypervisor, step);
@@ -127,7 +130,7 @@ describe('an commandRun', () => {
   it('of a command that was cancelled before does not start it', async () => {
     const id = await requested(2, { command: 'touch /tmp/was-cancelled' });
     const commandRuns = new CommandRuns(deps);
-    await commandRuns.cancel(id);
+    await commandRuns.cancel(id, 'SIGTERM');
     expect(await commandRuns.runToEnd(id)).toMatchObject({ outcome: 'cancelled', startedAt: null });
     await commandRuns.stop();
     await expect(linesOf('/tmp/was-cancelled')).rejects.toThrow(/404/);
@@ -138,8 +141,9 @@ describe('an commandRun', () => {
     const output = new Readable({ read() {} });
     let cancels = 0;
     const agent = {
+      clockSkewMs: 0,
       request: async ({ path }: { path: string }) => {
-        if (!path.endsWith('/cancel')) return { status: 201, headers: {}, body: output };
+        if (!path.includes('/cancel')) return { status: 201, headers: {}, body: output };
         if (++cancels === 1) throw new MayflyError('guest_unreachable', 'no answer');
         return { status: 202, headers: {}, body: Readable.from([]) };
       },
@@ -147,8 +151,8 @@ describe('an commandRun', () => {
     const commandRuns = new CommandRuns({ ...deps, guests: { agent: async () => agent } });
     commandRuns.runToEnd(id).catch(() => {});
     await commandRuns.whenStarted(id, new AbortController().signal);
-    await expect(commandRuns.cancel(id)).rejects.toMatchObject({ code: 'guest_unreachable' });
-    await commandRuns.cancel(id);
+    await expect(commandRuns.cancel(id, 'SIGTERM')).rejects.toMatchObject({ code: 'guest_unreachable' });
+    await commandRuns.cancel(id, 'SIGTERM');
     expect(cancels).toBe(2);
     const stopped = commandRuns.stop();
     output.destroy(new Error('closed'));
@@ -245,7 +249,7 @@ describe('of a sandbox that is hibernated', () => {
 describe('a guest that is not to be trusted', () => {
   async function runAgainst(n: number, status: number, content: Buffer): Promise<CommandRecord> {
     const id = await requested(n, { command: 'true', maxOutputBytes: 100 });
-    const agent = { request: async () => ({ status, headers: {}, body: Readable.from([content]) }) };
+    const agent = { clockSkewMs: 0, request: async () => ({ status, headers: {}, body: Readable.from([content]) }) };
     const commandRuns = new CommandRuns({ ...deps, guests: { agent: async () => agent } });
     const ended = await commandRuns.runToEnd(id);
     await commandRuns.stop();
@@ -278,6 +282,7 @@ describe('a guest that is not to be trusted', () => {
     const id = await requested(991, { command: 'true' });
     const gone = Buffer.from(JSON.stringify({ code: 'not_found', message: 'The output was deleted.' }));
     const agent = {
+      clockSkewMs: 0,
       request: async ({ path }: { path: string }) =>
         path.includes('/output')
           ? { status: 404, headers: {}, body: Readable.from([gone]) }
@@ -291,6 +296,7 @@ describe('a guest that is not to be trusted', () => {
   it('does not end a command whose time is over: it is given up, counted while its sandbox runs', async () => {
     const id = await requested(992, { command: 'true', timeoutSeconds: 1, graceSeconds: 1 });
     const agent = {
+      clockSkewMs: 0,
       request: async ({ signal }: AgentRequest) => {
         const body = new Readable({ read: () => undefined });
         signal?.addEventListener('abort', () => body.destroy(signal.reason));

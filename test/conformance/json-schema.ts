@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { InputSchemas } from '../../api/functions/schema/input-schemas.ts';
 import { MayflyError } from '../../model/errors.ts';
+import { InputSchemas } from '../../services/schema/input-schemas.ts';
 import { DECLARED } from './json-schema-differences.ts';
 import { type Part, Tally } from './part.ts';
 

@@ -1,7 +1,4 @@
-/**
- * `npm run conformance [-- PART …]`: what others publish to test such as us, from the package registries, against our parsers, our
- * signatures and our door. It says what was tried, each difference that is declared, with its reason, and each that is not.
- */
+/** `npm run conformance [-- PART …]` tries published test material on our parsers, signatures and API, and prints each difference. */
 import { cloudEvents } from './cloud-events.ts';
 import { github } from './github.ts';
 import { jsonSchema } from './json-schema.ts';

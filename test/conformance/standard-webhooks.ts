@@ -28,10 +28,7 @@ for one in json.load(sys.stdin):
     except Exception as error:
         print("refused", type(error).__name__)`;
 
-/**
- * In: of requests in variants, we take and refuse what the reference library does. Out: what we sign is taken by the reference
- * libraries of npm and PyPI.
- */
+/** Verifies what the reference library verifies, in variants; what we sign, the reference libraries of npm and PyPI verify. */
 export const standardWebhooks: Part = async (materials) => {
   const { Webhook } = materials.require('standardwebhooks') as { Webhook: WebhookOf };
   const tally = new Tally({

@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { MayflyApiError } from '../../client/http/api-error.ts';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { APPROVED_CREATE } from './approving.ts';
 import { ask, NOT_YET, outcomeOf, PATIENCE_MS, WAIT } from './asking.ts';
 import { BUILD_AN_IMAGE } from './building.ts';
@@ -17,28 +18,40 @@ import { DELIVER_A_WEBHOOK, REDRIVE_IN_BULK, RUN_BY_A_SCHEDULE } from './functio
 import { insisting } from './insisting.ts';
 import { FORGET, RECONCILE } from './losses.ts';
 import { WRITE_A_PLAYBOOK } from './playbook-writing.ts';
-import { claimOf, FILL_A_POOL } from './pooling.ts';
+import { claimOf, createRunning, FILL_A_POOL } from './pooling.ts';
 import { OPEN_A_PORT } from './port-opening.ts';
-import { type Act, type Stage, TTL, wish } from './stage.ts';
+import { type Act, type Stage, TTL } from './stage.ts';
 
 const ONCE = 'echo once >> ~/effects';
+
+type Options = Parameters<Parameters<typeof ask>[0]>[0];
 
 const inSandbox = async (stage: Stage) => [await stage.sandbox()];
 const withSnapshot = async (stage: Stage) => {
   const id = await stage.sandbox();
   return [id, await stage.snapshot(id)];
 };
+const after =
+  (act: (client: MayflyClient, id: string, options: Options) => Promise<unknown>) => async (stage: Stage) => {
+    const id = await stage.sandbox();
+    await ask((options) => act(stage.client, id, options));
+    return [id];
+  };
+
+/** One request about what was prepared, and the state that its answer must have. */
+const operation = (
+  prepare: Act['prepare'],
+  wanted: string,
+  send: (client: MayflyClient, ids: string[], options: Options) => Promise<{ state: string }>,
+): Act => ({
+  prepare,
+  run: ({ client }, ids, key) =>
+    outcomeOf(async () => (await ask((options) => send(client, ids, options), key)).state, wanted),
+});
 
 /** By saga. Each request carries the key it is given, however often it is sent. */
 export const ACTS: Record<TriedSaga, Act> = {
-  create: {
-    prepare: async () => [],
-    run: (stage, _ids, key) =>
-      outcomeOf(async () => {
-        const { id } = await ask((o) => stage.client.createSandbox(wish(stage), o), key);
-        return (await ask(() => stage.client.getSandbox(id))).state; // what was answered with 202 always is
-      }, 'running'),
-  },
+  create: { prepare: async () => [], run: createRunning },
   'approved create': APPROVED_CREATE,
   'open a port': OPEN_A_PORT,
   'build an image': BUILD_AN_IMAGE,
@@ -65,21 +78,9 @@ export const ACTS: Record<TriedSaga, Act> = {
         return JSON.stringify(fork).includes('"running"') ? 'running' : JSON.stringify(fork).slice(0, 200);
       }, 'running'),
   },
-  destroy: {
-    prepare: inSandbox,
-    run: ({ client }, [id = '']) =>
-      outcomeOf(async () => (await ask(() => client.destroySandbox(id, WAIT))).state, 'destroyed'),
-  },
-  snapshot: {
-    prepare: inSandbox,
-    run: ({ client }, [id = ''], key) =>
-      outcomeOf(async () => (await ask((o) => client.snapshots.take(id, {}, o), key)).state, 'ready'),
-  },
-  'delete snapshot': {
-    prepare: withSnapshot,
-    run: ({ client }, [, id = '']) =>
-      outcomeOf(async () => (await ask(() => client.snapshots.delete(id, WAIT))).state, 'deleted'),
-  },
+  destroy: operation(inSandbox, 'destroyed', (client, [id = '']) => client.destroySandbox(id, WAIT)),
+  snapshot: operation(inSandbox, 'ready', (client, [id = ''], o) => client.snapshots.take(id, {}, o)),
+  'delete snapshot': operation(withSnapshot, 'deleted', (client, [, id = '']) => client.snapshots.delete(id, WAIT)),
   restore: {
     prepare: withSnapshot,
     run: ({ client }, [id = '', snapshotId = ''], key) =>
@@ -88,58 +89,33 @@ export const ACTS: Record<TriedSaga, Act> = {
         return (await ask(() => client.getSandbox(id))).state;
       }, 'running'),
   },
-  pause: {
-    prepare: inSandbox,
-    run: ({ client }, [id = ''], key) =>
-      outcomeOf(async () => (await ask((o) => client.pauseSandbox(id, o), key)).state, 'paused'),
-  },
-  resume: {
-    prepare: async (stage) => {
-      const id = await stage.sandbox();
-      await ask((o) => stage.client.pauseSandbox(id, o));
-      return [id];
-    },
-    run: ({ client }, [id = ''], key) =>
-      outcomeOf(async () => (await ask((o) => client.resumeSandbox(id, o), key)).state, 'running'),
-  },
-  hibernate: {
-    prepare: inSandbox,
-    run: ({ client }, [id = ''], key) =>
-      outcomeOf(async () => (await ask((o) => client.hibernateSandbox(id, o), key)).state, 'hibernated'),
-  },
-  wake: {
-    prepare: async (stage) => {
-      const id = await stage.sandbox();
-      await ask((o) => stage.client.hibernateSandbox(id, o));
-      return [id];
-    },
-    run: ({ client }, [id = ''], key) =>
-      outcomeOf(async () => (await ask((o) => client.resumeSandbox(id, o), key)).state, 'running'),
-  },
-  capture: {
-    prepare: async (stage) => [await stage.runningSource()],
-    run: ({ client }, [name = ''], key) =>
-      outcomeOf(async () => (await ask((o) => client.captures.take(name, {}, o), key)).state, 'ready'),
-  },
-  bake: {
-    prepare: withSnapshot,
-    run: ({ client }, [, fromSnapshot = ''], key) =>
-      outcomeOf(
-        async () =>
-          (await ask((o) => client.sources.bake({ name: bakedName(fromSnapshot), fromSnapshot }, o), key)).state,
-        'ready',
-      ),
-  },
-  'delete source': {
-    prepare: async (stage) => {
+  pause: operation(inSandbox, 'paused', (client, [id = ''], o) => client.pauseSandbox(id, o)),
+  resume: operation(
+    after((client, id, o) => client.pauseSandbox(id, o)),
+    'running',
+    (client, [id = ''], o) => client.resumeSandbox(id, o),
+  ),
+  hibernate: operation(inSandbox, 'hibernated', (client, [id = ''], o) => client.hibernateSandbox(id, o)),
+  wake: operation(
+    after((client, id, o) => client.hibernateSandbox(id, o)),
+    'running',
+    (client, [id = ''], o) => client.resumeSandbox(id, o),
+  ),
+  capture: operation(
+    async (stage) => [await stage.runningSource()],
+    'ready',
+    (client, [name = ''], o) => client.captures.take(name, {}, o),
+  ),
+  bake: operation(withSnapshot, 'ready', (client, [, fromSnapshot = ''], o) => bake(client, fromSnapshot, o)),
+  'delete source': operation(
+    async (stage) => {
       const [id = '', fromSnapshot = ''] = await withSnapshot(stage);
-      const name = bakedName(fromSnapshot);
-      await ask((o) => stage.client.sources.bake({ name, fromSnapshot }, o));
-      return [id, name];
+      await ask((o) => bake(stage.client, fromSnapshot, o));
+      return [id, bakedName(fromSnapshot)];
     },
-    run: ({ client }, [, name = '']) =>
-      outcomeOf(async () => (await ask(() => client.sources.delete(name, {}, WAIT))).state, 'deleted'),
-  },
+    'deleted',
+    (client, [, name = '']) => client.sources.delete(name, WAIT),
+  ),
   command: {
     prepare: inSandbox,
     run: ({ client }, [id = ''], key) =>
@@ -171,6 +147,10 @@ export const ACTS: Record<TriedSaga, Act> = {
   reconcile: RECONCILE,
   forget: FORGET,
 };
+
+function bake(client: MayflyClient, fromSnapshot: string, options: Options) {
+  return client.sources.bake({ name: bakedName(fromSnapshot), fromSnapshot }, options);
+}
 
 function bakedName(snapshotId: string): string {
   return `baked-${snapshotId.slice(-8)}`;

@@ -39,10 +39,7 @@ export class Agreement {
     private readonly own: readonly string[],
   ) {}
 
-  /**
-   * @param places of each host, with the libvirt that it had when this was opened
-   * @param own what the harness keeps there itself
-   */
+  /** @param places of each host, with its libvirt at the time of this call @param own what the harness itself keeps there */
   static async open(
     at: { storeUri: string; temporalAddress: string },
     places: readonly CensusPlace[],
@@ -53,16 +50,14 @@ export class Agreement {
     return new Agreement(store, connection, places, own);
   }
 
-  /**
-   * What host, store and Temporal do not agree about, or what is still under way: one line each, none when all is well.
-   * @param wanted nobody is alive when it is `nothing`
-   */
+  /** Lists on what host, store and Temporal disagree, and what is still under way. @param wanted `nothing`: no sandbox may be alive */
   async disagreements(wanted: 'nothing' | 'what is alive'): Promise<string[]> {
-    const [findings, sandboxes, snapshots, captures, unfinished, open] = await Promise.all([
+    const [findings, sandboxes, snapshots, captures, schedules, unfinished, open] = await Promise.all([
       census(this.places),
       this.#documents('sandboxes', {}),
       this.#documents('snapshots', { $or: [{ state: 'ready' }, { keptFor: { $nin: [null] } }] }),
       this.#documents('captures', { state: 'ready' }),
+      this.#documents('schedules', {}),
       this.#unfinished(),
       this.#openRuns(),
     ]);
@@ -72,13 +67,17 @@ export class Agreement {
     const kept = [...snapshots, ...captures].filter(isKept).map(({ _id }) => _id);
     const isOwn = (id: string) => this.own.includes(id);
     const left = wanted === 'nothing' ? [...alive.map(({ _id }) => _id), ...kept].filter((id) => !isOwn(id)) : [];
+    const owned = new Set([
+      ...alive.map(({ _id }) => `sandbox/${_id}`),
+      ...schedules.map(({ _id }) => `schedule/${_id}`),
+    ]);
     return [
       ...unfinished,
       ...left.map((id) => `store: ${id} is still there`),
       ...residueIn(findings, new Set([...alive.map(({ _id }) => _id), ...kept])).map((line) => `host: ${line}`),
       ...alive.flatMap((record) => missingOf(record, findings)),
       ...(await this.#runsMissing(alive)),
-      ...open.filter((id) => !isExpected(id, alive)).map((id) => `Temporal: ${id} is open, and nobody's`),
+      ...open.filter((id) => !IDLE_RUN.test(id) && !owned.has(id)).map((id) => `Temporal: ${id} is open, and nobody's`),
     ];
   }
 
@@ -170,8 +169,4 @@ function missingOf({ _id, state }: Stored, findings: readonly Finding[]): string
   if (state === 'hibernated' && runs) return [...missing, `host: ${_id} is hibernated, and has a process`];
   if (state !== 'hibernated' && !runs) return [...missing, `host: ${_id} is ${state}, and has no process`];
   return missing;
-}
-
-function isExpected(workflowId: string, alive: readonly Stored[]): boolean {
-  return IDLE_RUN.test(workflowId) || alive.some(({ _id }) => workflowId === `sandbox/${_id}`);
 }

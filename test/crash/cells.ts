@@ -44,10 +44,7 @@ export function nameOf({ saga, point, fault, victim }: Cell): string {
   return `${saga}/${fault === '' ? '' : 'undo:'}${point}/${victim}`;
 }
 
-/**
- * All cells of a kind of host: each saga at each of its points with each victim; each other fault once a step, after its effect.
- * @param kind has its own: `libvirtd` is on no simulated host, which in turn stops between two effects of a step
- */
+/** Lists the cells of a kind of host: each saga, point and victim; each other fault once a step, after its effect. */
 export function cellsOn(kind: HostKind): Cell[] {
   return (Object.keys(SAGA_POINTS) as SagaName[])
     .filter(isTried)

@@ -6,13 +6,10 @@ import { entriesOf } from '../../host/os/directory.ts';
 import { SimulatedSources } from '../../host/simulated/source/running-source.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { eventually } from '../support/eventually.ts';
+import { ask, WAIT } from './asking.ts';
 import { withoutFunctions } from './functions/clearing.ts';
-import { insisting } from './insisting.ts';
 import type { Stage } from './stage.ts';
 
-const WAIT = { waitSeconds: 60 };
-const PATIENCE_MS = 120_000;
-const ask = <T>(send: () => Promise<T>) => insisting(send, PATIENCE_MS);
 /** What the harness's own sources are called. */
 const OWN_SOURCE = 'server-';
 
@@ -62,7 +59,7 @@ async function withoutSnapshots({ client, made }: Stage, sandboxId: string): Pro
 /** One whose bake has failed is still listed until the host describes itself again. */
 async function withoutSource(client: MayflyClient, name: string): Promise<void> {
   const isListed = async () => (await ask(() => client.listSources())).items.some((source) => source.name === name);
-  await ask(() => client.sources.delete(name, {}, WAIT)).catch(async (error: unknown) => {
+  await ask(() => client.sources.delete(name, WAIT)).catch(async (error: unknown) => {
     if (!(error instanceof MayflyApiError && error.code === 'source_not_baked')) throw error;
     await eventually(isListed, (listed) => !listed);
   });

@@ -11,12 +11,8 @@ export function spawnInPlace(place: TestPlace, program: string, settings: object
   return spawn(command, args, { env, detached: true, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
 }
 
-/**
- * Runs a program in a place that is made for it, and removes the place.
- * @param onSignal for Ctrl-C and its like
- * @returns what it sends first; null when it ends without a word
- * @throws Error when this is not root
- */
+/** Runs a program in a new place, and removes the place. @param onSignal for Ctrl-C and its like
+ * @returns what it sends first; null when it ends without a message. @throws Error when this is not root */
 export async function runInPlace<T>(
   name: string,
   program: string,

@@ -3,11 +3,7 @@ import { MayflyApiError, MayflyConnectionError } from '../../client/http/api-err
 
 const PAUSE_MS = 100;
 
-/**
- * As a client does that wants its answer, whoever has just been killed: the same request again, until it is answered for good.
- * @param send carries the same idempotency key each time
- * @throws what it is refused with for good; what it met last when the time is over
- */
+/** Repeats a request, with the same idempotency key, until it has a final answer. @throws the final refusal, or the last error */
 export async function insisting<T>(send: () => Promise<T>, withinMs: number): Promise<T> {
   for (const deadline = Date.now() + withinMs; ; await sleep(PAUSE_MS)) {
     try {

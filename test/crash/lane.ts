@@ -1,9 +1,4 @@
-/**
- * One installation in a network and mount namespace of its own, in which one cell after another is tried. Started by
- * lanes.ts, which tells it the cells and is told the results. After a red cell it begins anew, so that no cell pays for another.
- *
- * @module
- */
+/** Tries one cell after another in an installation of its own namespaces; begins anew after a red cell. lanes.ts starts it. @module */
 import { join } from 'node:path';
 import { type CellResult, runCell } from './cell-run.ts';
 import type { Cell, HostKind } from './cells.ts';

@@ -1,17 +1,5 @@
-/**
- * `npm run crash-matrix`: every saga, interrupted at every point by the death of every process.
- *
- *     npm run crash-matrix -- [--host simulated|libvirt] [--cells N] [--minutes N] [--lanes N] [--seed TEXT]
- *                             [--cell saga/point/victim] [--only TEXT]… [--results FILE] [--resume] [--write]
- *
- * `--cells`: so many, drawn by the seed. `--minutes`: no cell is begun when so many are over. `--only`: those whose name has
- * this text, or one of several. `--results`: where each result is appended, `@default` below the system's folder for temporary files; with
- * `--resume` what is in it is not tried again. `--write`: writes docs/crash-matrix.md. `--list` names the cells.
- *
- * Ends with 1 when a cell is red, with 130 after Ctrl-C; both say what was run, and how to have a red cell again.
- *
- * @module
- */
+/** `npm run crash-matrix`: interrupts every saga at every point by the death of every process. Options: docs/tests.md.
+ * Exit code 1: a cell is red; 130: Ctrl-C. @module */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

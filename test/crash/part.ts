@@ -15,10 +15,7 @@ export interface Running {
 const RESTART_MS = 300;
 const LOOK_MS = 5;
 
-/**
- * One process of an installation, kept running by what stands for systemd: it is started again whenever it ends, unless it is
- * held down.
- */
+/** Process of an installation, supervised: it is started again whenever it ends, unless it is held down. */
 export class Part {
   #running: Running | null = null;
   #isHeld = true;

@@ -1,11 +1,10 @@
-import type { PoolOptions } from '../../client/pools.ts';
 import { ask, outcomeOf } from './asking.ts';
 import { type Act, type Stage, wish } from './stage.ts';
 
 const POOL = 'ready';
 
 /** `warm` when the pool has a member that can be claimed; else what it says. */
-async function filled({ client, made }: Stage, which: PoolOptions = {}): Promise<string> {
+async function filled({ client, made }: Stage, which: { shared?: boolean } = {}): Promise<string> {
   if (!('source' in made)) throw new Error('members of pools are made of a source');
   return outcomeOf(async () => {
     await ask(() => client.pools.set(POOL, { ...made, ...which, memoryMib: 64, min: 1, max: 1 }));
@@ -15,14 +14,16 @@ async function filled({ client, made }: Stage, which: PoolOptions = {}): Promise
   }, 'warm');
 }
 
+export const createRunning: Act['run'] = (stage, _ids, key) =>
+  outcomeOf(async () => {
+    const { id } = await ask((o) => stage.client.createSandbox(wish(stage), o), key);
+    return (await ask(() => stage.client.getSandbox(id))).state; // what was answered with 202 always is
+  }, 'running');
+
 /** A create that a pool has a member for: it has that, or one of its own. */
-export const claimOf = (which: PoolOptions): Act => ({
+export const claimOf = (which: { shared?: boolean }): Act => ({
   prepare: async (stage) => [await filled(stage, which)],
-  run: (stage, _ids, key) =>
-    outcomeOf(async () => {
-      const { id } = await ask((o) => stage.client.createSandbox(wish(stage), o), key);
-      return (await ask(() => stage.client.getSandbox(id))).state;
-    }, 'running'),
+  run: createRunning,
 });
 
 export const FILL_A_POOL: Act = { prepare: async () => [], run: (stage) => filled(stage) };

@@ -4,8 +4,8 @@ import { MayflyApiError } from '../../client/http/api-error.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { MayflyProcess } from '../support/mayfly-process.ts';
 import type { Agreement } from './agreement.ts';
+import { ask, WAIT } from './asking.ts';
 import type { HostKind } from './cells.ts';
-import { insisting } from './insisting.ts';
 import { Memory } from './memory.ts';
 import { SeededRandom } from './random.ts';
 import { type Standing, standUp } from './standing.ts';
@@ -27,8 +27,6 @@ export interface SoakReport {
 
 /** Users at once: each makes a sandbox, uses it, and destroys it, one after another. */
 const USERS: Record<HostKind, number> = { simulated: 24, libvirt: 2 };
-const WAIT = { waitSeconds: 60 };
-const PATIENCE_MS = 300_000;
 const AGREES_WITHIN_MS = 120_000;
 const SAID_EVERY_MS = 30_000;
 
@@ -75,10 +73,6 @@ class Soak {
 
   async #life(): Promise<void> {
     const { client, made } = this.standing.stage;
-    const ask = <T>(send: (options: { idempotencyKey: string } & typeof WAIT) => Promise<T>) => {
-      const idempotencyKey = crypto.randomUUID();
-      return insisting(() => send({ ...WAIT, idempotencyKey }), PATIENCE_MS);
-    };
     try {
       const { id } = await ask((o) =>
         client.createSandbox({ ...made, ...('source' in made && { memoryMib: 64 }), ttlSeconds: 3_600 }, o),

@@ -1,15 +1,5 @@
-/**
- * `npm run soak`: sandboxes made and destroyed for long, while every process is killed at random.
- *
- *     npm run soak -- [--host simulated|libvirt] [--minutes N] [--sandboxes N] [--kill-seconds N] [--seed TEXT] [--json FILE]
- *
- * Ends when so many minutes are over, or so many sandboxes were made; 30 minutes and 2,000 unless said. Then nothing may be
- * left on the machine, all that was created must have ended and been proved, every audit chain must verify, and no
- * process may have grown: the memory of its last third at most {@link MOST_GROWTH} times that of its second. 1 when that does not hold; Ctrl-C ends
- * it with the report, and 130.
- *
- * @module
- */
+/** `npm run soak`: creates and destroys sandboxes for long, while every process is killed at random. Options: docs/tests.md.
+ * Exit code 1: residue, a broken audit, a missing proof, or memory above {@link MOST_GROWTH}; 130: Ctrl-C. @module */
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

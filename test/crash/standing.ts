@@ -28,10 +28,7 @@ export interface Standing {
   end(): Promise<void>;
 }
 
-/**
- * Starts an installation in this process's namespaces.
- * @param disk options of the file system in memory that a simulated host has to itself; null: it has none
- */
+/** Starts an installation in this process's namespaces. @param disk mount options of the host's own tmpfs; null: none */
 export async function standUp(root: string, kind: HostKind, disk: string | null): Promise<Standing> {
   const hostDir = join(root, 'host');
   await mkdir(hostDir, { recursive: true, mode: 0o711 });

@@ -1,7 +1,7 @@
 /** The upgrade itself, in a place of its own: upgrade.ts starts it, and is told the faults. */
 import { text } from 'node:stream/consumers';
 import { Agreement } from './agreement.ts';
-import { insisting } from './insisting.ts';
+import { ask, WAIT } from './asking.ts';
 import { CrashInstallation } from './installation.ts';
 import type { Part } from './part.ts';
 
@@ -12,7 +12,6 @@ interface Settings {
   sandboxes: number;
 }
 
-const WAIT = { waitSeconds: 60 };
 const PATIENCE_MS = 120_000;
 const ENDS_WITHIN_MS = 10_000;
 const AT_ONCE = 10;
@@ -22,11 +21,6 @@ const { root, from, sandboxes } = JSON.parse(process.argv[2] ?? '') as Settings;
 const mayfly = new CrashInstallation({ root: `${root}/run`, hostKind: 'simulated', program: from });
 const faults: string[] = [];
 const say = (line: string) => process.stdout.write(`${line}\n`);
-
-function ask<T>(send: (options: { idempotencyKey: string } & typeof WAIT) => Promise<T>): Promise<T> {
-  const idempotencyKey = crypto.randomUUID();
-  return insisting(() => send({ ...WAIT, idempotencyKey }), PATIENCE_MS);
-}
 
 async function made(): Promise<string> {
   const { id, state } = await ask((o) => mayfly.client.createSandbox(SMALL, o));

@@ -1,14 +1,5 @@
-/**
- * `npm run upgrade-test`: from another version to this one, and back, under sandboxes that live and requests that go on.
- *
- *     npm run upgrade-test -- [--from REF] [--sandboxes N]
- *
- * `--from`: a commit, `@default` HEAD~1; it is checked out into a folder of its own and shares node_modules with this one. The
- * processes are replaced one by one, by SIGTERM. No request may be lost, and none may have two effects. Ends with 1 when that
- * does not hold, or when a process takes longer than 10 s to end.
- *
- * @module
- */
+/** `npm run upgrade-test -- [--from REF] [--sandboxes N]` upgrades under load, from a commit (HEAD~1 unless given), and back.
+ * Exit code 1: a request was lost or had two effects, or a process took more than 10 s to end after SIGTERM. @module */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';

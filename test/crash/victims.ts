@@ -12,11 +12,8 @@ const run = promisify(execFile);
 
 /** Whom a cell kills, by SIGKILL. `machine`: the sandbox's own processes. */
 export const VICTIMS = ['host', 'control', 'api', 'temporal', 'store', 'libvirtd', 'machine', 'all'] as const;
-/**
- * What else befalls it. `partition`: nobody reaches Temporal or the store. `frozen`: the worker stands still beyond its
- * heartbeat, so its attempt times out, and is delivered a second time beside the first. `twice`: the same request once more while it is answered.
- * `disk-full`: not a byte more can be written on the host.
- */
+/** Other faults. `partition`: Temporal and the store are unreachable. `frozen`: stopped beyond the heartbeat, so the attempt is delivered twice.
+ * `twice`: the same request again while it is answered. `disk-full`: the host's disk is full. */
 export const FAULTS = ['partition', 'frozen', 'twice', 'disk-full'] as const;
 export type Victim = (typeof VICTIMS)[number] | (typeof FAULTS)[number];
 

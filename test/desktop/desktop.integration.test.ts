@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { passwordsOf } from '../../api/desktop/rfb/password.ts';
-import { readPortToken } from '../../api/ports/port-token.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { passwordsOf } from '../../services/desktop/rfb/password.ts';
+import { readPortToken } from '../../services/ports/port-token.ts';
 import { type Door, openDoor } from '../api/support.ts';
 import { eventually } from '../support/eventually.ts';
 import { SIZE, StandInScreen } from './stand-in-screen.ts';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { inflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { ProtocolError } from '../../api/desktop/rfb/byte-reader.ts';
-import { passwordFile, passwordsOf } from '../../api/desktop/rfb/password.ts';
-import { pngOf } from '../../api/desktop/rfb/png.ts';
-import { Screen } from '../../api/desktop/rfb/screen.ts';
+import { ProtocolError } from '../../services/desktop/rfb/byte-reader.ts';
+import { passwordFile, passwordsOf } from '../../services/desktop/rfb/password.ts';
+import { pngOf } from '../../services/desktop/rfb/png.ts';
+import { Screen } from '../../services/desktop/rfb/screen.ts';
 import { ownProcessorMs } from '../support/processor-time.ts';
 import { RECORDED } from './recorded.ts';
 

@@ -1,8 +1,8 @@
-import { ByteReader } from '../../api/desktop/rfb/byte-reader.ts';
-import { passwordFile } from '../../api/desktop/rfb/password.ts';
-import type { Guests } from '../../api/http/guests.ts';
 import { ERRORS } from '../../model/errors.ts';
 import { END, PieceReader, pieceOf } from '../../model/ports/pieces.ts';
+import { ByteReader } from '../../services/desktop/rfb/byte-reader.ts';
+import { passwordFile } from '../../services/desktop/rfb/password.ts';
+import type { Guests } from '../../services/guests.ts';
 
 export const SIZE = { width: 40, height: 30 };
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { ByteReader } from '../../api/desktop/rfb/byte-reader.ts';
+import { ByteReader } from '../../services/desktop/rfb/byte-reader.ts';
 
 const OPCODE = { binary: 2, close: 8, ping: 9, pong: 10 };
 const LAST_FRAME = 0x80;

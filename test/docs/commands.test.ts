@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { subCommandsOf } from '../../cli/catalog/leaf.ts';
+import { namesBelow, subCommandsOf } from '../../cli/catalog/leaf.ts';
 import { getVerbs } from '../../cli/catalog/listed.ts';
 import { createCommands, LISTED } from '../../cli/commands.ts';
 import { Io } from '../../cli/terminal/io.ts';
@@ -34,6 +34,6 @@ test('every command that a page names is one, with its options', async () => {
 
 test('the catalog, which loads no command, names the very commands below each', async () => {
   const commands = await subCommandsOf(root);
-  const below = Object.fromEntries(commands.map(([name, { subCommands }]) => [name, Object.keys(subCommands ?? {})]));
+  const below = Object.fromEntries(commands.map(([name, command]) => [name, namesBelow(command)]));
   for (const listed of LISTED) expect([listed.name, below[listed.name]]).toEqual([listed.name, getVerbs(listed)]);
 });

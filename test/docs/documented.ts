@@ -21,10 +21,7 @@ export function textOf(page: string): string {
   return readFileSync(join(repository, page), 'utf8');
 }
 
-/**
- * The command lines of a page in their order: those of its blocks, fenced or indented, and those within its sentences that are whole.
- * @param root the commands of `mayfly`
- */
+/** Lists the command lines of a page in order: those of its blocks, and whole ones within sentences. @param root of `mayfly` */
 export async function commandLinesOf(page: string, root: CommandDef): Promise<string[]> {
   const found: string[] = [];
   let isFenced = false;

@@ -1,8 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { createCommands } from '../../cli/commands.ts';
 import { Io } from '../../cli/terminal/io.ts';
+import { useOpened } from '../support/use-opened.ts';
 import { commandLinesOf, PAGES } from './documented.ts';
 import { Installation, PageWalk } from './page-walk.ts';
 
@@ -16,8 +17,8 @@ export const NOT_HERE: [RegExp, string][] = [
   [/mayfly host forget /, 'gives up the host that all of this runs on; workflows/reconcile.integration'],
   [/mayfly image pull/, 'builds an image of virtual machines, which takes minutes; cli/image.e2e'],
   [/deploy\/temporal\/certificates\.sh /, 'makes a CA and certificates in /etc; worker/temporal-tls.integration'],
-  [/--boot template|mayfly template make/, 'wakes real machines; worker/template.e2e'],
-  [/mayfly (?:policy set|approval (?:show|approve|refuse))/, 'needs a file, and somebody who asks; cli/approval'],
+  [/--boot template|mayfly template create/, 'wakes real machines; worker/template.e2e'],
+  [/mayfly (?:policy update|approval (?:get|approve|refuse))/, 'needs a file, and somebody who asks; cli/approval'],
   [/desktop-debian12|mayfly desktop /, 'needs an image with a screen; desktop/desktop.integration'],
   [
     /mayfly (?:sandbox create golden-agent|run lab|port open lab)/,
@@ -94,25 +95,20 @@ async function runLine(walk: PageWalk, line: string): Promise<void> {
 
 /** An installation in which the lines of pages are run. */
 export function usePageWalks() {
-  let installation: Installation | undefined;
-  beforeAll(async () => {
-    installation = await Installation.start();
-  });
-  afterAll(() => installation?.end());
-  const get = () => {
-    if (!installation) throw new Error('the installation has not been started');
-    return installation;
-  };
+  const installation = useOpened(
+    () => Installation.start(),
+    (started) => started.end(),
+  );
 
   async function runPage(page: string, commands: string[]): Promise<void> {
-    const walk = new PageWalk(get(), page);
+    const walk = new PageWalk(installation(), page);
     for (const line of GIVEN[page] ?? []) await runLine(walk, line);
-    if (page === 'docs/sources.md') await addNginx(get());
+    if (page === 'docs/sources.md') await addNginx(installation());
     for (const line of commands) await runLine(walk, line);
     await walk.clear();
   }
 
-  return { installation: get, runPage };
+  return { installation, runPage };
 }
 
 /** web-1 is a server of somebody's. */

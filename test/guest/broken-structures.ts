@@ -1,4 +1,4 @@
-import type { Argument, Pipeline, ReadonlyCommand, Stage } from '../../readonly/command.ts';
+import type { Argument, Pipeline, ReadonlyCommand, Stage } from '../../model/readonly/command.ts';
 import { command, pipeline, stage } from './gate-process.ts';
 
 /**

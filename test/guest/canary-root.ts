@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import type { ReadonlyCommand } from '../../readonly/command.ts';
+import type { ReadonlyCommand } from '../../model/readonly/command.ts';
 
 /** Files that commands of the cases would remove or change, below the root. */
 const CANARIES = [

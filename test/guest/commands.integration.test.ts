@@ -1,4 +1,5 @@
 import { access, readFile, writeFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FrameReader, type OutputFrame } from '../../model/sandbox/output-frame.ts';
@@ -19,7 +20,7 @@ describe('what is run', () => {
   test("a command by the user's shell, with its home and the PATH asked for, and both streams apart", async () => {
     const command = 'pwd; shopt -q login_shell || echo "$0 $PATH"; echo "$LANG" >&2; exit 7';
     const output = await run(agent, { command, env: { PATH: '/opt:/usr/bin:/bin' } });
-    expect(output.stdout.toString()).toBe(`${process.env['HOME']}\nbash /opt:/usr/bin:/bin\n`);
+    expect(output.stdout.toString()).toBe(`${userInfo().homedir}\nbash /opt:/usr/bin:/bin\n`);
     expect(output.stderr.toString()).toBe('C.UTF-8\n');
     expect(output.exit).toMatchObject({ outcome: 'exited', exitCode: 7, signal: null, reason: null });
     expect(output.exit.stdout).toEqual({ bytes: output.stdout.length, kept: output.stdout.length });

@@ -45,6 +45,7 @@ describe('connect', () => {
       version,
       bootId: (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim(),
       commandsRunning: 0,
+      now: expect.any(String),
     });
     const ended = once(child, 'exit');
     child.stdin.end();

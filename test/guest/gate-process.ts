@@ -1,8 +1,8 @@
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { z } from 'zod';
+import type { Argument, Pipeline, ReadonlyCommand, Stage } from '../../model/readonly/command.ts';
 import { FrameReader } from '../../model/sandbox/output-frame.ts';
-import type { Argument, Pipeline, ReadonlyCommand, Stage } from '../../readonly/command.ts';
 import { guestBinaries } from '../../worker/config/artifacts.mjs';
 
 /** `nobody`, for whom tests that run as root let the gate work: it does nothing as root. */

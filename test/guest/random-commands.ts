@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { ReadonlyCommand } from '../../readonly/command.ts';
+import type { ReadonlyCommand } from '../../model/readonly/command.ts';
 import { command } from './gate-process.ts';
 
 /** Programs that can write or run others when they are asked in the right words. */

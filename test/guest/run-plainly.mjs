@@ -16,7 +16,7 @@ const ENV = {
   HOME: '/nonexistent',
   LANG: 'C.UTF-8',
   TMPDIR: '/mnt',
-  // As in the gate (guest/gate/run/pipeline.go): npm keeps logs, and asks its registry whether it is the newest.
+  // As in the gate (go/gate/run/pipeline.go): npm keeps logs, and asks its registry whether it is the newest.
   npm_config_cache: '/dev/null',
   npm_config_logs_max: '0',
   npm_config_update_notifier: 'false',

@@ -28,14 +28,14 @@ const ELSEWHERE = '99999999-2222-4333-8444-555555555555';
 test('an id is made once, of the key of the host, for nobody else to read, and stays', async () => {
   const [state, other] = [await freshState(), await freshState()];
   expect(await readInstallation(state)).toBeNull();
-  const made = await keepInstallation(state, null, HERE, false, 'one');
-  expect(made).toMatchObject({ id: expect.stringMatching(/^ins-[0-9a-z]{24}$/), servesUnnamed: false });
-  expect((await keepInstallation(other, null, HERE, true, 'another')).id).not.toBe(made.id);
+  const made = await keepInstallation(state, null, HERE, 'one');
+  expect(made).toMatchObject({ id: expect.stringMatching(/^ins-[0-9a-z]{24}$/) });
+  expect((await keepInstallation(other, null, HERE, 'another')).id).not.toBe(made.id);
   expect((await stat(installationFileOf(state))).mode & 0o777).toBe(0o600);
   expect(await readdir(state.root)).not.toContain('installation.json.new');
   const known = await readInstallation(state);
   expect(known).toEqual(made);
-  expect(await keepInstallation(state, known, HERE, true, 'one')).toEqual(made);
+  expect(await keepInstallation(state, known, HERE, 'one')).toEqual(made);
 });
 
 test.each(['', '{"id":"ins-0', '{}', JSON.stringify({ id: '../x', kind: 'libvirt' })])(
@@ -59,7 +59,7 @@ describe('what is found', () => {
     ['another UUID on a machine without an id', { hostUuid: ELSEWHERE, mayChange: true, machineId: null }],
   ])('%s is another machine than before', async (_what, changes) => {
     const state = await freshState();
-    const known = await keepInstallation(state, null, HERE, false, 'one');
+    const known = await keepInstallation(state, null, HERE, 'one');
     expect(() => refuseAnotherMachine(state, known, { ...HERE, ...changes })).toThrow(
       expect.objectContaining({ code: 'another_installation', message: expect.stringContaining(state.root) }),
     );
@@ -67,10 +67,10 @@ describe('what is found', () => {
 
   test('a UUID that libvirt has made up anew is of the same machine, and is kept from then on', async () => {
     const state = await freshState();
-    const known = await keepInstallation(state, null, HERE, false, 'one');
+    const known = await keepInstallation(state, null, HERE, 'one');
     const now = { ...HERE, hostUuid: ELSEWHERE, mayChange: true };
     expect(() => refuseAnotherMachine(state, known, now)).not.toThrow();
-    await keepInstallation(state, known, now, false, 'one');
+    await keepInstallation(state, known, now, 'one');
     expect(await readInstallation(state)).toEqual({ ...known, hostUuid: ELSEWHERE });
   });
 

@@ -1,6 +1,6 @@
 // What is shown of bytes: whole characters, in parts that make the whole again, and no piece of a secret. Costs milliseconds.
 import { expect, it } from 'vitest';
-import { firstBytes, readPart } from '../../mcp/byte-part.ts';
+import { firstBytes, readPart } from '../../mcp/lib/byte-part.ts';
 
 const reader = (bytes: Uint8Array) => async (range: { from: number; to: number }) =>
   bytes.subarray(range.from, range.to);

@@ -2,10 +2,13 @@
 import type { McpServer } from '@modelcontextprotocol/server';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { MayflyApiError } from '../../client/http/api-error.ts';
-import type { Caller } from '../../mcp/call.ts';
-import { errorText } from '../../mcp/error-text.ts';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { Caller } from '../../mcp/lib/call.ts';
+import { errorText } from '../../mcp/lib/error-text.ts';
+import { registerResources } from '../../mcp/resources.ts';
 import { editTools } from '../../mcp/tools/edit.ts';
 import { fileTools } from '../../mcp/tools/files.ts';
+import { listTools } from '../../mcp/tools/list.ts';
 import { searchTools } from '../../mcp/tools/search.ts';
 import { snapshotTools } from '../../mcp/tools/snapshots.ts';
 import { ERRORS, type ErrorCode } from '../../model/errors.ts';
@@ -15,6 +18,7 @@ interface Result {
   structuredContent: Record<string, never> & { [name: string]: unknown };
   isError?: boolean;
 }
+type Reader = (url: URL, variables: object, context: object) => Promise<{ contents: { text: string }[] }>;
 type Handler = (args: object, context: object) => Promise<Result>;
 
 const SECRET = `ghp_${'a1B2'.repeat(9)}`;
@@ -29,7 +33,10 @@ function problemOf(code: ErrorCode): MayflyApiError {
   return new MayflyApiError({ status, title, retryable, code, detail: 'What happened.', remedy } as never);
 }
 
+const snapshots = Array.from({ length: 300 }, (_, n) => ({ id: `snp-${n}`, name: 'x'.repeat(60), kind: 'disk' }));
+
 const client = {
+  getSandbox: async (id: string) => ({ id, metadata: { a: 'y'.repeat(50_000) } }),
   sandboxIdOf: async (id: string) => id,
   files: {
     read: async (_id: string, path: string, { first = 0, last }: { first?: number; last?: number }) => {
@@ -52,9 +59,16 @@ const client = {
   },
   commands: {
     run: async () => ({ id: 'cmd-1', exitCode: 0, outcome: 'exited', stdout: { bytes: output.length } }),
-    output: async () => new Blob([output]).stream(),
+    get: async () => ({ id: 'cmd-1', sandboxId, stdout: { bytes: output.length, kept: output.length } }),
+    output: async (_id: string, _command: string, _stream: string, range?: { offset: number; limit: number }) =>
+      new Blob([range ? output.slice(range.offset, range.offset + range.limit) : output]).stream(),
   },
   snapshots: {
+    get: async (id: string) => ({ id }),
+    list: async (_id: string, { limit, cursor = '0' }: { limit: number; cursor?: string }) => {
+      const next = Number(cursor) + limit;
+      return { items: snapshots.slice(Number(cursor), next), nextCursor: next < 300 ? String(next) : null };
+    },
     diff: {
       list: async () => ({
         counts: { added: changes.length, changed: 0, removed: 0, renamed: 0 },
@@ -71,12 +85,22 @@ const client = {
 };
 
 const handlers = new Map<string, Handler>();
+const readers = new Map<string, Reader>();
 const server = {
   server: { getClientCapabilities: () => undefined },
   registerTool: (name: string, _config: object, handler: Handler) => void handlers.set(name, handler),
+  registerResource: (name: string, _template: object, _config: object, reader: Reader) =>
+    void readers.set(name, reader),
 } as unknown as McpServer;
-for (const register of [...fileTools, ...editTools, ...searchTools, ...snapshotTools]) {
+for (const register of [...fileTools, ...editTools, ...searchTools, ...snapshotTools, ...listTools]) {
   register(server, { client, session: null } as unknown as Caller, '');
+}
+registerResources(server, client as unknown as MayflyClient);
+
+async function read(name: string, variables: object): Promise<string> {
+  const context = { mcpReq: { signal: new AbortController().signal } };
+  const { contents } = (await readers.get(name)?.(new URL('mayfly://x'), variables, context)) ?? { contents: [] };
+  return contents[0]?.text ?? '';
 }
 
 async function call(name: string, args: object): Promise<Result> {
@@ -188,6 +212,36 @@ describe('an answer', () => {
       commands: [{ commandId: 'cmd-1', command: 'make\ninstall' }],
     });
     expect(content[0]?.text).toContain('ran cmd-1 0 make\\u000ainstall');
+  });
+
+  it('of list has as many as there is room for, and goes on behind them', async () => {
+    const seen: string[] = [];
+    for (let cursor: unknown = '0'; cursor !== null; ) {
+      const { content, structuredContent } = await call('list', { kind: 'snapshots', limit: 200, cursor });
+      expect(Buffer.byteLength(content[0]?.text ?? '')).toBeLessThanOrEqual(10_000);
+      expect(JSON.stringify(structuredContent).length).toBeLessThanOrEqual(10_000);
+      const items = structuredContent['items'] as unknown as { snapshotId: string }[];
+      seen.push(...items.map(({ snapshotId }) => snapshotId));
+      cursor = structuredContent['nextCursor'];
+    }
+    expect(seen).toEqual(snapshots.map(({ id }) => id));
+  });
+
+  it('of a resource is bounded as that of a tool, and names what was cut', async () => {
+    changes = Array.from({ length: 200 }, (_, n) => ({ change: 'added', path: `/${n}${'x'.repeat(200)}` }));
+    const diff = await read('diff', { from: 'snp-1', to: 'current' });
+    expect(JSON.parse(diff)).toMatchObject({
+      counts: { added: 200 },
+      commands: { items: [{ id: 'cmd-1' }] },
+      cut: { '/changes': '25 of 200 entries' },
+    });
+    const one = await read('sandbox', { id: sandboxId });
+    expect(JSON.parse(one)).toMatchObject({ id: sandboxId, cut: { '/metadata/a': '6250 of 50000 characters' } });
+    expect(JSON.parse(await read('snapshot', { id: 'snp-1' }))).toEqual({ id: 'snp-1' });
+    output = 'y'.repeat(40_000);
+    const text = await read('output', { id: sandboxId, commandId: 'cmd-1', stream: 'stdout' });
+    expect(text).toContain('\n[bytes 5000 to 35000 of 40000 are left out]\n');
+    for (const each of [diff, one, text]) expect(Buffer.byteLength(each)).toBeLessThanOrEqual(10_100);
   });
 
   it('of search_files has the lines of each file, whatever it is called', async () => {

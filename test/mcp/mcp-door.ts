@@ -6,7 +6,7 @@ import { createApp } from '../../api/app.ts';
 import type { AppDeps } from '../../api/http/context.ts';
 import { apiServer } from '../../api/server/api-server.ts';
 import { MayflyClient } from '../../client/mayfly-client.ts';
-import { RelayClient } from '../../relay/client.ts';
+import { RelayClient } from '../../host/relay/client.ts';
 import { TestMayfly } from '../support/mayfly.ts';
 
 /** The API on a port, before a simulated host; several of them, as several processes would be. */
@@ -24,7 +24,7 @@ export class McpDoor {
 
   static async open(more: Partial<AppDeps> = {}): Promise<McpDoor> {
     const mayfly = await TestMayfly.start();
-    const { secret } = await mayfly.store.apiKeys.create({ name: 'mcp', scopes: ['admin'] });
+    const { secret } = await mayfly.store.apiKeys.create({ project: 'default', name: 'mcp', scopes: ['admin'] });
     const door = new McpDoor(mayfly, secret, new RelayClient(mayfly.store), more, true);
     await door.start();
     return door;

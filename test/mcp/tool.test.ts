@@ -2,8 +2,8 @@
 import type { McpServer } from '@modelcontextprotocol/server';
 import { expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { type Caller, Made, type Undo } from '../../mcp/call.ts';
-import { tool } from '../../mcp/tool.ts';
+import { type Caller, Made, type Undo } from '../../mcp/lib/call.ts';
+import { tool } from '../../mcp/lib/tool.ts';
 
 type Handler = (args: object, context: object) => Promise<{ isError?: boolean }>;
 

@@ -25,8 +25,8 @@ describe('a source on several hosts', () => {
       undefined,
     ],
   ])('%s', (_what, hosts, hostIds, content) => {
-    const installations = Object.fromEntries(hostIds.map((id) => [id, `ins-${id}`]));
-    expect(alike(hosts, WEB)).toEqual({ hostIds, installations, ...(content !== undefined && { content }) });
+    const proposed = hostIds.map((hostId) => ({ hostId, installationId: `ins-${hostId}` }));
+    expect(alike(hosts, WEB)).toEqual({ hosts: proposed, ...(content !== undefined && { content }) });
   });
 
   it('that differs is refused, with the hosts', () => {

@@ -1,11 +1,11 @@
 // What is Mayfly's stays with it: its cookie, its keys, and what a browser keeps for a whole site. Costs nothing.
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { answerHeaders } from '../../api/ingress/answer-headers.ts';
-import { askedOf } from '../../api/ingress/asked.ts';
-import { cookiesOf, hasKey, isOurCookie } from '../../api/ingress/headers.ts';
-import { requestHeaders } from '../../api/ingress/request-headers.ts';
 import { PortAddress } from '../../model/ports/port-address.ts';
+import { answerHeaders } from '../../services/ingress/answer-headers.ts';
+import { askedOf } from '../../services/ingress/asked.ts';
+import { cookiesOf, hasKey, isOurCookie } from '../../services/ingress/headers.ts';
+import { requestHeaders } from '../../services/ingress/request-headers.ts';
 
 const addresses = new PortAddress('http://localhost:7997');
 const target = { sandboxId: 'sbx-0123456789abcdef', port: 3_000 };

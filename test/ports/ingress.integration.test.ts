@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { IngressDoor } from './ingress-door.ts';
+import type { IngressDoor } from './ingress-door.ts';
 import { type Seen, usePrograms } from './programs.ts';
 
 let door: IngressDoor;
-beforeAll(async () => {
-  door = await IngressDoor.open();
-});
-afterAll(() => door?.close());
-const programs = usePrograms(() => door);
+const programs = usePrograms((opened) => (door = opened));
 
 test('a request with a token comes to the program, which takes it for one of its own machine', async () => {
   const port = await programs.mirror();

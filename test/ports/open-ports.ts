@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
-import { afterAll, beforeAll } from 'vitest';
 import { Ingress } from '../../api/ingress/ingress-server.ts';
 import { MayflyClient } from '../../client/mayfly-client.ts';
-import { RelayClient } from '../../relay/client.ts';
+import { RelayClient } from '../../host/relay/client.ts';
 import { McpDoor } from '../mcp/mcp-door.ts';
 import { eventually } from '../support/eventually.ts';
+import { useOpened } from '../support/use-opened.ts';
 
 /** A program of the guest: `/` says who it is, `/stream` never ends. */
 const SERVER = `import http.server, time
@@ -38,24 +38,21 @@ interface Target {
 
 /** The API, and the ingress of open ports. */
 export function useOpenPorts() {
-  let opened: { door: McpDoor; client: MayflyClient; ingress: Ingress; guests: RelayClient } | undefined;
-  beforeAll(async () => {
-    const door = await McpDoor.open();
-    const { store, sagas } = door.mayfly;
-    const guests = new RelayClient(store);
-    const deps = { store, sagas, guests, logger: pino({ level: 'silent' }) };
-    const ingress = await Ingress.start(deps, { address: '127.0.0.1', port: 0, url: undefined });
-    opened = { door, guests, ingress, client: new MayflyClient({ baseUrl: door.url, apiKey: door.apiKey }) };
-  });
-  afterAll(async () => {
-    opened?.ingress.close();
-    opened?.guests.close();
-    await opened?.door.close();
-  });
-  const get = () => {
-    if (!opened) throw new Error('the API is not open yet');
-    return opened;
-  };
+  const get = useOpened(
+    async () => {
+      const door = await McpDoor.open();
+      const { store, sagas } = door.mayfly;
+      const guests = new RelayClient(store);
+      const deps = { store, sagas, guests, logger: pino({ level: 'silent' }) };
+      const ingress = await Ingress.start(deps, { address: '127.0.0.1', port: 0, url: undefined });
+      return { door, guests, ingress, client: new MayflyClient({ baseUrl: door.url, apiKey: door.apiKey }) };
+    },
+    async ({ door, guests, ingress }) => {
+      ingress.close();
+      guests.close();
+      await door.close();
+    },
+  );
   const client = () => get().client;
 
   /** Creates a sandbox with a program that listens. */

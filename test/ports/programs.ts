@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach } from 'vitest';
-import type { IngressDoor } from './ingress-door.ts';
+import { useOpened } from '../support/use-opened.ts';
+import { IngressDoor } from './ingress-door.ts';
 
 type Serve = (...given: Parameters<RequestListener>) => unknown;
 
@@ -45,9 +46,17 @@ export class Programs {
   }
 }
 
-/** Programs of the tests of a file. After each they end, and all ports of its door are closed. */
-export function usePrograms(door: () => IngressDoor): Programs {
+/** Programs behind a door of their own, which end after each test, as its open ports do. @param take is given the door first */
+export function usePrograms(take: (door: IngressDoor) => void): Programs {
   const programs = new Programs();
+  const door = useOpened(
+    async () => {
+      const opened = await IngressDoor.open();
+      take(opened);
+      return opened;
+    },
+    (opened) => opened.close(),
+  );
   afterEach(async () => {
     const { ports } = door();
     await ports.door.store.exposedPorts.closeAll(ports.id);

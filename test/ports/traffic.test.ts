@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { Traffic } from '../../api/ingress/traffic.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { Traffic } from '../../services/ingress/traffic.ts';
 
 const target = { sandboxId: 'sbx-0000000000000001', port: 3_000 };
 

@@ -1,6 +1,6 @@
 import { type Client, ServiceError } from '@temporalio/client';
 import { expect, test } from 'vitest';
-import { waitFor } from '../../sagas/temporal/wait.ts';
+import { waitFor } from '../../temporal/call/wait.ts';
 
 const client = { withDeadline: (_deadline: number, call: () => Promise<unknown>) => call() } as unknown as Client;
 const lost = () => {

@@ -36,7 +36,7 @@ test.each(NAMES)('mayfly-%s.service starts it again, lets it end, and confines i
   expect(Number(keys.get('Service.TimeoutStopSec')) * 1_000).toBeGreaterThan(STOP_MS.end);
   // Nothing of ours calls sd_notify.
   expect(keys.get('Service.Type')).toEqual(['exec']);
-  // The host's folders pass QEMU's group on by their setgid bit (docs/decisions/0055-local-users.md).
+  // The host's folders pass QEMU's group on by their setgid bit (docs/decisions/0019-process-rights.md).
   const forbidden = name === 'host' ? [] : ['RestrictSUIDSGID'];
   for (const key of ['NoNewPrivileges', 'ProtectHome', ...forbidden])
     expect(keys.get(`Service.${key}`)).toEqual(['yes']);

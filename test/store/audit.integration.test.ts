@@ -1,36 +1,26 @@
 import mongoose from 'mongoose';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { bodyOf, ChainKey, GENESIS } from '../../store/audit/audit-chain.ts';
 import { headText } from '../../store/audit/audit-documents.ts';
-import type { AuditProblemKind } from '../../store/audit/audit-verification.ts';
+import type { AuditProblemKind } from '../../store/audit/audit-problem.ts';
 import type { Store } from '../../store/connect.ts';
 import { openStore } from '../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { useStore } from '../support/use-store.ts';
 import { sandboxId } from './support.ts';
 
 const auditKey = Buffer.alloc(32, 7);
-let server: StoreServer;
+let uri: string;
 let store: Store;
 let db: mongoose.Connection;
 let last = 0;
-
-beforeAll(async () => {
-  server = await startStoreServer();
-  store = await openStore(server.uri, { auditKey });
-  db = await mongoose.createConnection(server.uri).asPromise();
-});
-afterAll(async () => {
-  await db?.close();
-  await store?.close();
-  await server?.stop();
-});
+useStore((opened) => ({ store, db, uri } = opened), { auditKey });
 
 function event(n: number, detail: Record<string, unknown> = {}): AuditEvent {
   return {
     eventId: `event-${n}`,
     kind: 'sandbox.step',
-    actor: { apiKeyId: '0123456789ab', agentId: 'agent' },
+    actor: { apiKeyId: '0123456789ab', agentId: 'agent', project: 'default' },
     runId: 'run',
     hostId: 'kvm-1',
     at: new Date(Date.UTC(2026, 0, 1) + n).toISOString(),
@@ -104,7 +94,7 @@ describe('appending', () => {
 
   it('settles races of two processes, and is valid for whoever verifies meanwhile (aua-009, aua-020)', async () => {
     const id = await chain(1);
-    const other = await openStore(server.uri, { auditKey });
+    const other = await openStore(uri, { auditKey });
     const writes = Array.from({ length: 40 }, (_, n) => (n % 2 ? store : other).audit.append(id, event(n + 1)));
     const meanwhile = await store.audit.verify(id);
     await Promise.all(writes);
@@ -116,12 +106,12 @@ describe('appending', () => {
 
   it('needs the key; reading does not', async () => {
     const id = await chain(1);
-    const reader = await openStore(server.uri);
+    const reader = await openStore(uri);
     expect((await reader.audit.entries(id, { limit: 9 })).length).toBe(1);
     await expect(reader.audit.append(id, event(9))).rejects.toThrow(/audit key/);
     await expect(reader.audit.verify(id)).rejects.toThrow(/audit key/);
     await reader.close();
-    await expect(openStore(server.uri, { auditKey: Buffer.alloc(8) })).rejects.toThrow(/32 bytes/);
+    await expect(openStore(uri, { auditKey: Buffer.alloc(8) })).rejects.toThrow(/32 bytes/);
   });
 
   it('appends nothing behind a forged entry: what comes is queued, and appended when that is gone (aua-010)', async () => {
@@ -152,7 +142,7 @@ describe('appending', () => {
     const { _id, ...last } = (await entries().findOne({ _id: `${id}/4` })) ?? { _id: '' };
     expect(_id).toBe(`${id}/4`);
     await entries().insertOne({ ...foreign(last), _id: `${id}/5` });
-    const fresh = await openStore(server.uri, { auditKey }); // the next process
+    const fresh = await openStore(uri, { auditKey }); // the next process
     for (const its of [store, fresh]) expect(await its.audit.record(id, event(5))).toContain(`${id}/5`);
     await fresh.close();
     expect(await store.audit.verify(id)).toMatchObject({ ok: false, waiting: 1 });
@@ -203,7 +193,7 @@ describe('appending', () => {
       const id = await chain();
       const before = await heads().findOne({ _id: id });
       await heads().updateOne({ _id: id }, { $set: { head } });
-      const fresh = await openStore(server.uri, { auditKey });
+      const fresh = await openStore(uri, { auditKey });
       expect(await fresh.audit.record(id, event(5))).toMatch(/head of the audit/);
       expect(await fresh.audit.verify(id)).toMatchObject({
         ok: false,

@@ -1,99 +1,71 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CertificateRecord } from '../../model/sandbox/certificate.ts';
+import { expect, test } from 'vitest';
 import type { Store } from '../../store/connect.ts';
 import { openStore } from '../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../support/store-server.ts';
-import { sandboxId } from './support.ts';
+import { useStore } from '../support/use-store.ts';
+import { certificateRecord, sandboxId } from './support.ts';
 
-const actor = { apiKeyId: '0123456789ab', agentId: null };
+const actor = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
 
-function certificate(serial: string, change: Partial<CertificateRecord> = {}): CertificateRecord {
-  return {
-    serial,
-    sandboxId: sandboxId(1),
-    keyId: `agent=- key=k source=s sandbox=${sandboxId(1)} certificate=${serial}`,
-    actor,
-    purpose: 'caller',
-    fingerprint: 'SHA256:x',
-    signedBy: 'SHA256:y',
-    validAfter: '2026-01-01T00:00:00Z',
-    validBefore: '2026-01-01T01:00:00Z',
-    revokedAt: null,
-    revokedBy: null,
-    refusedAt: null,
-    request: null,
-    runId: null,
-    ...change,
-  };
-}
+let store: Store;
+let uri: string;
+useStore((opened) => ({ store, uri } = opened));
 
-describe('certificates in the store', () => {
-  let server: StoreServer;
-  let store: Store;
-  beforeAll(async () => {
-    server = await startStoreServer();
-    store = await openStore(server.uri);
+test('serials are never given twice: two connections at once (caa-018), and after both were opened anew (caa-017)', async () => {
+  const taken: number[] = [];
+  for (let restart = 0; restart < 3; restart++) {
+    const replicas = [await openStore(uri), await openStore(uri)];
+    const each = replicas.flatMap(({ serials }) => Array.from({ length: 40 }, () => serials.next()));
+    taken.push(...(await Promise.all(each)));
+    for (const replica of replicas) await replica.close();
+  }
+  expect(new Set(taken).size).toBe(240);
+  expect(Math.min(...taken)).toBe(1);
+  expect(Math.max(...taken)).toBe(240);
+});
+
+test('adding is repeatable; a serial of another is not taken', async () => {
+  const one = certificateRecord('7');
+  await store.certificates.add(one);
+  await store.certificates.add(one);
+  expect(await store.certificates.get('7')).toEqual(one);
+  await expect(store.certificates.add(certificateRecord('7', { keyId: 'other' }))).rejects.toMatchObject({
+    code: 'internal',
   });
-  afterAll(async () => {
-    await store.close();
-    await server.stop();
-  });
+  for (const serial of ['8', '07', '-7', '7 ', '$ne', '']) expect(await store.certificates.get(serial)).toBeNull();
+});
 
-  test('serials are never given twice: two connections at once (caa-018), and after both were opened anew (caa-017)', async () => {
-    const taken: number[] = [];
-    for (let restart = 0; restart < 3; restart++) {
-      const replicas = [await openStore(server.uri), await openStore(server.uri)];
-      const each = replicas.flatMap(({ serials }) => Array.from({ length: 40 }, () => serials.next()));
-      taken.push(...(await Promise.all(each)));
-      for (const replica of replicas) await replica.close();
-    }
-    expect(new Set(taken).size).toBe(240);
-    expect(Math.min(...taken)).toBe(1);
-    expect(Math.max(...taken)).toBe(240);
-  });
+test('listed newest first, as numbers and not as text, up to the largest serial', async () => {
+  const id = sandboxId(2);
+  const largest = (2n ** 64n - 1n).toString();
+  for (const serial of ['9', '10', largest, '100'])
+    await store.certificates.add(certificateRecord(serial, { sandboxId: id }));
+  expect((await store.certificates.of(id)).map(({ serial }) => serial)).toEqual([largest, '100', '10', '9']);
+  await expect(store.certificates.of('x')).rejects.toMatchObject({ code: 'invalid_id' });
+});
 
-  test('adding is repeatable; a serial of another is not taken', async () => {
-    const one = certificate('7');
-    await store.certificates.add(one);
-    await store.certificates.add(one);
-    expect(await store.certificates.get('7')).toEqual(one);
-    await expect(store.certificates.add(certificate('7', { keyId: 'other' }))).rejects.toMatchObject({
-      code: 'internal',
-    });
-    for (const serial of ['8', '07', '-7', '7 ', '$ne', '']) expect(await store.certificates.get(serial)).toBeNull();
+test('the first revocation is kept, with who asked for it', async () => {
+  const id = sandboxId(3);
+  await store.certificates.add(certificateRecord('31', { sandboxId: id }));
+  await store.certificates.revoke(['31', '999'], '2026-01-01T00:10:00Z', actor);
+  await store.certificates.revoke(['31'], '2026-01-01T00:20:00Z', null);
+  await store.certificates.refused(['31'], '2026-01-01T00:11:00Z');
+  await store.certificates.refused(['31'], '2026-01-01T00:21:00Z');
+  expect(await store.certificates.get('31')).toMatchObject({
+    revokedAt: '2026-01-01T00:10:00Z',
+    revokedBy: actor,
+    refusedAt: '2026-01-01T00:11:00Z',
   });
+});
 
-  test('listed newest first, as numbers and not as text, up to the largest serial', async () => {
-    const id = sandboxId(2);
-    const largest = (2n ** 64n - 1n).toString();
-    for (const serial of ['9', '10', largest, '100'])
-      await store.certificates.add(certificate(serial, { sandboxId: id }));
-    expect((await store.certificates.of(id)).map(({ serial }) => serial)).toEqual([largest, '100', '10', '9']);
-    await expect(store.certificates.of('x')).rejects.toMatchObject({ code: 'invalid_id' });
-  });
-
-  test('the first revocation is kept, with who asked for it', async () => {
-    const id = sandboxId(3);
-    await store.certificates.add(certificate('31', { sandboxId: id }));
-    await store.certificates.revoke(['31', '999'], '2026-01-01T00:10:00Z', actor);
-    await store.certificates.revoke(['31'], '2026-01-01T00:20:00Z', null);
-    await store.certificates.refused(['31'], '2026-01-01T00:11:00Z');
-    await store.certificates.refused(['31'], '2026-01-01T00:21:00Z');
-    expect(await store.certificates.get('31')).toMatchObject({
-      revokedAt: '2026-01-01T00:10:00Z',
-      revokedBy: actor,
-      refusedAt: '2026-01-01T00:11:00Z',
-    });
-  });
-
-  test("what ended long ago is forgotten, but not the platform's own of what may still live", async () => {
-    const id = sandboxId(4);
-    const past = { sandboxId: id, validBefore: '2025-01-01T01:00:00Z' };
-    await store.certificates.add(certificate('41', past));
-    await store.certificates.add(certificate('42', { ...past, purpose: 'host' }));
-    await store.certificates.add(certificate('43', { ...past, purpose: 'host', revokedAt: '2025-01-01T00:00:00Z' }));
-    await store.certificates.add(certificate('44', { sandboxId: id }));
-    expect(await store.certificates.prune('2025-06-01T00:00:00Z')).toBe(2);
-    expect((await store.certificates.of(id)).map(({ serial }) => serial)).toEqual(['44', '42']);
-  });
+test("what ended long ago is forgotten, but not the platform's own of what may still live", async () => {
+  const id = sandboxId(4);
+  const past = { sandboxId: id, validBefore: '2025-01-01T01:00:00Z' };
+  await store.certificates.add(certificateRecord('41', past));
+  await store.certificates.add(certificateRecord('42', { ...past, purpose: 'host' }));
+  await store.certificates.add(
+    certificateRecord('43', { ...past, purpose: 'host', revokedAt: '2025-01-01T00:00:00Z' }),
+  );
+  await store.certificates.add(certificateRecord('44', { sandboxId: id }));
+  expect(await store.certificates.prune('2025-06-01T00:00:00Z')).toBe(2);
+  expect((await store.certificates.of(id)).map(({ serial }) => serial)).toEqual(['44', '42']);
 });

@@ -4,9 +4,7 @@ import { useStore } from '../support/use-store.ts';
 import { command, commandId, sandboxId } from './support.ts';
 
 let store: Store;
-useStore((opened) => {
-  store = opened;
-});
+useStore((opened) => ({ store } = opened));
 
 describe('records of commands', () => {
   it('come back as they went in, and change field by field', async () => {

@@ -5,25 +5,36 @@ import { NO_LIMITS } from '../../model/project-limits.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import type { SecretRecord } from '../../model/secrets/secret.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
-import { newCapture } from '../../model/snapshots/capture.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
 import { waitingOf } from '../../model/waitpoints/waiting.ts';
 import { newWaitpoint } from '../../model/waitpoints/waitpoint.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { Store } from '../../store/connect.ts';
-import type { HookRecord } from '../../store/functions/hooks.ts';
 import { hostRecord } from '../support/host-record.ts';
+import { INSTALLATION } from '../support/installation-id.ts';
 import { bulkRecord, functionRecord, functionVersion, runId, runRecord, setupRecord } from './run-records.ts';
 import { scheduleRecord } from './schedule-records.ts';
-import { command, commandId, imageRecord, playbookRecord, record, sandboxId, snapshot, snapshotId } from './support.ts';
-import { endedEvent, endpointRecord } from './webhook-records.ts';
+import {
+  auditEvent,
+  captureRecord,
+  certificateRecord,
+  command,
+  commandId,
+  imageRecord,
+  playbookRecord,
+  record,
+  sandboxId,
+  snapshot,
+  snapshotId,
+} from './support.ts';
+import { endedEvent, endpointRecord, hookRecord } from './webhook-records.ts';
 
 type Parts = Omit<Store, 'ping' | 'close' | 'scanRecords'>;
 /** A call of every method that there is: who adds one finds this file not to compile. */
 type Calls = { [Part in keyof Parts]: { [Method in keyof Parts[Part]]: () => Promise<unknown> } };
 
 const at = '2026-01-01T00:00:00.000Z';
-const actor = { apiKeyId: '0123456789ab', agentId: null };
+const actor = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
 const schedule = { project: 'default', name: 'nightly' };
 const ask = {
   id: 'a',
@@ -32,8 +43,6 @@ const ask = {
   from: null,
   to: null,
   overlap: 'skip',
-  claimedAt: null,
-  sentAt: null,
 } as const;
 const scheduleTime = {
   project: 'default',
@@ -48,26 +57,13 @@ const scheduleTime = {
   recordedAt: at,
 } as const;
 const sourceId = 'src-0000000000000001';
-const captureId = 'cap-0000000000000001';
-const capture = newCapture({ task: 'create', captureId, sourceId, hostId: 'kvm-1', source: 'golden', actor, at });
-const certificate = {
-  serial: '7',
-  sandboxId: sandboxId(1),
-  keyId: 'k',
-  actor,
-  purpose: 'caller',
-  fingerprint: 'f',
-  signedBy: 's',
-  validAfter: at,
-  validBefore: at,
-  revokedAt: null,
-  revokedBy: null,
-  refusedAt: null,
-} as const;
+const capture = captureRecord();
+const certificate = certificateRecord('7');
 const baked: BakedSource = {
   id: sourceId,
   project: 'default',
   hostId: 'kvm-1',
+  installationId: INSTALLATION,
   name: 'baked',
   state: 'baking',
   bakeId: 'b',
@@ -85,6 +81,7 @@ const baked: BakedSource = {
 const template = newTemplate(
   {
     hostId: 'kvm-1',
+    installationId: INSTALLATION,
     templateKey: 'a'.repeat(64),
     project: 'default',
     source: 'golden',
@@ -109,15 +106,7 @@ const secret: SecretRecord = {
   createdAt: at,
   updatedAt: at,
 };
-const event = {
-  eventId: 'e',
-  kind: 'sandbox.state',
-  actor: null,
-  runId: null,
-  hostId: null,
-  at,
-  detail: {},
-} as const;
+const event = auditEvent({ kind: 'sandbox.state' });
 const pool: PoolRecord = {
   project: 'default',
   name: 'web',
@@ -174,18 +163,7 @@ const exposedPort: ExposedPort = {
 };
 const endpoint = endpointRecord();
 const delivery = newDelivery(endedEvent(), endpoint, at);
-const hook: HookRecord = {
-  id: 'hok-0123456789abcdef',
-  project: 'default',
-  function: 'summarise',
-  scheme: { scheme: 'github' },
-  secrets: ['s'],
-  filter: { types: ['t'], conditions: [] },
-  allowedOrigins: [],
-  disabledAt: null,
-  createdBy: { ...actor, project: 'default' },
-  createdAt: at,
-};
+const hook = hookRecord({ filter: { types: ['t'], conditions: [] } });
 const envelope = { payloadType: 't', payload: 'e30=', signatures: [{ keyid: 'k', sig: 's' }] };
 const playbook = playbookRecord();
 const [aFunction, aVersion, aSetup] = [functionRecord(), functionVersion(), setupRecord()];
@@ -282,6 +260,8 @@ export function callsOf(store: Store): Calls {
         Promise.all([
           snapshots.list({ sandboxId: sandboxId(1), limit: 5 }),
           snapshots.list({ sandboxId: sandboxId(1), limit: 5, cursor: cursorOf(snapshotId(1)) }),
+          snapshots.list({ limit: 5 }),
+          snapshots.list({ project: 'default', limit: 5, cursor: cursorOf(snapshotId(1)) }),
         ]),
       creating: () => snapshots.creating(sandboxId(1)),
       all: () => snapshots.all(['ready']),
@@ -330,7 +310,7 @@ export function callsOf(store: Store): Calls {
       head: () => audit.head(sandboxId(1)),
       entries: () => audit.entries(sandboxId(1), { limit: 5 }),
       verify: () => audit.verify(sandboxId(1)),
-      begin: () => audit.begin(),
+      catchUp: () => audit.catchUp(),
       acceptLoss: () => audit.acceptLoss('a test'),
       noteHeads: () => audit.noteHeads(),
       noteKeys: async () => audit.noteKeys(await apiKeys.list()),
@@ -393,10 +373,11 @@ export function callsOf(store: Store): Calls {
     },
     apiKeys: {
       create: async () => {
-        keyId = (await apiKeys.create({ name: 'a', scopes: ['admin'] })).key.id;
+        keyId = (await apiKeys.create({ project: 'default', name: 'a', scopes: ['admin'] })).key.id;
       },
       ensure: async () => {
-        for (let twice = 0; twice < 2; twice++) await apiKeys.ensure('0123456789ab', { name: 'b', scopes: ['admin'] });
+        for (let twice = 0; twice < 2; twice++)
+          await apiKeys.ensure('0123456789ab', { project: 'default', name: 'b', scopes: ['admin'] });
       },
       get: () => apiKeys.get('0123456789ab'),
       list: () => apiKeys.list(),
@@ -438,11 +419,13 @@ export function callsOf(store: Store): Calls {
     signers: {
       addApi: () => signers.addApi('k'),
       isApi: () => signers.isApi('k'),
-      ofHost: () => signers.ofHost({ hostId: 'kvm-1', installationId: 'ins-0000000000000001' }, 'k'),
-      forgetHost: () => signers.forgetHost('kvm-1'),
     },
     sources: {
-      change: () => sources.change({ id: sourceId, hostId: 'kvm-1', name: 'golden' }, { updatedAt: at }),
+      change: () =>
+        sources.change(
+          { id: sourceId, hostId: 'kvm-1', installationId: INSTALLATION, name: 'golden' },
+          { updatedAt: at },
+        ),
       get: () => sources.get(sourceId),
       named: () => sources.named('golden'),
       prepared: () => sources.prepared(),
@@ -523,6 +506,7 @@ export function callsOf(store: Store): Calls {
           runs.list({ project: 'default', limit: 5, deadLetter: true, cursor: cursorOf(runId(1)) }),
         ]),
       admitted: async () => [await runs.admitted(), await runs.admitted({ project: 'default', function: 'fn' })],
+      damaged: () => runs.damaged(),
       areOpen: () => runs.areOpen({ project: 'default', function: 'none' }),
       notBegun: () => runs.notBegun(at),
       change: () => runs.change(runId(1), ['queued'], { waitingFor: 'concurrency' }),
@@ -651,7 +635,7 @@ export function callsOf(store: Store): Calls {
     },
     untoldRuns: {
       get: () => untoldRuns.get(runId(1)),
-      find: () => untoldRuns.find('2999', 10),
+      due: () => untoldRuns.due('2999', 10),
       told: async () => {
         const untold = await untoldRuns.get(runId(1));
         if (untold) await untoldRuns.told({ ...untold, end: at, cleanup: at });
@@ -690,11 +674,9 @@ export function callsOf(store: Store): Calls {
       get: () => schedules.get(schedule),
       list: () => schedules.list('default'),
       due: () => schedules.due(at, 5),
-      change: () => schedules.change(schedule, { pausedAt: at }, { revision: 1, pausedAt: null }),
+      all: () => schedules.all(),
+      change: () => schedules.change(schedule, { pausedAt: at }, { version: 1, pausedAt: null }),
       ask: () => schedules.ask(schedule, ask),
-      claimAsk: () => schedules.claimAsk(schedule, ask, at),
-      askSent: () => schedules.askSent(schedule, ask, at),
-      askForgotten: () => schedules.askForgotten(schedule, ask),
       delete: () => schedules.delete(schedule, at),
       deleteOf: () => schedules.deleteOf({ project: 'default', name: 'fn' }),
       remove: () => schedules.remove(schedule, { deletedAt: null }),
@@ -702,7 +684,6 @@ export function callsOf(store: Store): Calls {
     scheduleTimes: {
       put: () => scheduleTimes.put(scheduleTime, at),
       putMissed: () => scheduleTimes.putMissed([scheduleTime], at),
-      known: () => scheduleTimes.known(schedule, at, at),
       list: () =>
         Promise.all([
           scheduleTimes.list(schedule, { limit: 5 }),

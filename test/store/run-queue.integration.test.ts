@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import type { ConcurrencyRule } from '../../model/functions/function.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import type { Store } from '../../store/connect.ts';
 import { openStore } from '../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { useStore } from '../support/use-store.ts';
 import { runRecord } from './run-records.ts';
 
-let server: StoreServer;
 let store: Store;
 let other: Store;
 let count = 0;
-beforeAll(async () => {
-  server = await startStoreServer();
-  store = await openStore(server.uri, {});
-  other = await openStore(server.uri, {});
+useStore(async (opened) => {
+  ({ store } = opened);
+  other = await openStore(opened.uri);
 });
-afterAll(async () => {
-  await other?.close();
-  await store?.close();
-  await server?.stop();
-});
+afterAll(() => other?.close());
 
 const at = '2026-01-01T00:00:00.000Z';
 const rule = (limit: number, key: string | null = null): ConcurrencyRule => ({ limit, key, onFull: 'queue' });

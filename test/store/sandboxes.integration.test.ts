@@ -1,26 +1,14 @@
-import mongoose from 'mongoose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type mongoose from 'mongoose';
+import { describe, expect, it } from 'vitest';
 import { isFinal, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import type { Store } from '../../store/connect.ts';
 import { documentOf } from '../../store/sandboxes/sandbox-document.ts';
-import { openStore } from '../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { useStore } from '../support/use-store.ts';
 import { record, sandboxId } from './support.ts';
 
-let server: StoreServer;
 let store: Store;
 let db: mongoose.Connection;
-
-beforeAll(async () => {
-  server = await startStoreServer();
-  store = await openStore(server.uri);
-  db = await mongoose.createConnection(server.uri).asPromise();
-});
-afterAll(async () => {
-  await db?.close();
-  await store?.close();
-  await server?.stop();
-});
+useStore((opened) => ({ store, db } = opened));
 
 describe('records', () => {
   it('come back as they went in, with every part filled', async () => {
@@ -51,7 +39,7 @@ describe('records', () => {
     await store.sandboxes.create(record(2));
     await store.sandboxes.update(sandboxId(2), { state: 'creating', phase: 'placing' });
     expect((await store.sandboxes.create(record(2))).state).toBe('creating');
-    const other = record(2, { createdBy: { apiKeyId: 'ffffffffffff', agentId: null } });
+    const other = record(2, { createdBy: { apiKeyId: 'ffffffffffff', agentId: null, project: 'default' } });
     await expect(store.sandboxes.create(other)).rejects.toMatchObject({ code: 'internal' });
   });
 
@@ -131,7 +119,7 @@ describe('those that have ended', () => {
     await store.sandboxes.update(sandboxId(13), { state: 'destroyed' });
     expect((await store.sandboxes.create(record(13))).state).toBe('destroyed');
     expect(await homesOf(sandboxId(13))).toEqual(['endedSandboxes']);
-    const other = record(13, { createdBy: { apiKeyId: 'ffffffffffff', agentId: null } });
+    const other = record(13, { createdBy: { apiKeyId: 'ffffffffffff', agentId: null, project: 'default' } });
     await expect(store.sandboxes.create(other)).rejects.toMatchObject({ code: 'internal' });
   });
 

@@ -1,8 +1,12 @@
 import type { ImageRecord } from '../../model/image/image-record.ts';
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import type { CertificateRecord } from '../../model/sandbox/certificate.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { type CaptureRecord, newCapture } from '../../model/snapshots/capture.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import { INSTALLATION } from '../support/installation-id.ts';
 
 /** A sandbox id whose last characters are the number. */
 export function sandboxId(n: number): string {
@@ -31,9 +35,10 @@ export function record(n: number, changes: Partial<SandboxRecord> = {}): Sandbox
       agentId: null,
       network: { egress: 'none' },
     },
-    createdBy: { apiKeyId: '0123456789ab', agentId: null },
+    createdBy: { apiKeyId: '0123456789ab', agentId: null, project: 'default' },
     hostId: null,
-    installationId: null,
+    installationId: changes.hostId ? INSTALLATION : null,
+    askedHosts: [],
     parentSnapshotId: null,
     ssh: null,
     macAddress: null,
@@ -62,7 +67,7 @@ export function command(n: number, changes: Partial<CommandRecord> = {}): Comman
     id: commandId(n),
     sandboxId: sandboxId(1),
     hostId: 'kvm-1',
-    installationId: null,
+    installationId: INSTALLATION,
     spec: {
       command: 'true',
       argv: null,
@@ -73,7 +78,7 @@ export function command(n: number, changes: Partial<CommandRecord> = {}): Comman
       maxOutputBytes: 10_485_760,
       stdinOpen: false,
     },
-    createdBy: { apiKeyId: '0123456789ab', agentId: null },
+    createdBy: { apiKeyId: '0123456789ab', agentId: null, project: 'default' },
     state: 'requested',
     requestedAt: new Date(Date.UTC(2026, 0, 1) + n).toISOString(),
     startedAt: null,
@@ -101,14 +106,15 @@ export function snapshot(n: number, changes: Partial<SnapshotRecord> = {}): Snap
     project: 'default',
     sandboxId: sandboxId(1),
     hostId: 'kvm-1',
-    installationId: null,
+    installationId: INSTALLATION,
     source: 'golden',
     name: snapshotId(n),
     kind: 'disk',
     state: 'creating',
     reason: 'requested',
     parentId: null,
-    createdBy: { apiKeyId: '0123456789ab', agentId: null },
+    network: { egress: 'none' },
+    createdBy: { apiKeyId: '0123456789ab', agentId: null, project: 'default' },
     createdAt: new Date(Date.UTC(2026, 0, 1) + n).toISOString(),
     readyAt: null,
     saved: null,
@@ -119,7 +125,7 @@ export function snapshot(n: number, changes: Partial<SnapshotRecord> = {}): Snap
 }
 
 const at = '2026-01-01T00:00:00.000Z';
-const actor = { apiKeyId: '0123456789ab', agentId: null };
+const actor = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
 
 /** A build that waits, in the second sandbox. */
 export function imageRecord(changes: Partial<ImageRecord> = {}): ImageRecord {
@@ -173,4 +179,36 @@ export function playbookRecord(changes: Partial<PlaybookRecord> = {}): PlaybookR
     updatedAt: at,
     ...changes,
   };
+}
+
+/** A capture of the source `golden` that was just asked for. */
+export function captureRecord(): CaptureRecord {
+  const ids = { captureId: 'cap-0000000000000001', sourceId: 'src-0000000000000001', hostId: 'kvm-1' };
+  const whose = { actor, projects: ['default'], allowedEgress: 'none' as const };
+  return newCapture({ task: 'create', ...ids, ...whose, installationId: INSTALLATION, source: 'golden', at });
+}
+
+export function certificateRecord(serial: string, changes: Partial<CertificateRecord> = {}): CertificateRecord {
+  return {
+    serial,
+    sandboxId: sandboxId(1),
+    keyId: `agent=- key=k source=s sandbox=${sandboxId(1)} certificate=${serial}`,
+    actor,
+    purpose: 'caller',
+    fingerprint: 'SHA256:x',
+    signedBy: 'SHA256:y',
+    validAfter: '2026-01-01T00:00:00Z',
+    validBefore: '2026-01-01T01:00:00Z',
+    revokedAt: null,
+    revokedBy: null,
+    refusedAt: null,
+    request: null,
+    runId: null,
+    ...changes,
+  };
+}
+
+export function auditEvent(changes: Partial<AuditEvent> = {}): AuditEvent {
+  const kind = 'sandbox.requested';
+  return { eventId: 'e1', kind, actor: null, runId: null, hostId: null, at, detail: {}, ...changes };
 }

@@ -10,9 +10,7 @@ const at = (n: number) => new Date(n).toISOString();
 const ended = { state: 'ready', readyAt: at(9), updatedAt: at(9) } as const;
 
 let store: Store;
-useStore((opened) => {
-  store = opened;
-});
+useStore((opened) => ({ store } = opened));
 
 test('what comes when it is over changes nothing, and is no error; of one that there is not it is', async () => {
   const image = imageRecord({ id: idOf(imageIdFrom, 1), state: 'finishing' });

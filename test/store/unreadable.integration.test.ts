@@ -1,65 +1,60 @@
 import mongoose from 'mongoose';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createApp } from '../../api/app.ts';
 import type { App } from '../../api/http/context.ts';
-import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { judgeRecords } from '../../worker/doctor/records.ts';
-import { ImmediateSagas } from '../api/immediate-sagas.ts';
+import { immediateSagas } from '../api/immediate-sagas.ts';
 import { jsonOf, noGuests } from '../api/support.ts';
-import { openStore } from '../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { useStore } from '../support/use-store.ts';
 import { functionRecord, functionVersion, runId, runRecord } from './run-records.ts';
 import { scheduleRecord } from './schedule-records.ts';
-import { command, commandId, imageRecord, record, sandboxId, snapshot, snapshotId } from './support.ts';
-import { endpointId, endpointRecord } from './webhook-records.ts';
+import {
+  auditEvent,
+  captureRecord,
+  command,
+  commandId,
+  imageRecord,
+  record,
+  sandboxId,
+  snapshot,
+  snapshotId,
+} from './support.ts';
+import { endpointId, endpointRecord, hookRecord } from './webhook-records.ts';
 
 type Stored = Record<string, unknown> & { _id: string };
 
 const at = '2026-01-01T00:00:00.000Z';
 const hookId = (n: number) => `hok-${String(n).padStart(16, '0')}`;
-const ENTRY: AuditEvent = {
-  eventId: 'e1',
-  kind: 'sandbox.requested',
-  actor: null,
-  runId: null,
-  hostId: null,
-  at,
-  detail: {},
-};
+const KEY_ID = '00000000000a';
+const CAPTURE = captureRecord();
 
-let server: StoreServer;
 let store: Store;
 let db: mongoose.Connection;
 let app: App;
 let authorization: string;
 const reported: Unreadable[] = [];
 
-beforeAll(async () => {
-  server = await startStoreServer();
-  const options = { auditKey: Buffer.alloc(32, 7), onUnreadable: (one: Unreadable) => void reported.push(one) };
-  store = await openStore(server.uri, options);
-  db = await mongoose.createConnection(server.uri).asPromise();
-  const sagas = new ImmediateSagas(store);
-  app = createApp({ store, sagas, guests: noGuests, version: '0', logger: pino({ level: 'silent' }) });
-  authorization = `Bearer ${(await store.apiKeys.create({ name: 'test', scopes: ['operator'] })).secret}`;
-  await fill();
-});
-afterAll(async () => {
-  await db?.close();
-  await store?.close();
-  await server?.stop();
-});
+useStore(
+  async (opened) => {
+    ({ store, db } = opened);
+    const sagas = immediateSagas(store);
+    app = createApp({ store, sagas, guests: noGuests, version: '0', logger: pino({ level: 'silent' }) });
+    const key = await store.apiKeys.create({ project: 'default', name: 'test', scopes: ['operator'] });
+    authorization = `Bearer ${key.secret}`;
+    await fill();
+  },
+  { auditKey: Buffer.alloc(32, 7), onUnreadable: (one: Unreadable) => void reported.push(one) },
+);
 
 /** Two of each. */
 async function fill(): Promise<void> {
   const failure = { code: 'internal', step: 'saveSnapshot', message: 'broke' } as const;
-  const createdBy = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
-  const scheme = { scheme: 'github' } as const;
-  const hook = { project: 'default', function: 'fn', scheme, secrets: ['s'], filter: null, allowedOrigins: [] };
   await store.functions.create(functionRecord());
+  await store.captures.create(CAPTURE);
+  await store.apiKeys.ensure(KEY_ID, { project: 'default', name: 'lost', scopes: ['admin'] });
   for (const n of [1, 2]) {
     const spec = { ...record(n).spec, metadata: { purpose: 'test' } };
     await store.sandboxes.create(record(n, { state: 'running', spec }));
@@ -67,11 +62,11 @@ async function fill(): Promise<void> {
     await store.commands.create(command(n));
     await store.runs.accept(runRecord(n), Buffer.from('{}'));
     await store.functionVersions.create({ ...functionVersion(), version: n });
-    await store.hooks.create({ ...hook, id: hookId(n), disabledAt: null, createdBy, createdAt: at });
+    await store.hooks.create(hookRecord({ id: hookId(n) }));
     await store.webhookEndpoints.create(endpointRecord({ id: endpointId(n) }));
-    await store.schedules.create(scheduleRecord({ name: `s${n}`, lookAt: at }));
+    await store.schedules.create(scheduleRecord({ name: `s${n}`, wakeAt: at }));
     await store.images.create(imageRecord({ id: `img-${String(n).padStart(16, '0')}` }));
-    await store.audit.append(sandboxId(1), { ...ENTRY, eventId: `e${n}` });
+    await store.audit.append(sandboxId(1), auditEvent({ eventId: `e${n}` }));
   }
 }
 
@@ -134,6 +129,25 @@ describe('a record that cannot be read', () => {
     expect(await store.sandboxes.update(sandboxId(3), { state: 'destroyed' })).toMatchObject({ state: 'destroyed' });
   });
 
+  it.each([
+    ['sandboxes', sandboxId(1), 'project', () => store.sandboxes.get(sandboxId(1))],
+    ['snapshots', snapshotId(1), 'project', () => store.snapshots.get(snapshotId(1))],
+    ['snapshots', snapshotId(1), 'network', () => store.snapshots.get(snapshotId(1))],
+    ['apiKeys', KEY_ID, 'project', () => store.apiKeys.get(KEY_ID)],
+    ['captures', CAPTURE.id, 'project', () => store.captures.get(CAPTURE.id)],
+    ['captures', CAPTURE.id, 'projects', () => store.captures.get(CAPTURE.id)],
+    ['captures', CAPTURE.id, 'allowedEgress', () => store.captures.get(CAPTURE.id)],
+  ])('of %s is damaged (%s, without its %s), and gets no default', async (collection, _id, field, read) => {
+    const stored = db.collection<Stored>(collection);
+    const whole = await stored.findOneAndUpdate({ _id }, { $unset: { [field]: '' } });
+    await expect(read()).rejects.toMatchObject({
+      code: 'record_damaged',
+      message: expect.stringContaining(`has no ${field}`),
+    });
+    await stored.updateOne({ _id }, { $set: { [field]: whole?.[field] } });
+    expect(await read()).not.toBeNull();
+  });
+
   it('keeps nothing else from who goes through all of them', async () => {
     await db.collection<Stored>('runs').updateMany({}, { $set: { untoldEnd: at, removeAfter: at, unsigned: at } });
     const repairs = [
@@ -141,13 +155,14 @@ describe('a record that cannot be read', () => {
       await damage('schedules', 'default/s1', 'event'),
       await damage('webhookEndpoints', endpointId(1), 'url'),
     ];
-    expect((await store.untoldRuns.find('2027', 9)).map(({ run }) => run.id)).toEqual([runId(2)]);
+    expect((await store.untoldRuns.due('2027', 9)).map(({ run }) => run.id)).toEqual([runId(2)]);
     expect((await store.pastRuns.unsigned('', 9)).runs.map(({ id }) => id)).toEqual([runId(2)]);
     expect((await store.pastRuns.past('', '2027', 9)).map(({ run }) => run.id).toSorted()).toEqual([
       runId(1),
       runId(2),
     ]);
-    expect((await store.schedules.due('2027', 9)).map(({ name }) => name)).toEqual(['s2']);
+    expect((await store.schedules.due('2027', 9)).map(({ name }) => name)).toEqual(['s1', 's2']);
+    expect((await store.schedules.list('default')).map(({ name }) => name)).toEqual(['s2']);
     expect((await store.webhookEndpoints.list('default')).map(({ id }) => id)).toEqual([endpointId(2)]);
     for (const repair of repairs) await repair();
   });
@@ -165,12 +180,13 @@ describe('a record that cannot be read', () => {
   });
 
   it('of a schedule can be deleted, and is read by who removes it', async () => {
-    await store.schedules.create(scheduleRecord({ name: 's3', lookAt: at }));
+    await store.schedules.create(scheduleRecord({ name: 's3', wakeAt: at }));
     await damage('schedules', 'default/s3', 'event');
     const headers = { Authorization: authorization };
     expect((await app.request('/v1/schedules/s3', { method: 'DELETE', headers })).status).toBe(204);
     expect((await app.request('/v1/schedules/s3', { method: 'DELETE', headers })).status).toBe(404);
     expect((await store.schedules.due('2027', 9)).map(({ name }) => name)).toContain('s3');
+    expect(await store.schedules.get({ project: 'default', name: 's3' })).toMatchObject({ past: [] });
   });
 
   it('of an audit shows as damaged, in its place', async () => {

@@ -4,9 +4,7 @@ import { useStore } from '../support/use-store.ts';
 import { sandboxId } from './support.ts';
 
 let store: Store;
-useStore((opened) => {
-  store = opened;
-});
+useStore((opened) => ({ store } = opened));
 
 it('a sandbox that nobody used was never used', async () => {
   expect(await store.activity.get(sandboxId(1))).toEqual({ usedAt: 0, openCommands: [] });

@@ -1,5 +1,6 @@
 import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
 import { eventsOfEnd, type WebhookEvent } from '../../model/webhooks/event.ts';
+import type { HookRecord } from '../../store/functions/hooks.ts';
 import { runRecord } from './run-records.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
@@ -25,6 +26,22 @@ export function endpointRecord(changes: Partial<EndpointRecord> = {}): EndpointR
     createdBy: { apiKeyId: '0123456789ab', agentId: null, project: 'default' },
     createdAt: at,
     updatedAt: at,
+    ...changes,
+  };
+}
+
+export function hookRecord(changes: Partial<HookRecord> = {}): HookRecord {
+  return {
+    id: 'hok-0123456789abcdef',
+    project: 'default',
+    function: 'fn',
+    scheme: { scheme: 'github' },
+    secrets: ['s'],
+    filter: null,
+    allowedOrigins: [],
+    disabledAt: null,
+    createdBy: { apiKeyId: '0123456789ab', agentId: null, project: 'default' },
+    createdAt: at,
     ...changes,
   };
 }

@@ -6,7 +6,7 @@ import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
 
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 /** The sources that one test bakes, of one snapshot. */
 export class Bakery {
@@ -42,18 +42,18 @@ export class Bakery {
   }
 
   async ended({ hostId, name }: Pick<BakeSourceInput, 'hostId' | 'name'>): Promise<BakedSource> {
-    await this.mayfly.sagas.bakeEnded({ hostId, name }, AbortSignal.timeout(HANGS_AFTER_MS));
+    await this.mayfly.sagas.sources.bakeEnded({ hostId, name }, AbortSignal.timeout(HANGS_AFTER_MS));
     return this.recordOf(name);
   }
 
   async bake(asked: BakeSourceInput): Promise<BakedSource> {
-    await this.mayfly.sagas.bakeSource(asked);
+    await this.mayfly.sagas.sources.bake(asked);
     return this.ended(asked);
   }
 
   async remove(name: string): Promise<BakedSource> {
     const sourceId = sourceIdOf('test', name);
-    await this.mayfly.sagas.deleteSource({ sourceId, ...this.mayfly.hostRef, name, actor, timeouts: TEST_TIMEOUTS });
+    await this.mayfly.sagas.sources.delete({ sourceId, ...this.mayfly.hostRef, name, actor, timeouts: TEST_TIMEOUTS });
     return this.ended({ hostId: 'test', name });
   }
 

@@ -1,3 +1,4 @@
+import './plain-stacks.ts';
 import { isBootedSaved } from '../host/libvirt/booted-golden.ts';
 import { startMachine } from '../host/libvirt/machine.ts';
 

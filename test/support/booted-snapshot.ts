@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readInstallation } from '../../host/installation.ts';
 import { LibvirtHypervisor } from '../../host/libvirt/driver.ts';
 import { findPrivateLibvirtd, leaseFolderOf } from '../../host/libvirt/network/private-libvirtd.ts';
 import { StateDir } from '../../host/state-dir.ts';
@@ -17,11 +18,7 @@ interface Host {
   snapshots: Store['snapshots'];
 }
 
-/**
- * Gives an installation a snapshot of a golden guest that has booted, with its memory, as though one of its sandboxes had
- * been saved: a sandbox made of it is there in a fifth of the time.
- * @returns its id
- */
+/** Adds a snapshot with memory of a booted golden guest, as if a sandbox had been saved: restoring takes a fifth. @returns its id */
 export async function addBootedSnapshot({ hostId, stateDir, snapshots }: Host): Promise<string> {
   const folder = join(stateDir, 'libvirt');
   const libvirtd = await findPrivateLibvirtd(folder);
@@ -35,11 +32,15 @@ export async function addBootedSnapshot({ hostId, stateDir, snapshots }: Host): 
     const booted = new BootedGolden({ host, state, source, ca: await TestCa.make(keys) });
     const { id, sandboxId, saved } = await booted.place();
     const { savedAt } = saved;
-    const whose = { id, sandboxId, hostId, source, createdBy: { apiKeyId: 'test', agentId: null } };
+    const installation = await readInstallation(state);
+    if (!installation) throw new Error(`${stateDir} has no installation`);
+    const on = { hostId, installationId: installation.id };
+    const whose = { id, sandboxId, ...on, source, createdBy: { apiKeyId: 'test', agentId: null, project: 'default' } };
     const is = { name: 'booted', kind: 'full', state: 'ready', reason: 'requested' } as const;
     const rest = {
       project: 'default',
       parentId: null,
+      network: { egress: 'none' as const },
       createdAt: savedAt,
       readyAt: savedAt,
       saved,

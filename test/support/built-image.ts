@@ -1,14 +1,12 @@
-import type { BuildImage, Image, Images } from '../../client/images.ts';
+import type { BuildImage, Image } from '../../client/http/openapi.ts';
+import type { Images } from '../../client/images.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import { eventually } from './eventually.ts';
 
 /** On an emulated machine. */
 const PATIENCE_MS = 1_200_000;
 
-/**
- * Builds an image on real machines, and says on standard error when each state came, with the steps that were done and what was waited for.
- * @returns how it ended, and how long that took
- */
+/** Builds an image on real machines, and logs its states on standard error. @returns how it ended, and how long that took */
 export async function builtImage(images: Images, wish: BuildImage): Promise<{ image: Image; ms: number }> {
   const began = performance.now();
   const { id } = await images.build(wish);

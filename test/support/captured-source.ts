@@ -6,7 +6,7 @@ import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
 
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 /** A running source that one test has to itself, and its captures. */
 export class CapturedSource {
@@ -28,7 +28,9 @@ export class CapturedSource {
     const { name: source, id: sourceId } = this;
     const at = new Date().toISOString();
     const timeouts = TEST_TIMEOUTS;
-    await this.mayfly.sagas.capture({ task, captureId, sourceId, ...this.mayfly.hostRef, source, actor, at, timeouts });
+    const input = { captureId, sourceId, ...this.mayfly.hostRef, source, actor, at, timeouts };
+    const whose = { projects: [actor.project], allowedEgress: 'internet' as const };
+    await this.mayfly.sagas.captures.begin(task === 'create' ? { task, ...input, ...whose } : { task, ...input });
     return captureId;
   }
 
@@ -39,7 +41,7 @@ export class CapturedSource {
   }
 
   async ended(captureId: string): Promise<CaptureRecord> {
-    await this.mayfly.sagas.captureEnded({ hostId: 'test', source: this.name }, AbortSignal.timeout(HANGS_AFTER_MS));
+    await this.mayfly.sagas.captures.ended({ hostId: 'test', source: this.name }, AbortSignal.timeout(HANGS_AFTER_MS));
     return this.recordOf(captureId);
   }
 

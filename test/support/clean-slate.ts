@@ -5,10 +5,7 @@ import { eventually } from './eventually.ts';
 /** Programs that a libvirtd of ours runs, as /proc has their names: 15 characters. */
 const OF_A_MACHINE = /^(?:libvirtd|dnsmasq|qemu-system-.*)$/;
 
-/**
- * Nothing of another machine is in this network namespace, in which one libvirtd of ours has room.
- * @throws Error that names what is there, and outside the namespace of a test run
- */
+/** Proves that this network namespace has no other machine, so one libvirtd of ours has room. @throws Error that names it */
 export async function proveCleanSlate(): Promise<void> {
   if (!process.env['MAYFLY_TEST_NETNS']) throw new Error('Run this with npm test, which makes a network namespace.');
   await eventually(programs, ({ length }) => length === 0); // what was killed may still be dying

@@ -17,10 +17,7 @@ export const CLOUD_IMAGE_MS = 1_100_000;
 
 const FILES = ['disk.qcow2', 'vmlinuz', 'initrd'] as const;
 
-/**
- * Builds the cloud image, unless its recipe has been followed before: a minute and 500 MB of cache.
- * @returns folder of disk.qcow2, vmlinuz and initrd
- */
+/** Builds the cloud image once: a minute and 500 MB of cache. @returns folder of disk.qcow2, vmlinuz and initrd */
 export async function ensureCloudImage(): Promise<string> {
   const digest = createHash('sha256')
     .update(await readFile(RECIPE))

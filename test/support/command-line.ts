@@ -1,27 +1,25 @@
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { runCli } from '../../cli/main.ts';
 import { Io } from '../../cli/terminal/io.ts';
 import { TestDoor } from './door.ts';
-import { type HttpServer, serveHttp } from './http-server.ts';
+import { serveHttp } from './http-server.ts';
 import type { TestMayfly } from './mayfly.ts';
+import { useOpened } from './use-opened.ts';
 
 /** The command line as an admin uses it, for the tests of a file, and the door that it goes through. */
 export function useCommandLine(mayfly: () => TestMayfly) {
-  let opened: { door: TestDoor; http: HttpServer; env: NodeJS.ProcessEnv } | undefined;
-  const open = () => {
-    if (!opened) throw new Error('nothing is served yet');
-    return opened;
-  };
-  beforeAll(async () => {
-    const door = await TestDoor.open(mayfly());
-    const http = await serveHttp(door.app);
-    const { secret } = await mayfly().store.apiKeys.create({ name: 'cli', scopes: ['operator'] });
-    opened = { door, http, env: { MAYFLY_URL: http.url, MAYFLY_API_KEY: secret } };
-  });
-  afterAll(() => {
-    opened?.http.close();
-    opened?.door.close();
-  });
+  const open = useOpened(
+    async () => {
+      const door = await TestDoor.open(mayfly());
+      const http = await serveHttp(door.app);
+      const { secret } = await mayfly().store.apiKeys.create({ project: 'default', name: 'cli', scopes: ['operator'] });
+      return { door, http, env: { MAYFLY_URL: http.url, MAYFLY_API_KEY: secret } };
+    },
+    ({ door, http }) => {
+      http.close();
+      door.close();
+    },
+  );
 
   async function cli(...args: string[]) {
     const [out, err]: [Buffer[], Buffer[]] = [[], []];

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import { pino } from 'pino';
 import { MayflyClient } from '../../client/mayfly-client.ts';
+import { RelayClient } from '../../host/relay/client.ts';
+import { startRelay } from '../../host/relay/server.ts';
+import { type ComparableSnapshots, snapshotsRoute } from '../../host/relay/snapshots.ts';
 import type { Comparison, SavedFileRequest } from '../../host/snapshots.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { FileChange, FileChangeRecord } from '../../model/files/file-change.ts';
-import { RelayClient } from '../../relay/client.ts';
-import { startRelay } from '../../relay/server.ts';
-import { type ComparableSnapshots, snapshotsRoute } from '../../relay/snapshots.ts';
 import { type Door, openDoor } from '../api/support.ts';
 import { serveHttp } from './http-server.ts';
 

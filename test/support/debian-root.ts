@@ -18,10 +18,7 @@ const RECIPE = [
   'bookworm',
 ];
 
-/**
- * A Debian as an image of it for containers has it, as a tar archive: without kernel, systemd, sshd and agent; with a user 1000.
- * Made once: a minute and 140 MB of cache.
- */
+/** Tar archive of a Debian container image: no kernel, systemd, sshd or agent; a user 1000. Made once: a minute and 140 MB of cache. */
 export async function debianRoot(timeoutMs: number): Promise<Buffer> {
   const digest = createHash('sha256').update(JSON.stringify(RECIPE)).digest('hex').slice(0, 16);
   const target = join(cacheDir(), 'roots', digest);

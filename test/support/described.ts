@@ -54,10 +54,7 @@ export class Described {
     return schema;
   }
 
-  /**
-   * What in it is not as the schema says; also fields that it does not name.
-   * @param schema may refer to the components of the document
-   */
+  /** Lists what in it violates the schema, unnamed fields too. @param schema may refer to the document's components */
   faults(schema: Schema | false, value: unknown): string[] {
     const check = this.#ajv.compile(closed(schema) as Schema | false);
     if (check(value)) return [];

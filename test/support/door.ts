@@ -1,8 +1,9 @@
 import { pino } from 'pino';
+import { afterAll, beforeAll } from 'vitest';
 import { createApp } from '../../api/app.ts';
 import type { CommandView } from '../../api/commands/command-view.ts';
 import type { App } from '../../api/http/context.ts';
-import { RelayClient } from '../../relay/client.ts';
+import { RelayClient } from '../../host/relay/client.ts';
 import { eventually } from './eventually.ts';
 import type { TestMayfly } from './mayfly.ts';
 
@@ -25,7 +26,8 @@ export class TestDoor {
     const guests = new RelayClient(store);
     const logger = pino({ level: process.env['MAYFLY_LOG_LEVEL'] ?? 'silent' });
     const app = createApp({ store, sagas, guests, version: '0.0.0', logger });
-    const secret = key ?? (await store.apiKeys.create({ name: 'test', scopes: ['operator'] })).secret;
+    const secret =
+      key ?? (await store.apiKeys.create({ project: 'default', name: 'test', scopes: ['operator'] })).secret;
     return new TestDoor(app, guests, secret);
   }
 
@@ -101,4 +103,12 @@ export class TestDoor {
   close(): void {
     this.relays.close();
   }
+}
+
+/** Opens a door for the tests of a file, which is open from the next `beforeAll` on. */
+export function useTestDoor(mayfly: () => TestMayfly): TestDoor {
+  const door = Object.create(TestDoor.prototype) as TestDoor;
+  beforeAll(async () => void Object.assign(door, await TestDoor.open(mayfly())));
+  afterAll(() => door.close());
+  return door;
 }

@@ -2,11 +2,25 @@ import { HANGS_AFTER_MS } from './test-timeouts.ts';
 
 const POLL_INTERVAL_MS = 50;
 
-/**
- * Polls what notifies nobody, and returns the first value that meets the wish. Unlike `expect.poll` it works in tests that
- * run side by side.
- * @throws Error with the last value, when that takes so long that it hangs
- */
+/** A value that is waited for: some fields of an object, what a text matches, or the value itself. */
+type Pattern<T> = T extends string
+  ? T | RegExp
+  : T extends readonly (infer Item)[]
+    ? { length?: number; [index: number]: Pattern<Item> }
+    : T extends object
+      ? { [Field in keyof T]?: Pattern<T[Field]> }
+      : T;
+
+function meets(seen: unknown, wish: unknown): boolean {
+  if (typeof wish === 'function') return Boolean(wish(seen));
+  if (wish instanceof RegExp) return wish.test(String(seen));
+  if (typeof wish !== 'object' || wish === null) return seen === wish;
+  const fields = Object(seen) as Record<string, unknown>;
+  return Object.entries(wish).every(([field, wished]) => meets(fields[field], wished));
+}
+
+/** Polls, and returns the first value that meets the wish; unlike `expect.poll`, also in concurrent tests.
+ * @throws Error with the last value, when that takes so long that it hangs */
 export async function eventually<T, Wished extends T>(
   look: () => T | Promise<T>,
   wish: (seen: T) => seen is Wished,
@@ -17,15 +31,16 @@ export async function eventually<T>(
   wish: (seen: T) => boolean,
   hangsAfterMs?: number,
 ): Promise<T>;
+export async function eventually<T, Wish extends Pattern<T>>(look: () => T | Promise<T>, wish: Wish): Promise<T>;
 export async function eventually<T>(
   look: () => T | Promise<T>,
-  wish: (seen: T) => boolean,
+  wish: unknown,
   hangsAfterMs = HANGS_AFTER_MS,
 ): Promise<T> {
   const deadline = Date.now() + hangsAfterMs;
   for (;;) {
     const seen = await look();
-    if (wish(seen)) return seen;
+    if (meets(seen, wish)) return seen;
     if (Date.now() > deadline) throw new Error(`it never came so far: ${JSON.stringify(seen)}`);
     await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
   }

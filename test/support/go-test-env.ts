@@ -1,5 +1,2 @@
-/**
- * For `go test`. Go does not run a test again that passed before with the same code, files and environment, so what the
- * runner makes anew for each run is left out. The race detector needs cgo, which the programs are built without.
- */
+/** Environment of `go test`: what changes each run is left out, so that Go's cache of results works. Programs need no cgo. */
 export const goTestEnv = { GOFLAGS: '-trimpath', CGO_ENABLED: '0', TMPDIR: '/tmp' };

@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { LoadedDataConverter, Payload } from '@temporalio/common';
+import { isEncrypted } from '../../worker/payloads/payload-codec.ts';
 
 /** All that the history of a workflow carries of ours, decrypted. */
 export async function valuesInHistory({ workflow, options }: Client, workflowId: string): Promise<unknown[]> {
@@ -14,6 +15,7 @@ function payloadsIn(value: unknown): Payload[] {
 }
 
 async function decoded({ payloadCodecs, payloadConverter }: LoadedDataConverter, payload: Payload): Promise<unknown> {
+  if (!isEncrypted(payload)) return [payloadConverter.fromPayload(payload)]; // Temporal's own
   let opened = [payload];
   for (const codec of payloadCodecs.toReversed()) opened = await codec.decode(opened);
   return opened.map((each) => payloadConverter.fromPayload(each));

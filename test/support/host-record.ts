@@ -1,4 +1,5 @@
 import type { HostRecord } from '../../model/host.ts';
+import { INSTALLATION } from './installation-id.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
 
@@ -6,7 +7,7 @@ const AT = '2026-01-01T00:00:00.000Z';
 export function hostRecord(id: string, changes: Partial<HostRecord> = {}): HostRecord {
   return {
     id,
-    installationId: null,
+    installationId: INSTALLATION,
     hostUuid: null,
     epoch: 1,
     kind: 'simulated',

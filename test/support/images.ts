@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import type { BuildImage, Image } from '../../client/images.ts';
+import type { BuildImage, Image } from '../../client/http/openapi.ts';
 import { sourceIdOf } from '../../model/ids.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
@@ -10,7 +10,7 @@ import type { MayflyCase } from './mayfly-case.ts';
 import type { TestOperations } from './operations.ts';
 import { HANGS_AFTER_MS } from './test-timeouts.ts';
 
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 /** What one test builds; it takes back sources and snapshots. */
 export class TestImages {
@@ -98,8 +98,8 @@ export class TestImages {
     for (const name of this.#names) {
       const sourceId = sourceIdOf('test', name);
       if ((await this.mayfly.store.bakedSources.get(sourceId))?.state !== 'ready') continue;
-      await this.mayfly.sagas.deleteSource({ sourceId, ...this.mayfly.hostRef, name, actor });
-      await this.mayfly.sagas.bakeEnded({ hostId: 'test', name }, AbortSignal.timeout(HANGS_AFTER_MS));
+      await this.mayfly.sagas.sources.delete({ sourceId, ...this.mayfly.hostRef, name, actor });
+      await this.mayfly.sagas.sources.bakeEnded({ hostId: 'test', name }, AbortSignal.timeout(HANGS_AFTER_MS));
     }
     for (const builder of this.#builders) {
       const { items } = await this.mayfly.store.snapshots.list({ sandboxId: builder, limit: 100 });

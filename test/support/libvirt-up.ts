@@ -1,3 +1,4 @@
+import './plain-stacks.ts';
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';

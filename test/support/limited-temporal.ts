@@ -1,25 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll } from 'vitest';
 import { startTemporalServer } from '../../worker/servers/temporal-server.ts';
+import { useFolder } from './use-folder.ts';
+import { useOpened } from './use-opened.ts';
 
-/**
- * A Temporal server of a file's own, with small limits; its address, as the environment of Mayfly. To be called before
- * what uses it is begun.
- */
+/** Starts a Temporal server with small limits for a file. @returns environment of Mayfly. Call it before what uses it */
 export function useLimitedTemporal(limits: Readonly<Record<string, number>>): () => NodeJS.ProcessEnv {
-  let address = '';
-  let stop = async () => {};
-  beforeAll(async () => {
-    const dir = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'limited-'));
-    const server = await startTemporalServer({ dir, limits });
-    address = server.address;
-    stop = async () => {
-      await server.stop();
-      await rm(dir, { recursive: true, force: true });
-    };
-  });
-  afterAll(() => stop());
-  return () => ({ TEMPORAL_ADDRESS: address });
+  const dir = useFolder();
+  const server = useOpened(
+    () => startTemporalServer({ dir, limits }),
+    (started) => started.stop(),
+  );
+  return () => ({ TEMPORAL_ADDRESS: server().address });
 }

@@ -40,10 +40,7 @@ const readable = (path) => { try { accessSync(path, constants.R_OK); return true
 console.log(JSON.stringify(JSON.parse(readFileSync(0, 'utf8')).filter(readable)));
 `;
 
-/**
- * The files that such a user can read, and the folders that they can list, below a folder of which they know every name: one
- * that cannot be listed may still be walked through.
- */
+/** Lists the files such a user can read and the folders they can list below a folder, every name of which they know. */
 export async function readableByNobody(folder: string): Promise<string[]> {
   const { stdout: names } = await exec('find', [folder, '-xdev', '!', '-type', 'l', '-printf', '%p\\0']);
   const input = JSON.stringify(names.split('\0').filter((path) => path !== ''));

@@ -1,4 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { type Client, isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
+import type { NativeConnection } from '@temporalio/worker';
+import { registerSearchAttributes } from '../../worker/servers/temporal.ts';
 import { eventually } from './eventually.ts';
 
 /** Limits of a Temporal server that forgets a deleted workflow within seconds, where it takes half a minute by itself. */
@@ -18,12 +22,16 @@ export async function loseWorkflow({ workflowService, workflow, options }: Clien
   await workflowService
     .deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } })
     .catch(unlessForgotten);
-  await eventually(
-    () => workflow.getHandle(workflowId).describe().catch(unlessForgotten),
-    (seen) => seen === null,
-  );
-  await eventually(
-    () => workflow.count(`WorkflowId = "${workflowId}"`),
-    ({ count }) => count === 0,
-  );
+  await eventually(() => workflow.getHandle(workflowId).describe().catch(unlessForgotten), null);
+  await eventually(() => workflow.count(`WorkflowId = "${workflowId}"`), { count: 0 });
+}
+
+/** Registers a namespace in which nothing has happened, as if Temporal's database had been lost. @returns its name */
+export async function registerEmptyNamespace(connection: NativeConnection): Promise<string> {
+  const namespace = `lost-${randomBytes(4).toString('hex')}`;
+  const workflowExecutionRetentionPeriod = msToTs('1d');
+  await connection.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod });
+  const register = () => registerSearchAttributes(connection, namespace).then(() => null, String);
+  await eventually(register, (failure) => failure === null);
+  return namespace;
 }

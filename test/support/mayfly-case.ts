@@ -10,10 +10,7 @@ import type { SignedEvent } from '../../model/sandbox/signed-request.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 import type { TestMayfly } from './mayfly.ts';
 
-/**
- * The {@link TestMayfly} of a file as one of its tests sees it, while others use it too: it knows which sandboxes and which
- * faults are the test's own, so that the test ends these, and is held to having left nothing of them.
- */
+/** {@link TestMayfly} as one of several concurrent tests sees it: ends its own sandboxes and faults, and proves that nothing is left. */
 export class MayflyCase {
   readonly #ids = new Set<string>();
   readonly #armed = new Set<string>();
@@ -66,8 +63,7 @@ export class MayflyCase {
 
   /** As the API proposes its host. */
   proposals(): HostProposals {
-    const { hostId, installationId } = this.hostRef;
-    return { hostIds: [hostId], installations: { [hostId]: installationId } };
+    return { hosts: [this.hostRef] };
   }
 
   /** A sandbox that somebody else makes for this test, as a bake does. */

@@ -107,19 +107,13 @@ export function processesOf(folder: string): string[] {
 
 /** Waits until there is none. The kernel notifies nobody of what is not our child. */
 export async function noProcessOf(folder: string): Promise<void> {
-  await eventually(
-    () => processesOf(folder),
-    (left) => left.length === 0,
-  );
+  await eventually(() => processesOf(folder), { length: 0 });
 }
 
 /** Waits until the API has all that it needs, which it notifies nobody of. */
 export async function waitUntilReady(baseUrl: string): Promise<void> {
-  await eventually(
-    async () => {
-      const answer = await fetch(`${baseUrl}/readyz`);
-      return answer.ok || answer.text();
-    },
-    (seen) => seen === true,
-  );
+  await eventually(async () => {
+    const answer = await fetch(`${baseUrl}/readyz`);
+    return answer.ok || answer.text();
+  }, true);
 }

@@ -6,23 +6,20 @@ import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { msToTs } from '@temporalio/common/lib/time.js';
 import { DefaultLogger, type NativeConnection, Runtime } from '@temporalio/worker';
-import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
+import { inject } from 'vitest';
 import { RequestKey } from '../../ca/signed-request.ts';
 import { UserCa } from '../../ca/user-ca.ts';
 import { Failpoints } from '../../host/failpoints.ts';
-import type { Mark } from '../../host/hypervisor.ts';
-import { InMemoryMachine } from '../../host/in-memory/machine.ts';
+import type { Hypervisor, Mark } from '../../host/hypervisor.ts';
 import type { KeptSnapshot } from '../../host/snapshots.ts';
-import { ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
-import { LIVING_STATES, type SandboxRecord, type SandboxSpec } from '../../model/sandbox/sandbox.ts';
+import type { SandboxRecord, SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
-import { TemporalSagas } from '../../sagas/temporal-sagas.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
+import { TemporalSagas } from '../../temporal/temporal-sagas.ts';
 import { AddressPolicy } from '../../webhooks/sending/address-policy.ts';
 import { bundleWorkflows } from '../../worker/bundle.ts';
 import { Closers } from '../../worker/config/closers.ts';
@@ -39,14 +36,17 @@ import { type RunningWorker, runWorkers } from '../../worker/running-worker.ts';
 import { connectTemporal, registerSearchAttributes } from '../../worker/servers/temporal.ts';
 import { requestIdOfClient } from '../../worker/tracing/request-id.ts';
 import { eventually } from './eventually.ts';
-import { runsThatReplayOtherwise } from './replayed-runs.ts';
+import { InMemoryMachine } from './in-memory-host/machine.ts';
+import { registerEmptyNamespace } from './lose-workflow.ts';
+import { endOpenRuns, runsThatReplayOtherwise } from './replayed-runs.ts';
+import { buildSandboxInput } from './sandbox-input.ts';
 import { startStoreServer } from './store-server.ts';
 import { type HostPart, startTestHost } from './test-host.ts';
-import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
+import { HANGS_AFTER_MS } from './test-timeouts.ts';
 
 Runtime.install({ logger: new DefaultLogger('ERROR') });
 
-/** `in-memory`: host/in-memory/, for tests of what sagas do; no setting offers it. */
+/** `in-memory`: test/support/in-memory-host/, for tests of what sagas do; no setting offers it. */
 export type TestHostKind = 'simulated' | 'in-memory';
 
 /** The product without its HTTP door: control worker, one host worker on a host of that kind, a store of its own. */
@@ -96,40 +96,14 @@ export class TestMayfly {
     const isKept = process.env['MAYFLY_RECORD_HISTORIES'] !== undefined;
     const dataConverter = isKept ? { failureConverterPath: FAILURE_CONVERTER } : dataConverterOf(keys);
     const memory = kind === 'in-memory' ? new InMemoryMachine() : null;
-    const mayfly = new TestMayfly(
-      store,
-      temporalClient({ connection, dataConverter, interceptors: { workflow: [requestIdOfClient()] } }),
-      config,
-      connection,
-      dataConverter,
-      closers,
-      memory,
-      requestKey,
-    );
-    closers.add('open runs', () => mayfly.#endOpenRuns());
+    const interceptors = { workflow: [requestIdOfClient()] };
+    const client = temporalClient({ connection, dataConverter, interceptors });
+    const mayfly = new TestMayfly(store, client, config, connection, dataConverter, closers, memory, requestKey);
+    closers.add('open runs', () => endOpenRuns(mayfly.client, connection));
     closers.add('control worker', async () => mayfly.#control?.stop());
     await mayfly.startControl();
     await mayfly.startHost();
     return mayfly;
-  }
-
-  /**
-   * The control worker of the next file has another key: it can neither go on with what is still open on the same server, nor
-   * can its reconciler be told of it.
-   */
-  async #endOpenRuns(): Promise<void> {
-    const { namespace } = this.client.options;
-    const query = 'ExecutionStatus="Running"';
-    await eventually(
-      async () => {
-        const { executions } = await this.connection.workflowService.listWorkflowExecutions({ namespace, query });
-        const ids = executions.flatMap(({ execution }) => execution?.workflowId ?? []);
-        const end = (id: string) => this.client.workflow.getHandle(id).terminate('the tests of its file are over');
-        await Promise.allSettled(ids.map(end));
-        return ids;
-      },
-      (ids) => ids.length === 0,
-    );
   }
 
   /** Of its runs, see {@link runsThatReplayOtherwise}. */
@@ -161,20 +135,9 @@ export class TestMayfly {
   /** Goes on as if Temporal's database had been lost: in a namespace in which nothing has happened yet. */
   async loseTemporal(): Promise<void> {
     await this.host?.stop();
-    await this.#control?.stop();
-    this.#control = null;
+    await this.stopControl();
     const { connection, dataConverter } = this;
-    const namespace = `lost-${randomBytes(4).toString('hex')}`;
-    const workflowExecutionRetentionPeriod = msToTs('1d');
-    await connection.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod });
-    await eventually(
-      () =>
-        registerSearchAttributes(connection, namespace).then(
-          () => null,
-          (error: unknown) => String(error),
-        ),
-      (failure) => failure === null,
-    );
+    const namespace = await registerEmptyNamespace(connection);
     this.client = temporalClient({ connection, dataConverter, namespace });
     this.sagas = this.#sagasOf(this.client);
     await this.startControl();
@@ -186,10 +149,13 @@ export class TestMayfly {
     return new TemporalSagas(client, { signer: this.requestKey.signer({ process: 'api' }), callMs: HANGS_AFTER_MS });
   }
 
-  /** Starts the host worker, as after a boot whose id is in that file; after {@link HostPart.stop} it can be started again on the same machine. */
+  /** Changes the hypervisor of each host worker that starts, before it takes any task. */
+  prepareHost: (hypervisor: Hypervisor) => void = () => {};
+
+  /** Starts the host worker, again after {@link HostPart.stop}. @param bootIdFile of the boot it is to find */
   async startHost(bootIdFile?: string): Promise<HostPart> {
     const { connection, dataConverter, store, failpoints, config, client, memory } = this;
-    const where = { config, memory, ...(bootIdFile !== undefined && { bootIdFile }) };
+    const where = { config, memory, prepare: this.prepareHost, ...(bootIdFile !== undefined && { bootIdFile }) };
     const running = await startTestHost({ connection, dataConverter, store, failpoints, client, ...where });
     const stop = async () => {
       this.host = null;
@@ -207,43 +173,24 @@ export class TestMayfly {
   }
 
   input(spec: Partial<SandboxSpec> = {}, timeouts: Partial<Timeouts> = {}): SandboxInput {
-    return {
-      id: sandboxIdFrom(randomBytes(ID_BYTES)),
-      spec: {
-        source: 'golden-debian12',
-        snapshotId: null,
-        cpus: null,
-        memoryMib: 64,
-        ttlSeconds: 600,
-        idleSeconds: null,
-        autoResume: false,
-        metadata: {},
-        agentId: null,
-        network: { egress: 'none' },
-        ...spec,
-      },
-      createdBy: { apiKeyId: 'test', agentId: null },
-      requestedAt: new Date().toISOString(),
-      begin: 'create',
-      timeouts: { ...TEST_TIMEOUTS, ...timeouts },
-    };
+    return buildSandboxInput(spec, timeouts);
   }
 
   /** Starts a create and waits until it is running or at its end. */
   async create(input = this.input()): Promise<SandboxRecord> {
-    await this.sagas.create(input);
-    await this.sagas.settled(input.id, AbortSignal.timeout(HANGS_AFTER_MS));
+    await this.sagas.sandboxes.create(input);
+    await this.sagas.sandboxes.settled(input.id, AbortSignal.timeout(HANGS_AFTER_MS));
     return this.record(input.id);
   }
 
   async destroy(input: SandboxInput): Promise<SandboxRecord> {
-    await this.sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
+    await this.sagas.sandboxes.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
     return this.end(input.id);
   }
 
   /** Waits for the proof. */
   async end(id: string): Promise<SandboxRecord> {
-    await this.sagas.ended(id, AbortSignal.timeout(HANGS_AFTER_MS));
+    await this.sagas.sandboxes.ended(id, AbortSignal.timeout(HANGS_AFTER_MS));
     return this.record(id);
   }
 
@@ -290,37 +237,11 @@ export class TestMayfly {
 
   /** What is on the machine under the name of any sandbox: nothing, when none is alive. */
   async residue(): Promise<Observation[]> {
-    return (await this.marks()).map((mark) => mark.observation);
+    return (await this.marks()).map(({ observation }) => observation);
   }
 
   async stop(): Promise<void> {
     await this.host?.stop();
     await this.closers.close();
   }
-}
-
-/**
- * One Mayfly for the tests of a file. After each test every fault is lifted, every sandbox ended, and the test fails
- * when anything carries a sandbox's name.
- */
-export function useMayfly(env: () => NodeJS.ProcessEnv = () => ({})): () => TestMayfly {
-  let mayfly: TestMayfly | undefined;
-  const running = () => {
-    if (!mayfly) throw new Error('Mayfly has not been started');
-    return mayfly;
-  };
-  beforeAll(async () => {
-    mayfly = await TestMayfly.start(env());
-  });
-  afterAll(() => mayfly?.stop());
-  afterEach(async () => {
-    const { failpoints, host, store } = running();
-    failpoints.arm(undefined);
-    if (!host) await running().startHost();
-    for (const { id } of await store.sandboxes.all(LIVING_STATES)) {
-      await running().destroy({ ...running().input(), id });
-    }
-    expect(await running().residue()).toEqual([]);
-  });
-  return running;
 }

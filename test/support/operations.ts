@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { afterEach, expect } from 'vitest';
 import { GUEST_USER } from '../../host/simulated/machine/image.ts';
 import type { KeptSnapshot } from '../../host/snapshots.ts';
 import { ID_BYTES, operationIdFrom, snapshotIdFrom } from '../../model/ids.ts';
@@ -14,8 +14,9 @@ import { TestDoor } from './door.ts';
 import type { TestMayfly } from './mayfly.ts';
 import { stepBegun } from './step-begun.ts';
 import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
+import { useOpened } from './use-opened.ts';
 
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 type OperatedMayfly = Pick<TestMayfly, 'sagas' | 'store' | 'client' | 'config' | 'memory' | 'onHost'>;
 
@@ -91,20 +92,26 @@ export class TestOperations {
   }
 
   async begin(sandboxId: string, operation: Operation): Promise<void> {
-    await this.mayfly.sagas.operate(sandboxId, operation);
+    await this.mayfly.sagas.sandboxes.operate(sandboxId, operation);
   }
 
   async ended(sandboxId: string, operationId: string): Promise<SandboxFailure | null> {
-    return this.mayfly.sagas.operated(sandboxId, operationId, AbortSignal.timeout(HANGS_AFTER_MS));
+    return this.mayfly.sagas.sandboxes.operated(sandboxId, operationId, AbortSignal.timeout(HANGS_AFTER_MS));
   }
 
-  async beginDelete({ id, hostId, installationId = null }: SnapshotRecord): Promise<void> {
-    await this.mayfly.sagas.deleteSnapshot({ snapshotId: id, hostId, installationId, actor, timeouts: TEST_TIMEOUTS });
+  async beginDelete({ id, hostId, installationId }: SnapshotRecord): Promise<void> {
+    await this.mayfly.sagas.snapshots.delete({
+      snapshotId: id,
+      hostId,
+      installationId,
+      actor,
+      timeouts: TEST_TIMEOUTS,
+    });
   }
 
   async delete(snapshot: SnapshotRecord): Promise<SnapshotRecord> {
     await this.beginDelete(snapshot);
-    await this.mayfly.sagas.snapshotDeleted(snapshot.id, AbortSignal.timeout(HANGS_AFTER_MS));
+    await this.mayfly.sagas.snapshots.deleted(snapshot.id, AbortSignal.timeout(HANGS_AFTER_MS));
     return this.record(snapshot.id);
   }
 
@@ -154,9 +161,7 @@ export class TestOperations {
     return entries.map(({ body }) => JSON.parse(body) as AuditEvent);
   }
 
-  /**
-   * Holds the host to having exactly the snapshots that the store calls `ready`, deletes them, and holds it to having none.
-   */
+  /** Proves that the host has exactly the snapshots that are `ready`, deletes them, and proves that it has none. */
   async clear(): Promise<void> {
     for (const { snapshotId, state } of await this.onHost()) {
       const record = await this.record(snapshotId);
@@ -173,15 +178,10 @@ export class TestOperations {
 
 /** Operations on the sandboxes of a file's {@link TestMayfly}. After each test there is {@link TestOperations.clear}. */
 export function useOperations(mayfly: () => TestMayfly): () => TestOperations {
-  let operations: TestOperations | undefined;
-  const made = () => {
-    if (!operations) throw new Error('Mayfly has not been started');
-    return operations;
-  };
-  beforeAll(async () => {
-    operations = new TestOperations(mayfly(), await TestDoor.open(mayfly()));
-  });
-  afterAll(() => operations?.close());
+  const made = useOpened(
+    async () => new TestOperations(mayfly(), await TestDoor.open(mayfly())),
+    (operations) => operations.close(),
+  );
   afterEach(async () => {
     mayfly().failpoints.arm(undefined);
     await made().clear();

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Playbook, WritePlaybook } from '../../client/playbooks.ts';
+import type { Playbook, WritePlaybook } from '../../client/http/openapi.ts';
 import { tarEntries } from '../../model/image/tar-scanner.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import type { TestDoor } from './door.ts';
@@ -38,7 +38,7 @@ export class TestPlaybooks {
   async tried({ checkerId }: Playbook): Promise<void> {
     await eventually(
       async () => (await this.mayfly.store.commands.list({ sandboxId: checkerId, limit: 1 })).items[0]?.state,
-      (state) => state === 'running',
+      'running',
     );
   }
 

@@ -54,7 +54,7 @@ export class TestPool {
       timeouts: { ...TEST_TIMEOUTS, ...timeouts },
     };
     // On a busy machine it takes longer than a call may: asked again, it is the same.
-    const set = () => this.mayfly.sagas.setPool(input).then(() => null, codeOf);
+    const set = () => this.mayfly.sagas.pools.set(input).then(() => null, codeOf);
     await eventually(set, (code) => code === null);
   }
 
@@ -84,8 +84,8 @@ export class TestPool {
     const { project, name, actor, mayfly } = this;
     await this.members();
     const wish = { source: 'none', cpus: null, memoryMib: null, egress: 'none', min: 0, max: 0 } as const;
-    await mayfly.sagas.deletePool({ project, name, wish, actor, at: new Date().toISOString() }, actor);
-    await mayfly.sagas.poolDeleted(this, AbortSignal.timeout(HANGS_AFTER_MS));
+    await mayfly.sagas.pools.delete({ project, name, wish, actor, at: new Date().toISOString() }, actor);
+    await mayfly.sagas.pools.deleted(this, AbortSignal.timeout(HANGS_AFTER_MS));
   }
 }
 

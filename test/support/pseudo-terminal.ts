@@ -61,10 +61,7 @@ export class PseudoTerminal {
   }
 
   async until(what: unknown, holds: () => boolean): Promise<void> {
-    await eventually(
-      () => holds() || `${String(what)}; the screen:\n${this.screen.text}`,
-      (seen) => seen === true,
-    );
+    await eventually(() => holds() || `${String(what)}; the screen:\n${this.screen.text}`, true);
   }
 
   /** What the script wrote to a file of its folder; empty: nothing yet. */

@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import mongoose from 'mongoose';
-import { afterAll, beforeAll } from 'vitest';
 import { loseWorkflow } from './lose-workflow.ts';
+import { reconcileOnce } from './reconcile-once.ts';
 import { useSagaCases } from './saga-cases.ts';
 import { HANGS_AFTER_MS } from './test-timeouts.ts';
+import { useOpened } from './use-opened.ts';
 
 /** Age below which a round leaves a change alone, ms: here nothing else changes. */
 export const GRACE_MS = 100;
@@ -13,18 +13,13 @@ export const GRACE_MS = 100;
 export function useReconcileCases() {
   const cases = useSagaCases({ kind: 'in-memory' });
   const all = cases.mayfly;
-  let database: mongoose.Connection | undefined;
-  beforeAll(async () => {
-    database = await mongoose.createConnection(all().config.mongodbUri ?? '').asPromise();
-  });
-  afterAll(() => database?.close());
+  const database = useOpened(
+    () => mongoose.createConnection(all().config.mongodbUri ?? '').asPromise(),
+    (opened) => opened.close(),
+  );
 
   /** Runs one round, with what it does on hosts. */
-  async function reconcile({ client }: { client: Client } = all()): Promise<void> {
-    const workflowId = `reconcile-${randomBytes(4).toString('hex')}`;
-    const options = { workflowId, taskQueue: 'mayfly-control', args: [{ graceMs: GRACE_MS }] };
-    await client.workflow.execute('reconcileOnce', options);
-  }
+  const reconcile = ({ client }: { client: Client } = all()) => reconcileOnce(client, GRACE_MS);
 
   /** Loses the workflow of a running sandbox. */
   const loseSaga = (id: string) => loseWorkflow(all().client, `sandbox/${id}`);
@@ -32,7 +27,7 @@ export function useReconcileCases() {
   /** Deletes its record, as a restored backup from before its creation does. */
   async function deleteRecord(id: string): Promise<void> {
     for (const name of ['sandboxes', 'endedSandboxes']) {
-      await database?.collection<{ _id: string }>(name).deleteOne({ _id: id });
+      await database().collection<{ _id: string }>(name).deleteOne({ _id: id });
     }
   }
 
@@ -43,7 +38,7 @@ export function useReconcileCases() {
 
   /** Waits until a new workflow has adopted it. */
   async function awaitAdoption(id: string): Promise<void> {
-    await all().sagas.settled(id, AbortSignal.timeout(HANGS_AFTER_MS));
+    await all().sagas.sandboxes.settled(id, AbortSignal.timeout(HANGS_AFTER_MS));
   }
 
   return { ...cases, reconcile, loseSaga, deleteRecord, listKinds, awaitAdoption };

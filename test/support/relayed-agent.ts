@@ -10,11 +10,11 @@ import { pino } from 'pino';
 import type { ClientChannel } from 'ssh2';
 import { AgentSession } from '../../host/guest/agent-session.ts';
 import type { GuestConnections } from '../../host/guest/connections.ts';
+import { RelayClient } from '../../host/relay/client.ts';
+import { portsRoute } from '../../host/relay/ports.ts';
+import { sandboxAgentRoute } from '../../host/relay/sandbox-agent.ts';
+import { startRelay } from '../../host/relay/server.ts';
 import { CertClient } from '../../host/ssh/cert-client.ts';
-import { RelayClient } from '../../relay/client.ts';
-import { portsRoute } from '../../relay/ports.ts';
-import { sandboxAgentRoute } from '../../relay/sandbox-agent.ts';
-import { startRelay } from '../../relay/server.ts';
 import { agentFolder } from './agent-folder.ts';
 
 /** The real agent, on this machine, behind a real relay: all of the way to a guest but its SSH. */
@@ -24,12 +24,11 @@ export interface RelayedAgent {
   stop(): Promise<void>;
 }
 
-/** @param loginUser who owns what is uploaded */
-export async function startRelayedAgent(loginUser = 'nobody'): Promise<RelayedAgent> {
+export async function startRelayedAgent(): Promise<RelayedAgent> {
   const folder = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'agent-'));
   const socket = join(folder, 'agent.sock');
   const program = join(agentFolder(), 'mayfly-agent');
-  const args = ['serve', '--ready', '--socket', socket, '--state', join(folder, 'state'), '--user', loginUser];
+  const args = ['serve', '--ready', '--socket', socket, '--state', join(folder, 'state'), '--user', 'nobody'];
   const agent = spawn(program, [...args, '--cgroup', ''], { stdio: ['ignore', 'inherit', 'inherit', 'pipe'] });
   const said = await text(agent.stdio[3] as Readable);
   if (said !== 'ready') throw new Error(`the agent does not start: ${said}`);

@@ -1,16 +1,13 @@
 import type { Client } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
-import { DefaultLogger, Worker } from '@temporalio/worker';
+import { DefaultLogger, type NativeConnection, Worker } from '@temporalio/worker';
 import { bundleWorkflows } from '../../worker/bundle.ts';
+import { eventually } from './eventually.ts';
 
 /** So many of the newest runs: each costs some 50 ms. */
 const RUNS = 20;
 
-/**
- * Replays runs, as a worker does that goes on with them after another has died: what ran at once may come in another order.
- * @param since when the first of them may have begun
- * @returns those that do not go the way they went
- */
+/** Replays runs, as a worker does that adopts them. @param since earliest start @returns those that diverge */
 export async function runsThatReplayOtherwise(
   client: Client,
   dataConverter: DataConverter,
@@ -29,4 +26,20 @@ export async function runsThatReplayOtherwise(
     if (left === 0) break;
   }
   return otherwise;
+}
+
+/** Terminates open runs: the control worker of the next file has another key, and can neither continue nor reconcile them. */
+export async function endOpenRuns(client: Client, connection: NativeConnection): Promise<void> {
+  const { namespace } = client.options;
+  const query = 'ExecutionStatus="Running"';
+  await eventually(
+    async () => {
+      const { executions } = await connection.workflowService.listWorkflowExecutions({ namespace, query });
+      const ids = executions.flatMap(({ execution }) => execution?.workflowId ?? []);
+      const end = (id: string) => client.workflow.getHandle(id).terminate('the tests of its file are over');
+      await Promise.allSettled(ids.map(end));
+      return ids;
+    },
+    (ids) => ids.length === 0,
+  );
 }

@@ -1,15 +1,6 @@
 import type { ControlActivities } from '../../activities/control.ts';
-import type { AttemptActivities } from '../../activities/function/attempt/attempt.ts';
-import type { BulkActivities } from '../../activities/function/bulk.ts';
-import type { createDiffActivities } from '../../activities/function/diff.ts';
-import type { createKeepActivities } from '../../activities/function/keep.ts';
-import type { DispatchActivities } from '../../activities/function/queue/dispatch.ts';
-import type { ScheduledActivities } from '../../activities/function/scheduled.ts';
 import type { HostActivities } from '../../activities/host.ts';
 import type { CreateActivities } from '../../activities/sandbox/create.ts';
-import type { SetupActivities } from '../../activities/setup/setup.ts';
-import type { SetupEndActivities } from '../../activities/setup/setup-end.ts';
-import type { createWaitpointActivities } from '../../activities/waitpoint/waits.ts';
 import type { DeliveryActivities } from '../../activities/webhook/deliver.ts';
 
 type Control = keyof ControlActivities | keyof DeliveryActivities;
@@ -36,10 +27,7 @@ const REMOVALS = [
 const CREATE = ['reserve', 'cloneDisk', 'bootDomain', 'awaitIp', 'verifySsh'] as const;
 const UNDO_OF_CREATE = { fault: 'verifySsh.after=error', steps: [...REMOVALS, 'lookAgain'] } as const;
 
-/**
- * The one list of the points of all sagas: tests of single sagas, and the crash matrix, take theirs from it. Its names are
- * those of activities, and every activity of a host is in it or in {@link ELSEWHERE}: the compiler holds both.
- */
+/** Points of all sagas, for tests of single sagas and the crash matrix. The compiler holds that every activity is here or {@link ELSEWHERE}. */
 export const SAGA_POINTS = {
   create: { steps: CREATE, control: ['userCaKeys', 'signCertificate', 'remember'], undos: [UNDO_OF_CREATE] },
   'approved create': { steps: ['reserve'], control: ['rememberEvent'], undos: [] },
@@ -105,7 +93,7 @@ export const SAGA_POINTS = {
     control: ['lookAtSetup', 'endSetupSandbox', 'removeSetupSnapshots', 'forgetSetup'],
     undos: [],
   },
-  'run by a schedule': { steps: [], control: ['acceptScheduled', 'followScheduled'], undos: [] },
+  'run by a schedule': { steps: [], control: ['advanceSchedule'], undos: [] },
   'deliver a webhook': { steps: [], control: ['attemptDelivery', 'endAttempt', 'leaveAttempt'], undos: [] },
   'redrive in bulk': { steps: [], control: ['nextOfBulk', 'actOnBulk', 'recordBulk'], undos: [] },
   claim: { steps: ['greet'], control: ['recordClaim'], undos: [] },
@@ -195,7 +183,7 @@ export const SAGA_POINTS = {
 
 export type SagaName = keyof typeof SAGA_POINTS;
 
-type Listed = {
+export type Listed = {
   [S in SagaName]: (typeof SAGA_POINTS)[S]['steps' | 'control' | 'undos'][number] extends infer Each
     ? Each extends { steps: readonly (infer Step)[] }
       ? Step
@@ -220,27 +208,6 @@ export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   storeOwnCertificate: 'only writes what a host may lose',
   silentAmong: 'only looks',
   explainPlaybook: 'workflows/playbook.integration',
-};
-
-type OfFunctions =
-  | keyof DispatchActivities
-  | keyof AttemptActivities
-  | keyof ReturnType<typeof createKeepActivities>
-  | keyof ReturnType<typeof createDiffActivities>
-  | keyof ScheduledActivities
-  | keyof BulkActivities
-  | keyof ReturnType<typeof createWaitpointActivities>
-  | keyof SetupActivities
-  | keyof SetupEndActivities
-  | keyof DeliveryActivities;
-
-/** Activities of functions in the store that no saga above comes to by itself. */
-export const STORE_ELSEWHERE: Record<Exclude<OfFunctions, Listed>, string> = {
-  attemptHost: 'only older histories ask it: workflows/sandbox.replay',
-  cancelBulk: 'no test yet cancels the workflow of a bulk action in Temporal',
-  cancelRun: 'extended/workflows/intervened-programs.integration',
-  showRun: 'workflows/run-host.integration',
-  showSetup: 'workflows/setup-deaths.integration',
 };
 
 /** Steps of a simulated host that have a point between two of their effects. */

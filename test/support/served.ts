@@ -100,10 +100,7 @@ export class ServedMayfly {
     return served;
   }
 
-  /**
-   * Starts its three processes, of which none runs any more, and returns when they are ready.
-   * @param hostEnv as of {@link startHost}
-   */
+  /** Starts its three processes, none of which runs, and returns when they are ready. @param hostEnv as of {@link startHost} */
   async startAll(hostEnv: NodeJS.ProcessEnv = {}): Promise<void> {
     const stateDir = join(this.state.root, 'control');
     this.api = new MayflyProcess(['serve', 'api'], { ...this.#env, MAYFLY_STATE_DIR: join(this.state.root, 'api') });
@@ -116,20 +113,14 @@ export class ServedMayfly {
     await waitUntilReady(url);
   }
 
-  /**
-   * A host worker on the same machine as the one before, which must have ended.
-   * @param env beside what all of them are given
-   */
+  /** Starts a host worker on the same machine as the one before, which must have ended. @param env beside the usual */
   startHost(env: NodeJS.ProcessEnv = {}): MayflyProcess {
     const where = { MAYFLY_STATE_DIR: join(this.state.root, 'host'), MAYFLY_HOST_ID: HOST_ID };
     this.host = new MayflyProcess(['serve', 'host'], { ...this.#env, ...where, ...this.#hostEnv, ...env });
     return this.host;
   }
 
-  /**
-   * Does something while one host worker after another kills itself, each at its point, as `saveSnapshot.after`; after
-   * them comes one that does not. @throws Error when it is over before they all have
-   */
+  /** Acts while one host worker after another kills itself at its point, as `saveSnapshot.after`. @throws Error when one does not */
   async whileHostDiesAt<T>(points: readonly string[], act: () => Promise<T>): Promise<T> {
     await this.host?.end('SIGKILL');
     const acting = act();

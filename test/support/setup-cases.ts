@@ -1,7 +1,6 @@
-import { pino } from 'pino';
 import { expect } from 'vitest';
 import { setupWorkflowIdOf } from '../../model/functions/setup/setup-saga.ts';
-import { Reconciliation } from '../../sagas/reconciliation.ts';
+import { Reconciliation } from '../../temporal/reconciliation.ts';
 import { Setups } from '../../worker/setups/setups.ts';
 import { eventually } from './eventually.ts';
 import { useFunctionCases } from './function-cases.ts';
@@ -25,7 +24,7 @@ export function useSetupCases() {
   }
 
   async function releaseSetups(): Promise<void> {
-    const setups = () => new Setups(mayfly().store, new Reconciliation(mayfly().client), pino({ level: 'silent' }));
+    const setups = () => new Setups(mayfly().store, new Reconciliation(mayfly().client));
     await setups().release();
     await setups().look();
   }
@@ -45,10 +44,7 @@ export function useSetupCases() {
     const reconciliation = new Reconciliation(mayfly().client);
     for (const { project, key } of before) {
       const workflowId = setupWorkflowIdOf({ project, setupKey: key });
-      await eventually(
-        () => reconciliation.isOpen(workflowId),
-        (isOpen) => !isOpen,
-      );
+      await eventually(() => reconciliation.isOpen(workflowId), false);
     }
   }
 

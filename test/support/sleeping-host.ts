@@ -1,11 +1,7 @@
 import type { Failpoints } from '../../host/failpoints.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 
-/**
- * Lets a simulated host hibernate, which it can't: here its sandboxes stand still and keep their memory. For all but the
- * host itself that is the same; what a real machine does is for test/extended/host/libvirt/hibernation.e2e.test.ts.
- * @param asleep what is on its disk: of a host that is started again on the same machine, the same
- */
+/** Simulates hibernation on a simulated host: its sandboxes are paused and keep their memory. @param asleep those on its disk */
 export function letSleep(hypervisor: Hypervisor, failpoints: Failpoints, asleep = new Set<string>()): void {
   const machines = hypervisor.machines.bind(hypervisor);
   const whereabouts = hypervisor.whereabouts.bind(hypervisor);

@@ -4,10 +4,7 @@ import { join } from 'node:path';
 import { diskOf } from '../../host/disk/host-disk.ts';
 import { exec } from '../../host/os/exec.ts';
 
-/**
- * A file system of its own for a host's sandboxes, so that a test can fill it. It is mounted in the mount namespace of the
- * test run: when that ends, however it ends, so does the mount.
- */
+/** File system of a host's own that a test can fill. Its mount ends with the mount namespace of the test run. */
 export class SmallDisk {
   private constructor(
     private readonly place: string,

@@ -34,9 +34,9 @@ export class TestSource {
   }
 
   async begin(task: SourceTask): Promise<void> {
-    const actor = { apiKeyId: 'test', agentId: null };
+    const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
     const { id: sourceId, name } = this;
-    await this.mayfly.sagas.sourceTask({
+    await this.mayfly.sagas.sources.beginTask({
       task,
       sourceId,
       ...this.mayfly.hostRef,
@@ -48,7 +48,7 @@ export class TestSource {
 
   async end(): Promise<SourceAccess> {
     const { name } = this;
-    await this.mayfly.sagas.sourceTaskEnded({ hostId: 'test', name }, AbortSignal.timeout(60_000));
+    await this.mayfly.sagas.sources.taskEnded({ hostId: 'test', name }, AbortSignal.timeout(60_000));
     const record = await this.record();
     if (!record) throw new Error(`nothing is known of ${name}`);
     return record;

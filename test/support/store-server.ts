@@ -17,10 +17,7 @@ export interface StoreServer {
   stop(): Promise<void>;
 }
 
-/**
- * A store for one test file: the server that MONGODB_URI names, or else one of its own on a new folder.
- * @param within where that is
- */
+/** Store for one test file: the server of MONGODB_URI, or one of its own on a new folder. @param within where that is */
 export async function startStoreServer(within = tmpdir()): Promise<StoreServer> {
   const database = `test-${process.pid}-${Date.now()}`;
   const given = process.env['MONGODB_URI'];

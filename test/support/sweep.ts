@@ -4,16 +4,8 @@ import { type TestAPI, type TestContext, type TestOptions, test } from 'vitest';
 /** Which cases of a sweep a run tries: two, all, or all but those two. */
 export type Tier = 'quick' | 'all' | 'rest';
 
-/**
- * The cases of a sweep: one promise, held at many points. `npm test` runs the first of them and one that the run's seed
- * picks, `npm run test:all` runs each. What a run leaves out is shown as skipped and counted by its tag `sweep`.
- *
- *     sweep(POINTS)('a worker killed at %s is gone on with', async (point) => { … }, 60_000);
- *
- * The tier and the seed come from `MAYFLY_TEST_TIER` and `MAYFLY_TEST_SEED`, which scripts/test.mjs sets.
- * Points are at least two. A tuple is given to the test as it is, and its parts to the title; what comes last is a
- * time-out in milliseconds, or options.
- */
+/** Cases of one promise at many points (two or more). `npm test` runs the first and one drawn by the seed, `npm run test:all` each;
+ * scripts/test.mjs sets `MAYFLY_TEST_TIER` and `MAYFLY_TEST_SEED`. Time-out or options come last. */
 export const sweep = sweepOn(test);
 
 type SweepTest<Fixtures> = Pick<TestAPI<Fixtures>, 'for'> & { skip: Pick<TestAPI<Fixtures>, 'for'> };
@@ -37,10 +29,7 @@ export function pairsOf<A, B>(some: readonly A[], others: readonly B[]): (readon
   return some.flatMap((one) => others.map((other) => [one, other] as const));
 }
 
-/**
- * @param count of the sweep's points
- * @returns whether the n-th of them, from 0, is run in this tier
- */
+/** @param count of the sweep's points @returns whether the n-th of them, from 0, is run in this tier */
 export function chosenBy(seed: string, title: string, count: number, tier: Tier): (nth: number) => boolean {
   if (count < 2) throw new Error(`a sweep has at least two points: ${title}`);
   const drawn = createHash('sha256').update(`${seed}/${title}`).digest().readUInt32BE() % (count - 1);

@@ -1,11 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { templateIdsOf } from '../../activities/template/template-record.ts';
-import { GOLDEN, type InMemoryMachine } from '../../host/in-memory/machine.ts';
 import type { TemplateUse } from '../../host/templates.ts';
 import { ID_BYTES, snapshotIdFrom, sourceIdOf } from '../../model/ids.ts';
-import { CONTROL_QUEUE } from '../../model/sagas/queues.ts';
-import { RECONCILE_ONCE_WORKFLOW } from '../../model/sagas/reconcile.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import {
   TEMPLATE_STATES,
@@ -20,9 +17,11 @@ import {
   type TemplateInput,
   templateWorkflowIdOf,
 } from '../../model/templates/template-saga.ts';
-import { wantTemplate } from '../../sagas/source/templates.ts';
+import { Reconciliation } from '../../temporal/reconciliation.ts';
 import { eventually } from './eventually.ts';
+import { GOLDEN, type InMemoryMachine } from './in-memory-host/machine.ts';
 import type { MayflyCase } from './mayfly-case.ts';
+import { reconcileOnce } from './reconcile-once.ts';
 import { stepBegun } from './step-begun.ts';
 import { TEST_TIMEOUTS } from './test-timeouts.ts';
 
@@ -56,7 +55,7 @@ export class TestTemplates {
   async #inputOf(subject: TemplateSubject, times: Partial<TemplateTimes> = {}): Promise<TemplateInput> {
     const { hostId, installationId } = this.mayfly.hostRef;
     const templateKey = await this.mayfly.templateKey(subject);
-    const actor = { apiKeyId: 'test', agentId: null };
+    const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
     const of = { ...subject, hostId, installationId, templateKey, actor };
     const input = { ...of, times: { ...TIMES, ...times }, timeouts: TEST_TIMEOUTS };
     this.#inputs.push(input);
@@ -83,20 +82,18 @@ export class TestTemplates {
   }
 
   async want(input: TemplateInput, templateId?: string): Promise<void> {
-    const { installationId = null } = input;
+    const { installationId } = input;
     const wish = { installationId, ...(templateId !== undefined && { templateId }) };
-    await wantTemplate(this.mayfly.client, input, wish);
+    await new Reconciliation(this.mayfly.client).templates.want(input, wish);
   }
 
   async remove(input: TemplateInput, templateId: string): Promise<void> {
-    await this.mayfly.sagas.removeTemplate(input, templateId);
+    await this.mayfly.sagas.templates.remove(input, templateId);
   }
 
   /** One round of the reconciler, which goes on with what has no workflow. */
   async reconcile(): Promise<void> {
-    const workflowId = `reconcile-${randomBytes(4).toString('hex')}`;
-    const options = { workflowId, taskQueue: CONTROL_QUEUE, args: [{ graceMs: 0 }] };
-    await this.mayfly.client.workflow.execute(RECONCILE_ONCE_WORKFLOW, options);
+    await reconcileOnce(this.mayfly.client);
   }
 
   async look(input: TemplateInput): Promise<void> {

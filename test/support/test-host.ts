@@ -4,23 +4,24 @@ import type { NativeConnection } from '@temporalio/worker';
 import { pino } from 'pino';
 import { StorageRoom } from '../../activities/snapshot/storage-room.ts';
 import type { Failpoints } from '../../host/failpoints.ts';
-import { InMemoryHypervisor } from '../../host/in-memory/driver.ts';
-import { InMemoryGuests } from '../../host/in-memory/guests.ts';
-import type { InMemoryMachine } from '../../host/in-memory/machine.ts';
+import type { Hypervisor } from '../../host/hypervisor.ts';
 import { KeyedMutex } from '../../host/os/keyed-mutex.ts';
-import { reportMachineEnd } from '../../sagas/machine-end.ts';
 import type { Store } from '../../store/connect.ts';
+import { reportMachineEnd } from '../../temporal/machine-end.ts';
 import type { Config } from '../../worker/config/config.ts';
-import { createHostWorkers } from '../../worker/host.ts';
+import { createHostWorker } from '../../worker/host.ts';
 import { HostBoot } from '../../worker/machine/host-boot.ts';
 import { HostDescription } from '../../worker/machine/host-description.ts';
 import { HostGuests } from '../../worker/machine/host-guests.ts';
 import { builtRootProgram, type HostMachine, openHostMachine } from '../../worker/machine/host-machine.ts';
 import { MachineWatch } from '../../worker/machine/machine-watch.ts';
 import { rebuildLedger } from '../../worker/machine/rebuilt-ledger.ts';
-import { runWorkers } from '../../worker/running-worker.ts';
+import { runWorker } from '../../worker/running-worker.ts';
 import { ownRemoval } from '../../worker/upkeep/asked-removal.ts';
 import { ansibleOfTestHosts } from './ansible.ts';
+import { InMemoryHypervisor } from './in-memory-host/driver.ts';
+import { InMemoryGuests } from './in-memory-host/guests.ts';
+import type { InMemoryMachine } from './in-memory-host/machine.ts';
 
 /** Bakes wait for the next description. */
 const DESCRIBED_EVERY_MS = 250;
@@ -45,6 +46,8 @@ export interface TestHostOptions {
   memory: InMemoryMachine | null;
   /** Where the id of the machine's boot stands. `@default` the kernel's */
   bootIdFile?: string;
+  /** Changes the hypervisor before any task is taken. `@default` nothing is changed */
+  prepare?: (hypervisor: Hypervisor) => void;
 }
 
 /** Starts a host worker; after {@link HostPart.stop} another can be started on the same machine. */
@@ -54,6 +57,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
     ? await openHostMachine(config, failpoints, () => openInMemory(memory, failpoints))
     : await openHostMachine(config, failpoints);
   const { hypervisor, ledger, observer } = machine;
+  options.prepare?.(hypervisor);
   const logger = pino({ level: 'silent' });
   const description = new HostDescription({
     observer,
@@ -70,12 +74,11 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
   const guests = new HostGuests({ config, machine, store, client, logger, removal });
   const { commandRuns } = guests;
   const room = new StorageRoom({ hypervisor, store });
-  const worker = runWorkers(
-    await createHostWorkers({
+  const worker = runWorker(
+    await createHostWorker({
       connection,
       dataConverter,
       namespace: client.options.namespace,
-      servesUnnamed: machine.installation.servesUnnamed,
       failpoints,
       mutex,
       ...machine,

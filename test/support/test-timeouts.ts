@@ -25,7 +25,6 @@ export const TEST_TIMEOUTS: Timeouts = {
   shownAfterMs: 50,
   cleanupPauseMs: 200,
   taskPauseMs: 200,
-  sourcePauseMs: 200,
   sourceStopMs: 20_000,
   sourceAnswersMs: 20_000,
   sourceListedMs: 20_000,

@@ -1,22 +1,31 @@
-import { afterAll, beforeAll } from 'vitest';
-import type { Store } from '../../store/connect.ts';
+import mongoose from 'mongoose';
+import type { Store, StoreOptions } from '../../store/connect.ts';
+import { Closers } from '../../worker/config/closers.ts';
 import { openStore } from './open-store.ts';
-import { type StoreServer, startStoreServer } from './store-server.ts';
+import { startStoreServer } from './store-server.ts';
+import { useOpened } from './use-opened.ts';
 
-/**
- * A store of its own for the tests of a file, and nothing of it after them.
- * @param take is given it before they begin
- */
-export function useStore(take: (store: Store) => void): void {
-  let server: StoreServer | undefined;
-  let store: Store | undefined;
-  beforeAll(async () => {
-    server = await startStoreServer();
-    store = await openStore(server.uri);
-    take(store);
-  });
-  afterAll(async () => {
-    await store?.close();
-    await server?.stop();
-  });
+export interface OpenedStore {
+  store: Store;
+  /** A connection past all of our code. */
+  db: mongoose.Connection;
+  uri: string;
+}
+
+/** Opens a store for the tests of a file. @param take is given it before they begin */
+export function useStore(take: (opened: OpenedStore) => unknown, options: StoreOptions = {}): void {
+  const closers = new Closers();
+  useOpened(
+    async () => {
+      const server = await startStoreServer();
+      closers.add('store server', () => server.stop());
+      const { uri } = server;
+      const store = await openStore(uri, options);
+      closers.add('store', () => store.close());
+      const db = await mongoose.createConnection(uri).asPromise();
+      closers.add('connection', () => db.close());
+      await take({ store, db, uri });
+    },
+    () => closers.close(),
+  );
 }

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { Announcer } from '../../activities/webhook/announcer.ts';
 import type { deliveryAnswer } from '../../api/webhooks/delivery-schemas.ts';
 import type { newEndpointAnswer } from '../../api/webhooks/endpoint-schemas.ts';
-import { Reconciliation } from '../../sagas/reconciliation.ts';
+import { Reconciliation } from '../../temporal/reconciliation.ts';
 import type { TestDoor } from './door.ts';
 import { eventually } from './eventually.ts';
 import type { TestMayfly } from './mayfly.ts';

@@ -10,7 +10,7 @@ import { useStore } from '../support/use-store.ts';
 
 // Promise: what an attempt says of its endpoint, and when the next is made. A second.
 let store: Store;
-useStore((opened) => (store = opened));
+useStore((opened) => ({ store } = opened));
 
 const HOUR = 3_600_000;
 const ago = (hours: number) => new Date(Date.now() - hours * HOUR).toISOString();

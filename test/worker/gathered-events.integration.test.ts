@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storedEvent } from '../../activities/function/stored-event.ts';
 import type { Gathering, RunRecord } from '../../model/functions/run.ts';
 import type { Store } from '../../store/connect.ts';
+import { RunQueues } from '../../worker/upkeep/functions/run-queues.ts';
 import { GatheredEvents } from '../../worker/upkeep/gathering/gathered-events.ts';
-import { RunQueues } from '../../worker/upkeep/run-queues.ts';
 import { runRecord } from '../store/run-records.ts';
 import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
@@ -17,15 +17,16 @@ const woken: string[] = [];
 beforeAll(async () => {
   server = await startStoreServer();
   store = await openStore(server.uri, {});
-  const asked = {
+  const functions = {
     cancelRun: async () => {},
     lookAtWaits: async () => {},
-    resume: async (_workflowId: string, start: () => Promise<unknown>) => void (await start()),
     ensureDispatcher: async () => {},
     startRun: async () => 'begun' as const,
     startBulk: async () => {},
     wakeDispatcher: async ({ name }: { name: string }) => void woken.push(name),
   };
+  const resume = async (_workflowId: string, start: () => Promise<unknown>) => void (await start());
+  const asked = { functions, resume } as unknown as ConstructorParameters<typeof RunQueues>[1];
   queues = new RunQueues(store, asked, pino({ level: 'silent' }));
 });
 afterAll(async () => {

@@ -9,7 +9,12 @@ import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { rebuildLedger } from '../../worker/machine/rebuilt-ledger.ts';
 import { temporaryState } from '../host/temporary-state.ts';
 
-const HERE = { hostId: 'kvm-1', installationId: 'ins-0000000000000001', kind: 'libvirt', hostUuid: null } as const;
+const HERE = {
+  hostId: 'kvm-1',
+  installationId: 'ins-000000000000000000000001',
+  kind: 'libvirt',
+  hostUuid: null,
+} as const;
 const PROMISE = { memoryMib: 64, diskBytes: 1_000 };
 
 function idOf(n: number): string {
@@ -67,7 +72,7 @@ async function rebuilt(options: {
 }
 
 test('a promise without a living record and without anything here is dropped', async () => {
-  const records = [living(idOf(2), 'destroyed'), living(idOf(3), 'running', 'ins-0000000000000009')];
+  const records = [living(idOf(2), 'destroyed'), living(idOf(3), 'running', 'ins-000000000000000000000009')];
   expect((await rebuilt({ promised: [idOf(1), idOf(2), idOf(3)], records })).sandboxIds()).toEqual([]);
 });
 

@@ -1,4 +1,3 @@
-import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import type { SetupRecord } from '../../model/functions/setup/setup.ts';
 import { Setups } from '../../worker/setups/setups.ts';
@@ -14,9 +13,9 @@ test('a look at what goes on reads nothing of the setups that are ready', async 
   };
   const functionSetups = { all: reading('all', [ready]), open: reading('open', []), get: async () => ready };
   const functionVersions = { withSetup: reading('versions', [ready]) };
-  const asked = { resume: async () => {}, startSetup: async () => {}, removeSetup: async () => {} };
+  const asked = { resume: async () => {}, functions: { startSetup: async () => {}, removeSetup: async () => {} } };
   const store = { functionSetups, functionVersions } as unknown as ConstructorParameters<typeof Setups>[0];
-  const setups = new Setups(store, asked as ConstructorParameters<typeof Setups>[1], pino({ level: 'silent' }));
+  const setups = new Setups(store, asked as unknown as ConstructorParameters<typeof Setups>[1]);
   await setups.look();
   expect(read).toEqual(['open']);
   await setups.release();

@@ -20,7 +20,7 @@ class Machine {
 
   async start(): Promise<void> {
     const deps = {
-      observer: { hostId: 'kvm-1', installationId: 'ins-0000000000000000' },
+      observer: { hostId: 'kvm-1', installationId: 'ins-000000000000000000000000' },
       hypervisor: {
         disk: async () => {
           this.looks++;

@@ -8,7 +8,7 @@ const STEPS = SAGA_POINTS.bake.steps;
 const { test } = useBakeCases();
 
 describe.concurrent('a bake', () => {
-  test.for(pairsOf(STEPS, ['before', 'after']))(
+  test.for([...pairsOf(STEPS, ['before', 'after']), ...pairsOf(['flattenDisks', 'publishSource'], ['during'])])(
     'when %s fails %s its effect, nothing of it is left',
     async ([step, where], { mayfly, bakery }) => {
       const asked = bakery.input();

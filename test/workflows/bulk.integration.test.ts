@@ -1,28 +1,24 @@
-import { afterAll, beforeAll, expect } from 'vitest';
-import type { BulkAction } from '../../client/functions.ts';
+import { expect } from 'vitest';
+import type { BulkAction } from '../../client/http/openapi.ts';
 import { type BulkRecord, bulkWorkflowIdOf } from '../../model/functions/bulk.ts';
-import { Reconciliation } from '../../sagas/reconciliation.ts';
-import { TestDoor } from '../support/door.ts';
+import { Reconciliation } from '../../temporal/reconciliation.ts';
+import { useTestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Run, TestFunctions } from '../support/functions.ts';
+import { intervene } from '../support/interventions.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { tier } from '../support/sweep.ts';
 
 /** Actions on many runs. They wait in their queue, so none of them costs a machine. */
-const { test, mayfly: all } = useSagaCases();
-let door: TestDoor;
-let functions: TestFunctions;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-  functions = new TestFunctions(door);
-});
-afterAll(() => door.close());
+const { test, alone, mayfly: all } = useSagaCases();
+const door = useTestDoor(all);
+const functions = new TestFunctions(door);
 
 const COUNT = tier() === 'all' ? 500 : 60;
 const bulkOf = async (response: Promise<Response>) => (await (await response).json()) as BulkAction;
 const start = (name: string, body: object, headers: Record<string, string> = {}) =>
   bulkOf(door.call('POST', `/v1/functions/${name}/bulk`, body, headers));
-const over = (name: string, { id }: BulkAction) =>
+const over = (name: string, { id }: Pick<BulkAction, 'id'>) =>
   eventually(
     () => bulkOf(door.call('GET', `/v1/functions/${name}/bulk/${id}`)),
     ({ endedAt }) => endedAt !== null,
@@ -65,7 +61,7 @@ test('dead letters are redriven once each, though the workflow is lost in the mi
   await reconciliation.terminate(bulkWorkflowIdOf(first.id), 'lost');
   expect((await start(name, { action: 'redrive' }, key)).id).toBe(first.id);
   const second = await start(name, { action: 'redrive' });
-  await reconciliation.startBulk({ bulkId: first.id, project: 'default', function: name });
+  await reconciliation.functions.startBulk({ bulkId: first.id, project: 'default', function: name });
   const ends = [await over(name, first), await over(name, second)];
   expect(ends.map(({ state, counts: { refused } }) => [state, refused])).toEqual([
     ['succeeded', 0],
@@ -96,14 +92,14 @@ test('whoever acted on a page and died before that was written down is gone on w
   mayfly.arm('actOnBulk.after=error(store_unavailable)', redrive.id);
   const reconciliation = new Reconciliation(all().client);
   const input = { bulkId: redrive.id, project: 'default', function: name };
-  await reconciliation.startBulk(input);
+  await reconciliation.functions.startBulk(input);
   await eventually(
     () => functions.get(ids[0] ?? ''),
     ({ redrivenAs }) => redrivenAs !== null,
   );
   await reconciliation.terminate(bulkWorkflowIdOf(redrive.id), 'lost');
   mayfly.disarm();
-  await reconciliation.startBulk(input);
+  await reconciliation.functions.startBulk(input);
   expect(await over(name, { id: redrive.id } as BulkAction)).toMatchObject({
     state: 'succeeded',
     counts: { done: 3, unchanged: 0, refused: 0 },
@@ -134,4 +130,13 @@ test('of a version that is gone each is refused, and told', async () => {
   expect(end).toMatchObject({ state: 'succeeded', counts: { done: 0, refused: 2 } });
   expect(end.refusals).toHaveLength(2);
   expect(end.refusals[0]?.failure.code).toBe('function_gone');
+});
+
+alone('is cancelled when an operator cancels its workflow', async () => {
+  const { name } = await dead(1);
+  await all().stopControl();
+  const bulk = await start(name, { action: 'redrive' });
+  await intervene(all().client, bulkWorkflowIdOf(bulk.id), 'cancel');
+  await all().startControl();
+  expect(await over(name, bulk)).toMatchObject({ state: 'cancelled' });
 });

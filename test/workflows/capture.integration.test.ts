@@ -28,7 +28,7 @@ const test = useSagaCases({ kind: 'in-memory' }).alone.extend<{ source: MemorySo
 const sweep = sweepOn(test);
 
 describe.concurrent('a step', () => {
-  sweep(pairsOf(STEPS, ['before', 'after']))(
+  sweep([...pairsOf(STEPS, ['before', 'after']), ...pairsOf(['beginCapture', 'verifyCapture'], ['during'])])(
     '%s that fails %s its effect leaves nothing, and the source goes on',
     async ([step, where], { mayfly, source }) => {
       const id = source.newId();
@@ -38,6 +38,7 @@ describe.concurrent('a step', () => {
       expect(await source.reserved()).toEqual([]);
       expect(source.moves()).toBe(true);
       expect(await source.audit()).toEqual(['capture.requested', 'capture.failed']);
+      await mayfly.keepHistory('capture-failed', '', source.workflowId);
       mayfly.arm(undefined, id);
       expect(await source.taken()).toMatchObject({ state: 'ready' });
     },
@@ -56,18 +57,6 @@ describe.concurrent('a step', () => {
 });
 
 describe.concurrent('a capture', () => {
-  sweep(['beginCapture', 'verifyCapture'])(
-    'whose %s fails in its middle: nothing is left, and the source goes on',
-    async (step, { mayfly, source }) => {
-      const id = source.newId();
-      mayfly.arm(`${step}.during=error`, id);
-      expectFailed(await source.taken(id), step);
-      expect(await source.onHost()).toEqual([]);
-      expect(source.moves()).toBe(true);
-      await mayfly.keepHistory('capture-failed', '', source.workflowId);
-    },
-  );
-
   sweep(UNDOS)(
     'with an undo that fails: it is repeated until it holds, and the record says so: %s',
     async (step, { mayfly, source }) => {

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
-import { TestDoor } from '../support/door.ts';
+import { useTestDoor } from '../support/door.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { buildClaimRequest, callsIn, getClaimOutcome, getFirstMember, TestPool } from '../support/pool.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 
 const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
-let door: TestDoor;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-});
-afterAll(() => door.close());
+const door = useTestDoor(all);
 
 async function kindsOf(mayfly: MayflyCase, id: string): Promise<AuditKind[]> {
   const entries = await mayfly.store.audit.entries(id, { limit: 100 });
@@ -55,12 +51,14 @@ describe.concurrent('a pool', () => {
     await pool.set({ min: 1, max: 1 });
     const { id } = await getFirstMember(pool);
     const requests = Array.from({ length: 8 }, () => buildClaimRequest(mayfly, pool));
-    const outcomes = await Promise.all(requests.map((request) => getClaimOutcome(mayfly.sagas.claim(id, request))));
+    const outcomes = await Promise.all(
+      requests.map((request) => getClaimOutcome(mayfly.sagas.pools.claim(id, request))),
+    );
     expect(outcomes.filter((outcome) => outcome === 'claimed')).toHaveLength(1);
     expect(outcomes.filter((outcome) => outcome === 'sandbox_busy')).toHaveLength(7);
     const winner = requests[outcomes.indexOf('claimed')];
     if (!winner) throw new Error('nobody has it');
-    await mayfly.sagas.claim(id, winner);
+    await mayfly.sagas.pools.claim(id, winner);
     expect((await mayfly.record(id)).pool?.claimedBy).toBe(winner.requestId);
     await pool.end();
   });

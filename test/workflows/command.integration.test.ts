@@ -56,10 +56,10 @@ describe.concurrent('a command', () => {
     const { id } = await mayfly.createRunning();
     const command = await door.run(id, { command: 'sleep 1000 & sleep 1000' }, 0);
     await door.until(command, ({ state }) => state === 'running');
-    const path = `/v1/sandboxes/${id}/commands/${command.id}/cancel`;
+    const path = `/v1/sandboxes/${id}/commands/${command.id}/cancel?signal=SIGPIPE`;
     const asked = await door.call('POST', path);
     expect(asked.status).toBe(202);
-    expect(await door.ended(command)).toMatchObject({ outcome: 'cancelled' });
+    expect(await door.ended(command)).toMatchObject({ outcome: 'cancelled', signal: 'SIGPIPE' });
     expect((await door.call('POST', path)).status).toBe(200);
     await mayfly.client.workflow.getHandle(`command/${command.id}`).result();
     const kinds = (await auditOf(id)).map(({ kind }) => kind);

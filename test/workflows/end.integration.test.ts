@@ -5,7 +5,7 @@ import { useSagaCases } from '../support/saga-cases.ts';
 
 const { test } = useSagaCases({ kind: 'in-memory' });
 
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 async function statesOf(mayfly: MayflyCase, id: string): Promise<unknown[]> {
   const entries = await mayfly.store.audit.entries(id, { limit: 1_000 });
@@ -16,22 +16,22 @@ async function statesOf(mayfly: MayflyCase, id: string): Promise<unknown[]> {
 describe.concurrent('a change and the end', () => {
   test('a longer TTL counts that is asked for before the old one ends it, and written after', async ({ mayfly }) => {
     const { id } = await mayfly.create();
-    await mayfly.sagas.patch(id, { ttlSeconds: 6, actor });
+    await mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 6, actor });
     const { expiresAt } = await mayfly.record(id);
     mayfly.arm('remember.before=1*delay(8000)', id);
-    await mayfly.sagas.patch(id, { ttlSeconds: 600, actor });
+    await mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 600, actor });
     expect(Date.now()).toBeGreaterThan(Date.parse(expiresAt)); // the old timer has fired
     expect(await mayfly.record(id)).toMatchObject({ state: 'running', spec: { ttlSeconds: 600 } });
   });
 
   test('the same, while an operation is under way', async ({ mayfly, operations }) => {
     const { id } = await mayfly.create();
-    await mayfly.sagas.patch(id, { ttlSeconds: 6, actor });
+    await mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 6, actor });
     mayfly.arm('saveSnapshot.before=delay(9000)', id);
     const snapshotId = await operations.beginSnapshot(id);
     await operations.beganStep(id, 'saveSnapshot');
     mayfly.arm('remember.before=1*delay(8000)', id);
-    await mayfly.sagas.patch(id, { ttlSeconds: 600, actor });
+    await mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 600, actor });
     expect(await operations.ended(id, snapshotId)).toBeNull();
     expect(await mayfly.record(id)).toMatchObject({ state: 'running', spec: { ttlSeconds: 600 } });
   });
@@ -44,10 +44,12 @@ describe.concurrent('a change and the end', () => {
     mayfly.arm('saveSnapshot.before=hang; removeDomain.before=1*delay(8000)', id);
     await operations.beginSnapshot(id);
     await operations.beganStep(id, 'saveSnapshot');
-    await mayfly.sagas.patch(id, { ttlSeconds: 3, actor });
+    await mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 3, actor });
     await operations.beganStep(id, 'removeDomain');
     expect(await mayfly.record(id)).toMatchObject({ state: 'running' });
-    await expect(mayfly.sagas.patch(id, { ttlSeconds: 600, actor })).rejects.toMatchObject({ code: 'sandbox_ended' });
+    await expect(mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 600, actor })).rejects.toMatchObject({
+      code: 'sandbox_ended',
+    });
     expect(await mayfly.end(id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
   });
 
@@ -55,9 +57,9 @@ describe.concurrent('a change and the end', () => {
     const { id, expiresAt } = await mayfly.create();
     mayfly.arm('remember.before=1*delay(1000)', id);
     await Promise.all([
-      mayfly.sagas.patch(id, { ttlSeconds: 5_000, actor }),
-      mayfly.sagas.patch(id, { metadata: { a: 'b' }, actor }),
-      mayfly.sagas.patch(id, { idleSeconds: 900, actor }),
+      mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 5_000, actor }),
+      mayfly.sagas.sandboxes.patch(id, { metadata: { a: 'b' }, actor }),
+      mayfly.sagas.sandboxes.patch(id, { idleSeconds: 900, actor }),
     ]);
     const record = await mayfly.record(id);
     expect(record.spec).toMatchObject({ ttlSeconds: 5_000, idleSeconds: 900, metadata: { a: 'b' } });

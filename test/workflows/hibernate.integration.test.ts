@@ -35,13 +35,10 @@ test('one that wants it is hibernated when it is idle, and tried again where tha
   const { id } = await mayfly.create(mayfly.input({ idleSeconds: 1, onIdle: 'hibernate' }));
   mayfly.arm('hibernate.before=1*error', id);
   await mayfly.until(id, ({ state }) => state === 'hibernated');
-  await eventually(
-    () => operations.resume(id).catch(() => 'it is still busy'),
-    (failure) => failure === null,
-  );
+  await eventually(() => operations.resume(id).catch(() => 'it is still busy'), null);
   const told = await eventually(
     async () => (await operations.told(id)).filter(({ kind }) => kind === 'sandbox.hibernated'),
-    ({ length }) => length === 2,
+    { length: 2 },
   );
   expect(told).toMatchObject([{ actor: null }, { actor: null }]);
 });
@@ -49,13 +46,20 @@ test('one that wants it is hibernated when it is idle, and tried again where tha
 const WHERE = ['before', 'after'] as const;
 
 describe.concurrent('a failure', () => {
-  test.for(WHERE)('of hibernate, %s its effect, leaves it running', async (where, { mayfly, operations }) => {
-    const { id } = await mayfly.create();
-    mayfly.arm(`hibernate.${where}=1*error`, id);
-    expect(await operations.hibernate(id)).toMatchObject({ step: 'hibernate', code: 'fault_injected' });
-    expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null });
-    expect([await readMachine(id), await readReserved(id)]).toEqual(['running', MIB]);
-  });
+  test.for(['before', 'during', 'after'])(
+    'of hibernate, %s its effect, leaves it running, or paused',
+    async (where, { mayfly, operations }) => {
+      const { id } = await mayfly.create();
+      mayfly.arm(`hibernate.${where}=2*error`, id);
+      expect(await operations.hibernate(id)).toMatchObject({ step: 'hibernate', code: 'fault_injected' });
+      expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null });
+      expect([await readMachine(id), await readReserved(id)]).toEqual(['running', MIB]);
+      await operations.pause(id);
+      expect(await operations.hibernate(id)).toMatchObject({ step: 'hibernate' });
+      expect([(await mayfly.record(id)).state, await readMachine(id)]).toEqual(['paused', 'paused']);
+      if (where === 'after') await mayfly.keepHistory('hibernate-failed', id);
+    },
+  );
 
   test.for(WHERE)(
     'of yieldMemory, %s its effect, is repeated until it holds',
@@ -68,7 +72,7 @@ describe.concurrent('a failure', () => {
     },
   );
 
-  test.for(pairsOf(SAGA_POINTS.wake.steps, WHERE))(
+  test.for([...pairsOf(SAGA_POINTS.wake.steps, WHERE), ['wake', 'during'] as const])(
     'of %s, %s its effect, leaves it hibernated',
     async ([step, where], { mayfly, operations }) => {
       const id = await hibernated(mayfly, operations, false);
@@ -76,6 +80,7 @@ describe.concurrent('a failure', () => {
       expect(await operations.resume(id)).toMatchObject({ step, code: 'fault_injected' });
       expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
       expect([await readMachine(id), await readReserved(id)]).toEqual(['hibernated', 0]);
+      if (step === 'wake' && where === 'after') await mayfly.keepHistory('wake-failed', id);
     },
   );
 });

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { poolWorkflowIdOf } from '../../model/pools/pool.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
-import { TestDoor } from '../support/door.ts';
+import { useTestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { callsIn, TestPool } from '../support/pool.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 
 const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
-let door: TestDoor;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-});
-afterAll(() => door.close());
+const door = useTestDoor(all);
 
 describe.concurrent('a pool', () => {
   test('that is deleted ends all members, each with its proof, and nobody’s sandbox', async ({ mayfly }) => {

@@ -7,7 +7,7 @@ import { useReconcileCases } from '../support/reconcile-cases.ts';
 
 const { alone, mayfly: all, reconcile, loseSaga, listKinds, awaitAdoption } = useReconcileCases();
 
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 alone("Temporal's database is lost: what lives lives on, and its TTL ends it", async ({ mayfly }) => {
   const long = mayfly.input({ ttlSeconds: 600 });
@@ -21,7 +21,7 @@ alone("Temporal's database is lost: what lives lives on, and its TTL ends it", a
   expect(mayfly.memory?.read(long.id, 'kept')).toBe('yes');
   expect(await mayfly.end(brief.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
   // And all that can be done to one can be done to it again.
-  await all().sagas.operate(long.id, { kind: 'pause', operationId: `opn-${long.id.slice(4)}`, actor });
+  await all().sagas.sandboxes.operate(long.id, { kind: 'pause', operationId: `opn-${long.id.slice(4)}`, actor });
   await mayfly.until(long.id, ({ state }) => state === 'paused');
   expect(await listKinds(long.id)).toContain('sandbox.taken-over');
   expect(await mayfly.destroy(long)).toMatchObject({ state: 'destroyed', failure: null });
@@ -43,7 +43,7 @@ alone('a saga is lost whose machine is gone: failed, with the reason, and proved
 alone('what was half made when its saga was lost is removed', async ({ mayfly }) => {
   const input = mayfly.input();
   mayfly.arm('awaitIp.before=hang', input.id);
-  await mayfly.sagas.create(input);
+  await mayfly.sagas.sandboxes.create(input);
   await mayfly.until(input.id, ({ state }) => state === 'creating');
   await loseSaga(input.id);
   mayfly.arm(undefined, input.id);

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { dispatcherWorkflowIdOf, runWorkflowIdOf } from '../../model/functions/run-saga.ts';
-import { Reconciliation } from '../../sagas/reconciliation.ts';
+import { Reconciliation } from '../../temporal/reconciliation.ts';
 import { eventually } from '../support/eventually.ts';
 import { SLEEPS, useFunctionCases } from '../support/function-cases.ts';
 
@@ -41,7 +41,7 @@ test('an event comes in, a result goes out, and nothing is left', async () => {
   await all().keepHistory('run', '', runWorkflowIdOf(run.id));
   await eventually(
     () => new Reconciliation(all().client).isOpen(dispatcherWorkflowIdOf({ project: 'default', name })),
-    (isOpen) => !isOpen,
+    false,
   );
   await all().keepHistory('dispatcher', '', dispatcherWorkflowIdOf({ project: 'default', name }));
 });

@@ -1,14 +1,16 @@
 import pino from 'pino';
 import { expect } from 'vitest';
-import { beginSaga } from '../../api/sandboxes/begin-sandbox.ts';
+import { DESTROY, MACHINE_ENDED, PATCH } from '../../model/sagas/messages.ts';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import { beginSaga } from '../../services/sandboxes/begin-sandbox.ts';
+import { temporalClient } from '../../worker/payloads/data-converter.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { HANGS_AFTER_MS } from '../support/test-timeouts.ts';
 
 const { test, alone } = useSagaCases({ kind: 'in-memory' });
 
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 // Promise: who asks again joins, also when the one before is between Temporal and the store. Costs 1 s.
 test('whoever begins a saga may write its record, and whoever joins it leaves that to the saga', async ({ mayfly }) => {
@@ -19,7 +21,7 @@ test('whoever begins a saga may write its record, and whoever joins it leaves th
   const later = { ...input, requestedAt: new Date(Date.parse(input.requestedAt) + 1_000).toISOString() };
   expect(await beginSaga(deps, input, preference)).toMatchObject({ createdAt: input.requestedAt });
   expect(await beginSaga(deps, later, preference)).toBeNull();
-  await sagas.settled(input.id, AbortSignal.timeout(HANGS_AFTER_MS));
+  await sagas.sandboxes.settled(input.id, AbortSignal.timeout(HANGS_AFTER_MS));
   expect(await mayfly.record(input.id)).toMatchObject({ state: 'running', createdAt: input.requestedAt });
   const entries = (await store.audit.entries(input.id, { limit: 10 })).map(
     ({ body }) => JSON.parse(body) as { kind: string },
@@ -30,7 +32,7 @@ test('whoever begins a saga may write its record, and whoever joins it leaves th
 test('the TTL ends a sandbox', async ({ mayfly }) => {
   const input = mayfly.input();
   expect(await mayfly.create(input)).toMatchObject({ state: 'running' });
-  await mayfly.sagas.patch(input.id, { ttlSeconds: 3, actor });
+  await mayfly.sagas.sandboxes.patch(input.id, { ttlSeconds: 3, actor });
   const ended = await mayfly.end(input.id);
   expect(ended).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
   expect(Date.parse(ended.updatedAt)).toBeGreaterThanOrEqual(Date.parse(ended.expiresAt));
@@ -41,7 +43,7 @@ test('what has ended cannot be patched', async ({ mayfly }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   await mayfly.destroy(input);
-  await expect(mayfly.sagas.patch(input.id, { ttlSeconds: 60, actor })).rejects.toMatchObject({
+  await expect(mayfly.sagas.sandboxes.patch(input.id, { ttlSeconds: 60, actor })).rejects.toMatchObject({
     code: 'sandbox_ended',
   });
 });
@@ -52,6 +54,23 @@ test('two deletes at once both end in the one proof', async ({ mayfly }) => {
   const [one, other] = await Promise.all([mayfly.destroy(input), mayfly.destroy(input)]);
   expect(one).toEqual(other);
   expect(one.state).toBe('destroyed');
+});
+
+// Promise: what an operator sends in the Temporal UI loses no DELETE. Costs 1 s.
+test('a signal that is unencrypted, or lacks its argument, is dropped', async ({ mayfly }) => {
+  const input = await mayfly.createRunning();
+  const { connection } = mayfly.client;
+  const operator = temporalClient({ connection, namespace: mayfly.client.options.namespace, dataConverter: {} });
+  const workflow = operator.workflow.getHandle(workflowIdOf(input.id));
+  await workflow.signal(DESTROY);
+  await workflow.signal(DESTROY, { actor: input.createdBy, reason: 'api' });
+  await workflow.signal(MACHINE_ENDED);
+  const update = workflow.executeUpdate(PATCH, { args: [{ ttlSeconds: 60 }] });
+  // The refusal itself is encrypted, which this client cannot read.
+  await expect(update).rejects.toThrow('binary/encrypted');
+  await mayfly.sagas.sandboxes.patch(input.id, { ttlSeconds: 600, actor });
+  expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
+  expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
 });
 
 test('a cancel of its workflow destroys a running sandbox with proof, and DELETE answers that', async ({ mayfly }) => {

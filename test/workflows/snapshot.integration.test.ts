@@ -9,17 +9,19 @@ const { test } = useSagaCases({ kind: 'in-memory' });
 const STEPS = SAGA_POINTS.snapshot.steps;
 
 describe.concurrent('a step', () => {
-  test.for(pairsOf(STEPS, ['before', 'after']))(
-    '%s that fails %s its effect leaves nothing',
+  test.for(pairsOf(STEPS, ['before', 'during', 'after']))(
+    '%s that fails %s its effect leaves nothing, and its name is free',
     async ([step, where], { mayfly, operations }) => {
       const { id } = await mayfly.create();
       mayfly.arm(`${step}.${where}=error`, id);
-      const failed = await operations.snapshot(id);
+      const failed = await operations.snapshot(id, 'again');
       expect(failed).toMatchObject({ state: 'failed', saved: null, failure: { step } });
       expect(await operations.onHost()).toEqual([]);
       await operations.write(id, 'it goes on');
       expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null, parentSnapshotId: null });
       if (step === 'saveSnapshot' && where === 'after') await mayfly.keepHistory('snapshot-failed', id);
+      mayfly.arm(undefined, id);
+      expect(await operations.snapshot(id, 'again')).toMatchObject({ state: 'ready', name: 'again' });
     },
   );
 });
@@ -51,7 +53,7 @@ describe.concurrent('one operation at a time', () => {
   test('another is refused while one is under way, and the same joins it', async ({ mayfly, operations }) => {
     const { id } = await mayfly.create();
     mayfly.arm('saveSnapshot.before=1*delay(1000)', id);
-    const actor = { apiKeyId: 'test', agentId: null };
+    const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
     const operationId = await operations.beginSnapshot(id, 'one');
     await expect(operations.beginSnapshot(id, 'two')).rejects.toMatchObject({ code: 'sandbox_busy' });
     await expect(operations.beginPause(id, 'pause')).rejects.toMatchObject({ code: 'sandbox_busy' });

@@ -11,6 +11,10 @@ const POINTS = [
   ...pairsOf(['settleTemplate', 'saveSnapshot', 'verifySnapshot', 'publishTemplate'], ['before', 'after']).map(
     ([step, where]) => [`${step}.${where}`, null, step] as const,
   ),
+  ['settleTemplate.during', 'builder', 'settleTemplate'],
+  ...pairsOf(['saveSnapshot', 'verifySnapshot', 'publishTemplate'], [null]).map(
+    ([step]) => [`${step}.during`, null, step] as const,
+  ),
   ['verifySsh.before', 'probe', 'startProbes'],
   ['compareProbes.before', null, 'compareProbes'],
 ] as const;

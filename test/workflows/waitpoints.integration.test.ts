@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { TestDoor } from '../support/door.ts';
+import { describe, expect } from 'vitest';
+import { useTestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Run, TestFunctions } from '../support/functions.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
@@ -7,15 +7,9 @@ import { TestWaitpoints } from '../support/waitpoints.ts';
 
 /** Promise: what is sent for a waitpoint reaches its process once, whoever is first, and through no network of the guest. */
 const { test, mayfly: all } = useSagaCases();
-let door: TestDoor;
-let functions: TestFunctions;
-let waitpoints: TestWaitpoints;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-  functions = new TestFunctions(door);
-  waitpoints = new TestWaitpoints(door);
-});
-afterAll(() => door.close());
+const door = useTestDoor(all);
+const functions = new TestFunctions(door);
+const waitpoints = new TestWaitpoints(door);
 
 const isWaiting = ({ waitingFor }: Run) => waitingFor === 'waitpoint';
 

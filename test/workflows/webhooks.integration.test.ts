@@ -19,10 +19,7 @@ test('the end of a run is told, signed, without what came in, and its cleanup af
     receiver()
       .to(path)
       .filter(({ body }) => body.includes(run.id));
-  await eventually(
-    async () => ofRun(),
-    (found) => found.length === 2,
-  );
+  await eventually(async () => ofRun(), { length: 2 });
   const [ended, cleaned] = ofRun();
   if (!ended || !cleaned) throw new Error('there are two');
   const verifier = new Webhook(endpoint.secret ?? '');

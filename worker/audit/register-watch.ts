@@ -6,7 +6,7 @@ export const NOTE_EVERY_MS = 60_000;
 
 /** Has the register of the audit know of every chain, how far it has come, and of API keys. */
 export class RegisterWatch {
-  #hasBegun = false;
+  #hasCaughtUp = false;
 
   constructor(
     private readonly store: Pick<Store, 'audit' | 'apiKeys'>,
@@ -17,12 +17,8 @@ export class RegisterWatch {
   async look(): Promise<void> {
     const { audit, apiKeys } = this.store;
     try {
-      if (!this.#hasBegun) {
-        const chains = await audit.begin();
-        if (chains > 0)
-          this.logger.info({ chains }, 'the register of the audit begins, with the chains that there are');
-        this.#hasBegun = true;
-      }
+      if (!this.#hasCaughtUp) await audit.catchUp();
+      this.#hasCaughtUp = true;
       await audit.noteKeys(await apiKeys.list());
       await audit.noteHeads();
     } catch (error) {

@@ -3,10 +3,10 @@
  * Where the things that set-up makes are found: the one place that knows the cache's layout.
  *
  * ```
- * <cache>/temporal/<digest of worker/servers/dev-server>/temporal
- * <cache>/store/<digest of store/embedded>/mayfly-store
- * <cache>/guest/<digest of guest>/{mayfly-agent,mayfly-gate,mayfly-root}
- * <cache>/diff/<digest of diff>/mayfly-diff
+ * <cache>/temporal/<digest of go/dev-server>/temporal
+ * <cache>/store/<digest of go/store>/mayfly-store
+ * <cache>/guest/<digests of go/agent, go/gate, go/root and go/readonly>/{mayfly-agent,mayfly-gate,mayfly-root}
+ * <cache>/diff/<digest of go/diff>/mayfly-diff
  * <cache>/ansible/<digest of its script>/{ansible.tar.gz,version}
  * <cache>/images/<name>/<digest of its part of images and of the agent>/{disk.qcow2,vmlinux,initrd,image.json}
  * ```
@@ -83,17 +83,12 @@ export function cacheDir() {
 
 /** @returns {string} where the Temporal CLI is, or will be, installed */
 export function temporalCachePath() {
-  return join(
-    cacheDir(),
-    'temporal',
-    sourceDigest(join(repository, 'worker', 'servers', 'dev-server'), /_test\.go$/),
-    'temporal',
-  );
+  return join(cacheDir(), 'temporal', sourceDigest(join(repository, 'go', 'dev-server'), /_test\.go$/), 'temporal');
 }
 
 /** @returns {string} where the embedded store is, or will be, built */
 export function storeCachePath() {
-  const digest = sourceDigest(join(repository, 'store', 'embedded'), /_test\.go$/);
+  const digest = sourceDigest(join(repository, 'go', 'store'), /_test\.go$/);
   return join(cacheDir(), 'store', digest, 'mayfly-store');
 }
 
@@ -103,17 +98,20 @@ export function storeCachePath() {
  * @returns {string}
  */
 export function guestVersion() {
-  return sourceDigest(join(repository, 'guest', 'agent'), /_test\.go$/);
+  return sourceDigest(join(repository, 'go', 'agent'), /_test\.go$/);
 }
 
 /** @returns {string} the folder where the agent and the gate are, or will be, built */
 export function guestCachePath() {
-  return join(cacheDir(), 'guest', sourceDigest(join(repository, 'guest'), /_test\.go$/));
+  const digests = ['agent', 'gate', 'root', 'readonly'].map((folder) =>
+    sourceDigest(join(repository, 'go', folder), /_test\.go$/),
+  );
+  return join(cacheDir(), 'guest', digests.join('-'));
 }
 
 /** @returns {string} what the program that compares file systems calls itself */
 export function diffVersion() {
-  return sourceDigest(join(repository, 'diff'), /_test\.go$/);
+  return sourceDigest(join(repository, 'go', 'diff'), /_test\.go$/);
 }
 
 /** @returns {string} the folder where the program that compares file systems is, or will be, built */

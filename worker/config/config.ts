@@ -168,12 +168,12 @@ export interface Config {
   otlpEndpoint: string | undefined;
 }
 
-/** @throws MayflyError invalid_request that names the variable. */
+/** @throws MayflyError invalid_setting that names the variable. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const parsed = environment.safeParse(env);
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-    throw new MayflyError('invalid_request', `The environment is not valid: ${problems.join('; ')}`);
+    throw new MayflyError('invalid_setting', `${problems.join('; ')}`);
   }
   const values = parsed.data;
   return {
@@ -223,17 +223,17 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 
 /**
  * Its port is any free one where the API's is.
- * @throws MayflyError invalid_request
+ * @throws MayflyError invalid_setting
  */
 function ingressOf(values: z.infer<typeof environment>): Config['ingress'] {
   const { MAYFLY_INGRESS_ADDRESS: address, MAYFLY_INGRESS_URL: url, MAYFLY_API_ADDRESS, MAYFLY_API_NAMES } = values;
   const port = values.MAYFLY_INGRESS_PORT ?? (values.MAYFLY_API_PORT === 0 ? 0 : INGRESS_PORT);
   const problem = url === undefined ? null : problemOfIngress(url, [MAYFLY_API_ADDRESS, ...MAYFLY_API_NAMES]);
   if (problem === null) return { address, port, url };
-  throw new MayflyError('invalid_request', `The environment is not valid: MAYFLY_INGRESS_URL: ${problem}`);
+  throw new MayflyError('invalid_setting', `MAYFLY_INGRESS_URL: ${problem}`);
 }
 
-/** @throws MayflyError invalid_request */
+/** @throws MayflyError invalid_setting */
 function temporalTlsOf(values: z.infer<typeof environment>): TemporalTls | null {
   const { TEMPORAL_TLS_CA: ca, TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key } = values;
   if (ca === undefined && cert === undefined && key === undefined) return null;
@@ -241,17 +241,17 @@ function temporalTlsOf(values: z.infer<typeof environment>): TemporalTls | null 
     values.TEMPORAL_ADDRESS === undefined
       ? 'TEMPORAL_TLS_CA: our own Temporal has no TLS; set TEMPORAL_ADDRESS, too'
       : (cert === undefined) !== (key === undefined) && 'TEMPORAL_TLS_CERT: it goes with TEMPORAL_TLS_KEY; set both';
-  if (problem) throw new MayflyError('invalid_request', `The environment is not valid: ${problem}`);
+  if (problem) throw new MayflyError('invalid_setting', `${problem}`);
   const { TEMPORAL_TLS_SERVER_NAME: serverName, CREDENTIALS_DIRECTORY: credentialsDir } = values;
   return { ca, cert, key, serverName, credentialsDir };
 }
 
-/** @throws MayflyError invalid_request */
+/** @throws MayflyError invalid_setting */
 function retentionOf(values: z.infer<typeof environment>): RetentionSettings {
   const { MAYFLY_RETENTION_DAYS: recordDays, MAYFLY_AUDIT_RETENTION_DAYS: auditDays, MAYFLY_EXPORT_DIR } = values;
   if (auditDays !== null && MAYFLY_EXPORT_DIR === undefined) {
     const why = 'no audit is removed that was not exported: set MAYFLY_EXPORT_DIR, or let this be `forever`';
-    throw new MayflyError('invalid_request', `The environment is not valid: MAYFLY_AUDIT_RETENTION_DAYS: ${why}`);
+    throw new MayflyError('invalid_setting', `MAYFLY_AUDIT_RETENTION_DAYS: ${why}`);
   }
   return { recordDays, auditDays, exportDir: MAYFLY_EXPORT_DIR ?? null };
 }

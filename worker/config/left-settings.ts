@@ -32,7 +32,7 @@ export async function leaveSettings(stateDir: string, env: NodeJS.ProcessEnv): P
 }
 
 /** `problem`: why what was left is not used, a sentence; null where it is, or nothing was left. */
-export interface LeftSettings {
+interface LeftSettings {
   env: Record<string, string>;
   problem: string | null;
 }

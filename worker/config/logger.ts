@@ -1,7 +1,7 @@
 import { Runtime, type Logger as TemporalLogger } from '@temporalio/worker';
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers } from 'pino';
 import { redact, redactText } from '../../model/redaction/redact.ts';
-import { currentRequestId } from '../../telemetry/request-id.ts';
+import { currentRequestId } from '../../store/audit/request-id.ts';
 
 /** What the SDK warns of and we mean: a host worker runs activities alone. */
 const BY_DESIGN = new Set(['No workflows registered, not polling for workflow tasks']);

@@ -6,7 +6,7 @@ import { connectStore } from '../../store/connect.ts';
 import { auditReading } from '../audit/audit-access.ts';
 import type { Config } from '../config/config.ts';
 import { judged, type RegisterVerification } from '../upkeep/audit.ts';
-import { type Check, fault, fine, note, type Probe } from './check.ts';
+import { type Check, fault, fine, type Probe } from './check.ts';
 
 /** Chains that are verified: those of the living, and of the latest others up to so many. */
 const MOST = 300;
@@ -47,7 +47,7 @@ export function auditProbe(config: Config): Probe {
 }
 
 /** The register and its anchor, by the first of what is wrong with it. */
-function registerCheck({ since, entries, problems, notes }: RegisterVerification): Check {
+function registerCheck({ entries, problems, notes }: RegisterVerification): Check {
   const [first] = problems;
   if (first) {
     const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
@@ -55,15 +55,8 @@ function registerCheck({ since, entries, problems, notes }: RegisterVerification
     const remedy = 'mayfly audit verify; docs/operations.md, "When the register of the audit is not whole"';
     return fault(REGISTER, `${where}${first.detail}${more}`, remedy);
   }
-  if (since === null) {
-    return note(
-      REGISTER,
-      'it has not begun',
-      'It begins when the control worker starts: mayfly up, mayfly serve control',
-    );
-  }
   const told = notes.length > 0 ? `; ${notes.join('; ')}` : '';
-  return fine(REGISTER, `${entries} entries, anchored; knows every chain since ${since}${told}`);
+  return fine(REGISTER, `${entries} entries, anchored${told}`);
 }
 
 async function isThere(path: string): Promise<boolean> {

@@ -50,7 +50,7 @@ async function lostOf({ runs }: Pick<Store, 'runs'>, known: readonly KnownRun[])
   return lost;
 }
 
-export function judgeLost(known: number, lost: readonly KnownRun[]): Check {
+function judgeLost(known: number, lost: readonly KnownRun[]): Check {
   if (lost.length === 0) return fine(NAME, `the store has each of the ${known} runs that Temporal knows`);
   const [first] = lost.map(({ begunAt }) => begunAt).sort();
   const named = lost.slice(0, NAMED).map(({ id }) => id);

@@ -55,7 +55,7 @@ async function lookAt(client: Client, record: SandboxRecord): Promise<Check[]> {
 }
 
 /** @param run null: Temporal knows of none */
-export function judgeRun(
+function judgeRun(
   { id, state }: Pick<SandboxRecord, 'id' | 'state'>,
   run: Pick<WorkflowExecutionDescription, 'status' | 'raw'> | null,
 ): Check[] {

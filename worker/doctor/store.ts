@@ -68,7 +68,7 @@ export function judgeStore({ layout, readOnly, sealedWith, answersInMs, aheadMs 
 function encryption(keyId: string | null): Check {
   const name = 'store encryption';
   if (keyId !== null) return fine(name, `what callers say and guests print is written with the key ${keyId}`);
-  const found = 'off: no control worker of this version has started with it, and what it has is in the clear';
+  const found = 'not known: no control worker has started with it';
   return note(name, found, 'Start it: mayfly up, mayfly serve control');
 }
 

@@ -8,8 +8,7 @@ import { type Check, fine, NothingThere, note, type Probe } from './check.ts';
 import { linesOf, type Run, run } from './libvirt.ts';
 
 const NAME = 'CPU limits';
-const REMEDY =
-  'Run the machines under the system’s libvirtd, on a machine with systemd and cgroup v2 (docs/decisions/0056-throttles.md).';
+const REMEDY = 'Run the machines under the system’s libvirtd, on a machine with systemd and cgroup v2.';
 
 /** Whether what QEMU does beside a guest's vCPUs is bounded: that takes cgroups. Its disks and its network are always. */
 export function throttlesProbe(config: Config): Probe {
@@ -32,7 +31,7 @@ export async function judgeThrottles(tell: Run, uri: string): Promise<Check[]> {
     const said = await tell('virsh', ['-c', uri, 'schedinfo', running]);
     const [, quota = ''] = /^emulator_quota *: (\d+)$/m.exec(said) ?? [];
     if (Number(quota) === EMULATOR_QUOTA_US) return [fine(NAME, `${running} has them`)];
-    return [note(NAME, `${running} has none: it was made before there were any, or where there are none`, REMEDY)];
+    return [note(NAME, `${running} has none: it was made where there are none`, REMEDY)];
   } catch (error) {
     if (!(error instanceof ExecError) || !/cgroup/i.test(error.stderr)) throw error;
     const why = 'libvirt has no cgroup for CPUs here: what QEMU does beside a guest’s vCPUs is not bounded';

@@ -8,7 +8,7 @@ import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
 import type { Store } from '../../store/connect.ts';
 import { SharedSources } from './shared-sources.ts';
 
-export interface DescriptionDeps {
+interface DescriptionDeps {
   /** What this worker is. */
   observer: Observer;
   hypervisor: Hypervisor;

@@ -1,28 +1,28 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
-import { CommandRuns } from '../../commands/command-runs.ts';
+import { CommandRuns } from '../../host/exec/command-runs.ts';
 import { GuestConnections } from '../../host/guest/connections.ts';
 import type { Identity } from '../../host/guest/dial.ts';
+import { commandsRoute } from '../../host/relay/commands.ts';
+import { portsRoute } from '../../host/relay/ports.ts';
+import { type ResidueRemoval, residueRoute } from '../../host/relay/residue.ts';
+import { sandboxAgentRoute } from '../../host/relay/sandbox-agent.ts';
+import { type Relay, startRelay } from '../../host/relay/server.ts';
+import { snapshotsRoute } from '../../host/relay/snapshots.ts';
+import { sourceRoute } from '../../host/relay/source-route.ts';
+import { SourceRelay } from '../../host/relay/sources.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { CertificateInput } from '../../model/sandbox/certificate.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
-import { commandsRoute } from '../../relay/commands.ts';
-import { portsRoute } from '../../relay/ports.ts';
-import { type ResidueRemoval, residueRoute } from '../../relay/residue.ts';
-import { sandboxAgentRoute } from '../../relay/sandbox-agent.ts';
-import { type Relay, startRelay } from '../../relay/server.ts';
-import { snapshotsRoute } from '../../relay/snapshots.ts';
-import { sourceRoute } from '../../relay/source-route.ts';
-import { SourceRelay } from '../../relay/sources.ts';
-import { signKey } from '../../sagas/certificates.ts';
 import type { Store } from '../../store/connect.ts';
+import { Reconciliation } from '../../temporal/reconciliation.ts';
 import { guestBinaries } from '../config/artifacts.mjs';
 import type { Config } from '../config/config.ts';
 import type { HostMachine } from './host-machine.ts';
 import { OpenCommands } from './open-commands.ts';
 
-export interface HostGuestsDeps {
+interface HostGuestsDeps {
   config: Config;
   machine: HostMachine;
   store: Store;
@@ -102,8 +102,8 @@ export class HostGuests {
   /** The CA is the control worker's, so Temporal carries the wish. */
   async #certify(sandboxId: string, publicKey: string): Promise<string> {
     const input: CertificateInput = { sandboxId, publicKey, purpose: 'host', actor: null, ttlSeconds: null };
-    const { certificate } = await signKey(this.#deps.client, this.#deps.machine.signer, randomUUID(), input);
-    return certificate;
+    const { certificates } = new Reconciliation(this.#deps.client, this.#deps.machine.signer);
+    return (await certificates.issue(randomUUID(), input)).certificate;
   }
 }
 

@@ -3,7 +3,7 @@ import type { Failpoints } from '../../host/failpoints.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import { type Installation, keepInstallation, readInstallation } from '../../host/installation.ts';
 import { Ledger } from '../../host/ledger.ts';
-import { entriesOf, makeSearchable } from '../../host/os/directory.ts';
+import { makeSearchable } from '../../host/os/directory.ts';
 import { type Gate, readGate } from '../../host/source/gate.ts';
 import { SourceReads } from '../../host/source/source-reads.ts';
 import { Credentials } from '../../host/ssh/credentials.ts';
@@ -59,10 +59,9 @@ export async function openHostMachine(
   const lock = await HostLock.take(state.root); // admission is counted by one process a folder
   try {
     const known = await readInstallation(state);
-    const wasUsed = (await entriesOf(state.reservations)) !== null;
     const { hypervisor, found, ...opened } = await open(config, state, failpoints, known);
     const requestKey = await RequestKey.open(state.root);
-    const installation = await keepInstallation(state, known, found, wasUsed, requestKey.publicKey);
+    const installation = await keepInstallation(state, known, found, requestKey.publicKey);
     const observer = observerOf(config, installation);
     const { hostId, installationId } = observer;
     const ledger = new Ledger(state, config.diskOvercommit);

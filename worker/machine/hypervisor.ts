@@ -13,11 +13,11 @@ import {
   refuseAnotherMachine,
 } from '../../host/installation.ts';
 import { hostUuidOf } from '../../host/libvirt/client/host-uuid.ts';
+import { SavedMemory, savedMemoryFolder } from '../../host/libvirt/client/saved-memory.ts';
 import { Virsh } from '../../host/libvirt/client/virsh.ts';
 import { LibvirtHypervisor } from '../../host/libvirt/driver.ts';
 import { defineGolden, isPlaced, registeredGolden, registerGolden } from '../../host/libvirt/golden.ts';
 import { marksAtRest } from '../../host/libvirt/marks-at-rest.ts';
-import { SavedMemory, savedMemoryFolder } from '../../host/libvirt/memory/saved-memory.ts';
 import { Leases } from '../../host/libvirt/network/leases.ts';
 import { DEFAULT_NETWORKS, type NetworkPlans } from '../../host/libvirt/network/network-plan.ts';
 import {

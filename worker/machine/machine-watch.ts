@@ -13,7 +13,7 @@ import type { HostBoot } from './host-boot.ts';
 /** A death that its workflow has been told of is told again while it lasts, at growing intervals. Milliseconds. */
 const AGAIN = { first: 5_000, longest: 300_000 };
 
-export interface MachineWatchDeps {
+interface MachineWatchDeps {
   hostId: string;
   hypervisor: Pick<Hypervisor, 'machines' | 'watch'>;
   ledger: Pick<Ledger, 'sandboxIds'>;

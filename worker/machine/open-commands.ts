@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { ABANDONED_AFTER_MS } from '../../commands/command-audit.ts';
-import type { CommandRuns } from '../../commands/command-runs.ts';
-import { isMeant, type Observer } from '../../model/host.ts';
+import { ABANDONED_AFTER_MS } from '../../activities/sandbox/command-audit.ts';
+import type { CommandRuns } from '../../host/exec/command-runs.ts';
+import { isSameHost, type Observer } from '../../model/host.ts';
 import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
 import type { Store } from '../../store/connect.ts';
 
@@ -62,7 +62,7 @@ export class OpenCommands {
       await store.commandInputs.remove(commandId);
       await store.activity.closeCommand(sandboxId, commandId);
     }
-    if (!record || !isMeant(record, observer) || commandRuns.isUnderWay(commandId)) return;
+    if (!record || !isSameHost(record, observer) || commandRuns.isUnderWay(commandId)) return;
     if (record.state === 'running') this.#goOn(commandId, commandRuns.runToEnd(commandId));
     const age = Date.now() - Date.parse(record.requestedAt);
     if (record.state === 'requested' && age > ABANDONED_AFTER_MS) this.#goOn(commandId, commandRuns.settle(commandId));

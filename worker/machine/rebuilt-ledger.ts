@@ -2,9 +2,9 @@ import type { Logger } from 'pino';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { Ledger } from '../../host/ledger.ts';
 import type { Credentials } from '../../host/ssh/credentials.ts';
-import { isMeant, type Observer } from '../../model/host.ts';
+import { includesHost, type Observer } from '../../model/host.ts';
 import { isSandboxId } from '../../model/ids.ts';
-import { askedHostsOf, isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Store } from '../../store/connect.ts';
 
 interface LedgerDeps {
@@ -53,7 +53,7 @@ export async function rebuildLedger(deps: LedgerDeps): Promise<void> {
 async function livingHere({ store, observer }: LedgerDeps, sandboxId: string): Promise<SandboxRecord | null> {
   const record = await store.sandboxes.get(sandboxId);
   if (!record || isFinal(record.state)) return null;
-  return askedHostsOf(record).some((host) => isMeant(host, observer)) ? record : null;
+  return includesHost(record.askedHosts, observer) ? record : null;
 }
 
 function takesRoom(sandboxId: string, marks: Awaited<ReturnType<Hypervisor['marks']>>): boolean {

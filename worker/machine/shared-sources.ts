@@ -6,7 +6,7 @@ import type { Store } from '../../store/connect.ts';
 /** What could not be read is tried again after this. Milliseconds. */
 const AGAIN_MS = 300_000;
 
-export interface SharedSourcesDeps {
+interface SharedSourcesDeps {
   hostId: string;
   hypervisor: Pick<Hypervisor, 'contentOf'>;
   store: { hosts: Pick<Store['hosts'], 'list'> };

@@ -18,7 +18,7 @@ import { HostLock } from './host-lock.ts';
 import { hypervisorMarks, networkPlans, privateFolder, runningLibvirt } from './hypervisor.ts';
 
 /** Something of Mayfly on this machine. */
-export interface Removal {
+interface Removal {
   /** As a person is told of it. */
   what: string;
   remove: () => Promise<void>;

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Client, type ClientOptions } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import type { Config } from '../config/config.ts';
+import { MarkedPayloads } from './marked-payloads.ts';
 import { EncryptedPayloads } from './payload-codec.ts';
 import { type PayloadKeys, payloadKeys } from './payload-keys.ts';
 
@@ -29,6 +30,11 @@ export function installationKeys(
 /** How everything that is sent to Temporal is written and read. */
 export function dataConverterOf(keys: PayloadKeys): DataConverter {
   return { payloadCodecs: [new EncryptedPayloads(keys)], failureConverterPath: FAILURE_CONVERTER };
+}
+
+/** The same for a worker of workflows; workflows/saga/refused-payloads.ts sees what is not encrypted. */
+export function workflowConverterOf(converter: DataConverter): DataConverter {
+  return { ...converter, payloadCodecs: (converter.payloadCodecs ?? []).map((codec) => new MarkedPayloads(codec)) };
 }
 
 /** The one way to a client of Temporal, so that none writes in the clear. */

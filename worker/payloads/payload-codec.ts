@@ -17,7 +17,7 @@ const TAG_BYTES = 16;
 
 /**
  * Encrypts what Temporal keeps of arguments, results, signals, heartbeats, memos and failures: nonce, ciphertext of the whole
- * payload, tag. Lines for people stay readable. What was never encrypted is decoded as it is: runs from before go on.
+ * payload, tag. Lines for people stay readable; anything else in the clear is refused.
  */
 export class EncryptedPayloads implements PayloadCodec {
   readonly #first: PayloadKey;
@@ -32,9 +32,9 @@ export class EncryptedPayloads implements PayloadCodec {
     return payloads.map((payload) => (isReadable(payload.data) ? payload : this.#encrypted(payload)));
   }
 
-  /** @throws MayflyError payload_key_unusable when its key is not among ours, or it was changed */
+  /** @throws MayflyError payload_key_unusable when a payload is not encrypted, its key is not among ours, or it was changed */
   async decode(payloads: Payload[]): Promise<Payload[]> {
-    return payloads.map((payload) => (isEncrypted(payload) ? this.#decrypted(payload) : payload));
+    return payloads.map((payload) => (isEncrypted(payload) ? this.#decrypted(payload) : requireReadable(payload)));
   }
 
   #encrypted(payload: Payload): Payload {
@@ -67,9 +67,15 @@ export class EncryptedPayloads implements PayloadCodec {
   }
 }
 
-function isEncrypted({ metadata }: Payload): boolean {
+/** Whether a payload says that it is encrypted: Temporal's own (markers, search attributes, headers) are not. */
+export function isEncrypted({ metadata }: Payload): boolean {
   const encoding = metadata?.[ENCODING];
   return encoding !== undefined && encoding !== null && ENCRYPTED.equals(encoding);
+}
+
+function requireReadable(payload: Payload): Payload {
+  if (isReadable(payload.data)) return payload;
+  throw unreadable('a payload is not encrypted: it was sent to Temporal past Mayfly');
 }
 
 /** What is encrypted for Temporal is for nothing else, and under no other key. */

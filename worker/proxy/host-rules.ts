@@ -2,7 +2,7 @@ import { defaultPayloadConverter, type Payload, type PayloadCodec } from '@tempo
 import { z } from 'zod';
 import { isSandboxId } from '../../model/ids.ts';
 import { AT_STEP, MACHINE_ENDED, OPERATE, OPERATED } from '../../model/sagas/messages.ts';
-import { hostQueue, workflowIdOf } from '../../model/sagas/queues.ts';
+import { hostQueuePrefix, workflowIdOf } from '../../model/sagas/queues.ts';
 import { RECONCILE_HOST_WORKFLOW, reconcileHostWorkflowIdOf } from '../../model/sagas/reconcile.ts';
 import { CERTIFICATE_WORKFLOW } from '../../model/sandbox/certificate.ts';
 import type { Store } from '../../store/connect.ts';
@@ -10,21 +10,25 @@ import { endOf, LOOKING, type Rules } from './rules.ts';
 import { whyNotStarted } from './starts.ts';
 
 const CERTIFICATES = 'certificate/';
-const SIGNALS = new Set([AT_STEP, MACHINE_ENDED]);
+/** Its signals, with the shape of their argument: a handler that met another one would fail the workflow task for ever. */
+const SIGNALS = new Map<string, z.ZodType<object>>([
+  [AT_STEP, z.looseObject({ phase: z.string(), steps: z.array(z.looseObject({})) })],
+  [MACHINE_ENDED, z.looseObject({ hostId: z.string(), reason: z.string(), seenAt: z.iso.datetime() })],
+]);
 const UPDATES = new Set([OPERATE, OPERATED]);
 
 /** What a host asks of a sandbox: that it waits for room, and goes on. */
-const forSpace = z.looseObject({ kind: z.enum(['stall', 'unstall']) });
+const forSpace = z.looseObject({ kind: z.enum(['suspend-for-space', 'resume-with-space']) });
 const compared = z.looseObject({ hostId: z.string() });
 
-export interface HostRulesDeps {
-  store: Pick<Store, 'sandboxes'>;
+interface HostRulesDeps {
+  store: { sandboxes: Pick<Store['sandboxes'], 'hostIdOf'> };
   codec: PayloadCodec;
 }
 
 /** A host takes the work of its own queue, and says of its own sandboxes what only it sees. */
 export function hostRules(hostId: string, { store, codec }: HostRulesDeps): Rules {
-  const queue = hostQueue({ hostId });
+  const prefix = hostQueuePrefix(hostId);
   const starts = new Map([
     [CERTIFICATE_WORKFLOW, CERTIFICATES], // which is signed, see activities/access/askers.ts
     [RECONCILE_HOST_WORKFLOW, reconcileHostWorkflowIdOf(hostId)],
@@ -39,7 +43,7 @@ export function hostRules(hostId: string, { store, codec }: HostRulesDeps): Rule
   }
 
   async function whyNotIn(input: Payloads, schema: z.ZodType<object>, why: string): Promise<string | null> {
-    const [payload] = await codec.decode(input?.payloads ?? []);
+    const [payload] = await codec.decode(input?.payloads ?? []).catch(() => []); // unencrypted: refused like another shape
     return payload && schema.safeParse(defaultPayloadConverter.fromPayload(payload)).success ? null : why;
   }
 
@@ -48,8 +52,9 @@ export function hostRules(hostId: string, { store, codec }: HostRulesDeps): Rule
     ...LOOKING,
     PollActivityTaskQueue: ({ taskQueue }) => {
       const name = taskQueue?.name ?? '';
-      return name === queue || name.startsWith(`${queue}/`) ? null : `the queue ${name} is another's`;
+      return name.startsWith(prefix) ? null : `the queue ${name} is another's`;
     },
+    RecordWorkerHeartbeat: () => null, // of the SDK, once a minute
     RecordActivityTaskHeartbeat: ownTask,
     RespondActivityTaskCompleted: ownTask,
     RespondActivityTaskFailed: ownTask,
@@ -63,10 +68,12 @@ export function hostRules(hostId: string, { store, codec }: HostRulesDeps): Rule
     },
     GetWorkflowExecutionHistory: (request) =>
       endOf(request, (id) => (id.startsWith(CERTIFICATES) ? null : `the end of ${id} is not for it to hear`)),
-    SignalWorkflowExecution: ({ signalName, workflowExecution }) =>
-      SIGNALS.has(signalName ?? '')
-        ? whyNotOf(workflowExecution?.workflowId)
-        : `the signal ${signalName} is not for it to send`,
+    SignalWorkflowExecution: async ({ signalName, workflowExecution, input }) => {
+      const schema = SIGNALS.get(signalName ?? '');
+      if (!schema) return `the signal ${signalName} is not for it to send`;
+      const why = await whyNotOf(workflowExecution?.workflowId);
+      return why ?? whyNotIn(input, schema, `the signal ${signalName} is unencrypted or has another argument`);
+    },
     UpdateWorkflowExecution: async ({ request, workflowExecution }) => {
       const { name, args } = request?.input ?? {};
       if (!UPDATES.has(name ?? '')) return `the update ${name} is not for it to ask for`;

@@ -14,7 +14,7 @@ import { type Caller, TaskTokens } from './caller.ts';
 import { hostRules } from './host-rules.ts';
 import { TemporalProxy } from './temporal-proxy.ts';
 
-export interface ProxyPartDeps {
+interface ProxyPartDeps {
   config: Config;
   temporalAddress: string;
   storeUri: string;

@@ -28,6 +28,7 @@ type Ruled =
   | 'PollWorkflowExecutionUpdate'
   | 'PollActivityTaskQueue'
   | 'RecordActivityTaskHeartbeat'
+  | 'RecordWorkerHeartbeat'
   | 'RespondActivityTaskCompleted'
   | 'RespondActivityTaskFailed'
   | 'RespondActivityTaskCanceled'

@@ -18,7 +18,7 @@ const LARGEST = { 'grpc.max_receive_message_length': -1, 'grpc.max_send_message_
 /** What a caller says of itself, that Temporal asks for. */
 const HEADERS = ['client-name', 'client-version', 'supported-server-versions', 'temporal-namespace'];
 
-export interface TemporalProxyDeps {
+interface TemporalProxyDeps {
   /** Of Temporal's frontend. */
   address: string;
   namespace: string;

@@ -27,16 +27,12 @@ export class ReceiptWatch {
   ) {}
 
   async look(): Promise<void> {
-    try {
-      const key = await ReceiptSigningKey.open(this.keyPath);
-      const builder = await this.#tell(key);
-      for (let after: string | null = ''; after !== null; ) {
-        const page = await this.store.pastRuns.unsigned(after, AT_ONCE);
-        for (const run of page.runs) await this.#sign(key, builder, run);
-        after = page.next;
-      }
-    } catch (error) {
-      this.logger.warn({ err: error }, 'receipts are signed when that can be done');
+    const key = await ReceiptSigningKey.open(this.keyPath);
+    const builder = await this.#tell(key);
+    for (let after: string | null = ''; after !== null; ) {
+      const page = await this.store.pastRuns.unsigned(after, AT_ONCE);
+      for (const run of page.runs) await this.#sign(key, builder, run);
+      after = page.next;
     }
   }
 

@@ -31,7 +31,7 @@ export function getServerGroup(ip: string): number {
  * The services of the server listen on the address of `--ip` and dial each other at 127.0.0.1, so what the server's group
  * dials there goes to the address. Other users gain nothing by the group: the filter comes after the translation.
  */
-export function guardRules(ip: string, uid: number): string {
+function guardRules(ip: string, uid: number): string {
   const table = `inet ${tableOf(ip)}`;
   const users = [...new Set([0, uid])].join(', ');
   return `table ${table}

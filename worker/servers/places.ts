@@ -1,4 +1,4 @@
-import type { Place } from '../../api/server/listen.ts';
+import type { Place } from '../../services/listen.ts';
 import type { Config } from '../config/config.ts';
 
 /** Where a part of Mayfly listens, by what the environment says. */

@@ -1,11 +1,11 @@
 import { MayflyError } from '../../model/errors.ts';
-import { type Resealed, reseal } from '../../store/sealed/reseal.ts';
+import { type Resealed, reseal } from '../../store/reseal.ts';
 import type { Config } from '../config/config.ts';
 import { installationKeys } from '../payloads/data-converter.ts';
 import { withOneStoreServer } from './local-store.ts';
 
 /**
- * Encrypts what an earlier version has stored in the clear, and what is encrypted with an earlier key, with the key that encrypts
+ * Encrypts what is encrypted with an earlier key with the key that encrypts
  * now. The user of MONGODB_URI must be one that may change everything.
  * @throws MayflyError store_unavailable, payload_key_unusable
  */

@@ -30,7 +30,7 @@ const SETTINGS = [
   ['--sqlite-pragma', 'synchronous=NORMAL'],
 ].flat();
 
-export interface TemporalServerOptions {
+interface TemporalServerOptions {
   /** Folder for its database and log. */
   dir: string;
   /** The loopback address of all its ports; any but 127.0.0.1 needs the rules of `guardAddress`. `@default` 127.0.0.1 */
@@ -44,7 +44,7 @@ export interface TemporalServerOptions {
 }
 
 /** The dev server, and where its web UI is; null: it has none. */
-export interface TemporalServer extends ServerProcess {
+interface TemporalServer extends ServerProcess {
   uiUrl: string | null;
 }
 

@@ -2,13 +2,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, isIP } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import type { PayloadCodec } from '@temporalio/common';
+import type { Payload, PayloadCodec } from '@temporalio/common';
 import proto from '@temporalio/proto';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { proxy } from 'hono/proxy';
 import { z } from 'zod';
 import { SEARCH_ATTRIBUTES } from '../../model/sagas/messages.ts';
+import { isEncrypted } from '../payloads/payload-codec.ts';
 
 const { Payloads } = proto.temporal.api.common.v1;
 
@@ -22,7 +23,7 @@ const QUERY = '/api/v1/namespaces/:namespace/workflows/:id/runs/:run/query/:type
 /** What is changed of what the UI asks its server first. */
 const SETTINGS = z.looseObject({ Codec: z.looseObject({}) });
 
-export interface TemporalUi {
+interface TemporalUi {
   /** As the list of workflows is shown at first. */
   namespace: string;
   /** None: what is encrypted stays so. */
@@ -45,8 +46,8 @@ export function createTemporalUi(serverUrl: string, { namespace, codecs, writes 
     await next();
   });
   app.post(`${CODEC}/decode`, bodyLimit({ maxSize: CODEC_BYTES }), async (c) => {
-    let { payloads } = Payloads.fromObject(await c.req.json());
-    for (const codec of codecs) payloads = await codec.decode(payloads);
+    const { payloads: sent } = Payloads.fromObject(await c.req.json());
+    const payloads = await Promise.all(sent.map((payload) => shown(payload, codecs)));
     return c.json(Payloads.toObject(Payloads.create({ payloads }), { bytes: String }));
   });
   app.get('/api/v1/settings', async (c) => {
@@ -69,6 +70,14 @@ export function createTemporalUi(serverUrl: string, { namespace, codecs, writes 
       : c.text('Write actions are off; MAYFLY_TEMPORAL_UI_WRITES=on has them, and so has the `temporal` command.', 405),
   );
   return app;
+}
+
+/** Decrypts a payload to be displayed; one in the clear is displayed as it is. */
+async function shown(payload: Payload, codecs: readonly PayloadCodec[]): Promise<Payload> {
+  if (!isEncrypted(payload)) return payload;
+  let payloads = [payload];
+  for (const codec of codecs) payloads = await codec.decode(payloads);
+  return payloads[0] ?? payload;
 }
 
 /** Serves it beside that of the server, on the same address, at a free port. @returns its URL, and what stops it */

@@ -1,8 +1,7 @@
-import type { Logger } from 'pino';
 import { setupWorkflowIdOf } from '../../model/functions/setup/setup-saga.ts';
-import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { releaseSetup } from '../../store/functions/setup/ensured-setup.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 
 /** How soon a setup is gone on with of which nobody was told, or whose workflow was lost. Milliseconds. */
 export const LOOK_AT_SETUPS_EVERY_MS = 3_000;
@@ -17,30 +16,24 @@ const TOLD_FOR_MS = 60_000;
 export class Setups {
   constructor(
     private readonly store: Store,
-    private readonly reconciliation: Pick<Reconciliation, 'resume' | 'startSetup' | 'removeSetup'>,
-    private readonly logger: Logger,
+    private readonly reconciliation: Pick<Reconciliation, 'resume' | 'functions'>,
   ) {}
 
   async look(): Promise<void> {
     const { functionSetups } = this.store;
-    try {
-      const lately = new Date(Date.now() - TOLD_FOR_MS).toISOString();
-      for (const { project, key: setupKey, state, updatedAt } of await functionSetups.open()) {
-        const setup = { project, setupKey };
-        if (state === 'removing' && updatedAt > lately) await this.reconciliation.removeSetup(setup);
-        else await this.reconciliation.resume(setupWorkflowIdOf(setup), () => this.reconciliation.startSetup(setup));
-      }
-    } catch (error) {
-      this.logger.warn({ err: error }, 'setups of functions are looked at again in three seconds');
+    const lately = new Date(Date.now() - TOLD_FOR_MS).toISOString();
+    for (const { project, key: setupKey, state, updatedAt } of await functionSetups.open()) {
+      const setup = { project, setupKey };
+      if (state === 'removing' && updatedAt > lately) await this.reconciliation.functions.removeSetup(setup);
+      else
+        await this.reconciliation.resume(setupWorkflowIdOf(setup), () =>
+          this.reconciliation.functions.startSetup(setup),
+        );
     }
   }
 
   /** Looks through all of them, with the versions of each. */
   async release(): Promise<void> {
-    try {
-      for (const setup of await this.store.functionSetups.all()) await releaseSetup(this.store, setup);
-    } catch (error) {
-      this.logger.warn({ err: error }, 'setups that nobody needs are looked for again in a minute');
-    }
+    for (const setup of await this.store.functionSetups.all()) await releaseSetup(this.store, setup);
   }
 }

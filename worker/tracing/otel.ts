@@ -14,10 +14,10 @@ import {
 import { createMiddleware } from 'hono/factory';
 import { routePath } from 'hono/route';
 import type { Env } from '../../api/http/context.ts';
-import { observePrograms } from '../../telemetry/programs.ts';
-import { currentRequestId } from '../../telemetry/request-id.ts';
+import { observePrograms } from '../../host/os/program-observers.ts';
+import { currentRequestId } from '../../store/audit/request-id.ts';
 import { shownArguments } from './programs.ts';
-import type { Tracing } from './tracing.ts';
+import type { Tracing } from './trace-parts.ts';
 
 /** How long the end of a process waits for its last spans to be taken. Milliseconds. */
 const FLUSH_MS = 1_000;

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
+import { observePrograms } from '../../host/os/program-observers.ts';
 import { redactArgv, redactText } from '../../model/redaction/redact.ts';
-import { observePrograms } from '../../telemetry/programs.ts';
 
 /** Longer arguments are documents. Characters. */
 const SHOWN = 256;

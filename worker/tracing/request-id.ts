@@ -3,7 +3,7 @@ import type { WorkflowClientInterceptor } from '@temporalio/client';
 import { defaultPayloadConverter, type Headers } from '@temporalio/common';
 import type { ActivityInterceptors } from '@temporalio/worker';
 import { REQUEST_ID } from '../../model/sagas/request-id.ts';
-import { currentRequestId, isRequestId, onBehalfOf } from '../../telemetry/request-id.ts';
+import { currentRequestId, isRequestId, onBehalfOf } from '../../store/audit/request-id.ts';
 
 /** Gives what is asked of Temporal the id of the request that asks. */
 export function requestIdOfClient(): WorkflowClientInterceptor {

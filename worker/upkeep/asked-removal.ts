@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { KeyedMutex } from '../../host/os/keyed-mutex.ts';
+import { RelayClient } from '../../host/relay/client.ts';
+import type { ResidueRemoval } from '../../host/relay/residue.ts';
 import { isErrorCode, MayflyError } from '../../model/errors.ts';
 import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
-import { RelayClient } from '../../relay/client.ts';
-import type { ResidueRemoval } from '../../relay/residue.ts';
 import type { Config } from '../config/config.ts';
 import type { HostMachine } from '../machine/host-machine.ts';
 import { withPresentStore } from '../servers/local-store.ts';

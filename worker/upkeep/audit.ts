@@ -14,8 +14,6 @@ export interface RegisterVerification {
   ok: boolean;
   /** How many genuine entries it has. */
   entries: number;
-  /** From when on it knows every chain, ISO 8601; null while it has not begun. */
-  since: string | null;
   problems: RegisterProblem[];
   /** What is worth knowing, and breaks nothing. */
   notes: string[];
@@ -53,7 +51,7 @@ export async function acceptLoss(config: Config, reason: string): Promise<number
 
 /** Holds the API keys that there are against those that the register has seen. */
 export async function judged(walk: RegisterWalk, { apiKeys }: Pick<Store, 'apiKeys'>): Promise<RegisterVerification> {
-  const { entries, since, notes } = walk;
+  const { entries, notes } = walk;
   const present = new Map((await apiKeys.list()).map((key) => [key.id, key]));
   const changed = [...walk.keys].flatMap(([id, before]): RegisterProblem[] => {
     const now = present.get(id);
@@ -61,7 +59,7 @@ export async function judged(walk: RegisterWalk, { apiKeys }: Pick<Store, 'apiKe
     return changes.map((change) => ({ number: null, kind: 'key', detail: `API key ${id} ${change}` }));
   });
   const problems = [...walk.problems, ...changed];
-  return { ok: problems.length === 0, entries, since, problems, notes };
+  return { ok: problems.length === 0, entries, problems, notes };
 }
 
 /**

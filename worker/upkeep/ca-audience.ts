@@ -1,10 +1,9 @@
 import type { Client } from '@temporalio/client';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { SourceAccess } from '../../model/snapshots/source-access.ts';
-import { changeTrust, trusted } from '../../sagas/certificates.ts';
-import { waitFor } from '../../sagas/temporal/wait.ts';
-import { TemporalSagas } from '../../sagas/temporal-sagas.ts';
 import type { Store } from '../../store/connect.ts';
+import { Reconciliation } from '../../temporal/reconciliation.ts';
+import { TemporalSagas } from '../../temporal/temporal-sagas.ts';
 
 /** Whom a step of a rotation has reached: ids of sandboxes, and `source <name> on <host>`. */
 export interface Told {
@@ -33,11 +32,10 @@ export async function tellAudience(client: Client, store: Store, options: TellOp
   try {
     const [sandboxes, sources] = await Promise.all([sandboxesAlive(store), store.sources.prepared()]);
     // All are asked before the first is waited for: who is not reached in time is told by and by.
-    for (const { id } of sandboxes) await changeTrust(client, id, null);
+    const { certificates } = new Reconciliation(client);
+    for (const { id } of sandboxes) await certificates.changeTrust(id, null);
     await Promise.all([
-      ...sandboxes.map(({ id }) =>
-        note(id, () => waitFor(client, limit.signal, () => trusted(client, id)).then(() => true)),
-      ),
+      ...sandboxes.map(({ id }) => note(id, () => certificates.trusted(id, limit.signal).then(() => true))),
       ...sources.map((source) =>
         note(`source ${source.name} on ${source.hostId}`, () => prepareAgain(client, store, source, limit.signal)),
       ),
@@ -65,12 +63,12 @@ async function withinLimit(limit: AbortSignal, tell: () => Promise<boolean>): Pr
 
 /** A source is told by preparing it again, which changes nothing else. False when it could not be. */
 async function prepareAgain(client: Client, store: Store, source: SourceAccess, limit: AbortSignal): Promise<boolean> {
-  const { id: sourceId, hostId, installationId = null, name, preparedBy: actor } = source;
+  const { id: sourceId, hostId, installationId, name, preparedBy: actor } = source;
   if (!actor) return false;
   const sagas = new TemporalSagas(client);
   const began = new Date().toISOString();
-  await sagas.sourceTask({ task: 'prepare', sourceId, hostId, installationId, name, actor });
-  await sagas.sourceTaskEnded({ hostId, name }, limit);
+  await sagas.sources.beginTask({ task: 'prepare', sourceId, hostId, installationId, name, actor });
+  await sagas.sources.taskEnded({ hostId, name }, limit);
   const now = await store.sources.get(sourceId);
   return now?.state !== 'prepared' || (now.preparedAt ?? '') >= began;
 }

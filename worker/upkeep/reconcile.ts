@@ -1,11 +1,11 @@
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { ensureReconciling, reconcileNow } from '../../sagas/reconciling.ts';
+import { ensureReconciling, reconcileNow } from '../../temporal/reconciling.ts';
 import type { Config } from '../config/config.ts';
 import { registerSearchAttributes } from '../servers/temporal.ts';
 
-export interface ReconcileKeeperDeps {
+interface ReconcileKeeperDeps {
   client: Client;
   connection: NativeConnection;
   config: Pick<Config, 'temporalNamespace' | 'reconcile'>;

@@ -15,7 +15,7 @@ const DAY_MS = 24 * 3_600_000;
 /** From the end of one pass to the next. Milliseconds. */
 const PASS_MS = { least: 10_000, most: 3_600_000 };
 
-export interface RetentionDeps {
+interface RetentionDeps {
   store: Pick<Store, 'retention' | 'auditRetention' | 'audit' | 'sandboxes'>;
   settings: RetentionSettings;
   /** Whether a workflow of the sandbox runs. @throws MayflyError temporal_unavailable, as long as nobody knows */
@@ -46,13 +46,9 @@ export class RetentionPass {
   constructor(private readonly deps: RetentionDeps) {}
 
   async run(signal: AbortSignal): Promise<void> {
-    const { settings, logger } = this.deps;
-    try {
-      if (settings.recordDays !== null) await this.#records(before(settings.recordDays), signal);
-      if (settings.auditDays !== null) await this.#chains(before(settings.auditDays), signal);
-    } catch (error) {
-      logger.warn({ err: error }, 'what is past stays until the next pass of the retention');
-    }
+    const { settings } = this.deps;
+    if (settings.recordDays !== null) await this.#records(before(settings.recordDays), signal);
+    if (settings.auditDays !== null) await this.#chains(before(settings.auditDays), signal);
   }
 
   async #records(past: string, signal: AbortSignal): Promise<void> {

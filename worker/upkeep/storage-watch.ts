@@ -6,16 +6,16 @@ import type { StorageRoom } from '../../activities/snapshot/storage-room.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { Ledger } from '../../host/ledger.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { isMeant, type Observer } from '../../model/host.ts';
+import { isSameHost, type Observer } from '../../model/host.ts';
 import { ID_BYTES, operationIdFrom } from '../../model/ids.ts';
 import { DEFAULT_INTERVALS, type Intervals } from '../../model/intervals.ts';
 import type { Operation } from '../../model/sagas/messages.ts';
 import type { SpaceSuspensionCause } from '../../model/sandbox/sandbox.ts';
 import { fullness, type HostDisk, hasRoomAgain, isFull } from '../../model/snapshots/storage.ts';
-import type { Sagas } from '../../sagas/sagas.ts';
 import type { Store } from '../../store/connect.ts';
 import type { MeasuredDisk } from '../../store/sandboxes/measured-disks.ts';
 import { storedParts } from '../../store/stored-parts.ts';
+import type { Sagas } from '../../temporal/temporal-sagas.ts';
 import { Growth } from './growth.ts';
 
 /** So many sandboxes are measured in one look where nothing depends on it: a look may not cost more the more there are. */
@@ -33,7 +33,7 @@ export interface StorageWatchDeps {
   ledger: Pick<Ledger, 'sandboxIds'>;
   room: Pick<StorageRoom, 'check'>;
   store: Store;
-  sagas: Pick<Sagas, 'operate' | 'operated'>;
+  sagas: Pick<Sagas, 'sandboxes'>;
   logger: Logger;
   /** `@default` {@link DEFAULT_INTERVALS} */
   intervals?: Pick<Intervals, 'storageMs' | 'measureMs'>;
@@ -81,7 +81,7 @@ export class StorageWatch {
     const { store, observer } = this.#deps;
     const { hostId } = observer;
     const paused = await store.sandboxes.all(['paused']);
-    this.#suspended = new Set(paused.filter((one) => isMeant(one, observer) && one.stalledBy).map(({ id }) => id));
+    this.#suspended = new Set(paused.filter((one) => isSameHost(one, observer) && one.stalledBy).map(({ id }) => id));
     const before = (await store.measuredDisks.list()).find((one) => one.hostId === hostId);
     for (const { id, bytes } of before?.sandboxes ?? []) this.#measured.set(id, { bytes, at: -Infinity });
     await this.#look();
@@ -213,7 +213,7 @@ export class StorageWatch {
     if (record?.state === 'paused' && record.stalledBy) this.#suspended.add(sandboxId);
     if (record?.state !== 'running') return;
     this.#deps.logger.warn({ sandboxId, cause, why }, 'a sandbox is stopped until there is room');
-    this.#begin(sandboxId, { kind: 'stall', operationId: newOperationId(), cause, why });
+    this.#begin(sandboxId, { kind: 'suspend-for-space', operationId: newOperationId(), cause, why });
   }
 
   async #resume(sandboxId: string): Promise<void> {
@@ -230,7 +230,7 @@ export class StorageWatch {
       throw error;
     }
     logger.info({ sandboxId }, 'a sandbox goes on: there is room again');
-    this.#begin(sandboxId, { kind: 'unstall', operationId: newOperationId() });
+    this.#begin(sandboxId, { kind: 'resume-with-space', operationId: newOperationId() });
   }
 
   /** One at a time for a sandbox; the looks go on meanwhile. */
@@ -245,10 +245,10 @@ export class StorageWatch {
     const { sagas, logger } = this.#deps;
     const { kind, operationId } = operation;
     const signal = AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(OPERATION_MS)]);
-    if (kind === 'stall') this.#suspended.add(sandboxId);
+    if (kind === 'suspend-for-space') this.#suspended.add(sandboxId);
     try {
-      await sagas.operate(sandboxId, operation);
-      const failure = await sagas.operated(sandboxId, operationId, signal);
+      await sagas.sandboxes.operate(sandboxId, operation);
+      const failure = await sagas.sandboxes.operated(sandboxId, operationId, signal);
       if (failure) logger.warn({ sandboxId, kind, failure }, 'a sandbox stays as it is; it is tried again');
     } catch (error) {
       if (!this.#stopped.signal.aborted)

@@ -16,16 +16,12 @@ export class WaitingAudit {
   ) {}
 
   async look(): Promise<void> {
-    try {
-      for (const id of await this.store.audit.appendWaiting()) {
-        this.logger.info({ id }, 'the audit trail goes on: all that waited was appended');
-        this.#told.delete(id);
-        await this.#say(id, null);
-      }
-      for (const fault of await this.store.audit.faults()) await this.#tell(fault);
-    } catch (error) {
-      this.logger.warn({ err: error }, 'what waits for the audit trail goes on waiting');
+    for (const id of await this.store.audit.appendWaiting()) {
+      this.logger.info({ id }, 'the audit trail goes on: all that waited was appended');
+      this.#told.delete(id);
+      await this.#say(id, null);
     }
+    for (const fault of await this.store.audit.faults()) await this.#tell(fault);
   }
 
   async #tell({ sandboxId: id, why, waiting, since }: AuditFault): Promise<void> {

@@ -11,7 +11,7 @@ export async function certificate(input: CertificateInput): Promise<IssuedCertif
     return await sign(input);
   } catch (error) {
     const refused = failureOf(error, 'certificate');
-    if (input.refusalIsResult && isRefusal(refused.code)) return { refused };
+    if (isRefusal(refused.code)) return { refused };
     throw error;
   }
 }

@@ -5,19 +5,18 @@ import {
   continueAsNew,
   defineSignal,
   log,
-  proxyActivities,
   setCurrentDetails,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { GuestTrust } from '../../activities/access/revocation.ts';
 import type { HostActivities } from '../../activities/host.ts';
-import { hostQueue } from '../../model/sagas/queues.ts';
-import { readable } from '../../model/sagas/readable.ts';
 import { type Revocation, TRUST_CHANGED, type TrustInput } from '../../model/sandbox/certificate.ts';
 import { eventIdOf } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
+import { onHost } from '../saga/host-activities.ts';
 import { now } from '../saga/now.ts';
+import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 
 const changed = defineSignal<[Revocation | null]>(TRUST_CHANGED);
 
@@ -58,14 +57,8 @@ export async function trust({ sandboxId }: TrustInput): Promise<boolean> {
 
 async function pushToGuest(sandboxId: string, guest: GuestTrust): Promise<boolean> {
   const { hostId, userCaKeys, revokedKeys, revokedSerials } = guest;
-  const host = proxyActivities<HostActivities>({
-    taskQueue: hostQueue(guest),
-    summary: readable(`${sandboxId} · ${hostId}`),
-    scheduleToStartTimeout: '30s',
-    startToCloseTimeout: '2m',
-    heartbeatTimeout: '10s',
-    retry: { initialInterval: '500ms', maximumInterval: '5s', maximumAttempts: 4 },
-  });
+  const profile = PROFILE.work(2 * MINUTE_MS, { hostDownMs: 30_000, attempts: 4 });
+  const host = onHost(guest, { ...profile, summary: `${sandboxId} · ${hostId}` });
   try {
     await host.pushTrust({ sandboxId, userCaKeys, revokedKeys, revokedSerials });
     if (guest.isOwnSignedByOther) await resignOwn(host, sandboxId);

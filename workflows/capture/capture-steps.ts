@@ -1,49 +1,33 @@
 import type { ActivityOptions } from '@temporalio/workflow';
-import { brieflyFirst, optionsUntilDone } from '../life/retry-until-done.ts';
-import { taskSteps } from '../source/task-life.ts';
+import type { Targeted } from '../saga/host-activities.ts';
+import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
+import { taskSteps, taskUndos } from '../source/task-life.ts';
 import type { CaptureLife } from './capture-life.ts';
 
-const RETRY = { initialInterval: '200ms', maximumInterval: '2s', maximumAttempts: 5 } as const;
-const STEP: ActivityOptions = {
-  scheduleToStartTimeout: '30s',
-  startToCloseTimeout: '2m',
-  scheduleToCloseTimeout: '8m',
-  heartbeatTimeout: '4s',
-  retry: RETRY,
-};
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const STEP = PROFILE.step(2 * MINUTE_MS, { totalMs: 8 * MINUTE_MS });
 /** At 100 MB/s a disk of a terabyte takes three hours. */
-const LONG: ActivityOptions = { ...STEP, startToCloseTimeout: '12h', scheduleToCloseTimeout: '24h' };
+const LONG = PROFILE.step(12 * HOUR_MS, { totalMs: DAY_MS });
 /** The job is libvirt's, and goes on without a worker: one that comes back late still finds how it ended. */
-const WAIT: ActivityOptions = {
-  startToCloseTimeout: '24h',
-  scheduleToCloseTimeout: '24h',
-  heartbeatTimeout: '4s',
-  retry: { ...RETRY, maximumAttempts: 100 },
-};
-/** A host that is down gets its work when it is back. */
-const UNDO = optionsUntilDone('2m');
+const WAIT = PROFILE.step(DAY_MS, { hostDownMs: DAY_MS, totalMs: DAY_MS, attempts: 100 });
 
-/** The steps of one capture, each with the line that operators read in the Temporal UI. */
-export function captureSteps(life: CaptureLife) {
-  const { captureId, hostId, source } = life.input;
-  const target = { sandboxId: captureId, generation: life.generation, source };
-  const gone = { ...target, generation: life.generation + 1 };
-  const summary = `${source} on ${hostId} → ${captureId}`;
-  const stepsWith = (options: ActivityOptions) => taskSteps(life, life.input, { step: options, undo: UNDO, summary });
-  const { step, undo } = stepsWith(STEP);
+type CaptureSteps = Targeted<{ sandboxId: string; generation: number; source: string }>;
 
+/** The steps of one capture, and their compensations. */
+export function captureSteps(
+  life: CaptureLife,
+): Record<'step' | 'longStep' | 'waiting' | 'wish' | 'undos', CaptureSteps> {
+  const { captureId: sandboxId, hostId, source } = life.input;
+  const target = { sandboxId, source };
+  const summary = `${source} on ${hostId} → ${sandboxId}`;
+  const stepsWith = (profile: ActivityOptions) => taskSteps(life, life.input, target, { ...profile, summary });
   return {
-    reserveCapture: () => step.reserveCapture(target),
-    beginCapture: () => step.beginCapture(target),
-    awaitCapture: () => stepsWith(WAIT).step.awaitCapture(target),
-    verifyCapture: () => stepsWith(LONG).step.verifyCapture(target),
-    keepCapture: () => step.keepCapture(target),
-    /** As a wish, not as an undo: it may be refused. */
-    deleteCapture: () => stepsWith(brieflyFirst(UNDO)).step.removeCapture(target),
-
-    thawSource: () => undo.thawSource(gone),
-    abortCapture: () => undo.abortCapture(gone),
-    removeCapture: () => undo.removeCapture(gone),
-    releaseCapture: () => undo.releaseCapture(gone),
+    step: stepsWith(STEP),
+    longStep: stepsWith(LONG),
+    waiting: stepsWith(WAIT),
+    /** Not as a compensation: it may be refused. */
+    wish: stepsWith(PROFILE.firstTry(2 * MINUTE_MS)),
+    undos: taskUndos(life, life.input, target, summary),
   };
 }

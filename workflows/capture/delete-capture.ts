@@ -13,8 +13,9 @@ export async function deleteCapture(life: CaptureLife): Promise<void> {
   if (state === 'deleted' || state === 'failed') return;
   // One that is `creating` has lost its workflow, or this one could not run: what there is of it goes too.
   await life.recordChange({ state: 'deleting' }, { kind: 'capture.deleting', detail: {} });
+  const { wish, undos } = captureSteps(life);
   try {
-    await captureSteps(life).deleteCapture();
+    await wish.removeCapture();
   } catch (error) {
     const failure = failureOf(error, life.failedStep);
     if (failure.code === 'capture_in_use') {
@@ -25,7 +26,7 @@ export async function deleteCapture(life: CaptureLife): Promise<void> {
       return refusedOrFailed(failure, ['removeCapture'], undefined);
     }
     await life.recordChange({ waitingFor: `removeCapture: ${failure.message}` });
-    await captureSteps(life).removeCapture();
+    await undos.removeCapture();
   }
   await life.recordChange({ state: 'deleted', waitingFor: null }, { kind: 'capture.deleted', detail: {} });
 }

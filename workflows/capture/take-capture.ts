@@ -1,4 +1,4 @@
-import type { SavedCapture } from '../../model/snapshots/capture.ts';
+import type { CaptureCreation, SavedCapture } from '../../model/snapshots/capture.ts';
 import { untilCancelled } from '../saga/cancellation.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
@@ -15,8 +15,8 @@ import { captureSteps } from './capture-steps.ts';
  * The source goes on meanwhile. When a step fails, the source is thawed, the copying ended and what was copied removed,
  * each until it holds; only then is the capture called `failed`.
  */
-export async function takeCapture(life: CaptureLife): Promise<void> {
-  const { state } = await life.begin();
+export async function takeCapture(life: CaptureLife, creation: CaptureCreation): Promise<void> {
+  const { state } = await life.begin(creation);
   if (state !== 'creating') return; // the workflow was reset
   try {
     const saved = await untilCancelled(() => copy(life));
@@ -32,18 +32,18 @@ export async function takeCapture(life: CaptureLife): Promise<void> {
 }
 
 function copy(life: CaptureLife): Promise<SavedCapture> {
-  const step = captureSteps(life);
+  const { step, longStep, waiting, undos } = captureSteps(life);
   return saga(async (undo) => {
-    undo('reserveCapture', step.releaseCapture);
+    undo('reserveCapture', () => undos.releaseCapture());
     await step.reserveCapture();
-    undo('beginCapture', step.removeCapture);
-    undo('beginCapture', step.abortCapture);
-    undo('beginCapture', step.thawSource);
+    undo('beginCapture', () => undos.removeCapture());
+    undo('beginCapture', () => undos.abortCapture());
+    undo('beginCapture', () => undos.thawSource());
     await step.beginCapture();
-    await step.awaitCapture();
-    const saved = await step.verifyCapture();
+    await waiting.awaitCapture();
+    const saved = await longStep.verifyCapture();
     await step.keepCapture();
-    await step.releaseCapture(); // what it takes is on the disk by now, where everybody sees it
+    await undos.releaseCapture(); // what it takes is on the disk by now, where everybody sees it
     return saved;
   });
 }

@@ -1,14 +1,16 @@
 import { CancellationScope, getExternalWorkflowHandle, isCancellation } from '@temporalio/workflow';
 import type { AttemptSandbox } from '../../activities/function/attempt/attempt-sandbox.ts';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
-import type { RunFailure, RunRecord } from '../../model/functions/run.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
+import type { RunFailure } from '../../model/functions/run-state.ts';
 import type { HostRef } from '../../model/host.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { CANCEL_COMMAND, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
 import { type Actor, isFinal } from '../../model/sandbox/sandbox.ts';
 import { control, controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
+import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { runTaskCommand } from '../source/task-command.ts';
 import { taskSteps } from '../source/task-life.ts';
 import { TaskSandbox } from '../source/task-sandbox.ts';
@@ -18,12 +20,7 @@ import type { RunLife } from './run-life.ts';
 import { Waits } from './waits.ts';
 
 /** Gigabytes, out of an emulated guest. */
-const STEP = {
-  scheduleToStartTimeout: '2m',
-  startToCloseTimeout: '30m',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 5 },
-} as const;
+const STEP = PROFILE.work(30 * MINUTE_MS, { hostDownMs: 2 * MINUTE_MS });
 
 /** What was fetched of an attempt; of its artifacts, how many. */
 type Fetched = Partial<Pick<RunRecord, 'result'> & { artifactCount: number }>;
@@ -35,11 +32,9 @@ export interface Ended {
 }
 
 /** The sandbox of an attempt, as whoever goes on with it has it. */
-export interface OwnMachine {
+interface OwnMachine {
   begun: BegunAttempt;
   sandbox: TaskSandbox;
-  /** Null: where it is placed is not known yet. */
-  host: HostRef | null;
 }
 
 /** The sandbox of an attempt as it is made, or as whoever goes on with a lost run finds it; or why there is to be none. */
@@ -48,9 +43,9 @@ export async function attemptSandbox(
   begun: BegunAttempt,
 ): Promise<OwnMachine | { begun: BegunAttempt; refusal: RunFailure }> {
   try {
-    const { sandboxId, host = null, ...made } = await control.attemptSandbox({ runId: begun.runId });
+    const { sandboxId, ...made } = await control.attemptSandbox({ runId: begun.runId });
     const own = { ...begun, sandboxId };
-    return { begun: own, sandbox: sandboxOf(life, own, made), host };
+    return { begun: own, sandbox: sandboxOf(life, own, made) };
   } catch (error) {
     const { code, message } = failureOf(error, 'attemptSandbox');
     return { begun, refusal: { code, message } };
@@ -60,7 +55,7 @@ export async function attemptSandbox(
 function sandboxOf(
   life: RunLife,
   { sandboxId: id, begunAt, isPresent }: BegunAttempt,
-  { spec, size, isMember }: Omit<AttemptSandbox, 'sandboxId' | 'host'>,
+  { spec, size, isMember, host }: Omit<AttemptSandbox, 'sandboxId'>,
 ): TaskSandbox {
   const { actor, timeouts } = life.input;
   const input: SandboxInput = {
@@ -71,10 +66,10 @@ function sandboxOf(
     requestedAt: begunAt,
     begin: isPresent ? 'takeOver' : 'create',
     builds: 'run',
-    hostIds: [],
+    hosts: [],
     ...(timeouts && { timeouts }),
   };
-  return new TaskSandbox(input, 'internal', isMember && !isPresent ? 'runs' : 'may-be-there');
+  return new TaskSandbox(input, 'internal', isMember && !isPresent && host ? host : 'may-be-there');
 }
 
 /**
@@ -108,17 +103,12 @@ export function neverBegan(failure: RunFailure | null): Ended {
 
 const NOTHING = { exitCode: null, signal: null, startedAt: null, failure: null };
 
-async function prepared(
-  life: RunLife,
-  { begun, sandbox, host: known }: OwnMachine,
-  diffing: Diffing,
-): Promise<CommandInput | null> {
+async function prepared(life: RunLife, { begun, sandbox }: OwnMachine, diffing: Diffing): Promise<CommandInput | null> {
   const { runId, isStarted } = begun;
-  const placed = await life.step('startSandbox', () => sandbox.start(isStarted));
-  const host = placed ?? known ?? (await control.attemptHost({ runId }));
-  const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: runId });
+  const host = await life.step('startSandbox', () => sandbox.start({ mayBeAsleep: isStarted }));
+  const step = stepsOn(life, begun, host);
   if (!isStarted) {
-    await step.placeRunFiles(targetOf(life, begun));
+    await step.placeRunFiles();
     await diffing.before();
   }
   return life.step('beginCommand', () => control.beginRunCommand({ runId }));
@@ -155,11 +145,9 @@ async function followed(life: RunLife, begun: BegunAttempt, command: CommandInpu
 /** What a process that succeeded has not left as it should is its failure; of another it is kept as far as there is something. */
 async function collected(life: RunLife, begun: BegunAttempt, end: AttemptEnd, host: CommandInput): Promise<Ended> {
   const isPartial = end.outcome !== 'succeeded';
-  const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: begun.runId });
+  const step = stepsOn(life, begun, host);
   try {
-    const { result, artifactCount, failure } = await whileItLives(life, begun, () =>
-      step.collectRun({ ...targetOf(life, begun), isPartial }),
-    );
+    const { result, artifactCount, failure } = await whileItLives(life, begun, () => step.collectRun({ isPartial }));
     const fetched = { result, artifactCount };
     if (isPartial || !failure) return { end, fetched };
     return { end: { ...end, outcome: 'failed', failure }, fetched };
@@ -184,6 +172,6 @@ async function whileItLives<T>(life: RunLife, { sandboxId }: BegunAttempt, run: 
   }
 }
 
-function targetOf({ generation }: RunLife, { runId, sandboxId: attemptId }: BegunAttempt) {
-  return { sandboxId: runId, generation, runId, attemptId };
+function stepsOn(life: RunLife, { runId, sandboxId: attemptId }: BegunAttempt, host: HostRef) {
+  return taskSteps(life, host, { sandboxId: runId, runId, attemptId }, { ...STEP, summary: runId });
 }

@@ -1,18 +1,14 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
-import type { RunFailure } from '../../model/functions/run.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
+import type { RunFailure } from '../../model/functions/run-state.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
+import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { saidOf } from './attempt-said.ts';
 
 /** A snapshot of disks is a matter of seconds. What takes longer is given up: the sandbox is destroyed all the same. */
-const { keepAttempt } = proxyActivities<ControlActivities>({
-  scheduleToCloseTimeout: '10m',
-  startToCloseTimeout: '5m',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 5 },
-});
+const { keepAttempt } = proxyActivities<ControlActivities>(PROFILE.work(5 * MINUTE_MS, { totalMs: 10 * MINUTE_MS }));
 
 /**
  * Destroys the sandbox of an attempt. Where its function keeps what failed, a snapshot of its disks is taken before; that changes

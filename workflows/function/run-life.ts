@@ -3,7 +3,6 @@ import { CANCEL_RUN, LOOK_AT_WAITS, type RunInput } from '../../model/functions/
 import { TEMPORAL_OPERATOR } from '../../model/sagas/cancellation.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import { auditEvent } from '../saga/audit-event.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
 import { controlUntilDone } from '../saga/control.ts';
@@ -22,7 +21,7 @@ export class RunLife extends TaskLife {
   #undoing: CancellationScope | null = null;
 
   constructor(readonly input: RunInput) {
-    super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.taskPauseMs);
+    super(input.timeouts);
     setHandler(cancel, (actor) => {
       this.cancelledBy ??= actor;
       this.#undoing?.cancel();

@@ -13,7 +13,7 @@ import {
   type NextOfRun,
   type RunInput,
 } from '../../model/functions/run-saga.ts';
-import { RUN_OVER } from '../../model/schedules/schedule-saga.ts';
+import { WAKE_SCHEDULE } from '../../model/schedules/schedule-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { outcomeAttribute } from '../saga/messages.ts';
 import type { TaskSandbox } from '../source/task-sandbox.ts';
@@ -100,7 +100,7 @@ async function tellDispatcher({ project, function: name }: RunInput): Promise<vo
 async function tellSchedule({ runId, scheduledBy }: RunInput): Promise<void> {
   if (scheduledBy === undefined) return;
   try {
-    await getExternalWorkflowHandle(scheduledBy).signal<[]>(RUN_OVER);
+    await getExternalWorkflowHandle(scheduledBy).signal<[]>(WAKE_SCHEDULE);
   } catch (error) {
     log.debug('no schedule to tell', { runId, why: String(error) });
   }

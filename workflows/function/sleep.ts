@@ -1,17 +1,14 @@
 import { CancellationScope, condition, isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
-import type { RunFailure } from '../../model/functions/run.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
+import type { RunFailure } from '../../model/functions/run-state.ts';
 import { controlUntilDone } from '../saga/control.ts';
+import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import type { RunLife } from './run-life.ts';
 
 /** An operation of a sandbox is given up by that, and says why; gigabytes are written or read. */
-const { sleepAttempt, wakeAttempt } = proxyActivities<ControlActivities>({
-  startToCloseTimeout: '2h',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '5s' },
-});
+const { sleepAttempt, wakeAttempt } = proxyActivities<ControlActivities>(PROFILE.follow(120 * MINUTE_MS));
 
 /** Who stores what a run waits for has it told; should nobody, it is looked for so often. Milliseconds. */
 const LOOK_MS = { first: 60_000, most: 3_600_000, factor: 1.5 };

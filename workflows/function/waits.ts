@@ -1,14 +1,13 @@
-import { CancellationScope, condition, isCancellation, proxyActivities } from '@temporalio/workflow';
-import type { HostActivities } from '../../activities/host.ts';
+import { CancellationScope, condition, isCancellation } from '@temporalio/workflow';
 import type { ChangedWaits } from '../../activities/waitpoint/on-host.ts';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
 import type { HostRef } from '../../model/host.ts';
-import { hostQueue } from '../../model/sagas/queues.ts';
-import { readable } from '../../model/sagas/readable.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { AskedWaitpoint } from '../../model/waitpoints/waitpoint.ts';
 import { controlUntilDone } from '../saga/control.ts';
+import { onHost } from '../saga/host-activities.ts';
+import { PROFILE } from '../saga/profiles.ts';
 import type { RunLife } from './run-life.ts';
 import { Sleep } from './sleep.ts';
 import { TimeLimit } from './time-limit.ts';
@@ -74,13 +73,7 @@ export class Waits {
 
   async #followed(host: HostRef): Promise<AttemptEnd | null> {
     const { runId, sandboxId: attemptId } = this.begun;
-    const { followWaitpoints } = proxyActivities<HostActivities>({
-      taskQueue: hostQueue(host),
-      startToCloseTimeout: '60 days',
-      heartbeatTimeout: '10s',
-      retry: { initialInterval: '200ms', maximumInterval: '5s' },
-      summary: readable(runId),
-    });
+    const onItsHost = onHost(host, { ...PROFILE.follow(), summary: runId });
     let isAsleep = this.begun.isStarted && (await controlUntilDone.isAsleep({ runId, attemptId }));
     for (let restMs: number | null = null; ; ) {
       if (isAsleep) {
@@ -89,7 +82,13 @@ export class Waits {
         restMs = this.#sleep.hasSlept ? WOKEN_MS : this.#sleep.againMs;
       }
       const asked = this.#asked.map(({ name }) => name);
-      const changed: ChangedWaits = await followWaitpoints({ runId, attemptId, asked, given: this.#given, restMs });
+      const changed: ChangedWaits = await onItsHost.followWaitpoints({
+        runId,
+        attemptId,
+        asked,
+        given: this.#given,
+        restMs,
+      });
       isAsleep = changed.isStill === true && !this.#isToEnd;
       if (changed.isStill) restMs = null;
       else restMs = await CancellationScope.nonCancellable(() => this.#record(changed));

@@ -4,8 +4,6 @@ import { control } from '../saga/control.ts';
 /** A sandbox of a build that begins at what another one has come to just now: on its host. */
 export async function atSnapshot(builder: SandboxInput, snapshotId: string): Promise<SandboxInput> {
   const { snapshot, host } = await control.imageSnapshot({ snapshotId });
-  const { hostId, installationId } = host;
   const { content: _content, ...input } = builder;
-  const installations = installationId === null ? {} : { [hostId]: installationId };
-  return { ...input, spec: { ...builder.spec, source: snapshot.source, snapshotId }, hostIds: [hostId], installations };
+  return { ...input, spec: { ...builder.spec, source: snapshot.source, snapshotId }, hosts: [host] };
 }

@@ -4,7 +4,6 @@ import type { ImageRecord } from '../../model/image/image-record.ts';
 import type { CancelImage, ImageInput } from '../../model/image/image-saga.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { now } from '../saga/now.ts';
@@ -23,12 +22,12 @@ export class ImageLife extends TaskLife {
   #untold: AuditEvent[] = [];
 
   constructor(readonly input: ImageInput) {
-    super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.taskPauseMs);
+    super(input.timeouts);
     this.#done = input.cached ?? input.first;
   }
 
   requested(): void {
-    const { name, builder, stages = [{ builder }], steps, bakeId, actor } = this.input;
+    const { name, builder, stages, steps, bakeId, actor } = this.input;
     const builders = stages.map((stage) => stage.builder.id);
     const { source, network } = builder.spec;
     const cached = this.#done;

@@ -1,28 +1,21 @@
-import { patched } from '@temporalio/workflow';
 import type { ImageStageInput, ImageStepPlace, ImageStepRef } from '../../model/image/image-saga.ts';
 import type { CommandInput } from '../../model/sandbox/command.ts';
 import { control } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
-import { hostActivities } from '../saga/host-activities.ts';
+import { onHost } from '../saga/host-activities.ts';
+import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { runTaskCommand } from '../source/task-command.ts';
 import type { ImageLife } from './image-life.ts';
 
 /** Gigabytes, from one guest into another. */
-const CARRYING = {
-  scheduleToStartTimeout: '30m',
-  startToCloseTimeout: '30m',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 10 },
-} as const;
+const CARRYING = PROFILE.work(30 * MINUTE_MS, { hostDownMs: 30 * MINUTE_MS });
 
 /** What a COPY takes of another stage, from its sandbox into the one that copies; no worker but their host's sees it. */
 export async function copyFiles(life: ImageLife, index: number, stage: ImageStageInput, from: string): Promise<void> {
-  const { hostId, installationId = null } = await runStep(life, { imageId: life.input.imageId, index, part: 'pack' });
+  const { hostId, installationId } = await runStep(life, { imageId: life.input.imageId, index, part: 'pack' });
   const summary = `step ${index + 1}: files of ${from}`;
-  const host = hostActivities({ hostId, installationId }, (name, execute) =>
-    life.step(name, () => execute({ ...CARRYING, summary })),
-  );
-  await host.carryImageFiles({ from, to: stage.builder.id });
+  const host = onHost({ hostId, installationId }, { ...CARRYING, summary });
+  await life.step('carryImageFiles', () => host.carryImageFiles({ from, to: stage.builder.id }));
 }
 
 /**
@@ -33,10 +26,8 @@ export async function copyFiles(life: ImageLife, index: number, stage: ImageStag
  */
 export function runStep(life: ImageLife, ref: ImageStepRef, isSent = false): Promise<CommandInput> {
   return life.step('runStep', async () => {
-    const isSentFirst = isSent && patched('image-sent-first');
-    if (isSentFirst) await sendFiles(ref, await control.imageStepPlace(ref));
+    if (isSent) await sendFiles(ref, await control.imageStepPlace(ref));
     const begun = await control.beginImageStep(ref);
-    if (isSent && !isSentFirst) await sendFiles(ref, begun);
     const what = `${ref.part ?? 'step'} ${ref.index + 1} of ${life.input.steps}`;
     await runTaskCommand(begun, `${what} in ${begun.sandboxId}`);
     life.failure = await control.imageStepFailure(ref);
@@ -46,8 +37,8 @@ export function runStep(life: ImageLife, ref: ImageStepRef, isSent = false): Pro
 }
 
 async function sendFiles({ imageId, index }: ImageStepRef, to: ImageStepPlace): Promise<void> {
-  const { hostId, installationId = null, sandboxId } = to;
+  const { hostId, installationId, sandboxId } = to;
   const summary = `step ${index + 1}: files of the context`;
-  const host = hostActivities({ hostId, installationId }, (_name, execute) => execute({ ...CARRYING, summary }));
+  const host = onHost({ hostId, installationId }, { ...CARRYING, summary });
   await host.sendImageFiles({ imageId, index, to: sandboxId });
 }

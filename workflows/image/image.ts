@@ -6,6 +6,7 @@ import { whenCancelled } from '../saga/cancellation.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
+import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { saga, type Undo } from '../saga/saga.ts';
 import { TaskSandbox } from '../source/task-sandbox.ts';
 import { atSnapshot } from './at-snapshot.ts';
@@ -17,11 +18,7 @@ import { checkReady, makeReadySource } from './ready.ts';
 const cancel = defineSignal<[CancelImage]>(CANCEL_IMAGE);
 
 /** A snapshot may have to flatten what is below it. */
-const { takeImageLayer } = proxyActivities<ControlActivities>({
-  startToCloseTimeout: '30m',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 10 },
-});
+const { takeImageLayer } = proxyActivities<ControlActivities>(PROFILE.work(30 * MINUTE_MS));
 /** All steps together. */
 const LONGEST = '4h';
 
@@ -74,39 +71,43 @@ function forgetContext({ imageId }: ImageInput): Promise<void> {
 }
 
 async function build(life: ImageLife): Promise<void> {
-  const snapshotId = await doSteps(life);
   const { ready } = life.input;
-  if (ready) await checkReady(life, ready, snapshotId);
+  const snapshotId = await saga(async (undo) => {
+    const checker = ready && new TaskSandbox(ready.checker, 'image_failed');
+    const destroyChecker = () => life.retryUntilDone('destroyChecker', async () => checker?.destroy());
+    if (checker) undo('startChecker', destroyChecker); // first, for a workflow that is reset and cancelled before this step
+    const last = await doSteps(life, undo);
+    if (!ready || !checker) return last;
+    await checkReady(life, ready, checker, last);
+    await destroyChecker();
+    return last;
+  });
   await life.recordChange({ state: 'finishing' });
   if (ready) await makeReadySource(life, ready, snapshotId);
   else await makeSource(life, snapshotId);
 }
 
 /** @returns the snapshot of the last */
-async function doSteps(life: ImageLife): Promise<string> {
+async function doSteps(life: ImageLife, undo: Undo): Promise<string> {
   const { stages, snapshotId } = life.input;
-  const all = stages ?? stagesOfBefore(life.input);
-  if (all.length > 0) await saga((undo) => doStages(life, all, undo));
-  const last = all.length > 0 ? life.lastSnapshot : snapshotId;
+  if (stages.length > 0) await doStages(life, stages, undo);
+  const last = stages.length > 0 ? life.lastSnapshot : snapshotId;
   if (last === null) throw refusal('internal', 'A build without steps was begun.');
   return last;
 }
 
-/** Of builds that were begun when there was one sandbox for all. */
-function stagesOfBefore({ builder, first, steps }: ImageInput): ImageStageInput[] {
-  return first < steps ? [{ place: 0, builder, first, end: steps, parent: null, copies: [], until: 0 }] : [];
-}
-
 /** A stage that others copy from lives until the last of them is done. */
 async function doStages(life: ImageLife, stages: readonly ImageStageInput[], undo: Undo): Promise<void> {
-  const living = new Map<number, ImageStageInput & { sandbox: TaskSandbox }>();
-  const ends = new Map<number, string>();
-  for (const stage of stages) {
-    const { place } = stage;
-    const sandbox = new TaskSandbox(await builderInput(stage, ends), 'image_failed');
+  const made = stages.map((stage) => ({ ...stage, sandbox: new TaskSandbox(stage.builder, 'image_failed') }));
+  const living = new Map<number, (typeof made)[number]>();
+  for (const { sandbox } of made)
     undo('startBuilder', () => life.retryUntilDone('destroyBuilder', () => sandbox.destroy()));
-    await life.step('startBuilder', () => sandbox.start());
-    living.set(place, { ...stage, sandbox });
+  const ends = new Map<number, string>();
+  for (const stage of made) {
+    const { place, sandbox } = stage;
+    const from = await builderInput(stage, ends);
+    living.set(place, stage);
+    await life.step('startBuilder', () => sandbox.start({ from }));
     for (let index = stage.first; index < stage.end; index++) {
       const from = stage.copies.find(({ step }) => step === index)?.from;
       if (from !== undefined) await copyFiles(life, index, stage, living.get(from)?.builder.id ?? '');

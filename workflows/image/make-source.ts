@@ -1,4 +1,5 @@
 import { executeChild, ParentClosePolicy } from '@temporalio/workflow';
+import type { HostRef } from '../../model/host.ts';
 import { sourceIdOf } from '../../model/ids.ts';
 import { BAKE_SOURCE_WORKFLOW, bakeWorkflowIdOf, DELETE_SOURCE_WORKFLOW } from '../../model/snapshots/baked-source.ts';
 import { control, controlUntilDone } from '../saga/control.ts';
@@ -9,10 +10,8 @@ import type { deleteSource } from '../source/delete-source.ts';
 import type { ImageLife } from './image-life.ts';
 
 /** Where the source of a build is. */
-export interface MadeSource {
+export interface MadeSource extends HostRef {
   sourceId: string;
-  hostId: string;
-  installationId: string | null;
 }
 
 /** @param before is told what will be made, before anything of it is */

@@ -1,7 +1,6 @@
 import { executeChild, getExternalWorkflowHandle, ParentClosePolicy, proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
 import type { ImageInput } from '../../model/image/image-saga.ts';
-import { DEFAULT_PROJECT } from '../../model/project.ts';
 import {
   MAKE_TEMPLATE_WORKFLOW,
   REMOVE_TEMPLATE,
@@ -10,8 +9,9 @@ import {
   templateWorkflowIdOf,
 } from '../../model/templates/template-saga.ts';
 import { refusal } from '../saga/failure.ts';
+import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { saga, type Undo } from '../saga/saga.ts';
-import { TaskSandbox } from '../source/task-sandbox.ts';
+import type { TaskSandbox } from '../source/task-sandbox.ts';
 import type { makeTemplate } from '../template/make-template.ts';
 import { atSnapshot } from './at-snapshot.ts';
 import type { ImageLife } from './image-life.ts';
@@ -21,23 +21,19 @@ import { type MadeSource, makeSource, takeBackSource } from './make-source.ts';
 type Ready = NonNullable<ImageInput['ready']>;
 
 /** It waits for a quiet host, boots, and asks once more. */
-const { awaitTemplateEnd } = proxyActivities<ControlActivities>({
-  startToCloseTimeout: '1h',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 10 },
-});
+const { awaitTemplateEnd } = proxyActivities<ControlActivities>(PROFILE.work(60 * MINUTE_MS));
 
 /** In a fresh machine, without a way out: as a template's is. @throws ApplicationFailure image_step_failed when it never holds */
-export function checkReady(life: ImageLife, { checker }: Ready, snapshotId: string): Promise<void> {
-  return saga(async (undo) => {
-    const sandbox = new TaskSandbox(await atSnapshot(checker, snapshotId), 'image_failed');
-    const destroy = () => life.retryUntilDone('destroyChecker', () => sandbox.destroy());
-    undo('startChecker', destroy);
-    await life.step('startChecker', () => sandbox.start());
-    const { imageId, steps } = life.input;
-    await runStep(life, { imageId, index: steps - 1, part: 'ready' });
-    await destroy();
-  });
+export async function checkReady(
+  life: ImageLife,
+  { checker }: Ready,
+  sandbox: TaskSandbox,
+  snapshotId: string,
+): Promise<void> {
+  const from = await atSnapshot(checker, snapshotId);
+  await life.step('startChecker', () => sandbox.start({ from }));
+  const { imageId, steps } = life.input;
+  await runStep(life, { imageId, index: steps - 1, part: 'ready' });
 }
 
 /** A source with a template, where its host makes any; or neither. */
@@ -66,7 +62,7 @@ async function makeItsTemplate(
         templateId: wanted,
         hostId,
         installationId,
-        project: actor.project ?? DEFAULT_PROJECT,
+        project: actor.project,
         source: name,
         cpus: null,
         memoryMib: null,

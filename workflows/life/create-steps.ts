@@ -2,19 +2,17 @@ import {
   ActivityFailure,
   type ActivityOptions,
   ApplicationFailure,
-  proxyActivities,
   setHandler,
   TimeoutFailure,
 } from '@temporalio/workflow';
-import type { HostActivities } from '../../activities/host.ts';
 import type { Prepared } from '../../activities/sandbox/create.ts';
 import type { HostRef } from '../../model/host.ts';
 import type { StepUnderWay } from '../../model/sagas/messages.ts';
-import { hostQueue } from '../../model/sagas/queues.ts';
 import { isMultiStepFailure, isMultiStepHeartbeat } from '../../model/sandbox/multi-step.ts';
 import type { StepTiming } from '../../model/sandbox/sandbox.ts';
 import type { KeyToCertify } from '../../model/sandbox/signed-request.ts';
 import { control } from '../saga/control.ts';
+import { onHost } from '../saga/host-activities.ts';
 import { atStep } from '../saga/messages.ts';
 import type { Life } from './life.ts';
 import { bootMs, CREATE_GENERATION, cleanupSteps, stepOptions } from './steps.ts';
@@ -27,7 +25,7 @@ export function createSteps(life: Life, ref: HostRef) {
   const { spec, createdBy } = life.record;
   const target = { sandboxId: id, generation: CREATE_GENERATION };
   const host = (withinMs: Record<string, number>, summary: string) =>
-    proxyActivities<HostActivities>({ ...multiStepOptions(life, withinMs, summary), taskQueue: hostQueue(ref) });
+    onHost(ref, multiStepOptions(life, withinMs, summary));
 
   return {
     ...cleanupSteps(life, ref),
@@ -111,15 +109,6 @@ function failedStepOf(error: unknown): string | null {
 export function sawNoOtherStep(error: unknown): boolean {
   const said = detailOf(error);
   return isMultiStepFailure(said) && said.isFirst;
-}
-
-/** As {@link sawNoOtherStep}, or no worker took it: for lives that took either for no effect at all. */
-export function wasNotBegun(error: unknown): boolean {
-  const cause = error instanceof ActivityFailure ? error.cause : null;
-  if (cause instanceof TimeoutFailure) {
-    return cause.timeoutType === 'SCHEDULE_TO_START' && !isMultiStepHeartbeat(cause.lastHeartbeatDetails);
-  }
-  return sawNoOtherStep(error);
 }
 
 function detailOf(error: unknown): unknown {

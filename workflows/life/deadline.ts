@@ -1,15 +1,14 @@
-import { condition, patched } from '@temporalio/workflow';
+import { condition } from '@temporalio/workflow';
 import type { SandboxRecord, StopReason } from '../../model/sandbox/sandbox.ts';
 import { controlUntilDone } from '../saga/control.ts';
-import type { Patches } from './patches.ts';
+import type { Turns } from '../saga/turns.ts';
 
 interface Living {
   readonly id: string;
   readonly record: SandboxRecord;
   /** Something is being done to it, so it is not idle. */
   readonly isOperatedOn: boolean;
-  readonly hasMultiStepCreate: boolean;
-  readonly patches: Patches;
+  readonly inbox: Turns;
 }
 
 /** When a sandbox ends by itself: at the end of its TTL, or when it has not been used for long enough. */
@@ -66,7 +65,7 @@ export class Deadline {
   /** The sandbox is in use, or its TTL has changed: it is reckoned anew. */
   used(): void {
     this.#usedAt = Date.now();
-    if (!this.life.hasMultiStepCreate || this.#next().at !== this.#awaited) this.#changes++;
+    if (this.#next().at !== this.#awaited) this.#changes++;
   }
 
   /** When it was last used, before this workflow began. @param at milliseconds since 1970 */
@@ -76,17 +75,12 @@ export class Deadline {
   }
 
   /** What was asked for before its time was over counts, though it may not have been written yet. */
-  async #isPutOff(onReached: () => void): Promise<boolean> {
-    const decide = () => {
+  #isPutOff(onReached: () => void): Promise<boolean> {
+    return this.life.inbox.take(async () => {
       if (this.#next().at > Date.now()) return true;
       onReached();
       return false;
-    };
-    const isUnchanged = this.life.patches.isIdle && this.#next().at <= Date.now();
-    if (isUnchanged) return decide();
-    if (patched('an-end-is-decided-once')) return this.life.patches.decide(decide);
-    onReached();
-    return false;
+    });
   }
 
   #next(): { at: number; reason: StopReason } {
@@ -100,10 +94,9 @@ export class Deadline {
 
   /**
    * Whether the sandbox was used since this workflow last heard of it. Uses are counted in the store, not signalled
-   * here: a run takes only so many signals. Lives that began before that was so are replayed as they were.
+   * here: a run takes only so many signals.
    */
   async #usedMeanwhile(): Promise<boolean> {
-    if (!patched('idle-asks-the-store')) return false;
     const { usedAt, isBusy } = await controlUntilDone.lastUse({ sandboxId: this.life.id });
     const latest = isBusy ? Date.now() : Date.parse(usedAt);
     if (latest <= this.#usedAt) return false;

@@ -1,74 +1,64 @@
 import { CancellationScope, isCancellation } from '@temporalio/workflow';
+import { type HostRef, isSameHost } from '../../model/host.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { refusal } from '../saga/failure.ts';
 
-/** What waits for a host for as long as it takes, until an admin gives that host up. */
-export class Forgotten {
-  readonly #hostIds: Set<string>;
-  readonly #waiting = new Map<CancellationScope, string>();
+/** A host, or what a record says of one. */
+type MaybeHost = Parameters<typeof isSameHost>[0];
 
-  /** @param hostIds those that were given up in a run before this one */
+/** Waits for hosts, each for as long as it takes, or until an admin decommissions it. */
+export class Forgotten {
+  readonly #hosts: HostRef[];
+  readonly #waiting = new Map<CancellationScope, HostRef>();
+
+  /** @param hosts those that were decommissioned in a run before this one */
   constructor(
     private readonly life: { readonly id: string },
-    hostIds: readonly string[] = [],
+    hosts: readonly HostRef[] = [],
   ) {
-    this.#hostIds = new Set(hostIds);
+    this.#hosts = [...hosts];
   }
 
-  giveUp(hostId: string): void {
-    this.#hostIds.add(hostId);
-    for (const [scope, waitedFor] of this.#waiting) if (waitedFor === hostId) scope.cancel();
+  giveUp(host: HostRef): void {
+    this.#hosts.push(host);
+    for (const [scope, waitedFor] of this.#waiting) if (isSameHost(waitedFor, host)) scope.cancel();
   }
 
-  get hostIds(): string[] {
-    return [...this.#hostIds];
+  get hosts(): HostRef[] {
+    return [...this.#hosts];
   }
 
-  has(hostId: string | null): boolean {
-    return hostId !== null && this.#hostIds.has(hostId);
+  has(host: MaybeHost): boolean {
+    return this.#hosts.some((one) => isSameHost(host, one));
   }
 
   /**
-   * Waits for something that a host is to do, shielded from every other cancellation.
-   * @param hostId null: of no host that could be given up
+   * Waits for something that a host is to do. It ends with the scope that it is called in, too.
    * @throws ApplicationFailure host_forgotten
    */
-  orLeft<T>(hostId: string | null, run: () => Promise<T>): Promise<T> {
-    return CancellationScope.nonCancellable(() => this.#orLeft(hostId, run));
-  }
-
-  /** As {@link orLeft}, but left off too when the scope that it is called in is cancelled. */
-  orCancelled<T>(hostId: string, run: () => Promise<T>): Promise<T> {
-    return this.#orLeft(hostId, run);
-  }
-
-  async #orLeft<T>(hostId: string | null, run: () => Promise<T>): Promise<T> {
+  async orLeft<T>(host: HostRef, run: () => Promise<T>): Promise<T> {
     const scope = new CancellationScope();
-    if (this.has(hostId)) throw this.#failure(hostId);
-    if (hostId !== null) this.#waiting.set(scope, hostId);
+    const failure = refusal('host_forgotten', `${host.hostId} was forgotten while ${this.life.id} waited for it.`);
+    if (this.has(host)) throw failure;
+    this.#waiting.set(scope, host);
     try {
       return await scope.run(run);
     } catch (error) {
-      if (this.has(hostId) && isCancellation(error)) throw this.#failure(hostId);
-      throw error;
+      throw this.has(host) && isCancellation(error) ? failure : error;
     } finally {
       this.#waiting.delete(scope);
     }
   }
 
-  /** Where a host was given up, what it was to do is left. @param instead `@default` nothing is done */
-  async unlessForgotten<T>(hostId: string | null, run: () => Promise<T>, instead: () => T): Promise<T> {
+  /** Where a host was decommissioned, what it was to do is left. */
+  async unlessForgotten<T>(host: MaybeHost, run: () => Promise<T>, instead: () => T): Promise<T> {
     try {
       return await run();
     } catch (error) {
-      if (!this.has(hostId)) throw error;
+      if (!this.has(host)) throw error;
       return instead();
     }
-  }
-
-  #failure(hostId: string | null) {
-    return refusal('host_forgotten', `${hostId} was forgotten while ${this.life.id} waited for it.`);
   }
 }
 

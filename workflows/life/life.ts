@@ -1,25 +1,18 @@
-import { allHandlersFinished, condition, continueAsNew, patched, setHandler } from '@temporalio/workflow';
-import type { HostProposals, HostRef } from '../../model/host.ts';
+import { allHandlersFinished, condition, continueAsNew, setHandler } from '@temporalio/workflow';
+import { type HostProposals, isSameHost } from '../../model/host.ts';
 import { TEMPORAL_OPERATOR } from '../../model/sagas/cancellation.ts';
 import type { ContinuedLife } from '../../model/sagas/continued-life.ts';
-import type { SandboxInput, SandboxPatch, StopRequest } from '../../model/sagas/messages.ts';
-import {
-  type Actor,
-  askedHostsOf,
-  isFinal,
-  isSettled,
-  type StepTiming,
-  type StopReason,
-} from '../../model/sandbox/sandbox.ts';
+import type { SandboxInput } from '../../model/sagas/messages.ts';
+import type { StopRequest } from '../../model/sagas/stop-request.ts';
+import { type Actor, isFinal, isSettled, type StepTiming, type StopReason } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
 import { runContinues } from '../saga/continuing.ts';
-import { accepted, destroy, hostForgotten, patch, restoreRecord, settled, touch } from '../saga/messages.ts';
-import { Claims } from './claims.ts';
+import { accepted, destroy, hostForgotten, restoreRecord, settled } from '../saga/messages.ts';
+import { Turns } from '../saga/turns.ts';
 import { Deadline } from './deadline.ts';
 import { Forgotten } from './forgotten.ts';
 import { MachineDeath } from './machine-death.ts';
-import { Patches } from './patches.ts';
 import { RecordedLife } from './recorded-life.ts';
 
 /** Operations of a sandbox that is taken over are numbered by the seconds since. Milliseconds since 1970. */
@@ -40,9 +33,11 @@ export class Life extends RecordedLife {
   isClosing = false;
   /** The template that it would have woken from; null: none, as far as is known. */
   templateKey: string | null = null;
-  readonly patches: Patches;
+  /** Messages that change it, and the decisions of its timers: one after another. */
+  readonly inbox = new Turns();
+  /** Spec updates that were made, by the ids of their updates, the oldest first. */
+  readonly patchIds: string[];
   readonly death: MachineDeath;
-  readonly claims: Claims;
   #stop: StopRequest | null = null;
   #isRetired = false;
   /** Which of the hosts that were asked were given up. */
@@ -55,11 +50,10 @@ export class Life extends RecordedLife {
     super(input);
     this.timeouts = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
     const { continued } = input;
-    this.patches = new Patches(this, continued?.patches);
+    this.patchIds = [...(continued?.patches ?? [])];
     this.forgotten = new Forgotten(this, continued?.forgottenHosts);
     this.#deadline = new Deadline(this, continued?.usedAt);
     this.death = new MachineDeath(this);
-    this.claims = new Claims(this);
     if (continued) this.#goOn(continued);
     this.#answerMessages();
   }
@@ -110,16 +104,10 @@ export class Life extends RecordedLife {
     return this.input.missed;
   }
 
-  /** As {@link foundOn}, with its installation. */
-  get foundHost(): HostRef | null {
-    const { foundOn, installations } = this.input;
-    return foundOn === undefined ? null : { hostId: foundOn, installationId: installations?.[foundOn] ?? null };
-  }
-
   /** By the API, when it was asked for. */
   get proposedHosts(): HostProposals {
-    const { hostIds = [], installations = {}, content } = this.input;
-    return { hostIds, installations, ...(content !== undefined && { content }) };
+    const { hosts, content } = this.input;
+    return { hosts, ...(content !== undefined && { content }) };
   }
 
   /** Resolves when the sandbox shall end: somebody asked for it, a timer ran out, or its machine is dead. */
@@ -158,15 +146,11 @@ export class Life extends RecordedLife {
     this.#deadline.lastUsed(at);
   }
 
+  /** It ends, or is about to. */
   get isEnding(): boolean {
     if (this.#stop !== null || this.death.failure !== null) return true;
     if (this.record.state === 'destroying' || isFinal(this.record.state)) return true;
-    return this.shallEnd && patched('an-end-is-decided-once');
-  }
-
-  /** It ends, or is about to. Asks for no patch: validators read it, which no replay runs. */
-  get isToEnd(): boolean {
-    return this.shallEnd || this.isEnding;
+    return this.shallEnd;
   }
 
   /** Who asked for the end, if somebody did. */
@@ -192,9 +176,9 @@ export class Life extends RecordedLife {
       outcomes,
       chainLength: this.chainLength,
       hasDeletedLayer: this.hasDeletedLayer,
-      patches: [...this.patches.ids],
+      patches: this.patchIds,
       stop: this.#stop,
-      forgottenHosts: this.forgotten.hostIds,
+      forgottenHosts: this.forgotten.hosts,
       ending,
     };
     return continueAsNew<(input: SandboxInput) => Promise<unknown>>({ ...this.input, continued });
@@ -218,27 +202,15 @@ export class Life extends RecordedLife {
     const validator = () => this.checkOpen();
     setHandler(accepted, () => this.begun(), { validator });
     setHandler(settled, () => this.#whenSettled(), { validator });
-    const change = async (wished: SandboxPatch) => {
-      await this.begun();
-      await this.patches.change(wished);
-      return wished.isReadThen ? null : this.record;
-    };
-    setHandler(patch, change, {
-      validator: (_wished) => {
-        this.checkOpen();
-        this.patches.check();
-      },
-    });
     const restore = async () => {
       await this.begun();
       if (!isFinal(this.record.state)) await this.recordChange('sandbox.state'); // which looks what is there
     };
     setHandler(restoreRecord, restore, { validator });
-    setHandler(touch, () => this.used());
     setHandler(hostForgotten, ({ hostId, actor }) => {
-      if (!askedHostsOf(this.record).some((asked) => asked.hostId === hostId)) return;
-      if (this.record.hostId === hostId) this.#stop ??= { actor };
-      this.forgotten.giveUp(hostId);
+      const asked = this.record.askedHosts.filter((host) => host.hostId === hostId);
+      if (asked.some((host) => isSameHost(this.record, host))) this.#stop ??= { actor };
+      for (const host of asked) this.forgotten.giveUp(host);
     });
     const stop = (request: StopRequest) => {
       this.#stop ??= request;

@@ -1,7 +1,4 @@
-import { condition, proxyActivities, setHandler } from '@temporalio/workflow';
-import type { HostActivities } from '../../activities/host.ts';
-import { hostQueue } from '../../model/sagas/queues.ts';
-import { readable } from '../../model/sagas/readable.ts';
+import { condition, setHandler } from '@temporalio/workflow';
 import {
   describeMachineEnd,
   isMachineEnd,
@@ -11,7 +8,9 @@ import {
 } from '../../model/sandbox/machine-end.ts';
 import { hostOf, isAsleep, type SandboxFailure, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
+import { onHost } from '../saga/host-activities.ts';
 import { machineEnded } from '../saga/messages.ts';
+import { PROFILE } from '../saga/profiles.ts';
 
 interface Living {
   readonly id: string;
@@ -19,7 +18,6 @@ interface Living {
   readonly timeouts: Timeouts;
   /** Its end has come, whatever for. */
   readonly isEnding: boolean;
-  readonly shallEnd: boolean;
   /** Its run continues as new: the host tells the next one. */
   readonly isClosing: boolean;
   /** Its machine is another's to shut down, whose own steps tell when it has died. */
@@ -69,8 +67,8 @@ export class MachineDeath {
   }
 
   get #isOver(): boolean {
-    const { mayBeOff, isClosing, shallEnd, isEnding } = this.life;
-    return mayBeOff || isClosing || shallEnd || isEnding;
+    const { mayBeOff, isClosing, isEnding } = this.life;
+    return mayBeOff || isClosing || isEnding;
   }
 
   /** Why the machine is dead, as its host sees it now; null when it is not, or when nobody can tell. */
@@ -97,15 +95,9 @@ export class MachineDeath {
     const { id: sandboxId, record, timeouts } = this.life;
     const host = hostOf(record);
     if (host === null) return null;
-    const { lookAtMachine } = proxyActivities<HostActivities>({
-      taskQueue: hostQueue(host),
-      summary: readable(`${sandboxId}: is its machine dead?`),
-      scheduleToStartTimeout: timeouts.hostDownMs,
-      startToCloseTimeout: LOOK_MS,
-      retry: { initialInterval: '200ms', maximumAttempts: 3 },
-    });
+    const probe = { ...PROFILE.probe(LOOK_MS, timeouts.hostDownMs), summary: `${sandboxId}: is its machine dead?` };
     try {
-      return (await lookAtMachine({ sandboxId })).state;
+      return (await onHost(host, probe).lookAtMachine({ sandboxId })).state;
     } catch {
       return null; // its host does not answer: it reports again when it is back
     }

@@ -1,15 +1,13 @@
-import { ActivityCancellationType, ActivityFailure, ApplicationFailure, proxyActivities } from '@temporalio/workflow';
-import type { HostActivities } from '../../activities/host.ts';
+import { ActivityFailure, ApplicationFailure } from '@temporalio/workflow';
 import type { HostRef } from '../../model/host.ts';
-import { hostQueue } from '../../model/sagas/queues.ts';
-import { readable } from '../../model/sagas/readable.ts';
 import { hostOf } from '../../model/sandbox/sandbox.ts';
 import type { KeyToCertify } from '../../model/sandbox/signed-request.ts';
 import type { SnapshotKind } from '../../model/snapshots/snapshot.ts';
 import { refusal } from '../saga/failure.ts';
+import { onHost } from '../saga/host-activities.ts';
+import { PROFILE } from '../saga/profiles.ts';
 import type { Life } from './life.ts';
-import { retryUntilDone, retryUntilDoneOrLeft } from './retry-until-done.ts';
-import { startSteps, stepsUntilDone, stepsWithin } from './steps.ts';
+import { startSteps, stepsWithin, undosOn } from './steps.ts';
 
 /** The steps of an operation, or of its undo, on the host that has the sandbox. */
 export function stepsOn(life: Life, generation: number): OperationSteps {
@@ -28,10 +26,9 @@ function operationSteps(life: Life, host: HostRef, generation: number) {
   const target = { sandboxId: id, generation };
   const newer = { ...target, generation: generation + 1 };
   const step = stepsWithin(life, host);
-  const undo = stepsUntilDone(life, host, id);
-  const undoUnlessOff = stepsUntilDone(life, host, id, (about, what, run) =>
-    retryUntilDone(about, what, (options) => unlessOff(run(options))),
-  );
+  const flattening = PROFILE.work(timeouts.flattenMs, { heartbeatMs: timeouts.heartbeatMs });
+  const undo = undosOn(life, host, `${id} on ${hostId}`);
+  const undoUnlessOff = undosOn(life, host, `${id} on ${hostId}`, unlessOff);
 
   return {
     ...startSteps(life, host, generation),
@@ -42,31 +39,14 @@ function operationSteps(life: Life, host: HostRef, generation: number) {
     verifySnapshot: (snapshotId: string) =>
       step(timeouts.verifySnapshotMs, snapshotId).verifySnapshot({ ...target, snapshotId }),
     /** With {@link removeSnapshot} and {@link takeDomainAway} what take-back-save.ts consists of. */
-    thaw: () => stepsUntilDone(life, host, id, retryUntilDoneOrLeft).thaw(newer),
-    removeSnapshot: (snapshotId: string) =>
-      stepsUntilDone(life, host, snapshotId, retryUntilDoneOrLeft).removeSnapshot({ ...newer, snapshotId }),
+    thaw: () => undo.thaw(newer),
+    removeSnapshot: (snapshotId: string) => undo.removeSnapshot({ ...newer, snapshotId }),
     takeDomainAway: () => undo.removeDomain(newer),
 
     /** Nobody waits for it: it stays queued while the host is down. */
-    flatten: () =>
-      proxyActivities<HostActivities>({
-        taskQueue: hostQueue(host),
-        summary: readable(`${id} on ${hostId}`),
-        startToCloseTimeout: timeouts.flattenMs,
-        heartbeatTimeout: timeouts.heartbeatMs,
-        cancellationType: ActivityCancellationType.TRY_CANCEL,
-        retry: { initialInterval: '1s', maximumInterval: '1m', maximumAttempts: 8 },
-      }).flatten(target),
-
-    /** What there is of its machine. */
+    flatten: () => onHost(host, { ...flattening, summary: `${id} on ${hostId}` }).flatten(target),
     findMachine: () =>
-      proxyActivities<HostActivities>({
-        taskQueue: hostQueue(host),
-        summary: readable(`${id} on ${hostId}`),
-        scheduleToStartTimeout: timeouts.hostDownMs,
-        startToCloseTimeout: timeouts.reserveMs,
-        retry: { maximumAttempts: 3 },
-      }).findMachine({ sandboxId: id }),
+      onHost(host, PROFILE.probe(timeouts.reserveMs, timeouts.hostDownMs)).findMachine({ sandboxId: id }),
 
     interruptCommands: () => undo.interruptCommands(target),
     removeDomain: () => step(timeouts.cleanupMs, `${id} on ${hostId}`).removeDomain(target),

@@ -1,21 +1,16 @@
-import { allHandlersFinished, CancellationScope, condition, patched } from '@temporalio/workflow';
+import { allHandlersFinished, CancellationScope, condition } from '@temporalio/workflow';
+import type { HostRef } from '../../model/host.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import type { Boot } from '../../model/sandbox/boot.ts';
-import {
-  type Actor,
-  isFinal,
-  type SandboxPhase,
-  type SandboxRecord,
-  type SandboxState,
-  type StepTiming,
-} from '../../model/sandbox/sandbox.ts';
+import type { Actor, SandboxPhase, SandboxRecord, SandboxState, StepTiming } from '../../model/sandbox/sandbox.ts';
 import { assertTransition } from '../../model/sandbox/transitions.ts';
 import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
+import { Turns } from '../saga/turns.ts';
 import { show } from './shown.ts';
 
 const { recordRequested, recordClaim, recordFound, remember, rewriteRecord, recall } = controlUntilDone;
@@ -34,8 +29,6 @@ export type ClaimedChanges = Partial<Omit<SandboxRecord, 'id' | 'project' | 'sta
 /** The record of one sandbox, and the steps it tells of. All writes of it go through here, one after another. */
 export class RecordedLife {
   readonly id: string;
-  /** Its create is two activities of several steps, see create-sandbox.ts. Lives that began before that was so are replayed as they were. */
-  readonly hasMultiStepCreate: boolean;
   /** What is over of its create, then of the latest operation besides, then of its end. */
   steps: StepTiming[] = [];
   /** The record as it stands in the store. */
@@ -48,11 +41,10 @@ export class RecordedLife {
   #refusal: Error | null = null;
   #events = 0;
   #unwritten: Changes = {};
-  #writing: Promise<unknown> = Promise.resolve();
+  readonly #writes = new Turns();
 
   constructor(protected readonly input: SandboxInput) {
     this.id = input.id;
-    this.hasMultiStepCreate = input.hostIds !== undefined;
     const { continued } = input;
     this.record = continued?.record ?? requestedRecord(input);
     this.#isBegun = continued !== undefined;
@@ -74,18 +66,18 @@ export class RecordedLife {
   }
 
   /** Resolves when the store has its record. @throws why there will never be one */
-  protected async begun(): Promise<void> {
+  async begun(): Promise<void> {
     await condition(() => this.#isBegun || this.#refusal !== null);
     if (this.#refusal) throw this.#refusal;
   }
 
   /** Resolves when all changes of before are in the store. */
   protected async written(): Promise<void> {
-    await this.#writing;
+    await this.#writes.done();
   }
 
   /** Where something of it was found though it has no record, or has ended; null: it was not. */
-  get foundOn(): string | null {
+  get foundOn(): HostRef | null {
     return this.input.foundOn ?? null;
   }
 
@@ -115,7 +107,7 @@ export class RecordedLife {
     if (this.foundOn === null) return recall({ id: this.id });
     return recordFound({
       record: this.record,
-      event: { ...event, kind: 'sandbox.found', detail: { foundOn: this.foundOn } },
+      event: { ...event, kind: 'sandbox.found', detail: { foundOn: this.foundOn.hostId } },
     });
   }
 
@@ -138,15 +130,8 @@ export class RecordedLife {
     this.#unwritten = {};
     const { state, phase } = changes;
     const event = this.#event(kind, { ...(state && { state }), ...(phase && { phase }), ...detail }, actor);
-    show(this.record, changes, this.hasMultiStepCreate);
-    await CancellationScope.nonCancellable(() => {
-      const write = this.#writing.then(async () => {
-        if (state && this.#keepsTransitions()) assertTransition(this.id, this.record.state, state);
-        this.record = await this.#write({ ...changes, steps: this.steps, updatedAt: event.at }, event);
-      });
-      this.#writing = write.catch(() => undefined); // the caller sees its failure; the next write still runs
-      return write;
-    });
+    show(this.record, changes);
+    await this.#inOrder(state, () => this.#write({ ...changes, steps: this.steps, updatedAt: event.at }, event));
   }
 
   /**
@@ -154,20 +139,24 @@ export class RecordedLife {
    * @throws ApplicationFailure name_taken: then nothing is written
    */
   async recordClaimed(changes: ClaimedChanges, detail: Record<string, unknown>, actor: Actor): Promise<void> {
-    const event = this.#event('sandbox.claimed', { state: 'running', ...detail }, actor);
-    await CancellationScope.nonCancellable(() => {
-      const write = this.#writing.then(async () => {
-        assertTransition(this.id, this.record.state, 'running');
-        const { id: sandboxId } = this.record;
-        const { project = this.record.project } = actor;
-        const changed = { ...changes, state: 'running' as const, steps: this.steps, updatedAt: event.at };
-        const claimed = await recordClaim({ sandboxId, project, changes: changed, event });
-        show(this.record, { state: 'running' }, this.hasMultiStepCreate);
-        this.record = claimed;
-      });
-      this.#writing = write.catch(() => undefined);
-      return write;
+    const state = 'running';
+    const event = this.#event('sandbox.claimed', { state, ...detail }, actor);
+    const { project } = actor;
+    await this.#inOrder(state, async () => {
+      const changed = { ...changes, state, steps: this.steps, updatedAt: event.at } as const;
+      const claimed = await recordClaim({ sandboxId: this.id, project, changes: changed, event });
+      show(this.record, { state });
+      return claimed;
     });
+  }
+
+  /** Writes of before are over, and a cancel does not cut it short. */
+  #inOrder(state: SandboxState | undefined, write: () => Promise<SandboxRecord>): Promise<void> {
+    const change = async () => {
+      if (state) assertTransition(this.id, this.record.state, state);
+      this.record = await write();
+    };
+    return CancellationScope.nonCancellable(() => this.#writes.take(change));
   }
 
   /** What it knows itself counts for more than a store that was set back to an earlier time: then all of it is written. */
@@ -175,7 +164,7 @@ export class RecordedLife {
     const known = { ...this.record, ...changes };
     try {
       const stored = await remember({ sandboxId: this.id, changes, event });
-      if (hasSame(stored, known) || !patched('store-may-be-set-back')) return stored;
+      if (hasSame(stored, known)) return stored;
     } catch (error) {
       const { code } = failureOf(error, 'remember');
       if (code === 'sandbox_ended') return known; // Temporal was set back: it has ended, and is only removed once more
@@ -212,11 +201,6 @@ export class RecordedLife {
       this.failedStep = step;
       throw error;
     }
-  }
-
-  /** Lives that took over what had ended, before that was not done any more, are replayed as they were. */
-  #keepsTransitions(): boolean {
-    return !isFinal(this.record.state) || patched('an-end-is-final');
   }
 
   #event(kind: AuditKind, detail: Record<string, unknown>, actor: Actor | null) {

@@ -1,20 +1,18 @@
-import { ActivityCancellationType, type ActivityOptions, log, proxyActivities } from '@temporalio/workflow';
+import type { ActivityOptions } from '@temporalio/workflow';
 import type { SignedCertificate } from '../../activities/access/certificate.ts';
-import type { ControlActivities } from '../../activities/control.ts';
 import type { HostActivities } from '../../activities/host.ts';
 import type { LookResult } from '../../activities/step/steps.ts';
 import type { HostRef } from '../../model/host.ts';
 import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
-import { readable } from '../../model/sagas/readable.ts';
 import { foreignLook } from '../../model/sandbox/proof.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import type { KeyToCertify } from '../../model/sandbox/signed-request.ts';
 import { control } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
-import { hostActivities } from '../saga/host-activities.ts';
-import { untilDone } from '../saga/until-done.ts';
+import { onHost } from '../saga/host-activities.ts';
+import { PROFILE } from '../saga/profiles.ts';
+import { retryForever } from '../saga/retry-forever.ts';
 import type { Life } from './life.ts';
-import { isLeft, optionsUntilDone, retryUntilDone, retryUntilDoneOrLeft } from './retry-until-done.ts';
 
 export const CREATE_GENERATION = 1;
 
@@ -23,26 +21,9 @@ export function operationGeneration(n: number): number {
   return 2 * n;
 }
 
-/** Placement goes through the queue, so that the request is answered before it begins. */
-export const placement = proxyActivities<ControlActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '100ms', maximumInterval: '5s', maximumAttempts: 5 },
-});
-
-/**
- * A step of a saga: tried a few times within its time, then its failure is the saga's. A cancel does not wait
- * for a running attempt; the host stops it when the first undo arrives.
- */
-export function stepOptions(life: Life, withinMs: number, summary: string): ActivityOptions {
-  return {
-    summary: readable(summary),
-    scheduleToStartTimeout: life.timeouts.hostDownMs,
-    startToCloseTimeout: withinMs,
-    scheduleToCloseTimeout: withinMs + life.timeouts.hostDownMs,
-    heartbeatTimeout: life.timeouts.heartbeatMs,
-    cancellationType: ActivityCancellationType.TRY_CANCEL,
-    retry: { initialInterval: '200ms', maximumInterval: '2s', maximumAttempts: 8 },
-  };
+/** Profile of a sandbox's step. */
+export function stepOptions({ timeouts }: Life, withinMs: number, summary: string): ActivityOptions {
+  return { ...PROFILE.step(withinMs, timeouts), summary };
 }
 
 /**
@@ -57,23 +38,43 @@ export function bootMs({ record, timeouts }: Life, generation: number): number {
 /** Steps of a sandbox on its host: `step(withinMs, summary).bootDomain(…)`; operators read the summary in the Temporal UI. */
 export function stepsWithin(life: Life, host: HostRef): (withinMs: number, summary: string) => HostActivities {
   return (withinMs, summary) =>
-    hostActivities(host, (name, execute) => life.timed(name, () => execute(stepOptions(life, withinMs, summary))));
+    onHost(host, (name, execute) => life.timed(name, () => execute(stepOptions(life, withinMs, summary))));
 }
 
-type Retry = (life: Life, what: string, run: (options: ActivityOptions) => Promise<unknown>) => Promise<unknown>;
-
-/** Steps that are retried until they are done. */
-export function stepsUntilDone(
+/**
+ * Compensations and removals on a host, each retried until success: see {@link retryOn}.
+ * @param settle makes a success of a failure that means that nothing is left to do. `@default` none does
+ */
+export function undosOn(
   life: Life,
   host: HostRef,
   summary: string,
-  retry: Retry = retryUntilDone,
+  settle = (attempt: Promise<unknown>) => attempt,
 ): HostActivities {
-  return hostActivities(host, (name, execute) =>
-    life.timed(name, () =>
-      retry(life, `${name} on host ${host.hostId}`, (options) => execute({ ...options, summary: readable(summary) })),
-    ),
+  return onHost(host, (name, execute) =>
+    life.timed(name, () => retryOn(life, host, name, (options) => settle(execute({ ...options, summary })))),
   );
+}
+
+/**
+ * Retries an activity until success; the record says what is waited for. It ends with its scope, and with a host that is
+ * decommissioned.
+ * @throws CancelledFailure; ApplicationFailure host_forgotten
+ */
+export function retryOn<T>(
+  life: Life,
+  host: HostRef,
+  activity: string,
+  run: (options: ActivityOptions) => Promise<T>,
+): Promise<T> {
+  const { timeouts } = life;
+  const { cleanupMs, cleanupPauseMs: pauseMs } = timeouts;
+  const what = `${activity} on host ${host.hostId}`;
+  const attempt = (n: number) =>
+    run(n === 1 ? PROFILE.firstTry(cleanupMs, timeouts) : PROFILE.undo(cleanupMs, timeouts, 2 * pauseMs));
+  const recordWaiting = (waitingFor: string | null) =>
+    life.recordChange('sandbox.cleanup', { waitingFor }, { what, waitingFor });
+  return life.forgotten.orLeft(host, () => retryForever(what, attempt, { pauseMs, recordWaiting }));
 }
 
 /** How a sandbox whose disks are there starts, and how it is known to work. */
@@ -99,20 +100,12 @@ export function startSteps(life: Life, host: HostRef, generation = CREATE_GENERA
   };
 }
 
-/** How a host is rid of a sandbox, layer by layer. Who does not want them left off shields them: saga.ts does. */
+/** Removal of a sandbox from a host, layer by layer. Whoever needs it done shields it: saga.ts does. */
 export function cleanupSteps(life: Life, host: HostRef) {
   const { id } = life;
   const { hostId } = host;
   const gone = { sandboxId: id, generation: CLEANUP_GENERATION };
-  const retry: Retry = (about, what, run) =>
-    life.forgotten.orCancelled(hostId, () => retryUntilDoneOrLeft(about, what, run));
-  const cleanup = stepsUntilDone(life, host, `${id} · ${hostId}`, retry);
-  const look = (options: ActivityOptions): Promise<LookResult> => {
-    const summary = `${id} · ${hostId}: is anything left?`;
-    return hostActivities(host, (_name, execute) => execute({ ...options, summary: readable(summary) })).lookAgain(
-      gone,
-    );
-  };
+  const cleanup = undosOn(life, host, `${id} · ${hostId}`);
   return {
     host,
     removeCredentials: () => cleanup.removeCredentials(gone),
@@ -120,51 +113,18 @@ export function cleanupSteps(life: Life, host: HostRef) {
     releaseLease: () => cleanup.releaseLease(gone),
     removeWorkspace: () => cleanup.removeWorkspace(gone),
     releaseReservation: () => cleanup.releaseReservation(gone),
-    /** What the machine that was asked says of itself, and no other. */
+    /** Observations of the machine that was asked, and of no other. */
     lookAgain: () =>
-      life.forgotten.orCancelled(hostId, () =>
-        retryUntilDoneOrLeft(life, `lookAgain on host ${hostId}`, async (options) => {
-          const result = await look(options);
-          refuseForeign(host, result);
-          return result;
-        }),
-      ),
+      retryOn(life, host, 'lookAgain', async (options) => {
+        const look = { ...options, summary: `${id} · ${hostId}: is anything left?` };
+        const result = await onHost(host, look).lookAgain(gone);
+        refuseForeign(host, result);
+        return result;
+      }),
   };
 }
 
 export type CleanupSteps = ReturnType<typeof cleanupSteps>;
-
-/**
- * Of the undos of a create, for a host that refused it: retried until they are done, beside whatever else is done for the
- * sandbox, so its record tells nothing of them.
- * @throws ApplicationFailure host_forgotten
- */
-export function quietCleanupSteps(life: Life, host: HostRef) {
-  const gone = { sandboxId: life.id, generation: CLEANUP_GENERATION };
-  const { cleanupMs, heartbeatMs, cleanupPauseMs } = life.timeouts;
-  const options = {
-    ...optionsUntilDone(cleanupMs, heartbeatMs),
-    summary: readable(`${life.id} · ${host.hostId}, which refused it`),
-  };
-  const undo = hostActivities(host, (name, execute) => {
-    const onFailure = (error: unknown) => {
-      if (isLeft()) throw error;
-      log.warn('an undo does not hold yet', { sandboxId: life.id, name, reason: String(error) });
-    };
-    const run = () =>
-      untilDone(
-        () => execute(options),
-        onFailure,
-        () => cleanupPauseMs,
-      );
-    return life.forgotten.orLeft(host.hostId, run);
-  });
-  return {
-    removeCredentials: () => undo.removeCredentials(gone),
-    removeWorkspace: () => undo.removeWorkspace(gone),
-    releaseReservation: () => undo.releaseReservation(gone),
-  };
-}
 
 /** @throws ApplicationFailure another_installation */
 function refuseForeign(host: HostRef, { observations }: LookResult): void {

@@ -1,4 +1,4 @@
-import { CancellationScope, defineSignal, isCancellation, patched, setHandler } from '@temporalio/workflow';
+import { CancellationScope, defineSignal, isCancellation, setHandler } from '@temporalio/workflow';
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import { CANCEL_PLAYBOOK, type PlaybookInput } from '../../model/playbook/playbook-saga.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
@@ -6,23 +6,20 @@ import { whenCancelled } from '../saga/cancellation.ts';
 import { control } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
+import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { saga } from '../saga/saga.ts';
 import { runTaskCommand } from '../source/task-command.ts';
 import { taskSteps } from '../source/task-life.ts';
 import { TaskSandbox } from '../source/task-sandbox.ts';
-import { PassingSnapshots } from './passing-snapshots.ts';
 import { PlaybookLife } from './playbook-life.ts';
+import { PlaybookSnapshots } from './playbook-snapshots.ts';
 
 const cancel = defineSignal<[Actor]>(CANCEL_PLAYBOOK);
 
 /** All of it together. */
 const LONGEST = '3h';
 /** A comparison has two minutes; reading, writing and copying into a guest have the rest. */
-const STEP = {
-  startToCloseTimeout: '20m',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '500ms', maximumInterval: '5s', maximumAttempts: 5 },
-} as const;
+const STEP = PROFILE.work(20 * MINUTE_MS);
 
 /** How a playbook ended, which was written. */
 type Checked = { state: 'checked' | 'unchecked'; unchecked: string | null };
@@ -46,11 +43,9 @@ export async function playbook(input: PlaybookInput): Promise<void> {
   };
   setHandler(cancel, cancelMaking);
   whenCancelled(cancelMaking);
-  if (patched('playbook-audit')) {
-    const { base, checker } = input;
-    const asked = { base, checkerId: checker.id };
-    if (await life.recordChange({}, { kind: 'playbook.requested', detail: asked })) return;
-  }
+  const { base, checker } = input;
+  const asked = { base, checkerId: checker.id };
+  if (await life.recordChange({}, { kind: 'playbook.requested', detail: asked })) return;
   const end = (how: Ending) =>
     life.recordChange({ ...how, waitingFor: null, endedAt: now() }, { kind: 'playbook.ended', detail: { ...how } });
   try {
@@ -68,12 +63,12 @@ export async function playbook(input: PlaybookInput): Promise<void> {
 function make(life: PlaybookLife): Promise<Checked> {
   const { sandboxId, checker: input } = life.input;
   const checker = new TaskSandbox(input, 'playbook_failed');
-  const snapshots = new PassingSnapshots(life);
+  const snapshots = new PlaybookSnapshots(life);
   const destroyChecker = () => life.retryUntilDone('destroyChecker', () => checker.destroy());
   return saga(async (undo) => {
     undo('takeSnapshots', () => snapshots.release());
+    undo('startChecker', destroyChecker); // first, for a workflow that is reset and cancelled before this step
     const before = await snapshots.take('now', sandboxId);
-    undo('startChecker', destroyChecker);
     await life.step('startChecker', () => checker.start());
     const fresh = await snapshots.take('fresh', input.id);
     await write(life, fresh, before);
@@ -86,34 +81,31 @@ function make(life: PlaybookLife): Promise<Checked> {
 
 function stepsOf(life: PlaybookLife) {
   const { host, playbookId } = life.input;
-  const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: playbookId });
-  return {
-    step,
-    target: { sandboxId: playbookId, generation: life.generation, playbookId, describedId: life.input.sandboxId },
-  };
+  const target = { sandboxId: playbookId, playbookId, describedId: life.input.sandboxId };
+  return taskSteps(life, host, target, { ...STEP, summary: playbookId });
 }
 
 async function write(life: PlaybookLife, before: string, after: string): Promise<void> {
   await life.recordChange({ state: 'writing' });
-  const { step, target } = stepsOf(life);
+  const step = stepsOf(life);
   const { since, base } = life.input;
-  const written = await step.writePlaybook({ ...target, since, base, before, after });
+  const written = await step.writePlaybook({ since, base, before, after });
   await life.recordChange({ written, state: 'checking' });
 }
 
 async function check(
   life: PlaybookLife,
-  snapshots: PassingSnapshots,
+  snapshots: PlaybookSnapshots,
   compared: { fresh: string; now: string },
 ): Promise<Checked> {
   const { playbookId, checker, actor } = life.input;
   const checkerId = checker.id;
-  const { step, target } = stepsOf(life);
+  const step = stepsOf(life);
   const unchecked = async (why: string): Promise<Checked> => {
-    await step.explainPlaybook({ ...target, why });
+    await step.explainPlaybook({ why });
     return { state: 'unchecked', unchecked: why };
   };
-  const { ansible } = await step.placePlaybook({ ...target, checkerId });
+  const { ansible } = await step.placePlaybook({ checkerId });
   if (ansible === null) {
     return unchecked('Ansible is not on its host: `npm run setup -- --only ansible` makes it there');
   }
@@ -122,7 +114,7 @@ async function check(
   const { runs, why } = await control.playbookRuns({ playbookId });
   if (why !== null) return unchecked(why);
   const applied = await snapshots.take('applied', checkerId);
-  const found = await step.comparePlaybook({ ...target, ...compared, applied, ansible, runs });
+  const found = await step.comparePlaybook({ ...compared, applied, ansible, runs });
   await life.recordChange({ check: found });
   return { state: 'checked', unchecked: null };
 }

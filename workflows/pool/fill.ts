@@ -1,9 +1,11 @@
-import { proxyActivities } from '@temporalio/workflow';
-import type { HostActivities } from '../../activities/host.ts';
+import type { HostRef } from '../../model/host.ts';
 import { planOf } from '../../model/pools/plan.ts';
 import { isShared, type PoolMember, type PoolSight } from '../../model/pools/pool.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
+import { hostOf } from '../../model/sandbox/sandbox.ts';
 import { controlUntilDone } from '../saga/control.ts';
+import { onHost } from '../saga/host-activities.ts';
+import { PROFILE } from '../saga/profiles.ts';
 import { Maker } from './maker.ts';
 import { FAILURES, retryAtOf } from './pausing.ts';
 import type { PoolLife } from './pool-life.ts';
@@ -39,22 +41,20 @@ function countOf({ members }: PoolSight): number {
 
 /** Asks each host once. One that does not answer has its workflows told of dead machines itself, when it is back. */
 async function silentOf(members: readonly PoolMember[]): Promise<ReadonlySet<string>> {
-  const byQueue = new Map<string, string[]>();
-  for (const { sandboxId, hostId, installationId } of members) {
-    if (hostId === null) continue;
-    const queue = hostQueue({ hostId, installationId });
-    byQueue.set(queue, [...(byQueue.get(queue) ?? []), sandboxId]);
+  const byQueue = new Map<string, { host: HostRef; sandboxIds: string[] }>();
+  for (const member of members) {
+    const host = hostOf(member);
+    if (!host) continue;
+    const { sandboxIds = [] } = byQueue.get(hostQueue(host)) ?? {};
+    byQueue.set(hostQueue(host), { host, sandboxIds: [...sandboxIds, member.sandboxId] });
   }
+  const profile = PROFILE.probe(LOOK.withinMs, LOOK.startMs, 1);
   const silent = await Promise.all(
-    [...byQueue].map(async ([taskQueue, sandboxIds]) => {
-      const { silentAmong } = proxyActivities<HostActivities>({
-        taskQueue,
-        scheduleToStartTimeout: LOOK.startMs,
-        startToCloseTimeout: LOOK.withinMs,
-        retry: { maximumAttempts: 1 },
-      });
-      return silentAmong({ sandboxIds }).catch(() => ({ sandboxIds: [] }));
-    }),
+    [...byQueue.values()].map(({ host, sandboxIds }) =>
+      onHost(host, profile)
+        .silentAmong({ sandboxIds })
+        .catch(() => ({ sandboxIds: [] })),
+    ),
   );
   return new Set(silent.flatMap(({ sandboxIds }) => sandboxIds));
 }

@@ -1,10 +1,4 @@
-import {
-  type ActivityOptions,
-  CancellationScope,
-  ParentClosePolicy,
-  proxyActivities,
-  startChild,
-} from '@temporalio/workflow';
+import { CancellationScope, ParentClosePolicy, proxyActivities, startChild } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
 import { isShared, MEMBER_TTL_SECONDS, type MemberInput, type PoolRecord } from '../../model/pools/pool.ts';
 import { NO_PROJECT } from '../../model/project.ts';
@@ -15,6 +9,7 @@ import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { control } from '../saga/control.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
+import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import type { sandbox } from '../sandbox/sandbox.ts';
 import type { PoolLife } from './pool-life.ts';
 
@@ -22,11 +17,7 @@ import type { PoolLife } from './pool-life.ts';
 const SHARED: Actor = { apiKeyId: 'pool', agentId: null, project: NO_PROJECT };
 
 /** All steps of a create together have less. */
-const WAIT: ActivityOptions = {
-  startToCloseTimeout: '30m',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '2s' },
-};
+const WAIT = PROFILE.follow(30 * MINUTE_MS);
 const { awaitWarm } = proxyActivities<ControlActivities>(WAIT);
 
 /** Makes one member of a pool: an ordinary sandbox, with a saga of its own, which goes on without this one. */
@@ -73,7 +64,7 @@ export class Maker {
 }
 
 /** What wakes from one template has memory in common, which projects must not: members that they share boot. */
-function inputOf(pool: PoolRecord, { sandboxId, size, hostIds, installations, content }: MemberInput): SandboxInput {
+function inputOf(pool: PoolRecord, { sandboxId, size, hosts, content }: MemberInput): SandboxInput {
   const { name, revision, source, cpus, memoryMib, egress } = pool;
   return {
     id: sandboxId,
@@ -96,8 +87,7 @@ function inputOf(pool: PoolRecord, { sandboxId, size, hostIds, installations, co
     requestedAt: now(),
     begin: 'create',
     pool: { name, revision, content, warmAt: null, claimedBy: null },
-    hostIds,
-    installations,
+    hosts,
     ...(content !== null && { content }),
   };
 }

@@ -32,7 +32,6 @@ import { runContinues } from '../saga/continuing.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
-import type { Maker } from './maker.ts';
 import { FAILURES, retryAtOf } from './pausing.ts';
 import { retireEarlier } from './retiring.ts';
 
@@ -51,7 +50,7 @@ const FIRST_REFILL_SECONDS = 10;
 export class PoolLife {
   readonly times: PoolTimes;
   /** Those that make a member now. */
-  readonly makers = new Set<Maker>();
+  readonly makers = new Set<{ readonly sandboxId: string | null }>();
   demand: Demand[];
   refillSeconds: number;
   /** Of those that could not be made, since one was. */

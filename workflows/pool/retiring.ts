@@ -1,10 +1,16 @@
 import { sleep } from '@temporalio/workflow';
-import type { PoolMember } from '../../model/pools/pool.ts';
+import type { PoolMember, PoolRecord } from '../../model/pools/pool.ts';
 import { controlUntilDone } from '../saga/control.ts';
-import type { PoolLife } from './pool-life.ts';
 
 /** How soon members that end are looked at again. Milliseconds. */
 const PAUSE_MS = 500;
+
+/** Members of a pool that are known, and those that are made. */
+interface Filling {
+  readonly record: PoolRecord;
+  readonly makers: ReadonlySet<{ readonly sandboxId: string | null }>;
+  countIdle(members: readonly PoolMember[]): void;
+}
 
 /** Has them end, but for those that somebody has claimed: that each of them decides itself. */
 export async function retireMembers(members: readonly PoolMember[]): Promise<void> {
@@ -13,7 +19,7 @@ export async function retireMembers(members: readonly PoolMember[]): Promise<voi
 }
 
 /** The same with all that were made for an earlier wish, also what the store has no record of yet. */
-export async function retireEarlier(life: PoolLife): Promise<void> {
+export async function retireEarlier(life: Filling): Promise<void> {
   const { project, name, revision } = life.record;
   const sandboxIds = begunIn(life);
   if (sandboxIds.length > 0) await controlUntilDone.retireMembers({ sandboxIds });
@@ -21,7 +27,7 @@ export async function retireEarlier(life: PoolLife): Promise<void> {
 }
 
 /** Until none is left. Each ends with its proof, as any sandbox does. */
-export async function endMembers(life: PoolLife): Promise<void> {
+export async function endMembers(life: Filling): Promise<void> {
   const { project, name, source } = life.record;
   for (;;) {
     const { members } = await controlUntilDone.sightOfPool({ project, name, source });
@@ -34,6 +40,6 @@ export async function endMembers(life: PoolLife): Promise<void> {
   }
 }
 
-function begunIn({ makers }: PoolLife): string[] {
+function begunIn({ makers }: Filling): string[] {
   return [...makers].flatMap(({ sandboxId }) => (sandboxId === null ? [] : [sandboxId]));
 }

@@ -1,19 +1,12 @@
-import {
-  ApplicationFailure,
-  CancellationScope,
-  condition,
-  isCancellation,
-  patched,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { ApplicationFailure, CancellationScope, condition, isCancellation, workflowInfo } from '@temporalio/workflow';
 import { RUN_CONTINUES } from '../../model/sagas/continued-life.ts';
 
 /**
  * Whether Temporal suggests to continue as new: the run has had most of the events, the bytes or the updates that it may
- * have. Lives that went on beyond that before it was asked for are replayed as they were.
+ * have.
  */
 export function shallContinue(): boolean {
-  return workflowInfo().continueAsNewSuggested && patched('continues-as-new');
+  return workflowInfo().continueAsNewSuggested;
 }
 
 /** What a message is refused with that is for the next run. */

@@ -1,19 +1,24 @@
 import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
 
+const BRIEF = {
+  startToCloseTimeout: '20s',
+  retry: { initialInterval: '100ms', maximumInterval: '5s', maximumAttempts: 5 },
+} as const;
+
 /**
  * What only the control worker can do: the store, and the user CA. Local activities: short, idempotent by event id, and
  * 2 ms where a queued activity costs 9. One that keeps failing fails its workflow.
  */
-export const control = proxyLocalActivities<ControlActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '100ms', maximumInterval: '5s', maximumAttempts: 5 },
-});
+export const control = proxyLocalActivities<ControlActivities>(BRIEF);
 
 const UNTIL_DONE = {
   startToCloseTimeout: '20s',
   retry: { initialInterval: '100ms', maximumInterval: '5s' },
 } as const;
+
+/** The same, by the queue: whoever asked is answered before it begins. */
+export const controlStep = proxyActivities<ControlActivities>(BRIEF);
 
 /** The same, retried until the store has it. */
 export const controlUntilDone = proxyLocalActivities<ControlActivities>(UNTIL_DONE);

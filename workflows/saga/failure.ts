@@ -26,7 +26,7 @@ export function causeOf(error: unknown): unknown {
 
 function timedOut(step: string, failure: TimeoutFailure): SandboxFailure {
   if (failure.timeoutType === 'SCHEDULE_TO_START') {
-    return { code: 'host_unavailable', step, message: 'the host worker did not pick the step up' };
+    return { code: 'host_unavailable', step, message: 'the host worker does not answer' };
   }
   return { code: timeoutCode(step), step, message: timeoutMessage(step, seenIn(failure.lastHeartbeatDetails)) };
 }

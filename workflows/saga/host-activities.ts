@@ -2,23 +2,35 @@ import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
 import type { HostRef } from '../../model/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
+import { readable } from '../../model/sagas/readable.ts';
 
-/** What runs each activity: it is told which one, and gives it its options. */
+/** Runs each activity: it receives the name, and passes the options. */
 type RunActivity = (activity: string, execute: (options: ActivityOptions) => Promise<unknown>) => Promise<unknown>;
 
+/** Activities whose input has the fields of a target filled in. */
+export type Targeted<T> = { [Name in keyof HostActivities]: TargetedActivity<HostActivities[Name], T> };
+type TargetedActivity<A, T> = A extends (input: infer Input) => infer Result
+  ? (...more: object extends Omit<Input, keyof T> ? [] : [more: Omit<Input, keyof T>]) => Result
+  : never;
+
 /**
- * The activities on one host's queue, each called through `run`: so a step is named once, where it is called, and has the
- * types of its activity.
+ * Returns the activities of one host's queue. A step is named once, where it is called, and has the types of its activity.
+ * @param how options of each call, or what runs each call
+ * @param target fields of each input
  */
-export function hostActivities(host: HostRef, run: RunActivity): HostActivities {
-  const taskQueue = hostQueue(host);
-  const call = (name: string, input: unknown) =>
-    run(name, (options) => {
-      const { [name]: activity } = proxyActivities<Record<string, Activity>>({ ...options, taskQueue });
+export function onHost(host: HostRef, how: ActivityOptions | RunActivity): HostActivities;
+export function onHost<T extends object>(host: HostRef, how: ActivityOptions | RunActivity, target: T): Targeted<T>;
+export function onHost(host: HostRef, how: ActivityOptions | RunActivity, target: object = {}): object {
+  const run: RunActivity = typeof how === 'function' ? how : (_name, execute) => execute(how);
+  const call = (name: string, input: object) =>
+    run(name, ({ summary, ...options }) => {
+      const named = { ...options, ...(summary !== undefined && { summary: readable(summary) }) };
+      const proxied = proxyActivities<Record<string, Activity>>({ ...named, taskQueue: hostQueue(host) });
+      const { [name]: activity } = proxied;
       if (!activity) throw new TypeError(`no activity ${name}`);
       return activity(input);
     });
-  return new Proxy({} as HostActivities, { get: (_none, name) => (input: unknown) => call(String(name), input) });
+  return new Proxy({}, { get: (_none, name) => (more?: object) => call(String(name), { ...target, ...more }) });
 }
 
-type Activity = (input: unknown) => Promise<unknown>;
+type Activity = (input: object) => Promise<unknown>;

@@ -21,16 +21,14 @@ import {
   SEARCH_ATTRIBUTES,
   SETTLED,
   type StepUnderWay,
-  type StopRequest,
-  TOUCH,
 } from '../../model/sagas/messages.ts';
+import type { StopRequest } from '../../model/sagas/stop-request.ts';
 import type { MachineEndReport } from '../../model/sandbox/machine-end.ts';
-import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 
 /** What a sandbox's workflow listens to; model/sagas/messages.ts says what each means. */
 export const accepted = defineUpdate<void>(ACCEPTED);
 export const settled = defineUpdate<void>(SETTLED);
-export const patch = defineUpdate<SandboxRecord | null, [SandboxPatch]>(PATCH);
+export const patch = defineUpdate<null, [SandboxPatch]>(PATCH);
 export const operate = defineUpdate<OperationReport, [Operation]>(OPERATE);
 export const operated = defineUpdate<OperationReport, [string]>(OPERATED);
 export const hostForgotten = defineSignal<[HostForgotten]>(HOST_FORGOTTEN);
@@ -40,7 +38,6 @@ export const claim = defineUpdate<void, [ClaimRequest]>(CLAIM);
 export const retire = defineUpdate<boolean>(RETIRE);
 export const atStep = defineSignal<[StepUnderWay]>(AT_STEP);
 export const machineEnded = defineSignal<[MachineEndReport]>(MACHINE_ENDED);
-export const touch = defineSignal(TOUCH);
 export const layerDeleted = defineSignal(LAYER_DELETED);
 
 export const hostAttribute = defineSearchAttributeKey(SEARCH_ATTRIBUTES.host, 'KEYWORD');

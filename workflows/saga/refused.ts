@@ -1,4 +1,3 @@
-import { patched } from '@temporalio/workflow';
 import { ERRORS, type ErrorCode } from '../../model/errors.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { failedWith } from './failure.ts';
@@ -11,14 +10,13 @@ export function isRefusal(code: ErrorCode): boolean {
 
 /**
  * How a workflow ends that could not do what it was asked for. When it was refused, before anything was done, it completes, so
- * that Temporal's failed workflows are those that somebody should look at; the record says why. All others fail, and so do
- * those that began before this was so.
+ * that Temporal's failed workflows are those that somebody should look at; the record says why. All others fail.
  * @param asking the steps at which nothing has been done yet
  * @param outcome what it completes with
  * @throws ApplicationFailure with the code of the failure
  */
 export function refusedOrFailed<T>(failure: SandboxFailure, asking: readonly string[], outcome: T): T {
   if (failure.code === 'workflow_cancelled') return outcome;
-  if (asking.includes(failure.step) && isRefusal(failure.code) && patched('refusals-complete')) return outcome;
+  if (asking.includes(failure.step) && isRefusal(failure.code)) return outcome;
   throw failedWith(failure);
 }

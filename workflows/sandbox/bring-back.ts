@@ -1,20 +1,8 @@
-import { isCancellation, workflowInfo } from '@temporalio/workflow';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import type { Life } from '../life/life.ts';
 import type { OperationSteps } from '../life/operation-steps.ts';
-import { failureOf, refusal } from '../saga/failure.ts';
-import { growing, untilDone } from '../saga/until-done.ts';
-
-/**
- * In the middle of an operation a run does not continue as new. After a day of attempts, at some forty events each, those
- * that follow are so rare that the longest TTL is over before its history is full. Milliseconds.
- */
-const RARE_MS = 3_600_000;
-const LONG_HISTORY = 10_000;
-
-function isLong(): boolean {
-  return workflowInfo().historyLength > LONG_HISTORY;
-}
+import { refusal } from '../saga/failure.ts';
+import { retryForever } from '../saga/retry-forever.ts';
 
 /** Disks that a sandbox is given, and the restore that does so. */
 export interface Disks {
@@ -56,21 +44,15 @@ export function bringBack(life: Life, host: OperationSteps, disks: Disks | null)
 }
 
 /**
- * Tries until it works, or until the sandbox ends. The record says meanwhile what it waits for, and afterwards too.
+ * Retries until it works; the record says what is waited for.
  * @throws CancelledFailure when the sandbox ends
  */
 export async function untilItWorks<T>(life: Life, host: OperationSteps, attempt: () => Promise<T>): Promise<T> {
   const { failedStep } = life; // the one that made this necessary
-  let recorded = '';
-  const onFailure = async (error: unknown) => {
-    if (isCancellation(error)) throw error;
-    const { step, message } = failureOf(error, life.failedStep);
-    const waitingFor = `${step} on host ${host.host.hostId}: ${message}`;
-    if (waitingFor !== recorded) await life.recordChange('sandbox.cleanup', { waitingFor }, { step, message });
-    recorded = waitingFor;
-  };
-  const pauseMs = growing(life.timeouts.cleanupPauseMs);
-  const result = await untilDone(attempt, onFailure, (n) => (isLong() ? RARE_MS : pauseMs(n)));
+  const result = await retryForever(() => `${life.failedStep} on host ${host.host.hostId}`, attempt, {
+    pauseMs: life.timeouts.cleanupPauseMs,
+    recordWaiting: (waitingFor) => life.recordChange('sandbox.cleanup', { waitingFor }, { waitingFor }),
+  });
   life.failedStep = failedStep;
   return result;
 }

@@ -1,4 +1,4 @@
-import { patched, sleep } from '@temporalio/workflow';
+import { sleep } from '@temporalio/workflow';
 import type { HostRef } from '../../model/host.ts';
 import {
   LAYERS,
@@ -8,7 +8,7 @@ import {
   unprovedSince,
   unprovenLayers,
 } from '../../model/sandbox/proof.ts';
-import { askedHostsOf, hostOf } from '../../model/sandbox/sandbox.ts';
+import { hostOf } from '../../model/sandbox/sandbox.ts';
 import type { Life } from '../life/life.ts';
 import { type CleanupSteps, cleanupSteps } from '../life/steps.ts';
 import { controlUntilDone } from '../saga/control.ts';
@@ -27,11 +27,11 @@ const LONGEST_PAUSE = 12;
  * only what was seen to be absent is reported as removed.
  */
 export async function destroySandbox(life: Life): Promise<Proof> {
-  const host = askedHostsOf(life.record).length === 0 ? await hostByLooking(life) : hostOf(life.record);
+  const host = life.record.askedHosts.length === 0 ? await hostByLooking(life) : hostOf(life.record);
   if (Array.isArray(host)) return proofOf(life, host);
   if (host) {
     const removed = () => removeEveryLayer(cleanupSteps(life, host));
-    await life.forgotten.unlessForgotten(host.hostId, removed, () => undefined);
+    await life.forgotten.unlessForgotten(host, removed, () => undefined);
   }
   return proveUndone(life);
 }
@@ -42,11 +42,11 @@ export async function destroySandbox(life: Life): Promise<Proof> {
  * @returns the host that has something of it; else what was looked at
  */
 async function hostByLooking(life: Life): Promise<HostRef | Observation[]> {
-  if (!life.isTakenOver || !patched('every-host-is-looked-at')) return neverPlaced();
+  if (!life.isTakenOver) return neverPlaced();
   const seen: Observation[] = [];
-  const { hostIds, installations = {} } = await controlUntilDone.knownHosts();
-  for (const hostId of hostIds) {
-    const host = { hostId, installationId: installations[hostId] ?? null };
+  const { hosts } = await controlUntilDone.knownHosts();
+  for (const host of hosts) {
+    const { hostId } = host;
     const { observations } = await cleanupSteps(life, host).lookAgain();
     if (unprovenLayers(observations).length === 0) {
       seen.push(...observations.map((each) => ({ ...each, lookedAt: `${hostId}: ${each.lookedAt}` })));
@@ -64,14 +64,14 @@ async function hostByLooking(life: Life): Promise<HostRef | Observation[]> {
  * until it is forgotten: then the proof says that nobody has.
  */
 export async function proveUndone(life: Life): Promise<Proof> {
-  const asked = askedHostsOf(life.record);
+  const asked = life.record.askedHosts;
   if (asked.length === 0) return proofOf(life, neverPlaced());
   const observations: Observation[] = [];
   for (const host of asked.toReversed()) {
     const { hostId } = host;
     const unproved = () => unprovedObservations(hostId, now());
     const proved = () => prove(life, cleanupSteps(life, host));
-    observations.push(...(await life.forgotten.unlessForgotten(hostId, proved, unproved)));
+    observations.push(...(await life.forgotten.unlessForgotten(host, proved, unproved)));
   }
   return proofOf(life, observations);
 }
@@ -114,7 +114,7 @@ function neverPlaced(): Observation[] {
 
 function proofOf(life: Life, observations: Observation[]): Proof {
   const { hostId } = life.record;
-  const forgotten = askedHostsOf(life.record).filter((asked) => life.forgotten.has(asked.hostId));
+  const forgotten = life.record.askedHosts.filter((asked) => life.forgotten.has(asked));
   const unproved = unprovedSince(forgotten.map((asked) => asked.hostId));
   const proof: Proof = { sandboxId: life.id, hostId, observations, provedAt: now() };
   return forgotten.length === 0 ? proof : { ...proof, unproved };

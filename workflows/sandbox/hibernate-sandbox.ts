@@ -1,12 +1,11 @@
 import { isCancellation } from '@temporalio/workflow';
 import type { PauseOperation } from '../../model/sagas/messages.ts';
-import { hostOf } from '../../model/sandbox/sandbox.ts';
-import { inTheirPlace, mayGiveWay } from '../life/giving-way.ts';
 import type { Life } from '../life/life.ts';
 import type { OperationRun } from '../life/operation-run.ts';
 import { type OperationSteps, stepsOn, unlessOff } from '../life/operation-steps.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { startAgain, untilItWorks } from './bring-back.ts';
+import { canPreempt, retryAfterPreemption } from './preemption.ts';
 import { NOT_SUSPENDED_FOR_SPACE } from './suspend-for-space.ts';
 
 const { lastUse } = controlUntilDone;
@@ -67,14 +66,13 @@ export async function wakeSandbox(life: Life, { actor }: PauseOperation, generat
   }
 }
 
-/** Members of pools give way to what was hibernated, as to what is created. */
+/** Members of pools are evicted for what was hibernated, as for what is created. */
 async function retakeMemory(life: Life, host: OperationSteps): Promise<void> {
   try {
     await host.retakeMemory();
   } catch (error) {
-    const on = hostOf(life.record);
-    if (on === null || !mayGiveWay(life, error)) throw error;
-    await inTheirPlace(life, on, error, () => host.retakeMemory());
+    if (!canPreempt(life, error)) throw error;
+    await retryAfterPreemption(life, host.host, error, () => host.retakeMemory());
   }
 }
 
@@ -87,5 +85,4 @@ async function wasUsedAfter({ id }: Life, time: number): Promise<boolean> {
 async function takeBack(life: Life, generation: number, run: (host: OperationSteps) => Promise<void>): Promise<void> {
   const host = stepsOn(life, generation + 1);
   await untilItWorks(life, host, () => run(host));
-  if (life.record.waitingFor !== null) await life.recordChange('sandbox.cleanup', { waitingFor: null });
 }

@@ -26,7 +26,6 @@ const MACHINE_MAY_GO_OFF: ReadonlySet<Operation['kind']> = new Set(['restore', '
  * meet neither each other nor the end. The end cuts them short; what they had half made is taken back first.
  */
 export class Operations {
-  readonly #runs = new Map<string, OperationRun>();
   readonly #outcomes: OperationOutcome[];
   #current: OperationRun | null = null;
   #isFlattening = false;
@@ -53,8 +52,7 @@ export class Operations {
     setHandler(
       operated,
       async (operationId) => {
-        const run = this.#runs.get(operationId);
-        const report = run ? await run.whenOver() : this.#past(operationId);
+        const report = (await this.#underWay(operationId)?.whenOver()) ?? this.#past(operationId);
         if (!report) throw refusal('not_found', `${life.id} knows of no operation ${operationId}.`);
         return report;
       },
@@ -133,18 +131,14 @@ export class Operations {
       run.end(error);
     } finally {
       this.life.endOperation();
-      this.#current = null;
-      this.#forget(run);
+      this.#current = null; // one that was refused may be asked for again
+      if (run.outcome) this.#outcomes.push(run.outcome);
+      this.#outcomes.splice(0, this.#outcomes.length - KNOWN_OUTCOMES);
     }
   }
 
-  /** Of one that is over, only how it ended is kept. */
-  #forget(run: OperationRun): void {
-    const { outcome } = run;
-    if (!outcome) return;
-    this.#outcomes.push(outcome);
-    this.#outcomes.splice(0, this.#outcomes.length - KNOWN_OUTCOMES);
-    this.#runs.delete(outcome.operationId);
+  #underWay(wanted: string): OperationRun | null {
+    return this.#current?.operation.operationId === wanted ? this.#current : null;
   }
 
   #past(wanted: string): OperationReport | null {
@@ -154,24 +148,17 @@ export class Operations {
 
   async #begin(operation: Operation): Promise<OperationReport> {
     this.#check(operation);
-    const known = this.#runs.get(operation.operationId)?.whenAccepted() ?? this.#past(operation.operationId);
-    if (known) return known;
-    const run = new OperationRun(operation, this.life);
-    this.#runs.set(operation.operationId, run);
-    this.#current = run;
-    try {
-      return await run.whenAccepted();
-    } catch (error) {
-      this.#runs.delete(operation.operationId); // it may be asked for again
-      throw error;
-    }
+    const past = this.#past(operation.operationId);
+    if (past) return past;
+    this.#current ??= new OperationRun(operation, this.life);
+    return this.#current.whenAccepted();
   }
 
   /** @throws ApplicationFailure why it can't be begun now */
   #check(wanted: Operation): void {
-    const { id, isToEnd, record } = this.life;
-    if (this.#runs.has(wanted.operationId) || this.#past(wanted.operationId)) return;
-    if (isToEnd) throw refusal('sandbox_ended', `${id} is ending or has ended.`);
+    const { id, isEnding, record } = this.life;
+    if (this.#underWay(wanted.operationId) || this.#past(wanted.operationId)) return;
+    if (isEnding) throw refusal('sandbox_ended', `${id} is ending or has ended.`);
     if (this.#current) {
       const { operation } = this.#current;
       throw refusal('sandbox_busy', `${id} is busy: ${operation.kind} ${operation.operationId} is under way.`);
@@ -206,9 +193,9 @@ async function perform(life: Life, run: OperationRun, generation: number): Promi
       return hibernateSandbox(life, run, operation, generation);
     case 'resume':
       return resumeSandbox(life, run, operation, generation);
-    case 'stall':
+    case 'suspend-for-space':
       return suspendForSpace(life, run, operation, generation);
-    case 'unstall':
+    case 'resume-with-space':
       return resumeWithSpace(life, run, operation, generation);
   }
 }

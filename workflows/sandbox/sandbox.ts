@@ -1,11 +1,13 @@
-import { allHandlersFinished, CancellationScope, condition, isCancellation, patched } from '@temporalio/workflow';
+import { allHandlersFinished, CancellationScope, condition, isCancellation } from '@temporalio/workflow';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { Boot } from '../../model/sandbox/boot.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
 import { isFinal, type SandboxFailure, type StopReason } from '../../model/sandbox/sandbox.ts';
 import { askForTemplate } from '../life/ask-for-template.ts';
+import { handleClaims } from '../life/claims.ts';
 import { unprovedFailure } from '../life/forgotten.ts';
 import { Life } from '../life/life.ts';
+import { handlePatches } from '../life/patches.ts';
 import { eventIdOf } from '../saga/audit-event.ts';
 import { untilContinued } from '../saga/continuing.ts';
 import { controlUntilDone } from '../saga/control.ts';
@@ -13,9 +15,7 @@ import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { refusedOrFailed } from '../saga/refused.ts';
 import { abandonSnapshots } from '../snapshot/abandon-snapshots.ts';
-import { createBySteps } from './create-by-steps.ts';
-import { createOffline } from './create-offline.ts';
-import { createSandbox } from './create-sandbox.ts';
+import { createOffline, createSandbox } from './create-sandbox.ts';
 import { destroySandbox, proveUndone } from './destroy-sandbox.ts';
 import { Operations } from './operations.ts';
 import { takeOver } from './take-over-sandbox.ts';
@@ -37,9 +37,11 @@ export async function sandbox(
 ): Promise<(Proof & { refused?: SandboxFailure; died?: SandboxFailure }) | null> {
   const { continued } = input;
   const life = new Life(input);
+  handlePatches(life);
+  handleClaims(life);
   const operations = new Operations(life, continued?.outcomes);
   await life.begin();
-  if (isFinal(life.record.state) && life.foundOn === null && patched('an-end-is-final')) {
+  if (isFinal(life.record.state) && life.foundOn === null) {
     await condition(allHandlersFinished);
     return life.record.proof; // another run has seen to it
   }
@@ -52,7 +54,7 @@ export async function sandbox(
   await life.recordChange(
     proof.unproved === undefined ? 'sandbox.proof' : 'sandbox.unproved',
     { state: failure ? 'failed' : 'destroyed', failure, proof, waitingFor: null },
-    { proof, failure, ...(life.foundOn !== null && { foundOn: life.foundOn }) },
+    { proof, failure, ...(life.foundOn && { foundOn: life.foundOn.hostId }) },
   );
 
   await condition(allHandlersFinished);
@@ -75,9 +77,9 @@ async function live(
   if (!failed && !isFinal(life.record.state)) {
     await startEnding(life, taken ? (life.record.stopReason ?? 'lost') : await operations.untilEnd(end));
   }
-  if (begin !== 'create' && patched('half-made-snapshots')) {
+  if (begin !== 'create') {
     const abandoned = () => abandonSnapshots(life);
-    await life.forgotten.unlessForgotten(life.record.hostId, abandoned, () => undefined);
+    await life.forgotten.unlessForgotten(life.record, abandoned, () => undefined);
   }
   if (taken) return { failure: taken.failure, isUndone: false };
   const failure = failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : life.death.failure;
@@ -107,7 +109,7 @@ async function provedGone(
 async function tryCreate(life: Life, end: Promise<StopReason>): Promise<unknown> {
   const creating = new CancellationScope();
   void end.then(() => creating.cancel());
-  const create = life.isOffline ? createOffline : life.hasMultiStepCreate ? createSandbox : createBySteps;
+  const create = life.isOffline ? createOffline : createSandbox;
   try {
     await creating.run(() =>
       create(life, async (cause) => startEnding(life, isCancellation(cause) ? await end : 'create-failed')),
@@ -143,15 +145,14 @@ function bootOf({ missed, boot }: Life): { boot?: Boot } {
 async function startEnding(life: Life, reason: StopReason): Promise<void> {
   const { failure } = life.death;
   const why = failure && { failure };
-  const isGivenUp = life.forgotten.has(life.record.hostId);
+  const isGivenUp = life.forgotten.has(life.record);
   await life.recordChange(
     'sandbox.state',
     { state: 'destroying', phase: null, stopReason: isGivenUp ? 'host-forgotten' : reason, ...why },
     { reason, ...why },
     life.stoppedBy,
   );
-  // Lives that began before certificates were recorded have none to revoke.
-  if (patched('certificates-end-with-the-sandbox')) await revokeAll(life);
+  await revokeAll(life);
 }
 
 async function revokeAll({ id, stoppedBy }: Life): Promise<void> {

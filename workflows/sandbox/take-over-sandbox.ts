@@ -2,7 +2,7 @@ import { CancellationScope, isCancellation } from '@temporalio/workflow';
 import type { ErrorCode } from '../../model/errors.ts';
 import type { ContinuedLife } from '../../model/sagas/continued-life.ts';
 import { RECONCILER } from '../../model/sagas/reconcile.ts';
-import { askedHostsOf, isFinal, type SandboxState, type StopReason } from '../../model/sandbox/sandbox.ts';
+import { isFinal, type SandboxState, type StopReason } from '../../model/sandbox/sandbox.ts';
 import type { Life } from '../life/life.ts';
 import { type OperationSteps, stepsOn } from '../life/operation-steps.ts';
 import { operationGeneration } from '../life/steps.ts';
@@ -60,13 +60,10 @@ async function lost(life: Life, message: string): Promise<Ending> {
 /** It had ended, and yet something of it was found: that goes, and what became of the sandbox stays as it was. */
 async function endingOnceMore(life: Life): Promise<Ending> {
   const { foundOn, record } = life;
-  const host = life.foundHost;
-  const askedHosts = host ? [...askedHostsOf(record), host] : askedHostsOf(record);
-  await life.recordChange(
-    'sandbox.found',
-    { hostId: foundOn, installationId: host?.installationId ?? null, askedHosts },
-    { foundOn },
-  );
+  if (foundOn) {
+    const askedHosts = [...record.askedHosts, foundOn];
+    await life.recordChange('sandbox.found', { ...foundOn, askedHosts }, { foundOn: foundOn.hostId });
+  }
   return { failure: record.failure };
 }
 

@@ -1,20 +1,15 @@
-import { type ActivityOptions, log, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import type { HostActivities } from '../../activities/host.ts';
-import { hostQueue } from '../../model/sagas/queues.ts';
+import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import type { DeleteSnapshotInput, SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import { brieflyFirst, optionsUntilDone } from '../life/retry-until-done.ts';
 import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
-import { failureOf } from '../saga/failure.ts';
+import { onHost } from '../saga/host-activities.ts';
+import { undoProfile } from '../saga/profiles.ts';
 import { refusedOrFailed } from '../saga/refused.ts';
-import { growing, untilDone } from '../saga/until-done.ts';
+import { retryForever } from '../saga/retry-forever.ts';
 import { snapshotRecords } from './snapshot-records.ts';
-
-/** A host that is down gets its work when it is back. */
-const UNTIL_DONE = optionsUntilDone('2m');
 
 /**
  * Takes a snapshot away, whether its sandbox still lives or not:
@@ -39,28 +34,15 @@ export async function deleteSnapshot(input: DeleteSnapshotInput): Promise<Snapsh
   return deleted;
 }
 
-async function remove({
-  snapshotId,
-  hostId,
-  installationId = null,
-  timeouts,
-}: DeleteSnapshotInput): Promise<{ keptFor: string | null }> {
-  const { taskPauseMs } = { ...DEFAULT_TIMEOUTS, ...timeouts };
-  const summary = `${snapshotId} on ${hostId}`;
-  const taskQueue = hostQueue({ hostId, installationId });
-  const host = (options: ActivityOptions) => proxyActivities<HostActivities>({ ...options, summary, taskQueue });
+async function remove({ snapshotId, timeouts, ...host }: DeleteSnapshotInput): Promise<{ keptFor: string | null }> {
+  const { taskPauseMs: pauseMs } = { ...DEFAULT_TIMEOUTS, ...timeouts };
+  const summary = `${snapshotId} on ${host.hostId}`;
   // Of its own: the steps of its sandbox, which may go on, are neither waited for nor overtaken.
   const target = { sandboxId: snapshotId, generation: workflowInfo().startTime.getTime(), snapshotId };
-  const onFailure = (error: unknown) => {
-    const { message } = failureOf(error, 'removeSnapshot');
-    log.warn('a snapshot is not removed yet', { snapshotId, why: message });
-    setCurrentDetails(`waiting for ${hostId}: ${message}`);
-  };
-  return untilDone(
-    (n) => host(n === 1 ? brieflyFirst(UNTIL_DONE) : UNTIL_DONE).removeSnapshot(target),
-    onFailure,
-    growing(taskPauseMs),
-  );
+  return retryForever('removeSnapshot', (n) => onHost(host, { ...undoProfile(n), summary }).removeSnapshot(target), {
+    pauseMs,
+    recordWaiting: (waitingFor) => setCurrentDetails(waitingFor ?? ''),
+  });
 }
 
 async function appendEvent(

@@ -7,7 +7,6 @@ import {
   getExternalWorkflowHandle,
   log,
   ParentClosePolicy,
-  patched,
   setCurrentDetails,
   setHandler,
   sleep,
@@ -54,7 +53,7 @@ export async function ephemeralSnapshot({ withinMs = LONGEST_MS, ...input }: Eph
     const record = await present(input.snapshotId);
     if (!record || record.state === 'failed' || record.state === 'deleted') return;
     if (record.state !== 'creating' && (await deleted(input))) {
-      if (patched('its-layer-goes-too')) await freeLayer(record.sandboxId);
+      await freeLayer(record.sandboxId);
       return;
     }
     setCurrentDetails(`${input.snapshotId} is ${record.state}`);

@@ -1,4 +1,4 @@
-import { CancellationScope, condition, isCancellation, patched } from '@temporalio/workflow';
+import { CancellationScope, condition, isCancellation } from '@temporalio/workflow';
 import type { Life } from '../life/life.ts';
 import type { OperationSteps } from '../life/operation-steps.ts';
 
@@ -21,7 +21,7 @@ export function takeBackSave(life: Life, host: OperationSteps, snapshotId: strin
 
 /** @returns false when the sandbox shall end, and it was not begun, or was left off */
 async function unlessEnding(life: Life, run: () => Promise<void>): Promise<boolean> {
-  if (life.shallEnd && endsWithoutGuest()) return false;
+  if (life.shallEnd) return false;
   const { failedStep } = life; // the one that made this necessary
   const scope = new CancellationScope();
   let isOver = false;
@@ -30,7 +30,7 @@ async function unlessEnding(life: Life, run: () => Promise<void>): Promise<boole
   });
   done.catch(() => undefined); // thrown below
   await condition(() => isOver || life.shallEnd);
-  if (!isOver && endsWithoutGuest()) scope.cancel();
+  if (!isOver) scope.cancel();
   try {
     await done;
     return true;
@@ -39,9 +39,4 @@ async function unlessEnding(life: Life, run: () => Promise<void>): Promise<boole
     life.failedStep = failedStep;
     return false;
   }
-}
-
-/** Lives that ended in the middle of a save before that was so are replayed as they were. */
-function endsWithoutGuest(): boolean {
-  return patched('no-guest-delays-the-end');
 }

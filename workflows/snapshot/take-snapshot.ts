@@ -11,7 +11,7 @@ import { saga } from '../saga/saga.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 import { takeBackSave } from './take-back-save.ts';
 
-export interface SnapshotWish {
+interface SnapshotWish {
   id: string;
   name: string;
   kind: SnapshotKind;
@@ -40,7 +40,7 @@ export async function takeSnapshot(
   await snapshotRecords.begin(creating(life, host.host, wish));
   onRecorded();
   await life.recordChange('snapshot.requested', {}, { snapshotId: id, name, kind, reason }, actor);
-  const { chainLength = 0, ...saved } = await save(life, host, wish);
+  const { chainLength, ...saved } = await save(life, host, wish);
   life.chainLength = chainLength;
   const ready = await snapshotRecords.change(id, { state: 'ready', readyAt: now(), saved });
   await life.recordChange('snapshot.ready', { parentSnapshotId: id }, { snapshotId: id, ...saved });
@@ -64,7 +64,7 @@ async function save(life: Life, host: OperationSteps, { id, kind }: SnapshotWish
 
 function creating(
   life: Life,
-  { hostId, installationId = null }: HostRef,
+  { hostId, installationId }: HostRef,
   { id, name, kind, reason, keptOf, actor }: SnapshotWish,
 ): SnapshotRecord {
   return {

@@ -7,11 +7,15 @@ import {
 import { untilCancelled } from '../saga/cancellation.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
+import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { refusedOrFailed } from '../saga/refused.ts';
 import { saga, type Undo } from '../saga/saga.ts';
 import { BakeLife } from './bake-life.ts';
-import { bakeSteps } from './bake-steps.ts';
 import { builderOf } from './builder.ts';
+import { taskSteps, taskUndos } from './task-life.ts';
+
+/** Images are copied, checked and read once more: at 100 MB/s one of 60 GB takes half an hour. */
+const WITHIN_MS = 40 * MINUTE_MS;
 
 /**
  * From a snapshot to a source that refers to nothing of it:
@@ -24,17 +28,20 @@ import { builderOf } from './builder.ts';
  * they hold, and nothing of it is left. `ready` is said when the host lists the source.
  */
 export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
-  const { sourceId, name, actor, timeouts } = input;
-  const life = new BakeLife(sourceId, input, name, actor, timeouts);
+  const { sourceId, name } = input;
+  const life = new BakeLife(input);
   const begun = await life.begin(requestedBake(input));
   if (begun.state !== 'baking') return begun;
   const builder = builderOf(input);
   const destroyBuilder = () => life.retryUntilDone('destroyBuilder', () => builder.destroy());
-  const step = bakeSteps(life, input);
+  const { bakeId, snapshot, builderId } = input;
+  const target = { sandboxId: sourceId, bakeId, sourceId, name, snapshotId: snapshot.id, builderId };
+  const summary = `${snapshot.id} → ${name} on ${input.hostId}`;
+  const step = taskSteps(life, input, target, { ...PROFILE.step(WITHIN_MS, { totalMs: 2 * WITHIN_MS }), summary });
+  const undos = taskUndos(life, input, target, summary);
   let isBuilt = false;
-  const build = async (undo: Undo): Promise<BakedImage> => {
+  const build = async (): Promise<BakedImage> => {
     isBuilt = true;
-    undo('startBuilder', destroyBuilder);
     await life.step('startBuilder', () => builder.start());
     await step.cleanGuest();
     await step.shutDownGuest();
@@ -43,18 +50,19 @@ export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
   let image: BakedImage;
   try {
     const make = async (undo: Undo) => {
-      undo('claimSourceName', step.discardImages);
+      undo('startBuilder', destroyBuilder); // first, for a workflow that is reset and cancelled before this step
+      undo('claimSourceName', () => undos.discardImages());
       await step.claimSourceName();
-      const copied = input.like === undefined ? null : await step.copyBakedSource(input.like);
-      const made = copied ?? (await build(undo));
-      undo('publishSource', step.retractSource);
+      const copied = input.like === undefined ? null : await step.copyBakedSource({ like: input.like });
+      const made = copied ?? (await build());
+      undo('publishSource', () => undos.retractSource());
       await step.publishSource();
       return made;
     };
     image = await untilCancelled(() => saga(make));
   } catch (error) {
     const failure = failureOf(error, life.failedStep);
-    const detail = { failure, snapshotId: input.snapshot.id };
+    const detail = { failure, snapshotId: snapshot.id };
     const said = { kind: 'source.bake-failed', detail } as const;
     const failed = await life.recordChange({ state: 'failed', failure, waitingFor: null }, said);
     return refusedOrFailed(failure, ['claimSourceName', 'startBuilder'], failed);
@@ -63,6 +71,6 @@ export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
   await life.listed(true);
   return life.recordChange(
     { state: 'ready', image, readyAt: now(), waitingFor: null },
-    { kind: 'source.baked', detail: { snapshotId: input.snapshot.id, image } },
+    { kind: 'source.baked', detail: { snapshotId: snapshot.id, image } },
   );
 }

@@ -6,7 +6,7 @@ const TTL_SECONDS = 7_200;
 
 /** The sandbox in which a snapshot is cleaned, with no way to the internet. */
 export function builderOf(input: BakeSourceInput): TaskSandbox {
-  const { builderId: id, snapshot, name, actor, requestedAt, timeouts, size } = input;
+  const { builderId: id, hostId, installationId, snapshot, name, actor, requestedAt, timeouts, size } = input;
   const spec = {
     source: snapshot.source,
     snapshotId: snapshot.id,
@@ -21,7 +21,17 @@ export function builderOf(input: BakeSourceInput): TaskSandbox {
   } as const;
   const sized = { ...(size && { size }), ...(timeouts && { timeouts }) };
   return new TaskSandbox(
-    { id, spec, ...sized, createdBy: actor, requestedAt, begin: 'create', mayBeOff: true, builds: 'source' },
+    {
+      id,
+      spec,
+      ...sized,
+      createdBy: actor,
+      requestedAt,
+      begin: 'create',
+      hosts: [{ hostId, installationId }],
+      mayBeOff: true,
+      builds: 'source',
+    },
     'bake_failed',
   );
 }

@@ -1,12 +1,10 @@
-import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
-import type { HostActivities } from '../../activities/host.ts';
 import type { ErrorCode } from '../../model/errors.ts';
-import { hostQueue } from '../../model/sagas/queues.ts';
 import type { BakedSource, DeleteSourceInput } from '../../model/snapshots/baked-source.ts';
-import { brieflyFirst } from '../life/retry-until-done.ts';
 import { failureOf } from '../saga/failure.ts';
+import { onHost } from '../saga/host-activities.ts';
+import { undoProfile } from '../saga/profiles.ts';
 import { refusedOrFailed } from '../saga/refused.ts';
-import { BakeLife, UNTIL_DONE } from './bake-life.ts';
+import { BakeLife } from './bake-life.ts';
 
 /** For these the source stays as it is. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['source_in_use', 'source_running', 'source_not_baked']);
@@ -19,16 +17,14 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set(['source_in_use', 'source_runni
  * Refused while something refers to it: only the host knows, and it looks and removes in one.
  */
 export async function deleteSource(input: DeleteSourceInput): Promise<BakedSource> {
-  const { sourceId, hostId, name, actor, timeouts } = input;
-  const life = new BakeLife(sourceId, input, name, actor, timeouts);
+  const { sourceId, hostId, name } = input;
+  const life = new BakeLife(input);
   await life.recordChange({ state: 'deleting', failure: null }, { kind: 'source.deleting', detail: {} });
   const summary = `${name} on ${hostId}`;
   const target = { sandboxId: sourceId, generation: life.generation, sourceId, name };
-  const removeSource = (options: ActivityOptions) =>
-    proxyActivities<HostActivities>({ ...options, summary, taskQueue: hostQueue(input) }).removeSource(target);
   const refused = await life.retryUntilDone('removeSource', async (n) => {
     try {
-      await removeSource(n === 1 ? brieflyFirst(UNTIL_DONE) : UNTIL_DONE);
+      await onHost(input, { ...undoProfile(n), summary }).removeSource(target);
       return null;
     } catch (error) {
       const failure = failureOf(error, 'removeSource');

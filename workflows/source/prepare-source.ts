@@ -29,9 +29,8 @@ const PLACES = {
  * on the line above it. When a step fails, the undos run newest first until they hold, and the source is as it was.
  */
 export async function prepareSource(life: SourceLife): Promise<void> {
-  const step = sourceSteps(life);
   try {
-    const { inspection, gateVersion } = await untilCancelled(() => prepare(life, step));
+    const { inspection, gateVersion } = await untilCancelled(() => prepare(life));
     const { actor } = life.input;
     const changes = [...CHANGES, PLACES[inspection.placement]];
     await life.recordChange(
@@ -44,30 +43,31 @@ export async function prepareSource(life: SourceLife): Promise<void> {
 }
 
 /** The source is as it was when this throws. */
-async function prepare(
-  life: SourceLife,
-  step: ReturnType<typeof sourceSteps>,
-): Promise<{ inspection: SourceInspection; gateVersion: string }> {
+async function prepare(life: SourceLife): Promise<{ inspection: SourceInspection; gateVersion: string }> {
+  const { step, undos } = sourceSteps(life);
+  const { sourceId, name: source, actor } = life.input;
   const inspection = await step.inspectSource();
   await life.recordChange({ state: 'preparing', sshd: inspection.sshd, failure: null });
   const gateVersion = await saga(
     async (undo) => {
-      undo('claimSource', step.releaseSource);
+      undo('claimSource', () => undos.releaseSource());
       await step.claimSource();
-      undo('installGate', step.removeGate);
+      undo('installGate', () => undos.removeGate());
       const installed = await step.installGate();
-      undo('createReader', step.removeReader);
+      undo('createReader', () => undos.removeReader());
       await step.createReader();
-      undo('trustUserCa', step.distrustUserCa);
-      await step.trustUserCa((await control.userCaKeys()).keys);
-      undo('admitReader', step.excludeReader);
-      await step.admitReader(inspection);
-      undo('makeSourceKey', step.forgetSource);
-      const { certificate } = await step.signCertificate(await step.makeSourceKey());
-      await step.verifyReader(certificate, inspection.sshd);
+      undo('trustUserCa', () => undos.distrustUserCa());
+      await step.trustUserCa({ caKeys: (await control.userCaKeys()).keys });
+      undo('admitReader', () => undos.excludeReader());
+      await step.admitReader({ inspection });
+      undo('makeSourceKey', () => undos.forgetSource());
+      const key = await step.makeSourceKey();
+      const sign = () => control.signCertificate({ sandboxId: sourceId, source, actor, ...key });
+      const { certificate } = await life.step('signCertificate', sign);
+      await step.verifyReader({ certificate, sshd: inspection.sshd });
       return installed.gateVersion;
     },
-    async () => life.recordChange({ state: 'unpreparing' }),
+    async () => void (await life.recordChange({ state: 'unpreparing' })),
   );
   return { inspection, gateVersion };
 }

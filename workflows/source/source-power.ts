@@ -1,5 +1,4 @@
 import {
-  type ActivityOptions,
   CancellationScope,
   defineSignal,
   isCancellation,
@@ -8,9 +7,6 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
-import type { HostActivities } from '../../activities/host.ts';
-import { hostQueue } from '../../model/sagas/queues.ts';
-import { readable } from '../../model/sagas/readable.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
@@ -19,6 +15,8 @@ import { auditEvent } from '../saga/audit-event.ts';
 import { untilCancelled } from '../saga/cancellation.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failedWith, failureOf } from '../saga/failure.ts';
+import { onHost } from '../saga/host-activities.ts';
+import { PROFILE } from '../saga/profiles.ts';
 
 const SAID = {
   start: { step: 'startSource', begins: 'source.starting', done: 'source.started', failed: 'source.start-failed' },
@@ -57,14 +55,13 @@ export async function sourcePower(input: SourcePowerInput): Promise<SourcePowere
 
 function started(input: SourcePowerInput): Promise<SourcePowered> {
   const { sourceAnswersMs: answersMs } = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
-  const { host, options, target } = stepsOf(input, answersMs);
-  return host.startSource.executeWithOptions(options, [{ ...target, answersMs }]);
+  return stepsOf(input, answersMs).startSource({ answersMs });
 }
 
 /** Gracefully, until somebody says that it need not be. */
 async function stopped(input: SourcePowerInput): Promise<SourcePowered> {
   const { sourceStopMs: withinMs } = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
-  const { host, options, target } = stepsOf(input, withinMs);
+  const host = stepsOf(input, withinMs);
   let force = input.force;
   const asked = new CancellationScope();
   setHandler(forceStop, async (actor) => {
@@ -72,13 +69,11 @@ async function stopped(input: SourcePowerInput): Promise<SourcePowered> {
     force = true;
     asked.cancel();
   });
-  const stop = (request: { force: boolean }) =>
-    host.stopSource.executeWithOptions(options, [{ ...target, ...request, withinMs }]);
   try {
-    await asked.run(() => stop({ force }));
+    await asked.run(() => host.stopSource({ force, withinMs }));
   } catch (error) {
     if (!(force && isCancellation(error)) || CancellationScope.current().consideredCancelled) throw error;
-    await stop({ force });
+    await host.stopSource({ force, withinMs });
   }
   return { guestAnswers: null };
 }
@@ -86,33 +81,19 @@ async function stopped(input: SourcePowerInput): Promise<SourcePowered> {
 /** @param stepMs what the guest may take of the step */
 function stepsOf(input: SourcePowerInput, stepMs: number) {
   const { sourceId, hostId, name } = input;
-  const options: ActivityOptions = {
-    scheduleToStartTimeout: '30s',
-    startToCloseTimeout: stepMs + MARGIN_MS,
-    scheduleToCloseTimeout: 3 * (stepMs + MARGIN_MS),
-    heartbeatTimeout: '4s',
-    // refused at once: who refers to its disks now does so in a second too
-    retry: {
-      initialInterval: '200ms',
-      maximumInterval: '2s',
-      maximumAttempts: 5,
-      nonRetryableErrorTypes: ['source_in_use'],
-    },
-    summary: readable(`${name} on ${hostId}`),
-  };
-  const host = proxyActivities<HostActivities>({ ...options, taskQueue: hostQueue(input) });
+  const withinMs = stepMs + MARGIN_MS;
+  const profile = PROFILE.step(withinMs, { totalMs: 3 * withinMs });
+  // refused at once: who refers to its disks now does so in a second too
+  const retry = { ...profile.retry, nonRetryableErrorTypes: ['source_in_use'] };
   const generation = workflowInfo().startTime.getTime();
-  return { host, options, target: { sandboxId: `${sourceId}/power`, sourceId, generation, source: name } };
+  const target = { sandboxId: `${sourceId}/power`, sourceId, generation, source: name };
+  return onHost(input, { ...profile, retry, summary: `${name} on ${hostId}` }, target);
 }
 
 /** So that whoever clones or captures it next is not told what it was before. A host that is silent is not waited for long. */
 async function listed({ hostId, name, task, timeouts }: SourcePowerInput): Promise<void> {
   const { sourceListedMs: withinMs } = { ...DEFAULT_TIMEOUTS, ...timeouts };
-  const { awaitPower } = proxyActivities<ControlActivities>({
-    startToCloseTimeout: withinMs + 30_000,
-    heartbeatTimeout: '10s',
-    retry: { initialInterval: '200ms', maximumInterval: '2s' },
-  });
+  const { awaitPower } = proxyActivities<ControlActivities>(PROFILE.follow(withinMs + 30_000));
   await awaitPower({ hostId, name, isRunning: task === 'start', withinMs });
 }
 

@@ -1,14 +1,11 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import { executeChild, ParentClosePolicy, patched, proxyActivities } from '@temporalio/workflow';
+import { executeChild, ParentClosePolicy, proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
 import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
+import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 
 /** No task is longer. */
-const { awaitCommandEnd } = proxyActivities<ControlActivities>({
-  startToCloseTimeout: '5h',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '2s' },
-});
+const { awaitCommandEnd } = proxyActivities<ControlActivities>(PROFILE.follow(300 * MINUTE_MS));
 
 /**
  * Runs what a task has written down to its end, in a sandbox of its own; it ends with that, if the task does before it. What is
@@ -24,7 +21,7 @@ export async function runTaskCommand(command: CommandInput, staticSummary: strin
       staticSummary,
     });
   } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError) || !patched('joins-commands')) throw error;
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     await awaitCommandEnd({ commandId: command.commandId });
   }
 }

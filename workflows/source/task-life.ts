@@ -1,11 +1,24 @@
-import { type ActivityOptions, CancellationScope, patched, workflowInfo } from '@temporalio/workflow';
-import type { HostActivities } from '../../activities/host.ts';
+import { type ActivityOptions, CancellationScope, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { HostRef } from '../../model/host.ts';
-import { readable } from '../../model/sagas/readable.ts';
-import { brieflyFirst } from '../life/retry-until-done.ts';
-import { failureOf } from '../saga/failure.ts';
-import { hostActivities } from '../saga/host-activities.ts';
-import { growing, untilDone } from '../saga/until-done.ts';
+import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
+import { auditEvent } from '../saga/audit-event.ts';
+import { onHost, type Targeted } from '../saga/host-activities.ts';
+import { now } from '../saga/now.ts';
+import { undoProfile } from '../saga/profiles.ts';
+import { retryForever } from '../saga/retry-forever.ts';
+
+/** A change of any task's record. */
+interface Waiting {
+  waitingFor: string | null;
+}
+
+/** An entry in the audit trail of a task. */
+export interface TaskEntry {
+  kind: AuditKind;
+  detail: Record<string, unknown>;
+}
 
 /** One task that has a workflow of its own, as that workflow knows it: how far it came, and what must hold. */
 export abstract class TaskLife {
@@ -16,12 +29,14 @@ export abstract class TaskLife {
    * undo is newer than its step.
    */
   readonly generation = workflowInfo().startTime.getTime();
+  readonly #pauseMs: number;
 
-  /** @param pauseMs between two tries of what must hold */
-  constructor(private readonly pauseMs: number) {}
+  constructor(timeouts: Partial<Timeouts> = {}) {
+    this.#pauseMs = timeouts.taskPauseMs ?? DEFAULT_TIMEOUTS.taskPauseMs;
+  }
 
   /** Changes the record; also when the workflow is being cancelled. */
-  abstract recordChange(changes: { waitingFor: string | null }): Promise<unknown>;
+  abstract recordChange(changes: Waiting): Promise<unknown>;
 
   async step<T>(name: string, run: () => Promise<T>): Promise<T> {
     try {
@@ -33,36 +48,68 @@ export abstract class TaskLife {
   }
 
   /**
-   * Repeats what must hold until it does; meanwhile the record says what it waits for.
-   * @param run the n-th attempt, n from 1: of an activity the first is brief, and the second Temporal's to repeat
+   * Retries until success, shielded from a cancel; meanwhile the record says what it waits for.
+   * @param run the n-th attempt, n from 1
    */
   retryUntilDone<T>(what: string, run: (n: number) => Promise<T>): Promise<T> {
-    let recorded = '';
-    const attempt = async (n: number) => {
-      const result = await run(n);
-      if (recorded !== '') await this.recordChange({ waitingFor: null });
-      return result;
-    };
-    const onFailure = async (error: unknown) => {
-      const waitingFor = `${what}: ${failureOf(error, what).message}`;
-      if (waitingFor !== recorded || !patched('said-once')) await this.recordChange({ waitingFor });
-      recorded = waitingFor;
-    };
-    return CancellationScope.nonCancellable(() => untilDone(attempt, onFailure, growing(this.pauseMs)));
+    const pauseMs = this.#pauseMs;
+    const recordWaiting = (waitingFor: string | null) => this.recordChange({ waitingFor });
+    return CancellationScope.nonCancellable(() => retryForever(what, run, { pauseMs, recordWaiting }));
   }
 }
 
-/** The steps of a task on a host, and their undos, which are retried until they are done. */
-export function taskSteps(
+/** A task whose record is written with its audit trail. All writes of it go through here. */
+export abstract class RecordedTask<Changes extends { state?: string } & Partial<Waiting>, Written> extends TaskLife {
+  #events = 0;
+
+  constructor(
+    /** Who asked for it, where it is, and what each entry of the audit trail tells. */
+    private readonly about: { actor: Actor; hostId: string; detail?: Record<string, unknown> },
+    timeouts?: Partial<Timeouts>,
+  ) {
+    super(timeouts);
+  }
+
+  protected abstract write(
+    changes: (Changes | Waiting) & { updatedAt: string },
+    event: AuditEvent | null,
+  ): Promise<Written>;
+
+  override async recordChange(changes: Changes | Waiting, entry?: TaskEntry): Promise<Written> {
+    const { state, waitingFor } = { state: '', ...changes };
+    setCurrentDetails([state, waitingFor].filter(Boolean).join(' · '));
+    const event = entry ? this.event(entry) : null;
+    return CancellationScope.nonCancellable(() => this.write({ ...changes, updatedAt: now() }, event));
+  }
+
+  /** The next of the run: its id is the same in a replay. */
+  protected event({ kind, detail }: TaskEntry): AuditEvent {
+    const { actor, hostId, detail: common } = this.about;
+    return auditEvent(this.#events++, { kind, actor, hostId, detail: { ...common, ...detail } });
+  }
+}
+
+/** Steps of a task on a host, each told which `target` it is for. @param options of all, with the line that operators read */
+export function taskSteps<T extends { sandboxId: string }>(
   life: TaskLife,
   host: HostRef,
-  options: { step: ActivityOptions; undo: ActivityOptions; summary: string },
-): { step: HostActivities; undo: HostActivities } {
-  const summary = readable(options.summary);
-  return {
-    step: hostActivities(host, (name, execute) => life.step(name, () => execute({ ...options.step, summary }))),
-    undo: hostActivities(host, (name, execute) =>
-      life.retryUntilDone(name, (n) => execute({ ...(n === 1 ? brieflyFirst(options.undo) : options.undo), summary })),
-    ),
-  };
+  target: T,
+  options: ActivityOptions,
+  generation = life.generation,
+): Targeted<T & { generation: number }> {
+  const run = (name: string, execute: (options: ActivityOptions) => Promise<unknown>) =>
+    life.step(name, () => execute(options));
+  return onHost(host, run, { ...target, generation });
+}
+
+/** Compensations of a task, a generation newer than its steps, each retried until success. */
+export function taskUndos<T extends { sandboxId: string }>(
+  life: TaskLife,
+  host: HostRef,
+  target: T,
+  summary: string,
+): Targeted<T & { generation: number }> {
+  const run = (name: string, execute: (options: ActivityOptions) => Promise<unknown>) =>
+    life.retryUntilDone(name, (n) => execute({ ...undoProfile(n), summary }));
+  return onHost(host, run, { ...target, generation: life.generation + 1 });
 }

@@ -1,6 +1,5 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
-  type ActivityOptions,
   CancellationScope,
   type ChildWorkflowHandle,
   getExternalWorkflowHandle,
@@ -12,26 +11,24 @@ import {
 import type { ControlActivities } from '../../activities/control.ts';
 import type { ErrorCode } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
-import { DESTROY, SANDBOX_WORKFLOW, type SandboxInput, type StopRequest } from '../../model/sagas/messages.ts';
+import { DESTROY, SANDBOX_WORKFLOW, type SandboxInput } from '../../model/sagas/messages.ts';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
 import { readable } from '../../model/sagas/readable.ts';
+import type { StopRequest } from '../../model/sagas/stop-request.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { controlByQueue } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
+import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import type { sandbox } from '../sandbox/sandbox.ts';
-import { UNTIL_DONE } from './bake-life.ts';
 
 type Sandbox = ChildWorkflowHandle<typeof sandbox>;
 
 /** All steps of a create together have less. */
-const WAIT: ActivityOptions = {
-  startToCloseTimeout: '30m',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '2s' },
-};
+const WAIT = PROFILE.follow(30 * MINUTE_MS);
 const { awaitRunning } = proxyActivities<ControlActivities>(WAIT);
 /** What takes longer is asked for once more. */
 const { awaitEnded } = proxyActivities<ControlActivities>({ ...WAIT, scheduleToCloseTimeout: '5m' });
-const { stateOf } = proxyActivities<ControlActivities>(UNTIL_DONE);
+const { stateOf } = controlByQueue;
 
 /** A sandbox that a task makes for itself: an ordinary one, with its own saga, TTL and proof. */
 export class TaskSandbox {
@@ -39,25 +36,26 @@ export class TaskSandbox {
 
   /**
    * @param otherwise the code of a failure that has none of its own
-   * @param presence `may-be-there`: it is joined where it was begun before. `runs`: it is, and nobody begins it. `@default` that it is
-   * there is a failure
+   * @param presence `may-be-there`: it is joined where it was begun before. A host: it runs there, and nobody begins it.
+   * `@default` that it is there is a failure
    */
   constructor(
     private readonly input: SandboxInput,
     private readonly otherwise: ErrorCode,
-    private readonly presence: 'new' | 'may-be-there' | 'runs' = 'new',
+    private readonly presence: 'new' | 'may-be-there' | HostRef = 'new',
   ) {}
 
   /**
    * Makes it. Resolves when it runs; one that is offline, when it boots.
+   * @param from what it is made of. `@default` its input
    * @param mayBeAsleep it ran before, and may be paused or hibernated since. `@default` false
-   * @returns where; null: its record tells, as in older histories
+   * @returns where
    * @throws ApplicationFailure with the code of why it does not
    */
-  async start(mayBeAsleep = false): Promise<HostRef | null> {
-    if (this.presence === 'runs') return null;
-    const { id: sandboxId, template } = this.input;
-    this.#child = await this.#beginOrJoin();
+  async start({ from = this.input, mayBeAsleep = false } = {}): Promise<HostRef> {
+    if (typeof this.presence === 'object') return this.presence;
+    const { id: sandboxId, template } = from;
+    this.#child = await this.#beginOrJoin(from);
     if (this.#child === null && this.presence === 'new') {
       throw refusal(this.otherwise, `${sandboxId} was begun before: the workflow that made it was reset.`);
     }
@@ -68,7 +66,7 @@ export class TaskSandbox {
       ...(mayBeAsleep && { mayBeAsleep }),
     };
     const outcome = await awaitRunning.executeWithOptions({ ...WAIT, summary: readable(sandboxId) }, [wait]);
-    if (outcome && 'code' in outcome) throw refusal(outcome.code, outcome.message);
+    if ('code' in outcome) throw refusal(outcome.code, outcome.message);
     return outcome;
   }
 
@@ -76,7 +74,7 @@ export class TaskSandbox {
   async destroy(): Promise<void> {
     const { id: sandboxId } = this.input;
     if (this.#child && (await this.#end(this.#child)) && this.presence !== 'new') return;
-    if (this.presence === 'runs' && (await this.#isTold())) return awaitEnded({ sandboxId });
+    if (typeof this.presence === 'object' && (await this.#isTold())) return awaitEnded({ sandboxId });
     const state = await stateOf({ sandboxId });
     if (state === null || isFinal(state)) return;
     // its workflow was ended from outside, or is another's child: one takes over, or is told
@@ -87,9 +85,9 @@ export class TaskSandbox {
   }
 
   /** @returns null where one runs */
-  async #beginOrJoin(): Promise<Sandbox | null> {
+  async #beginOrJoin(input: SandboxInput): Promise<Sandbox | null> {
     try {
-      return await this.#begin(this.input);
+      return await this.#begin(input);
     } catch (error) {
       if (error instanceof WorkflowExecutionAlreadyStartedError) return null;
       throw error;

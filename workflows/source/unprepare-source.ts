@@ -1,4 +1,3 @@
-import { patched } from '@temporalio/workflow';
 import { failureOf } from '../saga/failure.ts';
 import type { SourceLife } from './source-life.ts';
 import { sourceSteps } from './source-steps.ts';
@@ -9,15 +8,15 @@ import { sourceSteps } from './source-steps.ts';
  * refused, is not waited for.
  */
 export async function unprepareSource(life: SourceLife): Promise<void> {
-  const step = sourceSteps(life);
-  if (patched('nothing-to-unprepare') && (await life.known()).state === 'unprepared') return lookForNothing(life);
+  const { undos } = sourceSteps(life);
+  if ((await life.known()).state === 'unprepared') return lookForNothing(life);
   await life.recordChange({ state: 'unpreparing' });
-  await step.forgetSource();
-  await step.excludeReader();
-  await step.distrustUserCa();
-  await step.removeReader();
-  await step.removeGate();
-  await step.releaseSource();
+  await undos.forgetSource();
+  await undos.excludeReader();
+  await undos.distrustUserCa();
+  await undos.removeReader();
+  await undos.removeGate();
+  await undos.releaseSource();
   await life.recordChange(
     { state: 'unprepared', gateVersion: null, changes: [], preparedAt: null, failure: null, waitingFor: null },
     { kind: 'source.unprepared', detail: {} },
@@ -26,12 +25,18 @@ export async function unprepareSource(life: SourceLife): Promise<void> {
 
 /** By our record there is nothing. What a record may have lost is taken away where the source can be reached. */
 async function lookForNothing(life: SourceLife): Promise<void> {
-  const step = sourceSteps(life);
-  await step.forgetSource();
-  const notLookedAt = await step.takeAwayLeftOvers().then(
-    () => null,
-    (error: unknown) => failureOf(error, life.failedStep).message,
-  );
+  const { undos, sweep } = sourceSteps(life);
+  await undos.forgetSource();
+  let notLookedAt: string | null = null;
+  try {
+    await sweep.excludeReader();
+    await sweep.distrustUserCa();
+    await sweep.removeReader();
+    await sweep.removeGate();
+    await sweep.releaseSource();
+  } catch (error) {
+    notLookedAt = failureOf(error, life.failedStep).message;
+  }
   await life.recordChange(
     { state: 'unprepared', gateVersion: null, changes: [], preparedAt: null, failure: null, waitingFor: null },
     { kind: 'source.unprepared', detail: { notLookedAt } },

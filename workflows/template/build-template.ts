@@ -4,8 +4,7 @@ import { control, controlUntilDone } from '../saga/control.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { saga } from '../saga/saga.ts';
-import type { TemplateLife } from './template-life.ts';
-import { RecordedTemplate } from './template-record.ts';
+import { RecordedTemplate, type TemplateLife } from './template-life.ts';
 import { templateSandboxes } from './template-sandboxes.ts';
 import { lookAtTemplate, templateSteps } from './template-steps.ts';
 
@@ -59,27 +58,28 @@ async function build(task: RecordedTemplate): Promise<void> {
   await task.step('lookAtTemplate', () => refuseChanged(task));
   await task.recordChange({ waitingFor: null });
   const { id: templateId, builderId, probeIds } = task.record;
-  const step = templateSteps(task);
+  const { inBuilder, step, undos } = templateSteps(task);
+  const { hibernateMs, verifySnapshotMs } = task.life.timeouts;
   const { builder, probes } = templateSandboxes(task);
   const destroyBuilder = () => task.retryUntilDone('destroyBuilder', () => builder.destroy());
   const destroyProbes = async () => {
     for (const probe of probes) await task.retryUntilDone('destroyProbes', () => probe.destroy());
   };
   await saga(async (undo) => {
-    undo('saveSnapshot', step.removeSnapshot);
+    undo('saveSnapshot', async () => void (await undos.removeSnapshot({ snapshotId: templateId })));
     undo('startBuilder', destroyBuilder); // with which its steps end: none saves any more
     await task.step('startBuilder', () => builder.start());
-    await step.settleTemplate();
-    await step.saveSnapshot();
-    const { savedAt, sizeBytes } = await step.verifySnapshot();
+    await inBuilder(task.life.times.settleMs).settleTemplate();
+    await inBuilder(hibernateMs).saveSnapshot({ kind: 'full' });
+    const { savedAt, sizeBytes } = await inBuilder(verifySnapshotMs).verifySnapshot();
     await destroyBuilder();
     await task.recordChange({ state: 'verifying', savedAt, sizeBytes });
     undo('startProbes', destroyProbes);
     await task.step('startProbes', async () => void (await Promise.all(probes.map((probe) => probe.start()))));
     await task.step('compareProbes', () => control.compareProbes({ templateId, builderId, probeIds }));
     await destroyProbes();
-    undo('publishTemplate', step.retireTemplate);
-    await step.publishTemplate(savedAt);
+    undo('publishTemplate', () => undos.retireTemplate());
+    await step.publishTemplate({ templateKey: task.record.key, savedAt });
   });
 }
 

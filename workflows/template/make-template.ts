@@ -3,13 +3,10 @@ import type { ControlActivities } from '../../activities/control.ts';
 import type { MadeTemplate, MakeTemplateInput } from '../../model/templates/template-saga.ts';
 import { untilCancelled } from '../saga/cancellation.ts';
 import { failureOf } from '../saga/failure.ts';
+import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { lookAtTemplate } from './template-steps.ts';
 
-const { wantTemplate, awaitTemplate } = proxyActivities<ControlActivities>({
-  startToCloseTimeout: '2m',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 10 },
-});
+const { wantTemplate, awaitTemplate } = proxyActivities<ControlActivities>(PROFILE.work(2 * MINUTE_MS));
 
 /** Asks the host what such a template is called, and for that one; resolves when the store has it. What is refused is its result. */
 export async function makeTemplate({ templateId, ...wanted }: MakeTemplateInput): Promise<MadeTemplate> {
@@ -25,7 +22,7 @@ async function requestTemplate(
   wanted: Omit<MakeTemplateInput, 'templateId'>,
   templateId: string,
 ): Promise<MadeTemplate> {
-  const { hostId, installationId = null, source } = wanted;
+  const { hostId, installationId, source } = wanted;
   const { templateKey } = await lookAtTemplate(wanted, null);
   if (templateKey === null) {
     const message = `${hostId} makes no templates of ${JSON.stringify(source)}, or of no machine at all.`;

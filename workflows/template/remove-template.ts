@@ -1,15 +1,14 @@
 import { controlUntilDone } from '../saga/control.ts';
-import type { TemplateLife } from './template-life.ts';
-import { RecordedTemplate } from './template-record.ts';
+import { RecordedTemplate, type TemplateLife } from './template-life.ts';
 import { templateSandboxes } from './template-sandboxes.ts';
 import { templateSteps } from './template-steps.ts';
 
 /** Takes a template away that is not woken from any more; what woke from it lives on. */
 export async function removeTemplate(task: RecordedTemplate, reason: string): Promise<void> {
   await task.recordChange({ state: 'removing', reason });
-  const step = templateSteps(task);
-  await step.retireTemplate();
-  await step.removeSnapshot();
+  const { undos } = templateSteps(task);
+  await undos.retireTemplate();
+  await undos.removeSnapshot({ snapshotId: task.record.id }); // what woke from it keeps what it needs of its disks
   await task.recordChange({ state: 'gone', waitingFor: null, retryAt: null }, 'template.gone');
 }
 

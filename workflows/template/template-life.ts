@@ -1,6 +1,14 @@
-import { condition, continueAsNew, defineSignal, setHandler } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineSignal,
+  setCurrentDetails,
+  setHandler,
+} from '@temporalio/workflow';
+import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
-import { DEFAULT_TEMPLATE_TIMES, type TemplateTimes } from '../../model/templates/template.ts';
+import { DEFAULT_TEMPLATE_TIMES, type TemplateRecord, type TemplateTimes } from '../../model/templates/template.ts';
 import {
   LOOK_AT_TEMPLATE,
   REMOVE_TEMPLATE,
@@ -9,9 +17,12 @@ import {
   type TemplateRemoval,
   type TemplateWish,
 } from '../../model/templates/template-saga.ts';
+import { auditEvent } from '../saga/audit-event.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
 import { shallContinue } from '../saga/continuing.ts';
-import { RecordedTemplate } from './template-record.ts';
+import { controlUntilDone } from '../saga/control.ts';
+import { now } from '../saga/now.ts';
+import { TaskLife } from '../source/task-life.ts';
 
 const wanted = defineSignal<[TemplateWish]>(TEMPLATE_WANTED);
 const remove = defineSignal<[TemplateRemoval]>(REMOVE_TEMPLATE);
@@ -72,7 +83,7 @@ export class TemplateLife {
 
   /** Whether who asks means another installation of that host id: the one of before does nothing any more. */
   get isElsewhere(): boolean {
-    return this.wish !== null && this.wish.installationId !== (this.input.installationId ?? null);
+    return this.wish !== null && this.wish.installationId !== this.input.installationId;
   }
 
   /** One was built, and woken from; or somebody does not want it. */
@@ -106,7 +117,7 @@ export class TemplateLife {
     if (this.wish !== null && pauseMs > 0) await condition(() => this.isCancelled || isCut(), pauseMs);
     if (this.isCancelled && this.wish === null && !isFailedToGo()) return false;
     if (!isCut()) {
-      this.input = { ...this.input, installationId: this.wish?.installationId ?? null };
+      this.input = { ...this.input, installationId: this.wish?.installationId ?? this.input.installationId };
       return true;
     }
     if (!isFailedToGo()) await this.continueAsNew(null);
@@ -130,5 +141,29 @@ export class TemplateLife {
       usedAt: this.usedAt,
     };
     return continueAsNew<(input: TemplateInput) => Promise<void>>({ ...this.input, continued });
+  }
+}
+
+type Changes = Partial<Omit<TemplateRecord, 'id' | 'key' | 'hostId'>>;
+
+/** The record of one template, and what is done to that. All writes of it go through here. */
+export class RecordedTemplate extends TaskLife {
+  /** @param record as the store has it, or is to have it */
+  constructor(
+    readonly life: TemplateLife,
+    public record: TemplateRecord,
+  ) {
+    super(life.timeouts);
+  }
+
+  /** Changes the record; also when the workflow is being cancelled. @param kind of the entry in the audit trail, if any */
+  async recordChange(changes: Changes, kind: AuditKind | null = null): Promise<void> {
+    this.record = { ...this.record, ...changes, updatedAt: now() };
+    const { id, state, reason, waitingFor, hostId, source, createdBy } = this.record;
+    setCurrentDetails([id, state, waitingFor ?? reason].filter(Boolean).join(' · '));
+    const detail = { templateId: id, source, state, reason };
+    const event = kind && auditEvent(this.life.nextEvent(), { kind, actor: createdBy, hostId, detail });
+    const { record } = this;
+    await CancellationScope.nonCancellable(() => controlUntilDone.recordTemplate({ record, event }));
   }
 }

@@ -1,7 +1,7 @@
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { now } from '../saga/now.ts';
 import { TaskSandbox } from '../source/task-sandbox.ts';
-import type { RecordedTemplate } from './template-record.ts';
+import type { RecordedTemplate } from './template-life.ts';
 
 /** Its own TTL ends one when nobody else does any more. Seconds. */
 const TTL_SECONDS = { builder: 1_800, probe: 900 };
@@ -16,7 +16,7 @@ export function templateSandboxes(task: RecordedTemplate): { builder: TaskSandbo
 }
 
 function inputOf({ record, life }: RecordedTemplate, id: string, template: 'builder' | 'probe'): SandboxInput {
-  const { source, hostId, installationId = null, project, createdBy } = record;
+  const { source, hostId, installationId, project, createdBy } = record;
   const { timeouts } = life.input;
   const isBuilder = template === 'builder';
   return {
@@ -37,8 +37,7 @@ function inputOf({ record, life }: RecordedTemplate, id: string, template: 'buil
     createdBy: { ...createdBy, project },
     requestedAt: now(),
     begin: 'create',
-    hostIds: [hostId],
-    ...(installationId !== null && { installations: { [hostId]: installationId } }),
+    hosts: [{ hostId, installationId }],
     mayBeOff: isBuilder,
     template,
     ...(timeouts && { timeouts }),

@@ -1,8 +1,7 @@
 import type { TemplateInput } from '../../model/templates/template-saga.ts';
 import { buildTemplate } from './build-template.ts';
 import { recallTemplate, removeTemplate } from './remove-template.ts';
-import { TemplateLife } from './template-life.ts';
-import type { RecordedTemplate } from './template-record.ts';
+import { type RecordedTemplate, TemplateLife } from './template-life.ts';
 import { type TemplateEnd, watchTemplate } from './watch-template.ts';
 
 /**

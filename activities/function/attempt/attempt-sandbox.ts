@@ -8,8 +8,8 @@ import type { HostRef } from '../../../model/host.ts';
 import type { Size } from '../../../model/project-limits.ts';
 import { hostOf, type SandboxRecord, type SandboxSpec } from '../../../model/sandbox/sandbox.ts';
 import { sizeOfSource } from '../../../model/source-size.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
+import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { acceptedSpec, goneVersion } from '../accepted-version.ts';
 import { requireRun } from '../known-attempt.ts';
 import { admitSandbox, type Place } from '../prepared/admitted-sandbox.ts';
@@ -28,7 +28,7 @@ export interface AttemptSandbox {
   sandboxId: string;
   /** It was a pool's, and runs. */
   isMember: boolean;
-  /** Where it is; absent: it is not placed yet, or an older history. */
+  /** Where it is; absent: it is not placed yet. */
   host?: HostRef;
   spec: SandboxSpec;
   size: Size;
@@ -70,15 +70,6 @@ export function createAttemptSandboxActivities({ store, reconciliation }: Deps) 
       if (claimed) return { ...claimed, isMember: true };
       const { source, size } = await admitted(run, spec, sandboxId, countRule);
       return { sandboxId, isMember: false, spec: sandboxSpecOf(run, spec, source), size };
-    },
-
-    /** Where its sandbox is. */
-    async attemptHost({ runId }: Pick<RunInput, 'runId'>): Promise<HostRef> {
-      const attempt = lastAttempt(await requireRun(store, runId));
-      const sandbox = attempt && (await store.sandboxes.get(attempt.sandboxId));
-      const host = sandbox && hostOf(sandbox);
-      if (host) return host;
-      throw new MayflyError('sandbox_ended', `The sandbox of ${runId} is not there any more.`);
     },
   };
 }

@@ -1,8 +1,8 @@
-import { RUN_STATES } from '../../../model/functions/run.ts';
-import type { OwnedActor } from '../../../model/sandbox/sandbox.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
+import { RUN_STATES } from '../../../model/functions/run-state.ts';
+import type { Actor } from '../../../model/sandbox/sandbox.ts';
 import type { Store } from '../../../store/connect.ts';
 import { cancelRun } from '../../../store/functions/run-cancel.ts';
+import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 import type { Announcer } from '../../webhook/announcer.ts';
 import { createAttemptSandboxActivities } from './attempt-sandbox.ts';
 import { createBeginAttemptActivities } from './begin-attempt.ts';
@@ -26,9 +26,9 @@ export function createAttemptActivities(deps: Deps) {
     ...createLeaveAttemptActivities(deps),
 
     /** Cancels a run as the API does: the wish is stored, then its workflow is told. Idempotent. */
-    async cancelRun({ runId, actor }: { runId: string; actor: OwnedActor }): Promise<void> {
+    async cancelRun({ runId, actor }: { runId: string; actor: Actor }): Promise<void> {
       const run = await deps.store.runs.get(runId);
-      const tell = (id: string) => deps.reconciliation.cancelRun(id, actor);
+      const tell = (id: string) => deps.reconciliation.functions.cancelRun(id, actor);
       if (run && run.state !== 'ended') await cancelRun(deps.store.runs, run, actor, tell);
     },
 

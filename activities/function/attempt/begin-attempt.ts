@@ -1,5 +1,6 @@
-import { type Attempt, attemptIds, lastAttempt, type RunRecord, UNDER_WAY } from '../../../model/functions/run.ts';
+import { type Attempt, attemptIds, lastAttempt, type RunRecord } from '../../../model/functions/run.ts';
 import type { BegunAttempt, LacksSlot, RunInput } from '../../../model/functions/run-saga.ts';
+import { UNDER_WAY } from '../../../model/functions/run-state.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
 import { lacksSlot } from '../../../model/waitpoints/waiting.ts';
 import type { Store } from '../../../store/connect.ts';

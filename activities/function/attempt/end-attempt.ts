@@ -1,13 +1,7 @@
 import { type AttemptEnd, endOfAttempt, mayHaveStarted, unseenEnd } from '../../../model/functions/command-end.ts';
 import { isForWantOfRoom, nextStep } from '../../../model/functions/next-step.ts';
-import {
-  type Attempt,
-  isExpired,
-  type RunArtifact,
-  type RunOutcome,
-  type RunRecord,
-  UNDER_WAY,
-} from '../../../model/functions/run.ts';
+import { type Attempt, isExpired, type RunArtifact, type RunRecord } from '../../../model/functions/run.ts';
+import { type RunOutcome, UNDER_WAY } from '../../../model/functions/run-state.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
 import type { Store } from '../../../store/connect.ts';
@@ -20,7 +14,7 @@ interface Deps {
   announcer: Announcer;
 }
 
-export interface AttemptEnded extends SaidAttempt {
+interface AttemptEnded extends SaidAttempt {
   end: AttemptEnd;
   /** Of its artifacts, how many: their list is in the store. */
   fetched: Partial<Pick<RunRecord, 'result'> & { artifactCount: number }>;

@@ -1,12 +1,13 @@
 import type { AttemptEnd } from '../../../model/functions/command-end.ts';
 import { nextStep } from '../../../model/functions/next-step.ts';
-import { type RunRecord, UNDER_WAY } from '../../../model/functions/run.ts';
+import type { RunRecord } from '../../../model/functions/run.ts';
 import type { NextOfRun } from '../../../model/functions/run-saga.ts';
+import { UNDER_WAY } from '../../../model/functions/run-state.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
 import { isFinal } from '../../../model/sandbox/sandbox.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
+import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 import type { Announcer } from '../../webhook/announcer.ts';
 import { acceptedSpec } from '../accepted-version.ts';
 import { knownAttempt, type SaidAttempt, withLast } from '../known-attempt.ts';
@@ -19,7 +20,7 @@ interface Deps {
   announcer: Announcer;
 }
 
-export interface AttemptLeft extends SaidAttempt {
+interface AttemptLeft extends SaidAttempt {
   event: AuditEvent;
 }
 
@@ -62,7 +63,7 @@ export function createLeaveAttemptActivities({ store, reconciliation, announcer 
     const fullUntil = new Date(steadyClock.now() + next.pauseMs).toISOString();
     await store.functions.change(ref, { fullUntil });
     await store.runs.requeue(found, { attempts, updatedAt, cleanup: 'none', waitingFor: 'capacity' });
-    await reconciliation.ensureDispatcher(ref);
+    await reconciliation.functions.ensureDispatcher(ref);
     return { step: 'requeue' };
   }
 
@@ -74,8 +75,8 @@ export function createLeaveAttemptActivities({ store, reconciliation, announcer 
         store.sandboxes.get(sandboxId),
         releaseMember({ store, reconciliation }, runId),
       ]);
-      if (sandbox ? !isFinal(sandbox.state) : await reconciliation.isSandboxOpen(sandboxId)) {
-        await reconciliation.end(sandboxId);
+      if (sandbox ? !isFinal(sandbox.state) : await reconciliation.sandboxes.isOpen(sandboxId)) {
+        await reconciliation.sandboxes.end(sandboxId);
         throw new Error(`${sandboxId} has not ended`);
       }
       const known = await knownAttempt(store, said);

@@ -2,8 +2,8 @@ import type { CountRule } from '../../../model/approvals/policy.ts';
 import { isMayflyError, MayflyError } from '../../../model/errors.ts';
 import { mayUseSource } from '../../../model/project.ts';
 import type { Size } from '../../../model/project-limits.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
+import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 
 const COUNTED_AGAIN_SECONDS = 60;
 
@@ -32,7 +32,7 @@ export async function admitSandbox(
   if (!mayUseSource(project, source, (id) => projects.has(id))) {
     throw new MayflyError('source_not_found', `The project ${projectId} may not use ${JSON.stringify(source)}.`);
   }
-  const isOpen = (id: string) => reconciliation.isSandboxOpen(id);
+  const isOpen = (id: string) => reconciliation.sandboxes.isOpen(id);
   try {
     await store.admissions.admit(project, [{ sandboxId, ...size }], isOpen, countRule);
   } catch (error) {

@@ -1,14 +1,15 @@
 import type { FunctionSpec } from '../../../model/functions/function.ts';
-import type { RunFailure, RunRecord } from '../../../model/functions/run.ts';
+import type { RunRecord } from '../../../model/functions/run.ts';
+import type { RunFailure } from '../../../model/functions/run-state.ts';
 import { setupWishOf } from '../../../model/functions/setup/setup.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
 import { ensureSetup } from '../../../store/functions/setup/ensured-setup.ts';
+import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { failedSetup } from './prepared-spec.ts';
 
 interface Deps {
   store: Pick<Store, 'functionSetups' | 'snapshots'>;
-  reconciliation: Pick<Reconciliation, 'startSetup'>;
+  reconciliation: Pick<Reconciliation, 'functions'>;
 }
 
 type LookedAtSetup = { is: 'ready' | 'awaited' } | { is: 'failed'; failure: RunFailure };
@@ -30,6 +31,6 @@ export async function lookAtSetup(
     const { code, message } = failedSetup(found);
     return { is: 'failed', failure: { code, message } };
   }
-  await reconciliation.startSetup({ project: found.project, setupKey: found.key });
+  await reconciliation.functions.startSetup({ project: found.project, setupKey: found.key });
   return { is: 'awaited' };
 }

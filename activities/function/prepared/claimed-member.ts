@@ -7,14 +7,14 @@ import type { PoolClaims, PoolRecord } from '../../../model/pools/pool.ts';
 import type { Size } from '../../../model/project-limits.ts';
 import type { ClaimRequest } from '../../../model/sagas/messages.ts';
 import { hostOf, isFinal, type SandboxSpec } from '../../../model/sandbox/sandbox.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
 import { candidates, isOf, type MemberWish } from '../../../store/pools/candidates.ts';
 import { storeOf } from '../../../store/project-store.ts';
+import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 
 interface Deps {
   store: Store;
-  reconciliation: Pick<Reconciliation, 'claim' | 'poolUsed' | 'end'>;
+  reconciliation: Pick<Reconciliation, 'pools' | 'sandboxes'>;
 }
 
 /** What a member is asked for with, but for what is the attempt's. */
@@ -84,7 +84,7 @@ export async function releaseMember(deps: Deps, runId: string): Promise<void> {
   if (!present || isFinal(present.state)) return;
   const { spec, size = NO_SIZE } = present;
   if (!(await isGranted(deps, run, member, { spec, size, requestedAt: attempt.begunAt }))) return;
-  await deps.reconciliation.end(member);
+  await deps.reconciliation.sandboxes.end(member);
   throw new Error(`${member}, which ${run.id} had asked for, has not ended`);
 }
 
@@ -102,7 +102,7 @@ async function isGranted(
 ): Promise<boolean> {
   const request = { ...wish, ...asking(run) };
   try {
-    await reconciliation.claim(memberId, request);
+    await reconciliation.pools.claimOnce(memberId, request);
     return true;
   } catch (error) {
     if (!(error instanceof MayflyError) || !isRefusedClaim(error)) throw error;
@@ -132,7 +132,7 @@ function anotherGoesOn({ id, tries }: RunRecord): Error {
 /** What is not heard is lost: it only says how many members are wanted. */
 async function tell({ reconciliation }: Deps, pool: PoolRecord, claims: PoolClaims): Promise<void> {
   try {
-    await reconciliation.poolUsed(pool, claims);
+    await reconciliation.pools.used(pool, claims);
   } catch (error) {
     log.info('a pool does not hear how it is used', { pool: pool.name, why: String(error) });
   }

@@ -1,10 +1,11 @@
 import { isMayflyError, MayflyError } from '../../../model/errors.ts';
-import { type RunOutcome, type RunRecord, WAITING, type Wait } from '../../../model/functions/run.ts';
+import type { RunRecord } from '../../../model/functions/run.ts';
+import { type RunOutcome, WAITING, type Wait } from '../../../model/functions/run-state.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Held, Next, QueueRules } from '../../../store/functions/queue/run-queue.ts';
+import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { acceptedSpec, type Binding, boundVersion, goneVersion } from '../accepted-version.ts';
 import { beginRun } from '../begin-run.ts';
 import { lookAtSetup } from '../prepared/awaited-setup.ts';

@@ -1,8 +1,8 @@
 import type { FunctionRecord } from '../../../model/functions/function.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { FunctionRef } from '../../../store/functions/functions.ts';
+import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { Admission } from './admission.ts';
 
 interface Deps {
@@ -11,7 +11,7 @@ interface Deps {
 }
 
 /** What a look at a queue came to. */
-export interface Dispatched {
+interface Dispatched {
   /** The key that was looked at last: the one after it is next. */
   after: string;
   /** Whether nothing is queued. */

@@ -1,12 +1,12 @@
 import type { ConcurrencyRule } from '../../../model/functions/function.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
+import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { cancelSuperseded, supersedingOf } from './superseded.ts';
 
 interface Deps {
   store: Pick<Store, 'runs' | 'runQueue' | 'waitingRuns'>;
-  reconciliation: Pick<Reconciliation, 'cancelRun' | 'lookAtWaits'>;
+  reconciliation: Pick<Reconciliation, 'functions'>;
 }
 
 /** What became of one that was looked at: see admission.ts. */
@@ -31,6 +31,6 @@ export async function readmitted(
   if (by !== null) return { is: 'key', notBefore: null };
   const full = await store.waitingRuns.readmit(run, { concurrency: [...concurrency] }, now.toISOString());
   if (full) return { is: full.isOfAll ? 'all' : 'key', notBefore: null };
-  await reconciliation.lookAtWaits(run.id);
+  await reconciliation.functions.lookAtWaits(run.id);
   return { is: 'admitted' };
 }

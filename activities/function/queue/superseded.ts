@@ -1,8 +1,8 @@
 import type { ConcurrencyRule } from '../../../model/functions/function.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
 import { type Superseding, superseding } from '../../../model/functions/superseding.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
+import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 
 /** What becomes of a run and of others of its key, where only the newest go on; null: the rules say nothing of that. */
 export async function supersedingOf(
@@ -19,7 +19,7 @@ export async function supersedingOf(
 
 interface Deps {
   store: Pick<Store, 'runs'>;
-  reconciliation: Pick<Reconciliation, 'cancelRun'>;
+  reconciliation: Pick<Reconciliation, 'functions'>;
 }
 
 /** Has a run that is under way end, in whose place another goes on. Its slot is free when nothing of it is left. */
@@ -29,6 +29,6 @@ export async function cancelSuperseded(
   { by, cancelledBy, now }: { by: string; cancelledBy: RunRecord['createdBy']; now: Date },
 ): Promise<void> {
   if (!(await store.runs.wishCancel(id, { cancelledBy, updatedAt: now.toISOString(), supersededBy: by }))) return;
-  await reconciliation.cancelRun(id, cancelledBy);
+  await reconciliation.functions.cancelRun(id, cancelledBy);
   await store.runs.cancelTold(id);
 }

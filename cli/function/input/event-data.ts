@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { ArgsDef } from 'citty';
 import { MayflyConnectionError } from '../../../client/http/api-error.ts';
-import type { CreateRun, Run } from '../../../client/run-shapes.ts';
+import type { Run } from '../../../client/http/openapi.ts';
+import type { CreateRun } from '../../../client/run-options.ts';
 import type { Runs } from '../../../client/runs.ts';
 import { RawJson } from '../../../model/events/json/raw-json.ts';
 import { LIMITS } from '../../../model/limits.ts';
@@ -87,8 +88,11 @@ function refuseUnlessJson(bytes: Uint8Array, where: string): void {
   try {
     JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    const what = where === '-' ? 'standard input' : where;
-    throw usageError(`${what} is not JSON`, `A text is '"…"' in JSON; what is none needs --type, such as text/plain.`);
+    const text = bytes.length === 0 ? 'empty' : 'not JSON';
+    throw usageError(
+      `${where === '-' ? 'standard input' : where} is ${text}`,
+      `A text is '"…"' in JSON; what is none needs --type, such as text/plain.`,
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BulkAction, BulkWish } from '../../../client/functions.ts';
+import type { BulkRequest } from '../../../client/functions.ts';
+import type { BulkAction } from '../../../client/http/openapi.ts';
 import { patiently } from '../../../client/http/patient.ts';
 import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
@@ -14,7 +15,7 @@ const DONE: Record<BulkAction['action'], string> = {
 };
 
 /** Acts on many runs of a function, and waits until that is over. Ctrl-C lets it go on. @returns exit code */
-export async function actOnAll(io: Io, name: string, wish: BulkWish, isJson: boolean): Promise<number> {
+export async function actOnAll(io: Io, name: string, wish: BulkRequest, isJson: boolean): Promise<number> {
   const { functions } = connect(io);
   const { signal } = io;
   let bulk = await functions.startBulk(name, { ...wish, signal });

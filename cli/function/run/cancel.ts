@@ -1,40 +1,34 @@
-import { type ArgsDef, defineCommand } from 'citty';
-import type { Run } from '../../../client/run-shapes.ts';
+import type { Run } from '../../../client/http/openapi.ts';
 import type { Runs } from '../../../client/runs.ts';
 import { waitSignal } from '../../sandbox/follow.ts';
-import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../../terminal/arguments.ts';
-import { connect } from '../../terminal/connection.ts';
+import { JSON_OPTION, WAIT_OPTION, waitSeconds } from '../../terminal/arguments.ts';
+import { customCommand } from '../../terminal/command.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { functionName, RUN_OR_ALL, runId } from '../input/names.ts';
 import { actOnAll } from './bulk.ts';
 import { cleanupOf, outcomeOf, stateOf } from './run-text.ts';
 
-const ARGS = { ...RUN_OR_ALL, ...WAIT_OPTION, ...JSON_OPTION } as const satisfies ArgsDef;
-
 /** `mayfly function cancel`: done when it is over, and nothing of it is left. */
-export function cancelCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'cancel', description: 'Have a run end: its process is ended, and its sandbox is destroyed' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const seconds = waitSeconds(args.wait);
-      if (args.all) return actOnAll(io, functionName(args.id), { action: 'cancel' }, args.json);
-      const id = runId(args.id);
-      const { runs } = connect(io);
-      const asked = await runs.cancel(id, { signal: io.signal });
-      const { signal } = waitSignal(io, seconds);
-      const run = await untilClean(io, runs, asked, signal);
-      if (args.json) io.printJson(run);
-      else io.print(`${outcomeOf(run)}; ${cleanupOf(run)}`);
-      if (run.state !== 'ended' || run.cleanup === 'pending') {
-        return io.signal.aborted ? EXIT.interrupted : EXIT.waitedTooLong;
-      }
-      return run.cleanup === 'unproved' ? EXIT.failed : EXIT.ok;
-    },
-  });
-}
+export const cancelCommand = customCommand({
+  description: 'Have a run end: its process is ended, and its sandbox is destroyed',
+  args: { ...RUN_OR_ALL, ...WAIT_OPTION, ...JSON_OPTION },
+  async run({ io, args, connect, options }) {
+    const seconds = waitSeconds(args.wait);
+    if (args.all) return actOnAll(io, functionName(args.id), { action: 'cancel' }, args.json);
+    const id = runId(args.id);
+    const { runs } = connect();
+    const asked = await runs.cancel(id, options);
+    const { signal } = waitSignal(io, seconds);
+    const run = await untilClean(io, runs, asked, signal);
+    if (args.json) io.printJson(run);
+    else io.print(`${outcomeOf(run)}; ${cleanupOf(run)}`);
+    if (run.state !== 'ended' || run.cleanup === 'pending') {
+      return io.signal.aborted ? EXIT.interrupted : EXIT.waitedTooLong;
+    }
+    return run.cleanup === 'unproved' ? EXIT.failed : EXIT.ok;
+  },
+});
 
 /** The latest that was heard of it, when the wait is over first. */
 async function untilClean(io: Io, runs: Runs, asked: Run, signal: AbortSignal): Promise<Run> {

@@ -1,9 +1,7 @@
-import { type ArgsDef, defineCommand } from 'citty';
-import type { Run } from '../../../client/run-shapes.ts';
+import type { Run } from '../../../client/http/openapi.ts';
 import type { Runs } from '../../../client/runs.ts';
-import { checkArguments } from '../../terminal/arguments.ts';
 import { CliError } from '../../terminal/cli-error.ts';
-import { connect } from '../../terminal/connection.ts';
+import { customCommand } from '../../terminal/command.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { type AskedEvent, EVENT_ARGS, eventOf, stored } from '../input/event-data.ts';
@@ -11,35 +9,30 @@ import { functionName, NAME } from '../input/names.ts';
 import { exitCodeOfRun, outcomeOf, stateOf } from './run-text.ts';
 import { tellEndOfStderr } from './stderr-tail.ts';
 
-const ARGS = {
-  ...NAME,
-  ...EVENT_ARGS,
-  json: { type: 'boolean', description: 'Print the run instead of its result', default: false },
-} as const satisfies ArgsDef;
-
 /** `mayfly function invoke`: the result is all that it writes to standard output. Ctrl-C lets the run go on. */
-export function invokeCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'invoke', description: 'Have a function run for an event, and print its result' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const name = functionName(args.name);
-      const event = await eventOf(args);
-      const { runs } = connect(io);
-      const accepted = await accept(io, runs, name, event);
-      const run = await followed(io, runs, accepted);
-      if (run === null) return EXIT.interrupted;
-      if (args.json) io.printJson(run);
-      else if (run.outcome === 'succeeded' && run.result) {
-        await io.write('stdout', (await runs.result(run.id, { signal: io.signal })).bytes);
-      }
-      if (run.outcome !== 'succeeded') await tellEndOfStderr(io, runs, run);
-      io.note(outcomeOf(run));
-      return exitCodeOfRun(run);
-    },
-  });
-}
+export const invokeCommand = customCommand({
+  description: 'Have a function run for an event, and print its result',
+  args: {
+    ...NAME,
+    ...EVENT_ARGS,
+    json: { type: 'boolean', description: 'Print the run instead of its result', default: false },
+  },
+  async run({ io, args, connect, options }) {
+    const name = functionName(args.name);
+    const event = await eventOf(args);
+    const { runs } = connect();
+    const accepted = await accept(io, runs, name, event);
+    const run = await followed(io, runs, accepted);
+    if (run === null) return EXIT.interrupted;
+    if (args.json) io.printJson(run);
+    else if (run.outcome === 'succeeded' && run.result) {
+      await io.write('stdout', (await runs.result(run.id, options)).bytes);
+    }
+    if (run.outcome !== 'succeeded') await tellEndOfStderr(io, runs, run);
+    io.note(outcomeOf(run));
+    return exitCodeOfRun(run);
+  },
+});
 
 /** It is asked again with the same key when the connection is lost, but not after Ctrl-C: that would begin it. */
 async function accept(io: Io, runs: Runs, name: string, event: AskedEvent): Promise<Run> {

@@ -1,23 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ArgsDef, defineCommand } from 'citty';
 import { MayflyApiError } from '../../../client/http/api-error.ts';
 import { patiently } from '../../../client/http/patient.ts';
-import type { RunOutput, RunOutputOptions } from '../../../client/run-shapes.ts';
+import type { RunOutput, RunOutputOptions } from '../../../client/run-options.ts';
 import type { Runs } from '../../../client/runs.ts';
 import { LIMITS } from '../../../model/limits.ts';
-import { checkArguments, wholeNumber } from '../../terminal/arguments.ts';
+import { wholeNumber } from '../../terminal/arguments.ts';
 import { CliError } from '../../terminal/cli-error.ts';
-import { connect } from '../../terminal/connection.ts';
+import { customCommand } from '../../terminal/command.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { RUN, runId } from '../input/names.ts';
-
-const ARGS = {
-  ...RUN,
-  stderr: { type: 'boolean', description: 'Its standard error alone, to standard output', default: false },
-  attempt: { type: 'string', description: 'Of this attempt (default: the last)' },
-  follow: { type: 'boolean', alias: 'f', description: 'Go on until the run has ended', default: false },
-} as const satisfies ArgsDef;
 
 const LOOK_EVERY_MS = 300;
 
@@ -33,23 +25,24 @@ const BOTH: readonly Stream[] = [
 ];
 
 /** `mayfly function logs`: each stream to its own, or standard error alone, to standard output. Ctrl-C ends the watching, never the run. */
-export function logsCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'logs', description: 'Print what the process of a run has printed, each stream to its own' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const id = runId(args.id);
-      const most = LIMITS.functions.maxAttempts.max;
-      const attempt = args.attempt === undefined ? undefined : wholeNumber('attempt', args.attempt, 1, most);
-      const { runs } = connect(io);
-      const streams = args.stderr ? [{ stream: 'stderr', to: 'stdout' } as const] : BOTH;
-      if (args.follow) await follow(io, runs, id, streams, attempt);
-      else await printStored(io, runs, id, streams, attempt);
-      return EXIT.ok;
-    },
-  });
-}
+export const logsCommand = customCommand({
+  description: 'Print what the process of a run has printed, each stream to its own',
+  args: {
+    ...RUN,
+    stderr: { type: 'boolean', description: 'Its standard error alone, to standard output', default: false },
+    attempt: { type: 'string', description: 'Of this attempt (default: the last)' },
+    follow: { type: 'boolean', alias: 'f', description: 'Go on until the run has ended', default: false },
+  },
+  async run({ io, args, connect }) {
+    const id = runId(args.id);
+    const most = LIMITS.functions.maxAttempts.max;
+    const attempt = args.attempt === undefined ? undefined : wholeNumber('attempt', args.attempt, 1, most);
+    const { runs } = connect();
+    const streams = args.stderr ? [{ stream: 'stderr', to: 'stdout' } as const] : BOTH;
+    if (args.follow) await follow(io, runs, id, streams, attempt);
+    else await printStored(io, runs, id, streams, attempt);
+  },
+});
 
 async function printStored(
   io: Io,

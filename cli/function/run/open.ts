@@ -1,26 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { type ArgsDef, defineCommand } from 'citty';
+import type { Run, Sandbox } from '../../../client/http/openapi.ts';
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
-import type { Run } from '../../../client/run-shapes.ts';
-import { isFinal, type SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../../model/sandbox/sandbox.ts';
 import { follow, StepPrinter } from '../../sandbox/follow.ts';
 import { logIn } from '../../ssh/ssh.ts';
-import { checkArguments } from '../../terminal/arguments.ts';
 import { CliError, usageError } from '../../terminal/cli-error.ts';
-import { connect } from '../../terminal/connection.ts';
+import { customCommand } from '../../terminal/command.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { printable } from '../../terminal/printable.ts';
 import { RUN, runId } from '../input/names.ts';
-
-const ARGS = {
-  ...RUN,
-  keep: {
-    type: 'boolean',
-    description: 'Let the sandbox live for its hour, and not only as long as the shell',
-    default: false,
-  },
-} as const satisfies ArgsDef;
 
 /** Of the sandbox, whatever becomes of this process. */
 const TTL_SECONDS = 3_600;
@@ -30,25 +19,29 @@ const ASK_AGAIN_MS = 10_000;
 const GONE_WITHIN_SECONDS = 60;
 
 /** `mayfly run open`: a shell in a sandbox of its own, made of what a failed run left. */
-export function openCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'open', description: 'A shell in what a failed run left: mayfly run open run-…' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const id = runId(args.id);
-      const client = connect(io);
-      const snapshotId = keptIn(await client.runs.get(id, { signal: io.signal }));
-      if (!io.isTerminal || !process.stdin.isTTY) {
-        throw usageError(
-          'there is no terminal for a shell',
-          `mayfly fork ${snapshotId} --ttl 1h, then mayfly run sbx-… -- program arguments`,
-        );
-      }
-      return opened(io, client, snapshotId, args.keep);
+export const openCommand = customCommand({
+  description: 'A shell in what a failed run left: mayfly run open run-…',
+  args: {
+    ...RUN,
+    keep: {
+      type: 'boolean',
+      description: 'Let the sandbox live for its hour, and not only as long as the shell',
+      default: false,
     },
-  });
-}
+  },
+  async run({ io, args, connect, options }) {
+    const id = runId(args.id);
+    const client = connect();
+    const snapshotId = keptIn(await client.runs.get(id, options));
+    if (!io.isTerminal || !process.stdin.isTTY) {
+      throw usageError(
+        'there is no terminal for a shell',
+        `mayfly fork ${snapshotId} --ttl 1h, then mayfly run sbx-… -- program arguments`,
+      );
+    }
+    return opened(io, client, snapshotId, args.keep);
+  },
+});
 
 async function opened(io: Io, client: MayflyClient, snapshotId: string, isKept: boolean): Promise<number> {
   const { id } = await begun(io, client, snapshotId);
@@ -64,7 +57,7 @@ async function opened(io: Io, client: MayflyClient, snapshotId: string, isKept: 
 }
 
 /** @throws CliError which says why nothing is there, and what to set */
-function keptIn({ id, function: name, state, outcome, kept }: Run): string {
+function keptIn({ id, function: name, state, outcome, cleanup, kept }: Run): string {
   if (kept?.snapshotId != null && kept.goneAt === null) return kept.snapshotId;
   const fail = (why: string, remedy: string) => new CliError(EXIT.failed, `Nothing is kept of ${id}`, why, remedy);
   const wait = `See \`mayfly function run ${id}\`.`;
@@ -73,6 +66,8 @@ function keptIn({ id, function: name, state, outcome, kept }: Run): string {
     return raise(fail(`what was kept was deleted at ${kept.goneAt}`, `Replay it: \`mayfly function replay ${id}\`.`));
   if (kept?.failure) return raise(fail(printable(`its snapshot could not be taken: ${kept.failure.message}`), wait));
   if (outcome === 'failed' || outcome === 'timed-out' || outcome === 'unknown') {
+    if (cleanup === 'pending')
+      return raise(fail('its machine is still being saved, or destroyed', `Ask again in a moment. ${wait}`));
     const field = '"keep": {"onFailure": "disk"}';
     return raise(
       fail(`${name} does not keep what failed`, `Set ${field} in its mayfly.json, deploy it, and replay the run.`),
@@ -86,7 +81,7 @@ function raise(error: CliError): never {
 }
 
 /** Has it begun. A Ctrl-C meanwhile may come too late for that: then it is asked for by its key, and destroyed. */
-async function begun(io: Io, client: MayflyClient, snapshotId: string): Promise<SandboxRecord> {
+async function begun(io: Io, client: MayflyClient, snapshotId: string): Promise<Sandbox> {
   const options = { waitSeconds: 0, idempotencyKey: randomUUID() };
   const request = { snapshotId, ttlSeconds: TTL_SECONDS, metadata: { purpose: 'what a failed run left' } };
   io.endsItself = true; // what is being made must go, however often Ctrl-C comes
@@ -113,7 +108,7 @@ async function running(io: Io, client: MayflyClient, id: string): Promise<void> 
   io.endsItself = true;
   try {
     const first = await client.getSandbox(id, { signal: io.signal });
-    const isOver = ({ state }: SandboxRecord) => state === 'running' || isFinal(state);
+    const isOver = ({ state }: Sandbox) => state === 'running' || isFinal(state);
     const { state, failure } = await follow(client, first, isOver, new StepPrinter(io), io.signal);
     if (state === 'running') return;
     const why = failure ? `${failure.message} (${failure.code})` : `it is ${state}`;

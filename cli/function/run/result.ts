@@ -1,40 +1,34 @@
 import { writeFile } from 'node:fs/promises';
-import { type ArgsDef, defineCommand } from 'citty';
-import { checkArguments } from '../../terminal/arguments.ts';
 import { usageError } from '../../terminal/cli-error.ts';
-import { connect } from '../../terminal/connection.ts';
-import { EXIT } from '../../terminal/exit-codes.ts';
-import type { Io } from '../../terminal/io.ts';
+import { customCommand } from '../../terminal/command.ts';
 import { printable } from '../../terminal/printable.ts';
 import { RUN, runId } from '../input/names.ts';
 
-const ARGS = {
-  ...RUN,
-  output: { type: 'string', alias: 'o', valueHint: 'file', description: 'A new file to write it to, not stdout' },
-  artifact: { type: 'string', valueHint: 'path', description: 'One of its artifacts (`mayfly function run`) instead' },
-} as const satisfies ArgsDef;
-
 /** `mayfly function result`: byte for byte. */
-export function resultCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'result', description: 'Fetch the result of a run' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const id = runId(args.id);
-      const { runs } = connect(io);
-      const { signal } = io;
-      const bytes =
-        args.artifact === undefined
-          ? (await runs.result(id, { signal })).bytes
-          : await runs.artifact(id, args.artifact, { signal });
-      if (args.output === undefined) await io.write('stdout', bytes);
-      else await writeNew(args.output, bytes);
-      if (args.output !== undefined) io.note(`${printable(args.output)} has ${bytes.length} bytes`);
-      return EXIT.ok;
+export const resultCommand = customCommand({
+  description: 'Fetch the result of a run',
+  args: {
+    ...RUN,
+    output: { type: 'string', alias: 'o', valueHint: 'file', description: 'A new file to write it to, not stdout' },
+    artifact: {
+      type: 'string',
+      valueHint: 'path',
+      description: 'One of its artifacts (`mayfly function run`) instead',
     },
-  });
-}
+  },
+  async run({ io, args, connect }) {
+    const id = runId(args.id);
+    const { runs } = connect();
+    const { signal } = io;
+    const bytes =
+      args.artifact === undefined
+        ? (await runs.result(id, { signal })).bytes
+        : await runs.artifact(id, args.artifact, { signal });
+    if (args.output === undefined) await io.write('stdout', bytes);
+    else await writeNew(args.output, bytes);
+    if (args.output !== undefined) io.note(`${printable(args.output)} has ${bytes.length} bytes`);
+  },
+});
 
 /** @throws CliError: nothing of a person is written over */
 async function writeNew(path: string, bytes: Uint8Array): Promise<void> {

@@ -1,6 +1,7 @@
-import type { Run } from '../../../client/run-shapes.ts';
+import type { Run } from '../../../client/http/openapi.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { size } from '../../snapshot/snapshot-text.ts';
+import { recordLines } from '../../terminal/columns.ts';
 import { between, duration } from '../../terminal/duration.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
@@ -95,8 +96,7 @@ export function runLines(io: Io, run: Run): string[] {
     ['cancelled', cancelledBy && `by ${cancelledBy.apiKeyId}`],
   ];
   return [
-    io.paint('bold', run.id),
-    ...fields.flatMap(([field, value]) => (value ? [`  ${field.padEnd(11)}${printable(value)}`] : [])),
+    ...recordLines(io, run.id, fields, 11),
     ...run.attempts.map((attempt) => `  ${printable(attemptLine(attempt, run.state))}`),
     ...run.artifacts.map(({ path, bytes }) => `  artifact   ${printable(path)}, ${size(bytes)}`),
   ];

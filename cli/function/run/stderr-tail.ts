@@ -1,5 +1,5 @@
 import { MayflyApiError } from '../../../client/http/api-error.ts';
-import type { Run } from '../../../client/run-shapes.ts';
+import type { Run } from '../../../client/http/openapi.ts';
 import type { Runs } from '../../../client/runs.ts';
 import type { Io } from '../../terminal/io.ts';
 

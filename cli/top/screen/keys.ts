@@ -1,10 +1,10 @@
-import type { Approval } from '../../../client/approvals.ts';
+import type { Approval } from '../../../client/http/openapi.ts';
 import { approvalLines } from '../../approval/approval-text.ts';
 import { cellText } from '../rows/row.ts';
 import type { Action } from './action.ts';
 import { bodyHeight, chosenRow, moved, type Question, type State, shownList } from './state.ts';
 
-export interface Pressed {
+interface Pressed {
   state: State;
   action?: Action;
 }

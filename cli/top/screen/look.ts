@@ -1,5 +1,5 @@
+import type { Sandbox } from '../../../client/http/openapi.ts';
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
-import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import { sandboxLines } from '../../sandbox/sandbox-text.ts';
 import { between, duration } from '../../terminal/duration.ts';
 import { Io } from '../../terminal/io.ts';
@@ -13,7 +13,7 @@ function plainIo(): Io {
 }
 
 /** A sandbox as `mayfly sandbox get` shows it, and its steps. */
-export function lookLinesOf(record: SandboxRecord): string[] {
+function lookLinesOf(record: Sandbox): string[] {
   const steps = record.steps.map(({ step, startedAt, endedAt }) => {
     return `  ${step.padEnd(22)}${duration(between(startedAt, endedAt)).padStart(9)}`;
   });

@@ -8,7 +8,7 @@ import { type Bookmark, Living } from './living.ts';
 import type { State } from './state.ts';
 
 /** What is told of what was read. */
-export interface Heard {
+interface Heard {
   rows(nth: number, rows: readonly Row[], isAll: boolean): void;
   fault(nth: number, fault: string): void;
   may(rights: Pick<State, 'mayChange' | 'mayDecide'>): void;

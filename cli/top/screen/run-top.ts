@@ -1,4 +1,4 @@
-import type { Approval } from '../../../client/approvals.ts';
+import type { Approval } from '../../../client/http/openapi.ts';
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
 import { logIn } from '../../ssh/ssh.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';

@@ -12,7 +12,7 @@ const ESCAPE_MS = 50;
 /** Keys that only move, which a slow line brings several of at once. */
 const MOVES = new Set(['j', 'k', 'g', 'G', ' ', 'up', 'down', 'pageup', 'pagedown']);
 
-export interface TerminalEvents {
+interface TerminalEvents {
   /** A character, or the name of a key. */
   key: (key: string) => void;
   /** Somebody wants us stopped. */

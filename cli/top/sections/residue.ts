@@ -1,6 +1,7 @@
+import type { Sandbox } from '../../../client/http/openapi.ts';
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
 import { unprovenLayers } from '../../../model/sandbox/proof.ts';
-import { isFinal, type SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../../model/sandbox/sandbox.ts';
 import { cellText, type Row, stateText } from '../rows/row.ts';
 import type { Found, Section } from '../rows/section.ts';
 
@@ -43,7 +44,7 @@ async function read(client: MayflyClient, signal: AbortSignal): Promise<Found<Re
 }
 
 /** What may be left of it; null: nothing, or nothing that does not go in its time. */
-export function residueOf({ id, state, hostId, waitingFor, proof, updatedAt }: SandboxRecord): Residue | null {
+function residueOf({ id, state, hostId, waitingFor, proof, updatedAt }: Sandbox): Residue | null {
   const about = { sandboxId: id, state, hostId, since: updatedAt };
   if (!isFinal(state)) return waitingFor === null ? null : { ...about, what: `waits for ${waitingFor}` };
   if (proof === null) return { ...about, what: 'no proof' };

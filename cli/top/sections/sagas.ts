@@ -1,5 +1,6 @@
+import type { Sandbox } from '../../../client/http/openapi.ts';
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
-import type { SandboxRecord, SandboxState } from '../../../model/sandbox/sandbox.ts';
+import type { SandboxState } from '../../../model/sandbox/sandbox.ts';
 import { cellText, type Row, stateText } from '../rows/row.ts';
 import type { Found, Section } from '../rows/section.ts';
 
@@ -8,7 +9,7 @@ const UNDER_WAY = ['requested', 'creating', 'restoring', 'destroying'] as const 
 const PAGE = 100;
 
 /** A saga that is under way: where it is, and what it waits for. */
-export interface Saga {
+interface Saga {
   sandboxId: string;
   state: SandboxState;
   phase: string | null;
@@ -47,7 +48,7 @@ async function read(client: MayflyClient, signal: AbortSignal): Promise<Found<Sa
   return { items: items.sort((a, b) => (a.updatedAt < b.updatedAt ? -1 : 1)), isAll };
 }
 
-function sagaOf({ id, state, phase, steps, waitingFor, hostId, updatedAt }: SandboxRecord): Saga {
+function sagaOf({ id, state, phase, steps, waitingFor, hostId, updatedAt }: Sandbox): Saga {
   return { sandboxId: id, state, phase, step: steps.at(-1)?.step ?? null, waitingFor, hostId, updatedAt };
 }
 

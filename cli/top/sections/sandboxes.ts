@@ -1,5 +1,5 @@
+import type { Sandbox } from '../../../client/http/openapi.ts';
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
-import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import { sizeOf } from '../../sandbox/sandbox-text.ts';
 import { cellText, type Row, stateText } from '../rows/row.ts';
 import type { Found, Section } from '../rows/section.ts';
@@ -9,7 +9,7 @@ const PAGE = 100;
 
 /** What is kept of a sandbox that lives: a record with its steps is ten times as large. */
 export type LiveSandbox = Pick<
-  SandboxRecord,
+  Sandbox,
   'id' | 'name' | 'project' | 'state' | 'phase' | 'hostId' | 'waitingFor' | 'createdAt' | 'expiresAt'
 > & { source: string; size: string | null; address: string | null; egress: string };
 
@@ -24,7 +24,7 @@ export async function readLivePage(client: MayflyClient, cursor: string, signal:
   return { items: page.items.map(live), nextCursor: page.nextCursor };
 }
 
-function live({ spec, ssh, ...record }: SandboxRecord): LiveSandbox {
+function live({ spec, ssh, ...record }: Sandbox): LiveSandbox {
   const { id, name, project, state, phase, hostId, waitingFor, createdAt, expiresAt } = record;
   const about = { source: spec.source, size: sizeOf(spec), address: ssh?.address ?? null, egress: spec.network.egress };
   return { id, name, project, state, phase, hostId, waitingFor, createdAt, expiresAt, ...about };

@@ -1,48 +1,37 @@
 import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { isMayflyError, MayflyError } from '../../../model/errors.ts';
+import { MayflyError } from '../../../model/errors.ts';
 import { domainUuid } from '../../../model/ids.ts';
 import type { BakedImage } from '../../../model/snapshots/baked-source.ts';
 import type { SavedDisk } from '../../../model/snapshots/snapshot.ts';
 import type { BakeRequest, HostBaking } from '../../baking.ts';
 import { BakedFolder } from '../../disk/baked-folder.ts';
-import type { BaseDigests } from '../../disk/base-digest.ts';
 import { freezeImage } from '../../disk/frozen-image.ts';
 import { mostCopied } from '../../disk/image.ts';
-import { ExecError, exec } from '../../os/exec.ts';
-import type { StateDir } from '../../state-dir.ts';
+import { exec, orFail } from '../../os/exec.ts';
 import type { StepContext } from '../../step-context.ts';
-import { type Domains, UNDEFINE } from '../client/domains.ts';
-import { type Virsh, VirshError } from '../client/virsh.ts';
+import { UNDEFINE } from '../client/domains.ts';
+import { orMissing } from '../client/virsh.ts';
 import { buildXml } from '../client/xml.ts';
 import { bakedXml, bootFiles } from '../domain-xml/baked-xml.ts';
 import { planDisks } from '../domain-xml/clone-disks.ts';
 import { layeredDisks } from '../layers/disk-layers.ts';
-import type { References } from '../layers/references.ts';
-import type { SourceUse } from '../layers/source-use.ts';
-import type { Sources } from '../layers/sources.ts';
 import { Workspace } from '../layers/workspace.ts';
 import { isActive } from '../output/domain-state.ts';
-import type { Builder } from './builder.ts';
-import { COPY_MS, copyImages, copyWhole, forgetMachine, machineCopied, ROOT_DISK, unlessGone } from './copying.ts';
-
-export interface BakingDeps {
-  state: StateDir;
-  virsh: Virsh;
-  domains: Domains;
-  sources: Sources;
-  digests: BaseDigests;
-  references: References;
-  use: SourceUse;
-  builder: Builder;
-}
+import type { LibvirtTools } from '../tools/tools.ts';
+import { Builder } from './builder.ts';
+import { COPY_MS, copyImages, copyWhole, forgetMachine, machineCopied, orNoSource, ROOT_DISK } from './copying.ts';
 
 /**
  * Sources of libvirt are persistent domains. The guest is cleaned from inside, where its file systems are mounted anyway:
  * the host reads none of them. What is then copied is the whole chain, below which nothing is left to refer to.
  */
 export class LibvirtBaking implements HostBaking {
-  constructor(private readonly deps: BakingDeps) {}
+  readonly #builder: Builder;
+
+  constructor(private readonly deps: LibvirtTools) {
+    this.#builder = new Builder(deps.virsh, deps.domains, deps.agent);
+  }
 
   async claim(request: BakeRequest): Promise<void> {
     const folder = this.#folder(request.name);
@@ -50,13 +39,8 @@ export class LibvirtBaking implements HostBaking {
     await folder.stage(request);
   }
 
-  async clean({ builderId }: BakeRequest, context: StepContext): Promise<void> {
-    await this.deps.builder.clean(builderId, context);
-  }
-
-  async shutDown({ builderId }: BakeRequest, context: StepContext): Promise<void> {
-    await this.deps.builder.shutDown(builderId, context);
-  }
+  clean = ({ builderId }: BakeRequest, context: StepContext) => this.#builder.clean(builderId, context);
+  shutDown = ({ builderId }: BakeRequest, context: StepContext) => this.#builder.shutDown(builderId, context);
 
   async sizeOf(request: BakeRequest): Promise<number> {
     const workspace = new Workspace(this.deps.state, request.builderId);
@@ -65,7 +49,7 @@ export class LibvirtBaking implements HostBaking {
     let sum = 0;
     for (const { layers } of layeredDisks(await workspace.domain())) {
       const [{ path, format }] = layers;
-      sum += await mostCopied(path, format).catch((error: unknown) => refuseCopy(path, error));
+      sum += await orCopyFailed(path, mostCopied(path, format));
     }
     return sum;
   }
@@ -95,7 +79,7 @@ export class LibvirtBaking implements HostBaking {
   }
 
   async bakedOf(like: string, snapshotId: string): Promise<BakedImage | null> {
-    const source = await unlessGone(this.deps.sources.get(like));
+    const source = await orNoSource(this.deps.sources.get(like));
     return source?.busy === null ? await this.#folder(like).madeOf(snapshotId) : null;
   }
 
@@ -109,12 +93,7 @@ export class LibvirtBaking implements HostBaking {
         copyImages(from, staging, { digests, context }),
       );
     });
-    try {
-      return await unlessGone(copied);
-    } catch (error) {
-      context.signal.throwIfAborted();
-      refuseCopy(like, error);
-    }
+    return await orCopyFailed(like, orNoSource(copied), context.signal);
   }
 
   async publish(request: BakeRequest, { signal }: StepContext): Promise<void> {
@@ -135,25 +114,19 @@ export class LibvirtBaking implements HostBaking {
     const boot = new Map(bootFiles(builder).map(({ name }) => [name, join(folder.path, name)]));
     const uuid = domainUuid(request.sourceId);
     const xml = bakedXml(buildXml(builder), request, { uuid, rootDisk, boot });
-    try {
-      await virsh.define('define', xml);
-    } catch (error) {
-      if (!(error instanceof VirshError)) throw error;
-      throw new MayflyError('bake_failed', `libvirt does not take the source: ${error.message}`, { cause: error });
-    }
+    await orFail(virsh.define('define', xml), 'bake_failed', 'libvirt does not take the source');
   }
 
   async retract({ sourceId, name, bakeId }: BakeRequest): Promise<void> {
     if (await this.#folder(name).isOf(bakeId)) await this.remove({ sourceId, name });
   }
 
-  async discard(request: BakeRequest): Promise<void> {
-    await this.#folder(request.name).discard(request);
-  }
+  discard = (request: BakeRequest) => this.#folder(request.name).discard(request);
 
   async remove({ sourceId, name }: { sourceId: string; name: string }): Promise<void> {
     const folder = this.#folder(name);
     await this.deps.use.without(name, async () => {
+      await folder.discard({ sourceId });
       await folder.isThere(sourceId);
       const referrers = await this.deps.references.onFiles(folder.path);
       if (referrers !== null) throw new MayflyError('source_in_use', `${name} is referred to by ${referrers}.`);
@@ -165,15 +138,12 @@ export class LibvirtBaking implements HostBaking {
 
   /** By its UUID: virsh would take some names for something else. */
   async #undefine(uuid: string, name: string): Promise<void> {
-    try {
-      const state = await this.deps.virsh.run(['domstate', uuid]);
-      if (!/shut off|crashed/.test(state)) {
-        throw new MayflyError('source_running', `${name} is ${state.trim()}: shut it down, then delete it.`);
-      }
-      await this.deps.virsh.run(['undefine', uuid, ...UNDEFINE]);
-    } catch (error) {
-      if (!(error instanceof VirshError && error.failure.result === 'not_found')) throw error;
+    const state = await orMissing(this.deps.virsh.run(['domstate', uuid]));
+    if (state === null) return;
+    if (!/shut off|crashed/.test(state)) {
+      throw new MayflyError('source_running', `${name} is ${state.trim()}: shut it down, then delete it.`);
     }
+    await orMissing(this.deps.virsh.run(['undefine', uuid, ...UNDEFINE]));
   }
 
   async #copied(
@@ -181,26 +151,15 @@ export class LibvirtBaking implements HostBaking {
     to: string,
     signal: AbortSignal,
   ): Promise<Omit<SavedDisk, 'target'>> {
-    try {
-      await rm(to, { force: true });
-      const formats = ['-f', from.format, '-O', 'qcow2'];
-      await exec('qemu-img', ['convert', '-q', ...formats, '--', from.path, to], { signal, timeoutMs: COPY_MS });
-    } catch (error) {
-      signal.throwIfAborted();
-      refuseCopy(from.path, error);
-    }
+    await rm(to, { force: true });
+    const convert = ['convert', '-q', '-f', from.format, '-O', 'qcow2', '--', from.path, to];
+    await orCopyFailed(from.path, exec('qemu-img', convert, { signal, timeoutMs: COPY_MS }), signal);
     return await freezeImage(to, this.deps.digests, 'bake_failed', signal);
   }
 
   /** @throws MayflyError source_exists when libvirt has a domain of that name which is not this bake's */
   async #refuseTaken(folder: BakedFolder, { bakeId, name }: BakeRequest): Promise<void> {
-    if (await folder.isOf(bakeId)) return;
-    try {
-      await this.deps.sources.get(name);
-    } catch (error) {
-      if (isMayflyError(error, 'source_not_found')) return;
-      throw error;
-    }
+    if ((await folder.isOf(bakeId)) || (await orNoSource(this.deps.sources.get(name))) === null) return;
     throw new MayflyError('source_exists', `libvirt has a domain named ${JSON.stringify(name)}.`);
   }
 
@@ -209,8 +168,7 @@ export class LibvirtBaking implements HostBaking {
   }
 }
 
-/** @throws MayflyError bake_failed when qemu-img failed */
-function refuseCopy(path: string, error: unknown): never {
-  if (!(error instanceof ExecError)) throw error;
-  throw new MayflyError('bake_failed', `The disk ${path} could not be copied: ${error.message}`, { cause: error });
+/** @throws MayflyError bake_failed when a program failed */
+function orCopyFailed<T>(path: string, copy: Promise<T>, signal?: AbortSignal): Promise<T> {
+  return orFail(copy, 'bake_failed', `The disk ${path} could not be copied`, signal);
 }

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import { oneLine } from '../../os/one-line.ts';
+import { poll } from '../../os/poll.ts';
 import type { StepContext } from '../../step-context.ts';
 import type { Domains } from '../client/domains.ts';
 import type { Virsh } from '../client/virsh.ts';
@@ -31,11 +31,7 @@ export class Builder {
   async clean(builderId: string, context: StepContext): Promise<void> {
     const { signal } = context;
     context.alive('waiting for the guest agent');
-    const deadline = Date.now() + AGENT_MS; // it starts after sshd; who never answers is told of below
-    while (!(await this.agent.answers(builderId)) && Date.now() < deadline) {
-      await sleep(LOOK_EVERY_MS);
-      signal.throwIfAborted();
-    }
+    await this.agent.wait(builderId, AGENT_MS, signal); // it starts after sshd
     context.alive('cleaning the guest');
     const guest = new AgentConsole(this.virsh, builderId);
     try {
@@ -57,19 +53,17 @@ export class Builder {
   /** @throws MayflyError bake_failed when it does not go down, or is gone */
   async shutDown(builderId: string, context: StepContext): Promise<void> {
     const { signal } = context;
-    const deadline = Date.now() + SHUTDOWN_MS;
     let isTold = false;
-    for (;;) {
-      signal.throwIfAborted();
+    const look = async () => {
       const state = (await this.domains.describe(builderId))?.state;
       if (state === undefined)
         throw new MayflyError('bake_failed', `${builderId} is gone: it was destroyed meanwhile.`);
-      if (!isActive(state)) return;
-      if (Date.now() > deadline)
-        throw new MayflyError('bake_failed', `${builderId} does not shut down: it is ${state}.`);
+      if (!isActive(state)) return true;
       context.alive(`${builderId} is ${state}`);
       if (!isTold) isTold = await powerOff(this.virsh, builderId, signal);
-      await sleep(LOOK_EVERY_MS);
-    }
+      return null;
+    };
+    if (await poll(look, { everyMs: LOOK_EVERY_MS, withinMs: SHUTDOWN_MS, signal })) return;
+    throw new MayflyError('bake_failed', `${builderId} does not shut down.`);
   }
 }

@@ -73,8 +73,8 @@ export async function forgetMachine(folder: string): Promise<void> {
   await rm(join(folder, COPIED_OF), { force: true });
 }
 
-/** Null where there is no such source, or no longer. */
-export async function unlessGone<T>(found: Promise<T>): Promise<T | null> {
+/** What is found of a source; null where there is none. */
+export async function orNoSource<T>(found: Promise<T>): Promise<T | null> {
   try {
     return await found;
   } catch (error) {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
-import { type Virsh, VirshError } from '../client/virsh.ts';
+import { poll } from '../../os/poll.ts';
+import { orRefused, type Virsh } from '../client/virsh.ts';
 import { buildXml, element } from '../client/xml.ts';
 import type { CaptureFolder, CapturePlan } from '../layers/capture-folder.ts';
 import { type JobInfo, jobInfo } from '../output/backup-info.ts';
@@ -12,7 +12,7 @@ const LOOK_EVERY_MS = 500;
 const ABORT_MS = 30_000;
 
 /** How the copy of one capture goes; `over`: no job of it runs. */
-export type CopyState = { state: 'running'; progress: string } | { state: 'over'; last: JobInfo };
+type CopyState = { state: 'running'; progress: string } | { state: 'over'; last: JobInfo };
 
 /**
  * libvirt's backup job in push mode, as one capture uses it: QEMU keeps what the disks hold at the moment of its begin,
@@ -60,11 +60,7 @@ export class BackupJob {
   async look(): Promise<CopyState> {
     const { virsh, folder } = this;
     const { domain } = this.plan;
-    try {
-      await virsh.run(['domblkerror', domain]); // needs the domain's job lock
-    } catch (error) {
-      if (!(error instanceof VirshError)) throw error; // it does not run
-    }
+    await orRefused(virsh.run(['domblkerror', domain])); // needs the domain's job lock; refused: it does not run
     if (await this.#isOurs()) {
       const { progress } = jobInfo(await virsh.run(['domjobinfo', domain]));
       return { state: 'running', progress: `${folder.captureId}: ${progress ?? 'copying'}` };
@@ -74,47 +70,35 @@ export class BackupJob {
 
   /** Resolves when no job of it runs. @throws MayflyError capture_failed when not all was copied */
   async ended(signal: AbortSignal, onProgress: (text: string) => void): Promise<void> {
-    for (;;) {
-      signal.throwIfAborted();
+    const look = async () => {
       const copy = await this.look();
-      if (copy.state === 'over') return checkCompleted(copy.last);
+      if (copy.state === 'over') return copy.last;
       onProgress(copy.progress);
-      await delay(LOOK_EVERY_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
-    }
+      return null;
+    };
+    const last = await poll(look, { everyMs: LOOK_EVERY_MS, signal });
+    if (last !== null) checkCompleted(last);
   }
 
   /** Ends it, unless it has ended. @throws MayflyError cleanup_incomplete */
   async abort(): Promise<void> {
-    const deadline = Date.now() + ABORT_MS;
-    while ((await this.look()).state === 'running') {
-      if (Date.now() > deadline) {
-        throw new MayflyError('cleanup_incomplete', `libvirt does not end the backup job of ${this.folder.captureId}.`);
-      }
-      try {
-        await this.virsh.run(['domjobabort', this.plan.domain]);
-      } catch (error) {
-        if (!(error instanceof VirshError)) throw error; // it has just ended, which the next look says
-      }
-      await delay(LOOK_EVERY_MS);
-    }
+    const look = async () => {
+      if ((await this.look()).state === 'over') return true;
+      await orRefused(this.virsh.run(['domjobabort', this.plan.domain])); // refused: it has just ended
+      return null;
+    };
+    if (await poll(look, { everyMs: LOOK_EVERY_MS, withinMs: ABORT_MS })) return;
+    throw new MayflyError('cleanup_incomplete', `libvirt does not end the backup job of ${this.folder.captureId}.`);
   }
 
   async #isOurs(): Promise<boolean> {
-    try {
-      return (await this.virsh.run(['backup-dumpxml', this.plan.domain])).includes(`${this.folder.making}/`);
-    } catch (error) {
-      if (error instanceof VirshError) return false; // no backup job, or no such domain
-      throw error;
-    }
+    const job = await orRefused(this.virsh.run(['backup-dumpxml', this.plan.domain]));
+    return job?.includes(`${this.folder.making}/`) ?? false; // null: no backup job, or no such domain
   }
 
   async #last(): Promise<JobInfo> {
-    try {
-      return jobInfo(await this.virsh.run(['domjobinfo', this.plan.domain, '--completed', '--keep-completed']));
-    } catch (error) {
-      if (error instanceof VirshError) return { type: 'None', operation: null, progress: null }; // no such domain
-      throw error;
-    }
+    const last = this.virsh.run(['domjobinfo', this.plan.domain, '--completed', '--keep-completed']);
+    return jobInfo((await orRefused(last)) ?? ''); // null: no such domain
   }
 }
 

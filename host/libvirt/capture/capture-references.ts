@@ -1,8 +1,8 @@
 import { dirname } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
+import { ReferenceCounts } from '../../os/reference-counts.ts';
 import type { StateDir } from '../../state-dir.ts';
 import { allCaptures, type CaptureFolder } from '../layers/capture-folder.ts';
-import { ReferenceCounts } from '../layers/reference-counts.ts';
 import { MAY_REFER, unlessUnreadable } from '../layers/references.ts';
 import { snapshotFolders } from '../layers/snapshot-folder.ts';
 import { Workspace, workspaceIds } from '../layers/workspace.ts';

@@ -1,40 +1,28 @@
 import { MayflyError } from '../../../model/errors.ts';
 import type { SavedCapture } from '../../../model/snapshots/capture.ts';
 import type { CaptureRequest, HostCaptures, PresentCapture } from '../../captures.ts';
-import type { BaseDigests } from '../../disk/base-digest.ts';
 import { freezeImage } from '../../disk/frozen-image.ts';
 import { mostCopied } from '../../disk/image.ts';
-import type { StateDir } from '../../state-dir.ts';
 import type { StepContext } from '../../step-context.ts';
-import type { Virsh } from '../client/virsh.ts';
 import { buildXml, child, childElements, element, ensureChild, removeChildren } from '../client/xml.ts';
 import { planDisks } from '../domain-xml/clone-disks.ts';
 import { parseDomain } from '../domain-xml/clone-xml.ts';
-import type { GuestAgent } from '../guest/guest-agent.ts';
 import { allCaptures, CaptureFolder, type CaptureSpec } from '../layers/capture-folder.ts';
-import { activeXml, type Sources } from '../layers/sources.ts';
+import { activeXml } from '../layers/sources.ts';
 import { BackupJob } from './backup-job.ts';
 import { CaptureReferences } from './capture-references.ts';
-import { Capturing } from './capturing.ts';
+import { type CaptureTools, Capturing } from './capturing.ts';
 import { Checkpoints } from './checkpoints.ts';
 
-export interface LibvirtCapturesDeps {
-  state: StateDir;
-  virsh: Virsh;
-  sources: Sources;
-  agent: GuestAgent;
-  digests: BaseDigests;
-}
-
-/** Captures by libvirt's backup job. docs/decisions/0027-captures.md says what a crash leaves at each point. */
+/** Captures by libvirt's backup job. docs/decisions/0012-captures.md says what a crash leaves at each point. */
 export class LibvirtCaptures implements HostCaptures {
   readonly #capturing: Capturing;
   readonly #checkpoints: Checkpoints;
   readonly #references: CaptureReferences;
 
-  constructor(private readonly deps: LibvirtCapturesDeps) {
+  constructor(private readonly deps: CaptureTools) {
     this.#checkpoints = new Checkpoints(deps.virsh, deps.state);
-    this.#capturing = new Capturing({ ...deps, checkpoints: this.#checkpoints });
+    this.#capturing = new Capturing(deps, this.#checkpoints);
     this.#references = new CaptureReferences(deps.state);
   }
 
@@ -48,13 +36,8 @@ export class LibvirtCaptures implements HostCaptures {
     return sum;
   }
 
-  async begin(request: CaptureRequest, context: StepContext): Promise<void> {
-    await this.#capturing.begin(request, context);
-  }
-
-  async thaw(captureId: string): Promise<void> {
-    await this.#capturing.thaw(new CaptureFolder(this.deps.state, captureId));
-  }
+  begin = (request: CaptureRequest, context: StepContext) => this.#capturing.begin(request, context);
+  thaw = (captureId: string) => this.#capturing.thaw(new CaptureFolder(this.deps.state, captureId));
 
   /**
    * What made one has been killed: its source shall not stay frozen until its saga comes by. One that cannot be thawed

@@ -2,26 +2,19 @@ import { rm } from 'node:fs/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import type { CaptureRequest } from '../../captures.ts';
 import { imageChain } from '../../disk/image.ts';
-import { ExecError, exec } from '../../os/exec.ts';
-import type { StateDir } from '../../state-dir.ts';
+import { exec, orFail } from '../../os/exec.ts';
 import type { StepContext } from '../../step-context.ts';
-import { type Virsh, VirshError } from '../client/virsh.ts';
+import { VirshError } from '../client/virsh.ts';
 import { child, textOf } from '../client/xml.ts';
 import { planDisks } from '../domain-xml/clone-disks.ts';
 import { parseDomain } from '../domain-xml/clone-xml.ts';
-import type { GuestAgent } from '../guest/guest-agent.ts';
 import { CaptureFolder, type CapturePlan, wholeCaptures } from '../layers/capture-folder.ts';
-import { activeXml, type Sources } from '../layers/sources.ts';
+import { activeXml } from '../layers/sources.ts';
+import type { LibvirtTools } from '../tools/tools.ts';
 import { BackupJob, wasBackup } from './backup-job.ts';
 import type { Checkpoints } from './checkpoints.ts';
 
-export interface CapturingDeps {
-  state: StateDir;
-  virsh: Virsh;
-  sources: Sources;
-  agent: GuestAgent;
-  checkpoints: Checkpoints;
-}
+export type CaptureTools = Pick<LibvirtTools, 'state' | 'virsh' | 'sources' | 'agent' | 'digests'>;
 
 /** So many captures may refer to each other: every one more is one more file that a clone's read may have to look in. */
 const LONGEST_CHAIN = 16;
@@ -31,7 +24,10 @@ type Machine = Pick<CapturePlan, 'source' | 'domain' | 'disks'> & { formats: str
 
 /** The first step of a capture: everything until the guest is thawed again, and the job runs. */
 export class Capturing {
-  constructor(private readonly deps: CapturingDeps) {}
+  constructor(
+    private readonly deps: CaptureTools,
+    private readonly checkpoints: Checkpoints,
+  ) {}
 
   /** @throws MayflyError source_not_found, source_not_running, source_unsafe, capture_failed */
   async begin({ captureId, source }: CaptureRequest, context: StepContext): Promise<void> {
@@ -90,7 +86,7 @@ export class Capturing {
     if (!newest) return none(`there is no earlier capture of ${source}`);
     const { id, plan } = newest;
     if (JSON.stringify(plan.disks) !== JSON.stringify(disks)) return none(`the disks are not those of ${id} any more`);
-    if (!plan.checkpoint || !(await this.deps.checkpoints.has(domain, id))) return none(`${id} has no checkpoint`);
+    if (!plan.checkpoint || !(await this.checkpoints.has(domain, id))) return none(`${id} has no checkpoint`);
     let length = 1;
     for (let next = parents.get(id) ?? null; next !== null; next = parents.get(next) ?? null) length++;
     if (length >= LONGEST_CHAIN) return none(`${LONGEST_CHAIN} captures refer to each other already`);
@@ -107,7 +103,7 @@ export class Capturing {
     const { agent, virsh } = this.deps;
     const job = new BackupJob(virsh, folder, plan);
     const canQuiesce = await agent.answers(plan.domain);
-    await this.deps.checkpoints.remove(plan.domain, folder.captureId); // an earlier attempt may have left it
+    await this.checkpoints.remove(plan.domain, folder.captureId); // an earlier attempt may have left it
     await job.forgetLast();
     signal.throwIfAborted();
     const wished = { quiesce: canQuiesce, at: new Date().toISOString(), thawed: false, copied: false };
@@ -135,15 +131,8 @@ export class Capturing {
       await rm(path, { force: true });
       const base = below?.find((disk) => disk.target === target);
       const over = parent && base ? ['-F', 'qcow2', '-b', parent.imageOf(base)] : [];
-      try {
-        await exec('qemu-img', ['create', '-q', '-f', 'qcow2', ...over, '--', path, String(virtualBytes)], { signal });
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!(error instanceof ExecError)) throw error;
-        throw new MayflyError('capture_failed', `No image could be made for ${target}: ${error.stderr.trim()}`, {
-          cause: error,
-        });
-      }
+      const create = ['create', '-q', '-f', 'qcow2', ...over, '--', path, String(virtualBytes)];
+      await orFail(exec('qemu-img', create, { signal }), 'capture_failed', `No image for ${target}`, signal);
     }
   }
 

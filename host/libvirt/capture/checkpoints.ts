@@ -5,7 +5,7 @@ import { orAbsent } from '../../os/absent.ts';
 import { writeFileAtomic } from '../../os/atomic-file.ts';
 import { entriesOf } from '../../os/directory.ts';
 import type { StateDir } from '../../state-dir.ts';
-import { type Virsh, VirshError } from '../client/virsh.ts';
+import { orMissing, orRefused, type Virsh } from '../client/virsh.ts';
 import { names } from '../output/tables.ts';
 
 const SUFFIX = '.checkpoint';
@@ -44,13 +44,10 @@ export class Checkpoints {
   }
 
   async #isGone(domain: string, captureId: string): Promise<boolean> {
-    try {
-      if (!(await this.has(domain, captureId))) return true;
-      await this.virsh.run(['checkpoint-delete', domain, captureId]);
+    const remove = async () => {
+      if (await this.has(domain, captureId)) await this.virsh.run(['checkpoint-delete', domain, captureId]);
       return true;
-    } catch (error) {
-      if (!(error instanceof VirshError)) throw error;
-      return error.failure.result === 'not_found'; // else it is shut off
-    }
+    };
+    return (await orRefused(orMissing(remove()).then(() => true))) ?? false; // refused: it is shut off
   }
 }

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import type { RunningSource, SourceAddress } from '../../console.ts';
-import { type Virsh, VirshError } from '../client/virsh.ts';
+import { orRefused, type Virsh } from '../client/virsh.ts';
 import { AgentConsole } from '../guest/agent-console.ts';
 import { activeXml, type Source } from '../layers/sources.ts';
 
@@ -29,14 +29,9 @@ async function addressesOf(virsh: Virsh, name: string): Promise<SourceAddress[]>
 
 /** Of lines as ` vnet0  52:54:00:…  ipv4  192.0.2.7/24`; the guest chooses what its agent calls its interfaces. */
 async function asked(virsh: Virsh, name: string, way: (typeof WAYS)[number]): Promise<string[]> {
-  let text: string;
-  try {
-    text = await virsh.run(['domifaddr', `--domain=${name}`, `--source=${way}`]);
-  } catch (error) {
-    if (error instanceof VirshError) return []; // no agent, or no network of libvirt's: the other ways are left
-    throw error;
-  }
-  return text
+  // refused: no agent, or no network of libvirt's; the other ways are left
+  const text = await orRefused(virsh.run(['domifaddr', `--domain=${name}`, `--source=${way}`]));
+  return (text ?? '')
     .split('\n')
     .map((line) => /\sipv4\s+([0-9.]+)\/\d{1,2}\s*$/.exec(line)?.[1] ?? '')
     .filter((address) => isIPv4(address) && !/^(?:0|127|169\.254|22[4-9]|23\d)\./.test(address));

@@ -1,13 +1,14 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import { domainUuid, isSandboxId } from '../../../model/ids.ts';
+import { orFail } from '../../os/exec.ts';
+import { poll } from '../../os/poll.ts';
 import { interfaceMacs } from '../output/addresses.ts';
 import { listedDisks } from '../output/disk-list.ts';
 import { type DomainState, domainState, isActive, isStoppedByError } from '../output/domain-state.ts';
 import { residentSizes } from '../output/domain-stats.ts';
 import { removeFailure, startFailure } from '../output/failures.ts';
 import { tableRows } from '../output/tables.ts';
-import { type Virsh, VirshError } from './virsh.ts';
+import { orMissing, orRefused, type Virsh, VirshError } from './virsh.ts';
 
 export interface ListedDomain {
   uuid: string;
@@ -64,35 +65,27 @@ export class Domains {
    * until QEMU is set up.
    */
   async #startedByAnother(sandboxId: string, signal: AbortSignal): Promise<void> {
-    const deadline = Date.now() + START_TIMEOUT_MS;
-    for (;;) {
-      const state = domainState(await this.#ask(['domstate', sandboxId]));
-      if (state === 'running') return;
-      if (!isActive(state) || Date.now() > deadline) {
-        throw new MayflyError('boot_failed', `${sandboxId} was being started and is now ${state}.`);
-      }
-      await delay(LOOK_EVERY_MS);
-      signal.throwIfAborted();
-    }
+    const look = async () => {
+      const state = await this.#stateOf(sandboxId);
+      return state === 'running' || !isActive(state) ? state : null;
+    };
+    const state = await poll(look, { everyMs: LOOK_EVERY_MS, withinMs: START_TIMEOUT_MS, signal });
+    if (state === 'running') return;
+    throw new MayflyError('boot_failed', `${sandboxId} was being started and is now ${state ?? 'still not running'}.`);
   }
 
   /** @throws MayflyError boot_failed when the domain is not active, or not there */
   async checkAlive(sandboxId: string): Promise<void> {
-    const state = domainState(await this.#ask(['domstate', sandboxId]));
+    const state = await this.#stateOf(sandboxId);
     if (!isActive(state)) throw new MayflyError('boot_failed', `${sandboxId} ended while it booted: ${state}.`);
   }
 
   /** State and MAC addresses of the domain, in one run of virsh; null when there is none. */
   async describe(sandboxId: string): Promise<{ state: DomainState; macs: string[] } | null> {
-    try {
-      const [state = '', ...rest] = (await this.virsh.run([`domstate ${sandboxId}; domiflist ${sandboxId}`])).split(
-        '\n',
-      );
-      return { state: domainState(state), macs: interfaceMacs(rest.join('\n')) };
-    } catch (error) {
-      if (error instanceof VirshError && error.failure.result === 'not_found') return null;
-      throw error;
-    }
+    const said = await orMissing(this.virsh.run([`domstate ${sandboxId}; domiflist ${sandboxId}`]));
+    if (said === null) return null;
+    const [state = '', ...rest] = said.split('\n');
+    return { state: domainState(state), macs: interfaceMacs(rest.join('\n')) };
   }
 
   /**
@@ -136,17 +129,7 @@ export class Domains {
 
   /** Whether QEMU has stopped it since its disk failed to write. */
   async isStoppedByError(sandboxId: string): Promise<boolean> {
-    return isStoppedByError(await this.#reasonOf(sandboxId));
-  }
-
-  /** What `virsh domstate --reason` says; empty when there is no domain. */
-  async #reasonOf(sandboxId: string): Promise<string> {
-    try {
-      return await this.virsh.run(['domstate', sandboxId, '--reason']);
-    } catch (error) {
-      if (error instanceof VirshError && error.failure.result === 'not_found') return '';
-      throw error;
-    }
+    return isStoppedByError((await orMissing(this.virsh.run(['domstate', sandboxId, '--reason']))) ?? '');
   }
 
   /**
@@ -154,34 +137,21 @@ export class Domains {
    * with an active domain has ended by then, also when whoever asked for it was killed.
    */
   async diskFiles(sandboxId: string): Promise<string[] | null> {
-    try {
-      // needs the domain's job lock, so it waits until the present job ends
-      await this.virsh.run(['domblkerror', sandboxId]);
-    } catch (error) {
-      if (!(error instanceof VirshError)) throw error; // not active: there is no job
-    }
+    // needs the domain's job lock, so it waits until the present job ends; one that is not active has none
+    await orRefused(this.virsh.run(['domblkerror', sandboxId]));
     return this.listedFiles(sandboxId);
   }
 
   /** The same as it is written down now, without waiting for anything. */
   async listedFiles(sandboxId: string): Promise<string[] | null> {
-    try {
-      return listedDisks(await this.virsh.run(['domblklist', sandboxId, '--details'])).map(({ source }) => source);
-    } catch (error) {
-      if (error instanceof VirshError && error.failure.result === 'not_found') return null;
-      throw error;
-    }
+    const listed = await orMissing(this.virsh.run(['domblklist', sandboxId, '--details']));
+    return listed === null ? null : listedDisks(listed).map(({ source }) => source);
   }
 
   /** KiB of memory that the domain's QEMU holds; 0 when it does not run. */
   async residentKib(sandboxId: string): Promise<number> {
-    try {
-      const [, rss] = /^rss (\d+)$/m.exec(await this.virsh.run(['dommemstat', sandboxId])) ?? [];
-      return Number(rss ?? '0');
-    } catch (error) {
-      if (error instanceof VirshError) return 0; // not there or not running: libvirt has answered
-      throw error;
-    }
+    const figures = (await orRefused(this.virsh.run(['dommemstat', sandboxId]))) ?? '';
+    return Number(/^rss (\d+)$/m.exec(figures)?.[1] ?? '0');
   }
 
   /**
@@ -211,12 +181,8 @@ export class Domains {
     }
   }
 
-  async #ask(args: readonly string[]): Promise<string> {
-    try {
-      return await this.virsh.run(args);
-    } catch (error) {
-      if (!(error instanceof VirshError)) throw error;
-      throw new MayflyError('boot_failed', error.message, { cause: error });
-    }
+  async #stateOf(sandboxId: string): Promise<DomainState> {
+    const state = this.virsh.run(['domstate', sandboxId]);
+    return domainState(await orFail(state, 'boot_failed', `${sandboxId} is not there any more`));
   }
 }

@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
+import { poll } from '../../os/poll.ts';
 import type { StepContext } from '../../step-context.ts';
 import { jobOf } from '../output/job-info.ts';
-import { type Virsh, VirshError } from './virsh.ts';
+import { orRefused, type Virsh } from './virsh.ts';
 
 /** virDomainJobOperation in virsh's words. */
 const SNAPSHOT = 'Snapshot';
@@ -16,32 +16,26 @@ export class Jobs {
 
   /** As `virsh domjobinfo` calls it (`Save`, `Snapshot` …), `Start` while it is started; null when it is nothing. */
   async of(sandboxId: string): Promise<string | null> {
-    try {
-      const state = await this.virsh.run(['domstate', sandboxId, '--reason']);
-      if (/\(starting up\)/.test(state)) return 'Start';
-      return jobOf(await this.virsh.run(['domjobinfo', sandboxId]));
-    } catch (error) {
-      if (error instanceof VirshError) return null; // not active, or not there
-      throw error;
-    }
+    const state = await orRefused(this.virsh.run(['domstate', sandboxId, '--reason']));
+    if (state === null) return null;
+    if (/\(starting up\)/.test(state)) return 'Start';
+    return jobOf((await orRefused(this.virsh.run(['domjobinfo', sandboxId]))) ?? '');
   }
 
   /** Waits until there is none. */
   async ended(sandboxId: string, context: StepContext): Promise<void> {
-    for (let job = await this.of(sandboxId); job !== null; job = await this.of(sandboxId)) {
+    const look = async () => {
+      const job = await this.of(sandboxId);
+      if (job === null) return true;
       context.alive(`libvirt is at work on it: ${job}`);
-      await delay(LOOK_EVERY_MS);
-      context.signal.throwIfAborted();
-    }
+      return null;
+    };
+    await poll(look, { everyMs: LOOK_EVERY_MS, signal: context.signal });
   }
 
   /** Has libvirt give it up; also when there is none. It may still be ending then. */
   async abort(sandboxId: string): Promise<void> {
-    try {
-      await this.virsh.run(['domjobabort', sandboxId]);
-    } catch (error) {
-      if (!(error instanceof VirshError)) throw error; // it has just ended
-    }
+    await orRefused(this.virsh.run(['domjobabort', sandboxId])); // refused: it has just ended
   }
 
   /**
@@ -51,12 +45,8 @@ export class Jobs {
   async stopSnapshot(sandboxId: string): Promise<void> {
     if ((await this.of(sandboxId)) !== SNAPSHOT) return;
     await this.abort(sandboxId);
-    const deadline = Date.now() + ABORT_TIMEOUT_MS;
-    while ((await this.of(sandboxId)) === SNAPSHOT) {
-      if (Date.now() > deadline) {
-        throw new MayflyError('host_unavailable', `libvirt does not end the snapshot that it takes of ${sandboxId}.`);
-      }
-      await delay(LOOK_EVERY_MS);
-    }
+    const look = async () => (await this.of(sandboxId)) !== SNAPSHOT || null;
+    if (await poll(look, { everyMs: LOOK_EVERY_MS, withinMs: ABORT_TIMEOUT_MS })) return;
+    throw new MayflyError('host_unavailable', `libvirt does not end the snapshot that it takes of ${sandboxId}.`);
   }
 }

@@ -23,7 +23,7 @@ const Options = z.object({ file: z.object({ filename: z.string() }) });
 const Refusal = z.object({ error: z.object({ desc: z.string() }) });
 
 /** A node of QEMU's block layer. */
-export interface BlockNode {
+interface BlockNode {
   name: string;
   /** `file`, `qcow2` … */
   driver: string;

@@ -3,19 +3,39 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
 import { orAbsent } from '../../os/absent.ts';
-import { ExecError, type ExecOptions, exec } from '../../os/exec.ts';
+import { ExecError, type ExecOptions, exec, ProgramError } from '../../os/exec.ts';
 import { type Failure, queryFailure } from '../output/failures.ts';
 
 /** virsh ended with an error although the service answers; `failure` is what that means for a question. */
-export class VirshError extends Error {
+export class VirshError extends ProgramError {
   override readonly name = 'VirshError';
   constructor(
     readonly command: string,
-    readonly stderr: string,
+    stderr: string,
     readonly failure: Failure,
     cause: unknown,
   ) {
-    super(`virsh ${command}: ${stderr.trim().replace(/^error: /gm, '')}`, { cause });
+    super(`virsh ${command}: ${stderr.trim().replace(/^error: /gm, '')}`, stderr, cause);
+  }
+}
+
+/** What libvirt answers; null when it refuses. */
+export async function orRefused<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof VirshError) return null;
+    throw error;
+  }
+}
+
+/** What libvirt answers of a domain; null when there is none. */
+export async function orMissing<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof VirshError && error.failure.result === 'not_found') return null;
+    throw error;
   }
 }
 

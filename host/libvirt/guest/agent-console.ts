@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
+import { isSandboxId } from '../../../model/ids.ts';
+import { isOwnImage } from '../../../model/images.ts';
 import { CONSOLE_TIMEOUT_MS, type ConsoleOptions, type ConsoleResult, type SourceConsole } from '../../console.ts';
 import { type Virsh, VirshError } from '../client/virsh.ts';
 
@@ -85,19 +87,19 @@ export class AgentConsole implements SourceConsole {
         : this.virsh.run(run, signal && { signal }));
       return z.object({ return: z.unknown() }).parse(JSON.parse(text)).return;
     } catch (error) {
-      if (error instanceof VirshError) throw refused(error, command);
-      if (error instanceof MayflyError) throw notAnswering(error);
+      if (error instanceof VirshError) throw refused(error, command, this.domain);
+      if (error instanceof MayflyError) throw notAnswering(error, this.domain);
       throw error;
     }
   }
 }
 
 /** virsh says "Guest agent is not responding" in the words in which it says that libvirtd does not answer. */
-function notAnswering(error: MayflyError): MayflyError {
-  return /agent/i.test(error.message) ? noAgent(error.message, error) : error;
+function notAnswering(error: MayflyError, domain: string): MayflyError {
+  return /agent/i.test(error.message) ? noAgent(error.message, domain, error) : error;
 }
 
-function refused(error: VirshError, command: string): MayflyError {
+function refused(error: VirshError, command: string, domain: string): MayflyError {
   if (/domain is not running/i.test(error.stderr)) {
     return new MayflyError('source_not_running', 'It was shut down meanwhile.', { cause: error });
   }
@@ -107,18 +109,17 @@ function refused(error: VirshError, command: string): MayflyError {
       cause: error,
     });
   }
-  if (/agent/i.test(error.stderr)) return noAgent(error.stderr, error);
+  if (/agent/i.test(error.stderr)) return noAgent(error.stderr, domain, error);
   return new MayflyError('prepare_failed', `Its guest agent refused ${command}: ${error.message}`, { cause: error });
 }
 
-function noAgent(said: string, cause: unknown): MayflyError {
-  const what = said.trim().replace(/^error: /gm, '');
-  return new MayflyError(
-    'prepare_failed',
-    `Its QEMU guest agent does not answer (${what}). Give the domain the channel org.qemu.guest_agent.0, and install ` +
-      'and start qemu-guest-agent in it: that is the way in.',
-    { cause },
-  );
+/** Advises how to give a domain an agent, unless Mayfly made the domain or its image: both have one. */
+function noAgent(said: string, domain: string, cause: unknown): MayflyError {
+  const advice =
+    ' Give the domain the channel org.qemu.guest_agent.0, and install and start qemu-guest-agent in it: that is the way in.';
+  const what = `Its QEMU guest agent does not answer (${said.trim().replace(/^error: /gm, '')}).`;
+  const isOwn = isSandboxId(domain) || isOwnImage(domain);
+  return new MayflyError('prepare_failed', `${what}${isOwn ? '' : advice}`, { cause });
 }
 
 function decoded(base64: string): string {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isMayflyError, MayflyError } from '../../../model/errors.ts';
+import { poll } from '../../os/poll.ts';
 import type { Domains } from '../client/domains.ts';
 import { type Virsh, VirshError } from '../client/virsh.ts';
 import { AgentConsole } from './agent-console.ts';
@@ -7,6 +8,7 @@ import { STEP_CLOCK } from './step-clock.ts';
 
 /** A guest that does not answer a ping in this time is saved without its help. Seconds. */
 const PING_SECONDS = 5;
+const LOOK_EVERY_MS = 200;
 /** What a clock says is known to half of what its answer takes: after a slow one it is asked again. Milliseconds. */
 const QUICK_MS = 150;
 const CLOCK_TRIES = 3;
@@ -26,6 +28,12 @@ export class GuestAgent {
   /** Whether it answers now; from then on libvirt waits no longer than {@link FREEZE_SECONDS} for it. */
   async answers(sandboxId: string): Promise<boolean> {
     return (await this.#ask(sandboxId, 'guest-ping')) !== null;
+  }
+
+  /** Waits until it answers, or the time is over: whoever needs it is told then. */
+  async wait(sandboxId: string, withinMs: number, signal: AbortSignal): Promise<void> {
+    const look = async () => (await this.answers(sandboxId)) || null;
+    await poll(look, { everyMs: LOOK_EVERY_MS, withinMs, signal });
   }
 
   /** How far its clock is ahead of ours, milliseconds, as the middle of its quickest answer has it; null: it does not answer. */

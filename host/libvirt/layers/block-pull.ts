@@ -1,6 +1,6 @@
 import { MayflyError } from '../../../model/errors.ts';
 import type { QemuMonitor } from '../client/qemu-monitor.ts';
-import { type Virsh, VirshError } from '../client/virsh.ts';
+import { orMissing, type Virsh, VirshError } from '../client/virsh.ts';
 import { parseXml } from '../client/xml.ts';
 import { type LayeredDisk, layeredDisks } from './disk-layers.ts';
 
@@ -38,13 +38,9 @@ export class BlockPull {
 
   /** The disks that the domain has now, with what lies below them by libvirt's account; none when it is off. */
   async disks(sandboxId: string): Promise<LayeredDisk[]> {
-    try {
-      const domain = parseXml(await this.virsh.run(['dumpxml', sandboxId]));
-      return domain.attributes['id'] === undefined ? [] : layeredDisks(domain);
-    } catch (error) {
-      if (error instanceof VirshError && error.failure.result === 'not_found') return [];
-      throw error;
-    }
+    const xml = await orMissing(this.virsh.run(['dumpxml', sandboxId]));
+    const domain = xml === null ? null : parseXml(xml);
+    return domain?.attributes['id'] === undefined ? [] : layeredDisks(domain);
   }
 
   /**

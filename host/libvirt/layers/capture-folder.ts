@@ -1,10 +1,11 @@
-import { mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isCaptureId } from '../../../model/ids.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { syncDirectory, writeFileAtomic } from '../../os/atomic-file.ts';
-import { entriesOf } from '../../os/directory.ts';
+import { entriesOf, isThere } from '../../os/directory.ts';
+import { readJson, writeJson } from '../../os/json-file.ts';
 import type { StateDir } from '../../state-dir.ts';
 import { type Element, parseXml } from '../client/xml.ts';
 import { SEARCHABLE } from './workspace.ts';
@@ -34,7 +35,6 @@ const Attempt = z.strictObject({
   thawed: z.boolean(),
   copied: z.boolean(),
 });
-export type CaptureAttempt = z.infer<typeof Attempt>;
 
 const Saved = z.strictObject({
   disks: z.array(
@@ -77,55 +77,29 @@ export class CaptureFolder {
   }
 
   /** Where libvirt writes the copy of a disk. */
-  targetOf(target: string): string {
-    return join(this.making, `${target}.qcow2`);
-  }
+  targetOf = (target: string) => join(this.making, `${target}.qcow2`);
   /** The checked copy of a disk. */
-  imageOf({ sha256 }: { sha256: string }): string {
-    return join(this.path, `${sha256}.qcow2`);
-  }
-  inMaking(name: string): string {
-    return join(this.making, name);
-  }
-
-  async isWhole(): Promise<boolean> {
-    return (await orAbsent(stat(this.path))) !== null;
-  }
+  imageOf = ({ sha256 }: { sha256: string }) => join(this.path, `${sha256}.qcow2`);
+  inMaking = (name: string) => join(this.making, name);
+  isWhole = () => isThere(this.path);
 
   async make(domainXml: string): Promise<void> {
     await mkdir(this.making, { recursive: true, mode: SEARCHABLE });
     await writeFileAtomic(this.inMaking('source.xml'), domainXml, 0o600);
     await syncDirectory(this.state.captures);
   }
-  async sourceXml(): Promise<string> {
-    return await readFile(this.inMaking('source.xml'), 'utf8');
-  }
+  sourceXml = () => readFile(this.inMaking('source.xml'), 'utf8');
+  domainXml = () => readFile(join(this.path, 'domain.xml'), 'utf8');
 
-  async plan(): Promise<CapturePlan | null> {
-    return Plan.nullable().parse(await readJson(this.inMaking('plan.json')));
-  }
-  async writePlan(plan: CapturePlan): Promise<void> {
-    await writeJson(this.inMaking('plan.json'), Plan.parse(plan));
-  }
-
-  async attempt(): Promise<CaptureAttempt | null> {
-    return Attempt.nullable().parse(await readJson(this.inMaking('attempt.json')));
-  }
-  async writeAttempt(attempt: CaptureAttempt): Promise<void> {
-    await writeJson(this.inMaking('attempt.json'), attempt);
-  }
+  plan = () => readJson(this.inMaking('plan.json'), Plan);
+  writePlan = (plan: CapturePlan) => writeJson(this.inMaking('plan.json'), Plan.parse(plan));
+  attempt = () => readJson(this.inMaking('attempt.json'), Attempt);
+  writeAttempt = (attempt: z.infer<typeof Attempt>) => writeJson(this.inMaking('attempt.json'), attempt);
+  writeSpec = (spec: CaptureSpec) => writeJson(this.inMaking('spec.json'), spec);
 
   /** What it is, once it was checked; it need not have its final name yet. */
   async spec(): Promise<CaptureSpec | null> {
-    const found = (await readJson(join(this.path, 'spec.json'))) ?? (await readJson(this.inMaking('spec.json')));
-    return Spec.nullable().parse(found);
-  }
-  async writeSpec(spec: CaptureSpec): Promise<void> {
-    await writeJson(this.inMaking('spec.json'), spec);
-  }
-
-  async domainXml(): Promise<string> {
-    return await readFile(join(this.path, 'domain.xml'), 'utf8');
+    return (await readJson(join(this.path, 'spec.json'), Spec)) ?? (await readJson(this.inMaking('spec.json'), Spec));
   }
 
   /** The machine that it is of, also while it is made; null before, and when it is gone. */
@@ -138,7 +112,7 @@ export class CaptureFolder {
   /** Gives it its final name. */
   async keep({ saved }: CaptureSpec, domainXml: string): Promise<void> {
     for (const { target, sha256 } of saved.disks) {
-      if ((await orAbsent(stat(this.targetOf(target)))) === null) continue; // has been renamed
+      if (!(await isThere(this.targetOf(target)))) continue; // has been renamed
       await rename(this.targetOf(target), this.inMaking(`${sha256}.qcow2`));
     }
     await writeFileAtomic(this.inMaking('domain.xml'), domainXml, 0o600);
@@ -170,13 +144,4 @@ export async function wholeCaptures(state: StateDir): Promise<CaptureFolder[]> {
 export async function allCaptures(state: StateDir): Promise<CaptureFolder[]> {
   const names = ((await entriesOf(state.captures)) ?? []).map((name) => name.replace(/\.(?:new|gone)$/, ''));
   return [...new Set(names.filter(isCaptureId))].sort().map((id) => new CaptureFolder(state, id));
-}
-
-async function readJson(path: string): Promise<unknown> {
-  const text = await orAbsent(readFile(path, 'utf8'));
-  return text === null ? null : JSON.parse(text);
-}
-
-async function writeJson(path: string, content: object): Promise<void> {
-  await writeFileAtomic(path, `${JSON.stringify(content)}\n`, 0o600);
 }

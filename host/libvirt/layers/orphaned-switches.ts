@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
+import { poll } from '../../os/poll.ts';
 import type { QemuMonitor } from '../client/qemu-monitor.ts';
 import type { Virsh } from '../client/virsh.ts';
 import { parseXml } from '../client/xml.ts';
@@ -45,21 +45,18 @@ export class OrphanedSwitches {
       const known = await this.#knownNode(sandboxId, target);
       await this.monitor.execute(sandboxId, 'block-commit', { 'job-id': job, device: node, 'base-node': known });
     }
-    const deadline = Date.now() + COMMIT_TIMEOUT_MS;
     let isTold = false;
-    for (;;) {
+    const look = async () => {
       const isReady = await this.monitor.jobIsReady(sandboxId, job);
-      if (isReady === null) return;
-      if (isReady && !isTold) {
-        await writeFile(mark, ''); // or a layer with old content would be taken for an empty one after a crash
-        await this.monitor.execute(sandboxId, 'block-job-complete', { device: job });
-        isTold = true;
-      }
-      if (Date.now() > deadline) {
-        throw new MayflyError('host_unavailable', `QEMU does not end the copy of ${target} of ${sandboxId}.`);
-      }
-      await delay(LOOK_EVERY_MS);
-    }
+      if (isReady === null) return true;
+      if (!isReady || isTold) return null;
+      await writeFile(mark, ''); // or a layer with old content would be taken for an empty one after a crash
+      await this.monitor.execute(sandboxId, 'block-job-complete', { device: job });
+      isTold = true;
+      return null;
+    };
+    if (await poll(look, { everyMs: LOOK_EVERY_MS, withinMs: COMMIT_TIMEOUT_MS })) return;
+    throw new MayflyError('host_unavailable', `QEMU does not end the copy of ${target} of ${sandboxId}.`);
   }
 
   /** The node that libvirt believes the disk to be written to: it names them after the index of the source. */

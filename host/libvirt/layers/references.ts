@@ -4,10 +4,10 @@ import { ZodError } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import type { BaseDigests } from '../../disk/base-digest.ts';
 import { orAbsent } from '../../os/absent.ts';
+import { ReferenceCounts } from '../../os/reference-counts.ts';
 import type { StateDir } from '../../state-dir.ts';
 import { type Element, namesFileIn } from '../client/xml.ts';
 import { allCaptures } from './capture-folder.ts';
-import { ReferenceCounts } from './reference-counts.ts';
 import { SnapshotFolder, type SnapshotSpec, snapshotFolders, sweepDropped } from './snapshot-folder.ts';
 import { Workspace, workspaceIds } from './workspace.ts';
 

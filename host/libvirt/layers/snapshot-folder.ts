@@ -6,7 +6,8 @@ import { isSandboxId, isSnapshotId } from '../../../model/ids.ts';
 import { SNAPSHOT_KINDS } from '../../../model/snapshots/snapshot.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { syncDirectory, writeFileAtomic } from '../../os/atomic-file.ts';
-import { entriesOf } from '../../os/directory.ts';
+import { entriesOf, isThere } from '../../os/directory.ts';
+import { readJson, writeJson } from '../../os/json-file.ts';
 import type { StateDir } from '../../state-dir.ts';
 import { buildXml, type Element, parseXml } from '../client/xml.ts';
 import { SEARCHABLE } from './workspace.ts';
@@ -73,17 +74,12 @@ export class SnapshotFolder {
     this.path = state.snapshot(snapshotId);
   }
 
-  layerOf(target: string): string {
-    return join(this.path, `${target}.qcow2`);
-  }
+  layerOf = (target: string) => this.#at(`${target}.qcow2`);
+  exists = () => isThere(this.path);
 
   /** The memory of a `full` one, as libvirt saves it. */
   get memory(): string {
-    return join(this.path, 'memory.save');
-  }
-
-  async exists(): Promise<boolean> {
-    return (await orAbsent(stat(this.path))) !== null;
+    return this.#at('memory.save');
   }
 
   async make(): Promise<void> {
@@ -102,39 +98,22 @@ export class SnapshotFolder {
     }
   }
 
-  async attempt(): Promise<Attempt | null> {
-    return Attempt.nullable().parse(await this.#read('attempt.json'));
-  }
-  async writeAttempt(attempt: Attempt): Promise<void> {
-    await this.#write('attempt.json', attempt);
-  }
-  async forgetAttempt(): Promise<void> {
-    await rm(join(this.path, 'attempt.json'), { force: true });
-  }
-
-  async spec(): Promise<SnapshotSpec | null> {
-    return Spec.nullable().parse(await this.#read('spec.json'));
-  }
-  async writeSpec(spec: SnapshotSpec): Promise<void> {
-    await this.#write('spec.json', spec);
-  }
+  attempt = () => readJson(this.#at('attempt.json'), Attempt);
+  writeAttempt = (attempt: Attempt) => writeJson(this.#at('attempt.json'), attempt);
+  forgetAttempt = () => rm(this.#at('attempt.json'), { force: true });
+  spec = () => readJson(this.#at('spec.json'), Spec);
+  writeSpec = (spec: SnapshotSpec) => writeJson(this.#at('spec.json'), spec);
 
   /** The machine with the frozen layers as its disks; null before all of them have their names here. */
   async domain(): Promise<Element | null> {
-    const xml = await orAbsent(readFile(join(this.path, 'domain.xml'), 'utf8'));
+    const xml = await orAbsent(readFile(this.#at('domain.xml'), 'utf8'));
     return xml === null ? null : parseXml(xml);
   }
-  async writeDomain(domain: Element): Promise<void> {
-    await writeFileAtomic(join(this.path, 'domain.xml'), buildXml(domain), 0o600);
-  }
+  writeDomain = (domain: Element) => writeFileAtomic(this.#at('domain.xml'), buildXml(domain), 0o600);
 
   /** Whether it is deleted, and stays only for what refers to it. */
-  async isRemoved(): Promise<boolean> {
-    return (await this.#read('removed.json')) !== null;
-  }
-  async markRemoved(): Promise<void> {
-    await this.#write('removed.json', { at: new Date().toISOString() });
-  }
+  isRemoved = () => isThere(this.#at('removed.json'));
+  markRemoved = () => writeJson(this.#at('removed.json'), { at: new Date().toISOString() });
 
   /** It goes at once or not at all; what a crash leaves of it then is {@link sweepDropped}'s. */
   async drop(): Promise<void> {
@@ -142,13 +121,8 @@ export class SnapshotFolder {
     await rm(`${this.path}${DROPPED}`, { recursive: true });
   }
 
-  async #read(name: string): Promise<unknown> {
-    const text = await orAbsent(readFile(join(this.path, name), 'utf8'));
-    return text === null ? null : JSON.parse(text);
-  }
-
-  async #write(name: string, content: object): Promise<void> {
-    await writeFileAtomic(join(this.path, name), `${JSON.stringify(content)}\n`, 0o600);
+  #at(name: string): string {
+    return join(this.path, name);
   }
 }
 

@@ -1,5 +1,5 @@
 import { type ErrorCode, MayflyError } from '../../../model/errors.ts';
-import { ReferenceCounts } from './reference-counts.ts';
+import { ReferenceCounts } from '../../os/reference-counts.ts';
 
 /**
  * Who needs a source as it is, and which sources are about to change: both are done by this one process, so it need not be

@@ -7,7 +7,7 @@ import { contentOf } from '../../disk/content.ts';
 import { imageChain } from '../../disk/image.ts';
 import { orAbsent } from '../../os/absent.ts';
 import type { StepContext } from '../../step-context.ts';
-import { type Virsh, VirshError } from '../client/virsh.ts';
+import { orMissing, type Virsh } from '../client/virsh.ts';
 import { child, textOf } from '../client/xml.ts';
 import { type DiskBase, type DiskPlan, planDisks } from '../domain-xml/clone-disks.ts';
 import { cpuCount, memoryKib } from '../domain-xml/clone-resources.ts';
@@ -62,16 +62,10 @@ export class Sources {
   }
 
   async #xmlOf(name: string): Promise<string> {
-    if (isSandboxId(name)) throw notFound(name);
-    try {
-      const xml = await this.virsh.run(['dumpxml', `--domain=${name}`]);
-      // virsh takes a number for a domain's id, and hexadecimal digits for its UUID
-      if (textOf(child(parseDomain(xml), 'name')) !== name) throw notFound(name);
-      return xml;
-    } catch (error) {
-      if (error instanceof VirshError && error.failure.result === 'not_found') throw notFound(name);
-      throw error;
-    }
+    const xml = isSandboxId(name) ? null : await orMissing(this.virsh.run(['dumpxml', `--domain=${name}`]));
+    // virsh takes a number for a domain's id, and hexadecimal digits for its UUID
+    if (xml !== null && textOf(child(parseDomain(xml), 'name')) === name) return xml;
+    throw new MayflyError('source_not_found', `There is no source ${JSON.stringify(name)} on this host.`);
   }
 
   /** A changed definition of a source that neither starts nor stops is told within `definitionMs`. */
@@ -174,16 +168,16 @@ export class Sources {
 
 /** @throws MayflyError source_not_running */
 export function activeXml({ name, xml }: Source): string {
-  if (parseDomain(xml).attributes['id'] !== undefined) return xml; // libvirt gives a domain an id while it is active
+  if (isActive(xml)) return xml;
   throw new MayflyError('source_not_running', `${JSON.stringify(name)} is shut off.`);
 }
 
 /** libvirt gives a domain an id while it is active. */
-function busy(xml: string, saved: boolean): string | null {
-  if (parseDomain(xml).attributes['id'] !== undefined) return RUNNING_PROBLEM;
-  return saved ? 'It has a saved memory image, so its disk is not at rest.' : null;
+function isActive(xml: string): boolean {
+  return parseDomain(xml).attributes['id'] !== undefined;
 }
 
-function notFound(name: string): MayflyError {
-  return new MayflyError('source_not_found', `There is no source ${JSON.stringify(name)} on this host.`);
+function busy(xml: string, saved: boolean): string | null {
+  if (isActive(xml)) return RUNNING_PROBLEM;
+  return saved ? 'It has a saved memory image, so its disk is not at rest.' : null;
 }

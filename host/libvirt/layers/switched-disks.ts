@@ -1,7 +1,7 @@
-import { rm, stat } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { virtualBytesOf } from '../../disk/image.ts';
 import { ensureOverlay } from '../../disk/overlay.ts';
-import { orAbsent } from '../../os/absent.ts';
+import { isThere } from '../../os/directory.ts';
 import type { Element } from '../client/xml.ts';
 import { layeredDisks } from './disk-layers.ts';
 import type { SnapshotFolder } from './snapshot-folder.ts';
@@ -40,7 +40,7 @@ export function takenBackMark(overlay: string): string {
 export async function makeOverlays(switched: readonly SwitchedDisk[], signal: AbortSignal): Promise<void> {
   await Promise.all(
     switched.map(async ({ overlay, frozen }) => {
-      if (await orAbsent(stat(takenBackMark(overlay)))) await removeTakenBack(overlay);
+      if (await isThere(takenBackMark(overlay))) await removeTakenBack(overlay);
       const bytes = await virtualBytesOf(frozen);
       await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed', bytes);
     }),

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
 import { isSandboxId } from '../../../model/ids.ts';
@@ -8,6 +8,7 @@ import { allocatedIn } from '../../disk/host-disk.ts';
 import type { Clone, CloneRequest } from '../../hypervisor.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { writeFileAtomic, writeFilesAtomic } from '../../os/atomic-file.ts';
+import { isThere } from '../../os/directory.ts';
 import type { StateDir } from '../../state-dir.ts';
 import { buildXml, type Element, parseXml } from '../client/xml.ts';
 import { layeredDisks } from './disk-layers.ts';
@@ -36,45 +37,32 @@ export const SEARCHABLE = 0o711;
 /** One sandbox's folder on the host: everything of it that is a file. */
 export class Workspace {
   readonly folder: string;
+  readonly overlay: string;
+  readonly seed: string;
+  /** Digest of the memory that was saved when it was hibernated. */
+  readonly memoryDigest: string;
+  readonly domainXml: string;
+  readonly #pulling: string;
 
   constructor(
     state: StateDir,
     readonly sandboxId: string,
   ) {
     this.folder = state.workspace(sandboxId);
+    this.overlay = join(this.folder, 'disk.qcow2');
+    this.seed = join(this.folder, 'seed.iso');
+    this.memoryDigest = join(this.folder, 'memory-digest.json');
+    this.domainXml = join(this.folder, 'domain.xml');
+    this.#pulling = join(this.folder, 'pulling');
   }
 
-  get overlay(): string {
-    return join(this.folder, 'disk.qcow2');
-  }
-  get seed(): string {
-    return join(this.folder, 'seed.iso');
-  }
-  get #pulling(): string {
-    return join(this.folder, 'pulling');
-  }
-  get domainXml(): string {
-    return join(this.folder, 'domain.xml');
-  }
-
-  /**
-   * The overlay that takes a disk's writes from a snapshot or a restore on.
-   * @param by the id of that
-   */
-  overlayOf(target: string, by: string): string {
-    return join(this.folder, `${target}.${by}.qcow2`);
-  }
+  /** The overlay that takes a disk's writes from a snapshot or a restore on. @param by the id of that */
+  overlayOf = (target: string, by: string) => join(this.folder, `${target}.${by}.qcow2`);
 
   /** Whether its disks were being flattened when last something was written here. */
-  async isPulling(): Promise<boolean> {
-    return (await orAbsent(stat(this.#pulling))) !== null;
-  }
-  async markPulling(): Promise<void> {
-    await writeFileAtomic(this.#pulling, '', 0o600);
-  }
-  async unmarkPulling(): Promise<void> {
-    await rm(this.#pulling, { force: true });
-  }
+  isPulling = () => isThere(this.#pulling);
+  markPulling = () => writeFileAtomic(this.#pulling, '', 0o600);
+  unmarkPulling = () => rm(this.#pulling, { force: true });
 
   async make(): Promise<void> {
     await mkdir(this.folder, { recursive: true, mode: SEARCHABLE });
@@ -84,7 +72,7 @@ export class Workspace {
     const text = await orAbsent(readFile(join(this.folder, 'spec.json'), 'utf8'));
     if (text === null) return null;
     const content: unknown = JSON.parse(text);
-    if (isSpec(content)) return { ...NOTHING_SAVED, ...content };
+    if (isSpec(content)) return content;
     throw new MayflyError('clone_failed', `${this.folder}/spec.json is not what was written there.`);
   }
 
@@ -99,9 +87,7 @@ export class Workspace {
   async domain(): Promise<Element> {
     return parseXml(await this.domainText());
   }
-  async domainText(): Promise<string> {
-    return await readFile(this.domainXml, 'utf8');
-  }
+  domainText = () => readFile(this.domainXml, 'utf8');
 
   /** Gives a clone that is there other disks; what none of them refers to any more goes. */
   async change(spec: CloneSpec, domain: Element): Promise<void> {
@@ -125,9 +111,7 @@ export class Workspace {
   }
 
   /** Bytes its files take on the host; 0 when it is not there. */
-  async allocatedBytes(): Promise<number> {
-    return await allocatedIn(this.folder);
-  }
+  allocatedBytes = () => allocatedIn(this.folder);
 }
 
 /** The ids of all sandboxes that have a workspace. */
@@ -136,10 +120,7 @@ export async function workspaceIds(state: StateDir): Promise<string[]> {
   return (found ?? []).filter(isSandboxId);
 }
 
-/** What a spec lacks that was written before there were snapshots. */
-const NOTHING_SAVED = { snapshots: [], restoreId: null, wakesFrom: null };
-
-function isSpec(value: unknown): value is Omit<CloneSpec, keyof typeof NOTHING_SAVED> & Partial<CloneSpec> {
+function isSpec(value: unknown): value is CloneSpec {
   if (typeof value !== 'object' || value === null || !('request' in value && 'clone' in value)) return false;
-  return 'bases' in value && Array.isArray(value.bases);
+  return 'bases' in value && Array.isArray(value.bases) && 'snapshots' in value && Array.isArray(value.snapshots);
 }

@@ -1,28 +1,14 @@
 import { MayflyError } from '../../../model/errors.ts';
 import { macAddress } from '../../../model/ids.ts';
-import type { StateDir } from '../../state-dir.ts';
+import { orFail } from '../../os/exec.ts';
 import type { StepContext } from '../../step-context.ts';
-import type { Domains } from '../client/domains.ts';
-import type { Jobs } from '../client/jobs.ts';
-import { type Virsh, VirshError } from '../client/virsh.ts';
+import { VirshError } from '../client/virsh.ts';
 import { wakingXml } from '../domain-xml/waking-xml.ts';
-import type { GuestAgent } from '../guest/guest-agent.ts';
-import type { Flattening } from '../layers/flattening.ts';
 import { Workspace } from '../layers/workspace.ts';
-import type { Leases } from '../network/leases.ts';
+import { Flattening } from '../live/flattening.ts';
 import { maxMemoryKib } from '../output/job-info.ts';
-import type { SavedMemory } from './saved-memory.ts';
-
-export interface HibernationDeps {
-  virsh: Virsh;
-  domains: Domains;
-  jobs: Jobs;
-  saved: SavedMemory;
-  leases: Leases;
-  agent: GuestAgent;
-  flattening: Flattening;
-  state: StateDir;
-}
+import type { LibvirtTools } from '../tools/tools.ts';
+import { MemoryDigest } from './memory-digest.ts';
 
 /** How long virsh may wait for memory to be written or read. Milliseconds. */
 const MEMORY_TIMEOUT_MS = 600_000;
@@ -31,10 +17,10 @@ const MEMORY_TIMEOUT_MS = 600_000;
  * Domains whose memory libvirt has saved (`virsh managedsave`) and which are off meanwhile. The processors of a domain
  * never run while there is a saved memory of it: it is suspended before it is saved, and what was saved is forgotten
  * before it goes on. So what is there can always be gone back to, whatever was killed in between
- * (docs/decisions/0023-hibernate.md).
+ * (docs/decisions/0010-memory-and-hibernate.md).
  */
 export class Hibernation {
-  constructor(private readonly deps: HibernationDeps) {}
+  constructor(private readonly deps: LibvirtTools) {}
 
   /** Whether it is off and can be woken. */
   async holds(sandboxId: string): Promise<boolean> {
@@ -43,19 +29,28 @@ export class Hibernation {
 
   /** @throws MayflyError sandbox_not_running, hibernate_failed */
   async hibernate(sandboxId: string, context: StepContext): Promise<void> {
-    const { domains, jobs, saved, virsh, flattening } = this.deps;
+    const { domains, jobs, saved, virsh } = this.deps;
     await jobs.ended(sandboxId, context);
     const state = (await domains.describe(sandboxId))?.state;
-    if (state === 'shut_off' && (await this.holds(sandboxId))) return;
+    const digest = this.#digestOf(sandboxId);
+    if (state === 'shut_off' && (await this.holds(sandboxId))) return await digest.record(context.signal);
     if (state !== 'running' && state !== 'paused') throw notRunning(sandboxId, 'hibernated', state);
-    await flattening.stop(sandboxId); // libvirt saves no machine while a disk of it is copied
+    await new Flattening(this.deps).stop(sandboxId); // libvirt saves no machine while a disk of it is copied
     const memoryKib = maxMemoryKib(await virsh.run(['dominfo', sandboxId]));
     if (memoryKib === null)
       throw new MayflyError('hibernate_failed', `libvirt does not say how large ${sandboxId} is.`);
     await saved.refuseWithoutRoom(sandboxId, memoryKib);
     await domains.bring(sandboxId, 'paused');
     context.alive('its memory is being saved');
+    await digest.forget();
     await this.#save(sandboxId, context.signal);
+    context.alive('its memory is being hashed');
+    await digest.record(context.signal);
+  }
+
+  #digestOf(sandboxId: string): MemoryDigest {
+    const { saved, state } = this.deps;
+    return new MemoryDigest(saved.of(sandboxId), new Workspace(state, sandboxId).memoryDigest);
   }
 
   /**
@@ -107,6 +102,7 @@ export class Hibernation {
     if (state === 'shut_off') await this.#load(sandboxId, context);
     else if (state !== 'running' && state !== 'paused') throw notRunning(sandboxId, 'woken', state);
     await virsh.run(['managedsave-remove', sandboxId]);
+    await this.#digestOf(sandboxId).forget();
   }
 
   /** libvirt would start the machine afresh where it finds that a save was cut off. */
@@ -116,14 +112,27 @@ export class Hibernation {
     if (flaw !== null) {
       throw new MayflyError('wake_failed', `What was saved of the memory of ${sandboxId} cannot be read: ${flaw}`);
     }
+    await this.#refuseChanged(sandboxId, context.signal);
     await this.#nameDisks(sandboxId);
     context.alive('its memory is being read');
     await this.#run('wake_failed', ['start', sandboxId, '--paused'], context.signal);
   }
 
+  /** QEMU would go on with memory that has changed. @throws MayflyError wake_failed */
+  async #refuseChanged(sandboxId: string, signal: AbortSignal): Promise<void> {
+    const why = await this.#digestOf(sandboxId)
+      .isUnchanged(signal)
+      .then((isUnchanged) => (isUnchanged ? null : 'it has changed'))
+      .catch((error: unknown) => {
+        if (!(error instanceof TypeError)) throw error;
+        return error.message;
+      });
+    if (why === null) return;
+    throw new MayflyError('wake_failed', `The saved memory ${this.deps.saved.of(sandboxId)} is damaged: ${why}`);
+  }
+
   /**
-   * libvirt knows the layers of its disks by the names that they had before they became a snapshot's, which are gone
-   * (docs/decisions/0018-snapshots.md).
+   * libvirt knows the layers of its disks by the names that they had before they became a snapshot's, which are gone.
    */
   async #nameDisks(sandboxId: string): Promise<void> {
     const { virsh, state } = this.deps;
@@ -143,12 +152,7 @@ export class Hibernation {
   }
 
   async #run(code: 'hibernate_failed' | 'wake_failed', argv: readonly string[], signal: AbortSignal): Promise<void> {
-    try {
-      await this.deps.virsh.run(argv, { signal, timeoutMs: MEMORY_TIMEOUT_MS });
-    } catch (error) {
-      if (!(error instanceof VirshError)) throw error;
-      throw new MayflyError(code, `libvirt refused: ${error.message}`, { cause: error });
-    }
+    await orFail(this.deps.virsh.run(argv, { signal, timeoutMs: MEMORY_TIMEOUT_MS }), code, 'libvirt refused');
   }
 }
 

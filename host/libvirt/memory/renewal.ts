@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import type { HostKey } from '../../disk/host-key.ts';
+import { poll } from '../../os/poll.ts';
 import type { Virsh } from '../client/virsh.ts';
 import { AgentConsole } from '../guest/agent-console.ts';
 import type { GuestAgent } from '../guest/guest-agent.ts';
@@ -26,6 +26,7 @@ export interface Wish {
 /** The guest has to answer by then: it has just been woken. Milliseconds. */
 const AGENT_TIMEOUT_MS = 20_000;
 const SCRIPT_TIMEOUT_MS = 60_000;
+const LOOK_EVERY_MS = 20;
 
 /**
  * Makes a guest that was woken from saved memory fit to go on: the time, other random numbers, no connections of before,
@@ -41,7 +42,14 @@ export class Renewal {
 
   /** @throws MayflyError boot_failed unless the guest has confirmed all of it */
   async renew(sandboxId: string, wish: Wish, signal: AbortSignal): Promise<void> {
-    const aheadMs = await this.#whenAnswering(sandboxId, signal);
+    const look = () => this.agent.clockAheadMs(sandboxId);
+    const aheadMs = await poll(look, { everyMs: LOOK_EVERY_MS, withinMs: this.agentMs, signal });
+    if (aheadMs === null) {
+      throw new MayflyError(
+        'boot_failed',
+        `The guest agent of ${sandboxId} does not answer after its memory came back.`,
+      );
+    }
     const nonce = randomBytes(16).toString('hex');
     const stdin = request(wish, nonce, aheadMs);
     const options = { stdin, isSecret: true, timeoutMs: SCRIPT_TIMEOUT_MS, signal };
@@ -52,23 +60,6 @@ export class Renewal {
     if (exitCode === 0 && stdout.trimEnd().endsWith(`renewed ${nonce}`)) return;
     const why = stderr.trim().slice(0, 200) || `exit status ${exitCode}`;
     throw new MayflyError('boot_failed', `${sandboxId} did not take what makes it another machine: ${why}`);
-  }
-
-  /** @returns how far its clock is ahead, milliseconds */
-  async #whenAnswering(sandboxId: string, signal: AbortSignal): Promise<number> {
-    const deadline = Date.now() + this.agentMs;
-    for (;;) {
-      const aheadMs = await this.agent.clockAheadMs(sandboxId);
-      if (aheadMs !== null) return aheadMs;
-      signal.throwIfAborted();
-      if (Date.now() > deadline) {
-        throw new MayflyError(
-          'boot_failed',
-          `The guest agent of ${sandboxId} does not answer after its memory came back.`,
-        );
-      }
-      await delay(20);
-    }
   }
 }
 

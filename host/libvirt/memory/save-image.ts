@@ -14,9 +14,11 @@ const COOKIE_AT = 32;
 /** libvirt's own text is some KiB, and 64 KiB of room. Bytes. */
 const LONGEST_TEXT = 4 * 1024 * 1024;
 
-export interface SaveImage {
+interface SaveImage {
   /** The machine whose memory it is, as libvirt describes it. */
   xml: string;
+  /** First byte of QEMU's stream, which is the rest of the file. */
+  streamAt: number;
   /** Bytes of QEMU's stream. */
   streamBytes: number;
 }
@@ -28,7 +30,7 @@ export async function readSaveImage(path: string): Promise<SaveImage> {
     const { size } = await file.stat();
     const streamBytes = size - HEADER_BYTES - dataLength;
     if (streamBytes <= 0) throw new TypeError('a save image without memory');
-    return { xml: xml.toString('utf8'), streamBytes };
+    return { xml: xml.toString('utf8'), streamAt: HEADER_BYTES + dataLength, streamBytes };
   });
 }
 

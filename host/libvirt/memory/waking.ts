@@ -3,28 +3,16 @@ import { chmod, copyFile, rm, stat } from 'node:fs/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import { refuseFull } from '../../../model/snapshots/storage.ts';
 import { allEnded } from '../../all-ended.ts';
-import type { BaseDigests } from '../../disk/base-digest.ts';
 import { diskOf } from '../../disk/host-disk.ts';
 import { ensureHostKey } from '../../disk/host-key.ts';
-import type { StateDir } from '../../state-dir.ts';
-import type { Domains } from '../client/domains.ts';
-import type { Virsh } from '../client/virsh.ts';
 import { parseXml } from '../client/xml.ts';
 import { macAddresses, wakingXml } from '../domain-xml/waking-xml.ts';
-import type { GuestAgent } from '../guest/guest-agent.ts';
 import { emptyDisks } from '../layers/empty-disks.ts';
 import { MEMORY_MODE, SnapshotFolder } from '../layers/snapshot-folder.ts';
 import type { CloneSpec, Workspace } from '../layers/workspace.ts';
+import type { LibvirtTools } from '../tools/tools.ts';
 import { Renewal, type Wish } from './renewal.ts';
 import { readSaveImage, rewriteSaveImage } from './save-image.ts';
-
-export interface WakingDeps {
-  state: StateDir;
-  virsh: Virsh;
-  domains: Domains;
-  digests: BaseDigests;
-  agent: GuestAgent;
-}
 
 /** Reading a large memory from a slow disk takes as long as writing it did. Milliseconds. */
 const RESTORE_TIMEOUT_MS = 300_000;
@@ -36,7 +24,7 @@ const RESTORE_TIMEOUT_MS = 300_000;
  * nothing of what such a one has written was acknowledged.
  */
 export class Waking {
-  constructor(private readonly deps: WakingDeps) {}
+  constructor(private readonly deps: LibvirtTools) {}
 
   /**
    * @param agentMs in which the guest has to answer. `@default` 20,000

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { exec } from '../../os/exec.ts';
+import { poll } from '../../os/poll.ts';
 import { sendSignal } from '../../os/proc.ts';
 import { kvmUsable } from '../client/accel.ts';
 
@@ -46,6 +46,7 @@ sleep infinity &
 wait`;
 
 const TIMEOUT_MS = 30_000;
+const POLLING = { everyMs: 5, withinMs: TIMEOUT_MS };
 
 /**
  * Makes the mount and PID namespaces of a private libvirtd, over whose folders `folder` lies then.
@@ -61,15 +62,10 @@ export async function startNamespaces(folder: string): Promise<number> {
     detached: true,
   });
   child.unref();
-  const deadline = Date.now() + TIMEOUT_MS;
-  for (;;) {
-    const pid = await namespacesOf(folder);
-    if (pid !== null) return pid;
-    if (child.exitCode !== null || Date.now() > deadline) {
-      throw new MayflyError('host_unavailable', `A private libvirtd could not be started in ${folder}: is this root?`);
-    }
-    await delay(5);
-  }
+  const look = async () => (await namespacesOf(folder)) ?? (child.exitCode === null ? null : 0);
+  const pid = await poll(look, POLLING);
+  if (pid) return pid;
+  throw new MayflyError('host_unavailable', `A private libvirtd could not be started in ${folder}: is this root?`);
 }
 
 /** The pid of the first process of a folder's namespaces; null when none was started, or it ends or has ended. */
@@ -97,12 +93,10 @@ export async function endNamespaces(folder: string): Promise<void> {
   const holder = await holderOf(folder);
   if (holder === null) return;
   sendSignal(holder.pid, 'SIGKILL');
-  const deadline = Date.now() + TIMEOUT_MS;
-  while ((await holderOf(folder)) !== null || isFor(folder, await argumentsOf(holder.parent))) {
-    if (Date.now() > deadline)
-      throw new MayflyError('host_unavailable', `A private libvirtd in ${folder} does not end.`);
-    await delay(5);
-  }
+  const look = async () =>
+    ((await holderOf(folder)) === null && !isFor(folder, await argumentsOf(holder.parent))) || null;
+  if (await poll(look, POLLING)) return;
+  throw new MayflyError('host_unavailable', `A private libvirtd in ${folder} does not end.`);
 }
 
 /**

@@ -95,8 +95,7 @@ export class PortFilter {
 }
 
 /**
- * Machines that began before ports had names of ours, or are no sandboxes: they were plugged in by libvirt, whose name for
- * a port is not known before.
+ * Machines that are no sandboxes, such as a source: libvirt plugs them in, and its name for a port is not known before.
  */
 async function pluggedInto(bridge: string): Promise<Port[]> {
   const names = (await orAbsent(readdir(`/sys/class/net/${bridge}/brif`))) ?? [];

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { access, chmod, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import { machineId } from '../../installation.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { writeFileAtomic } from '../../os/atomic-file.ts';
-import { makeClosed } from '../../os/directory.ts';
+import { isThere, makeClosed } from '../../os/directory.ts';
 import { exec } from '../../os/exec.ts';
+import { poll } from '../../os/poll.ts';
 import { Virsh } from '../client/virsh.ts';
 import { child, parseXml } from '../client/xml.ts';
 import { names } from '../output/tables.ts';
@@ -137,11 +138,7 @@ async function prepare(folder: string): Promise<number> {
   for (const over of ['/run/libvirt', '/var/lib/libvirt', '/var/log/libvirt', '/var/cache/libvirt']) {
     await mkdir(over, { recursive: true });
   }
-  const isNew = await access(join(folder, 'etc', 'qemu.conf')).then(
-    () => false,
-    () => true,
-  );
-  if (isNew) {
+  if (!(await isThere(join(folder, 'etc', 'qemu.conf')))) {
     await cp('/etc/libvirt', join(folder, 'etc'), { recursive: true });
     await rm(definitionsOf(folder), { recursive: true, force: true }); // the host's domains and networks
     await writeFile(join(folder, 'etc', 'qemu.conf'), QEMU_CONF);
@@ -183,7 +180,9 @@ async function stopDaemon(folder: string): Promise<void> {
   const pid = Number(await readFile(join(folder, 'run', 'private.pid'), 'utf8').catch(() => ''));
   if (holder === null || !Number.isInteger(pid) || pid <= 1) return;
   await runInside(holder, ['kill', '-TERM', String(pid)]);
-  await gone(join(folder, 'run', 'private.pid'));
+  const look = async () => !(await isThere(join(folder, 'run', 'private.pid'))) || null;
+  if (await poll(look, { everyMs: 10, withinMs: TIMEOUT_MS })) return;
+  throw new MayflyError('host_unavailable', `The private libvirtd of ${folder} did not end.`);
 }
 
 /** Ends a private libvirtd with all that it runs, and what one that was killed has left. */
@@ -221,18 +220,5 @@ async function removeBridges(folder: string): Promise<void> {
     if (address?.trim() !== mac) continue;
     await exec('ip', ['link', 'delete', 'dev', bridge]);
     await openUp(bridge);
-  }
-}
-
-async function gone(path: string): Promise<void> {
-  const deadline = Date.now() + TIMEOUT_MS;
-  while (
-    await access(path).then(
-      () => true,
-      () => false,
-    )
-  ) {
-    if (Date.now() > deadline) throw new MayflyError('host_unavailable', `The private libvirtd did not end: ${path}.`);
-    await delay(10);
   }
 }

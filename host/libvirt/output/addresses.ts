@@ -12,7 +12,7 @@ function withoutPrefix(address: string): string {
   return address.replace(/\/\d+$/, '');
 }
 
-export interface InterfaceAddress {
+interface InterfaceAddress {
   ip: string;
   mac: string;
 }
@@ -42,7 +42,7 @@ export function interfaceMacs(text: string): string[] {
   });
 }
 
-export interface ListedLease {
+interface ListedLease {
   mac: string;
   ip: string;
   /** As virsh prints it, local time; null for a lease without end. */
@@ -52,7 +52,7 @@ export interface ListedLease {
 const LEASE = /^\s*(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s+((?:[0-9a-f]{2}:){5}[0-9a-f]{2})\s+(\S+)\s+(\S+)/i;
 
 /** Reads `virsh net-dhcp-leases`: its IPv4 leases. virsh prints an endless lease as the first moment of Unix time. */
-export function listedLeases(text: string): ListedLease[] {
+function listedLeases(text: string): ListedLease[] {
   return tableRows(text).flatMap((row) => {
     const [, expiry = '', mac = '', protocol = '', address = ''] = LEASE.exec(row) ?? [];
     const ip = withoutPrefix(address);

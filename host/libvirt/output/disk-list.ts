@@ -1,6 +1,6 @@
 import { tableRows } from './tables.ts';
 
-export interface ListedDisk {
+interface ListedDisk {
   /** `file`, `block`, `network` …; null when the listing was made without `--details`. */
   kind: string | null;
   target: string;

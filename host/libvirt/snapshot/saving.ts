@@ -2,35 +2,32 @@ import { MayflyError } from '../../../model/errors.ts';
 import { CHAIN_LIMIT } from '../../../model/snapshots/snapshot.ts';
 import { allEnded } from '../../all-ended.ts';
 import type { SaveRequest } from '../../snapshots.ts';
-import type { StateDir } from '../../state-dir.ts';
 import type { StepContext } from '../../step-context.ts';
-import type { Jobs } from '../client/jobs.ts';
 import { child, type Element, textOf } from '../client/xml.ts';
-import type { GuestAgent } from '../guest/guest-agent.ts';
 import { layeredDisks, putLayers } from '../layers/disk-layers.ts';
-import type { DiskSwitch } from '../layers/disk-switch.ts';
-import type { Flattening } from '../layers/flattening.ts';
 import { SnapshotFolder } from '../layers/snapshot-folder.ts';
 import { makeOverlays, type SwitchedDisk, switchedDisksOf } from '../layers/switched-disks.ts';
-import type { Unquiescing } from '../layers/unquiescing.ts';
 import { Workspace } from '../layers/workspace.ts';
-
-export interface SavingDeps {
-  state: StateDir;
-  jobs: Jobs;
-  agent: GuestAgent;
-  unquiescing: Unquiescing;
-  diskSwitch: DiskSwitch;
-  flattening: Flattening;
-}
+import { DiskSwitch } from '../live/disk-switch.ts';
+import { Flattening } from '../live/flattening.ts';
+import { type Unquiescing, unquiescingOf } from '../live/unquiescing.ts';
+import type { LibvirtTools } from '../tools/tools.ts';
 
 /**
  * Saves the disks of a domain that runs or is paused: the layers that it writes to get a second name in the snapshot's
  * folder, all disks go over to new layers at one moment, and the old names in the workspace go.
- * docs/decisions/0018-snapshots.md says what a crash leaves at each point.
+ * docs/decisions/0009-snapshots.md says what a crash leaves at each point.
  */
 export class Saving {
-  constructor(private readonly deps: SavingDeps) {}
+  readonly #unquiescing: Unquiescing;
+  readonly #diskSwitch: DiskSwitch;
+  readonly #flattening: Flattening;
+
+  constructor(private readonly deps: LibvirtTools) {
+    this.#flattening = new Flattening(deps);
+    this.#unquiescing = unquiescingOf(deps);
+    this.#diskSwitch = new DiskSwitch(deps, this.#unquiescing);
+  }
 
   /** @throws MayflyError snapshot_failed, sandbox_not_running, snapshot_unsupported */
   async save({ snapshotId, sandboxId, kind }: SaveRequest, context: StepContext): Promise<void> {
@@ -43,12 +40,12 @@ export class Saving {
       const frozen = described ?? (await this.#describe(folder, sandboxId, context));
       const switched = switchedDisksOf(frozen, folder, new Workspace(this.deps.state, sandboxId));
       if (described !== null) await this.deps.jobs.ended(sandboxId, context);
-      const hasSwitched = await this.deps.diskSwitch.hasSwitched(sandboxId, switched);
-      await this.deps.unquiescing.thaw(await folder.attempt());
+      const hasSwitched = await this.#diskSwitch.hasSwitched(sandboxId, switched);
+      await this.#unquiescing.thaw(await folder.attempt());
       if (!hasSwitched) {
         const answers = await this.#prepare(folder, sandboxId, switched, asked, context.signal);
-        if (kind === 'full') await this.deps.diskSwitch.switchWithMemory(folder, sandboxId, switched, answers);
-        else await this.deps.diskSwitch.switchDisks(folder, sandboxId, switched, answers);
+        if (kind === 'full') await this.#diskSwitch.switchWithMemory(folder, sandboxId, switched, answers);
+        else await this.#diskSwitch.switchDisks(folder, sandboxId, switched, answers);
       }
       await this.#settle(folder, sandboxId, frozen);
     } finally {
@@ -64,13 +61,10 @@ export class Saving {
     const frozen = await folder.domain();
     if (frozen === null) return await folder.drop();
     const sandboxId = textOf(child(frozen, 'name'));
-    await this.deps.unquiescing.thaw(await folder.attempt());
+    await this.#unquiescing.thaw(await folder.attempt());
     const workspace = new Workspace(this.deps.state, sandboxId);
     const spec = await workspace.spec();
-    if (
-      spec !== null &&
-      (await this.deps.diskSwitch.hasSwitched(sandboxId, switchedDisksOf(frozen, folder, workspace)))
-    ) {
+    if (spec !== null && (await this.#diskSwitch.hasSwitched(sandboxId, switchedDisksOf(frozen, folder, workspace)))) {
       return await this.#settle(folder, sandboxId, frozen);
     }
     if (spec !== null) await workspace.change(spec, await workspace.domain());
@@ -79,10 +73,9 @@ export class Saving {
 
   /** libvirt saves no disk that is being flattened, and none that refers to too many files. */
   async #boundChain(sandboxId: string, context: StepContext): Promise<void> {
-    const { flattening, state } = this.deps;
-    await flattening.stop(sandboxId);
-    const chainLength = (await new Workspace(state, sandboxId).spec())?.snapshots.length ?? 0;
-    if (chainLength >= CHAIN_LIMIT) await flattening.flatten(sandboxId, context);
+    await this.#flattening.stop(sandboxId);
+    const chainLength = (await new Workspace(this.deps.state, sandboxId).spec())?.snapshots.length ?? 0;
+    if (chainLength >= CHAIN_LIMIT) await this.#flattening.flatten(sandboxId, context);
   }
 
   /** Writes down the machine that is to be saved, with the layers to be frozen under their new names. */

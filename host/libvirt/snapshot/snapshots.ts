@@ -1,63 +1,48 @@
 import { chown, stat } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
 import { MayflyError } from '../../../model/errors.ts';
-import type { FileChangeRecord, GuestName } from '../../../model/files/file-change.ts';
 import type { SavedDisk, SavedSnapshot } from '../../../model/snapshots/snapshot.ts';
-import type { BaseDigests } from '../../disk/base-digest.ts';
 import { freezeImage } from '../../disk/frozen-image.ts';
 import { ensureOverlay } from '../../disk/overlay.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { flushFile } from '../../os/atomic-file.ts';
-import type {
-  Comparison,
-  HostSnapshots,
-  KeptSnapshot,
-  RevertRequest,
-  SavedFileRequest,
-  SavedPlace,
-  SavedResources,
-  SaveRequest,
-} from '../../snapshots.ts';
+import type { HostSnapshots, KeptSnapshot, RevertRequest, SavedResources, SaveRequest } from '../../snapshots.ts';
 import type { StepContext } from '../../step-context.ts';
-import type { Domains } from '../client/domains.ts';
 import { child } from '../client/xml.ts';
 import { cpuCount, memoryKib } from '../domain-xml/clone-resources.ts';
 import { layeredDisks, putLayers } from '../layers/disk-layers.ts';
-import type { Foundation, References } from '../layers/references.ts';
+import type { Foundation } from '../layers/references.ts';
 import { MEMORY_MODE, SnapshotFolder, snapshotFolders } from '../layers/snapshot-folder.ts';
 import { Workspace } from '../layers/workspace.ts';
+import { Flattening } from '../live/flattening.ts';
+import { unquiescingOf } from '../live/unquiescing.ts';
 import { readSaveImage } from '../memory/save-image.ts';
 import { isActive } from '../output/domain-state.ts';
+import type { LibvirtTools } from '../tools/tools.ts';
 import { Comparing } from './comparing.ts';
-import { Saving, type SavingDeps } from './saving.ts';
-
-export interface LibvirtSnapshotsDeps extends SavingDeps {
-  domains: Domains;
-  digests: BaseDigests;
-  references: References;
-  /** Path of mayfly-diff; null where set-up has not built it. */
-  diffProgram: string | null;
-}
+import { Saving } from './saving.ts';
 
 /** Snapshots as frozen layers of the chain of qcow2 images that a sandbox's disk is. */
-export class LibvirtSnapshots implements HostSnapshots {
+export class LibvirtSnapshots extends Comparing implements HostSnapshots {
   readonly #saving: Saving;
-  readonly #comparing: Comparing;
+  readonly #flattening: Flattening;
 
-  constructor(private readonly deps: LibvirtSnapshotsDeps) {
+  /** @param diffProgram path of mayfly-diff; null where set-up has not built it */
+  constructor(
+    private readonly deps: LibvirtTools,
+    diffProgram: string | null,
+  ) {
+    super(deps.references, diffProgram);
     this.#saving = new Saving(deps);
-    this.#comparing = new Comparing(deps.references, deps.diffProgram);
+    this.#flattening = new Flattening(deps);
   }
 
-  async save(request: SaveRequest, context: StepContext): Promise<void> {
-    await this.#saving.save(request, context);
-  }
+  save = (request: SaveRequest, context: StepContext) => this.#saving.save(request, context);
 
   async thaw(sandboxId: string): Promise<void> {
     for (const folder of await snapshotFolders(this.deps.state)) {
       const attempt = await folder.attempt();
       if (attempt?.sandboxId !== sandboxId || (await folder.spec()) !== null) continue;
-      await this.deps.unquiescing.thaw(attempt);
+      await unquiescingOf(this.deps).thaw(attempt);
     }
   }
 
@@ -121,29 +106,8 @@ export class LibvirtSnapshots implements HostSnapshots {
     return (await new Workspace(this.deps.state, sandboxId).spec())?.snapshots.length ?? 0;
   }
 
-  async flatten(sandboxId: string, context: StepContext): Promise<void> {
-    await this.deps.flattening.flatten(sandboxId, context);
-  }
-
-  async mergeDeleted(sandboxId: string, context: StepContext): Promise<number> {
-    return await this.deps.flattening.mergeDeleted(sandboxId, context);
-  }
-
-  compare(comparison: Comparison, signal: AbortSignal): AsyncIterable<FileChangeRecord> {
-    return this.#comparing.compare(comparison, signal);
-  }
-
-  async readFile(request: SavedFileRequest, signal: AbortSignal): Promise<{ content: Buffer; size: number }> {
-    return await this.#comparing.readFile(request, signal);
-  }
-
-  async namesIn(place: SavedPlace, signal: AbortSignal): Promise<GuestName[]> {
-    return this.#comparing.namesIn(place, signal);
-  }
-
-  changesAsTar(comparison: Comparison, signal: AbortSignal): Readable {
-    return this.#comparing.changesAsTar(comparison, signal);
-  }
+  flatten = (sandboxId: string, context: StepContext) => this.#flattening.flatten(sandboxId, context);
+  mergeDeleted = (sandboxId: string, context: StepContext) => this.#flattening.mergeDeleted(sandboxId, context);
 
   async resources(snapshotId: string): Promise<SavedResources> {
     const domain = await new SnapshotFolder(this.deps.state, snapshotId).domain();

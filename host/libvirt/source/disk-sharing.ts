@@ -4,22 +4,12 @@ import { MayflyError } from '../../../model/errors.ts';
 import { isSandboxId } from '../../../model/ids.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { ExecError } from '../../os/exec.ts';
-import type { StateDir } from '../../state-dir.ts';
-import type { Domains } from '../client/domains.ts';
-import { type Virsh, VirshError } from '../client/virsh.ts';
+import { orMissing } from '../client/virsh.ts';
 import { parseDomain } from '../domain-xml/clone-xml.ts';
-import type { References } from '../layers/references.ts';
-import type { Source, Sources } from '../layers/sources.ts';
+import type { Source } from '../layers/sources.ts';
 import { workspaceIds } from '../layers/workspace.ts';
+import type { LibvirtTools } from '../tools/tools.ts';
 import { type DiskFile, diskFiles, identityOf, withBacking } from './disk-files.ts';
-
-interface SharingDeps {
-  state: StateDir;
-  virsh: Virsh;
-  domains: Domains;
-  sources: Sources;
-  references: References;
-}
 
 /** A golden image's folder is named by the digest of its disk, whichever Mayfly it belongs to. */
 const GOLDEN = /\/[0-9a-f]{64}$/;
@@ -27,7 +17,7 @@ const OWNER_WRITES = 0o200;
 
 /** Whether a source may write to its disks: a source's disk can be what a sandbox, a snapshot or another machine stands on. */
 export class DiskSharing {
-  constructor(private readonly deps: SharingDeps) {}
+  constructor(private readonly deps: LibvirtTools) {}
 
   /**
    * Sees to it that the source can write to its disks, and that nobody else is hurt by that.
@@ -75,13 +65,8 @@ export class DiskSharing {
 
   /** By its UUID: virsh would take some names for something else. */
   async #disksOf(uuid: string): Promise<DiskFile[]> {
-    try {
-      const xml = await this.deps.virsh.run(['dumpxml', uuid]);
-      return await diskFiles(parseDomain(xml), this.deps.sources);
-    } catch (error) {
-      if (error instanceof VirshError && error.failure.result === 'not_found') return []; // removed meanwhile
-      throw error;
-    }
+    const xml = await orMissing(this.deps.virsh.run(['dumpxml', uuid]));
+    return xml === null ? [] : await diskFiles(parseDomain(xml), this.deps.sources); // none: removed meanwhile
   }
 }
 

@@ -1,42 +1,34 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import type { SourcePowered } from '../../../model/snapshots/source-power.ts';
+import { poll } from '../../os/poll.ts';
 import type { SourcePower, StartRequest, StopRequest } from '../../source-power.ts';
 import type { StepContext } from '../../step-context.ts';
-import { type Virsh, VirshError } from '../client/virsh.ts';
+import { orMissing, VirshError } from '../client/virsh.ts';
 import { child, childElements, textOf } from '../client/xml.ts';
 import { parseDomain } from '../domain-xml/clone-xml.ts';
 import { isAgentSilent } from '../guest/guest-agent.ts';
 import { powerOff } from '../guest/power-off.ts';
-import type { SourceUse } from '../layers/source-use.ts';
-import type { Source, Sources } from '../layers/sources.ts';
+import type { Source } from '../layers/sources.ts';
 import { type DomainState, domainState, isActive } from '../output/domain-state.ts';
 import { removeFailure, startFailure } from '../output/failures.ts';
 import { names } from '../output/tables.ts';
-import type { DiskSharing } from './disk-sharing.ts';
-
-export interface SourcePowerDeps {
-  virsh: Virsh;
-  sources: Sources;
-  sharing: DiskSharing;
-  /** Who needs a source to be there. */
-  use: SourceUse;
-  /** Who needs its disks to be at rest. */
-  rest: SourceUse;
-}
+import type { LibvirtTools } from '../tools/tools.ts';
+import { DiskSharing } from './disk-sharing.ts';
 
 /** How long a start, or an end, that another process asked for may still take. Milliseconds. */
 const SETTLES_MS = 30_000;
 const LOOK_EVERY_MS = 200;
 /** A ping that is not answered in this time is asked again. Seconds. */
 const PING_SECONDS = 5;
+const PING = '{"execute":"guest-ping"}';
 /** A guest that has not gone down is told again, in another way: it may have booted meanwhile. Milliseconds. */
 const TELL_EVERY_MS = 10_000;
 const AGENT_CHANNEL = 'org.qemu.guest_agent.0';
 
 /** The sources' domains are somebody else's: by their UUID, since virsh takes some names for the id of another domain. */
 export class LibvirtSourcePower implements SourcePower {
-  constructor(private readonly deps: SourcePowerDeps) {}
+  constructor(private readonly deps: LibvirtTools) {}
 
   async start({ source: name, answersMs }: StartRequest, context: StepContext): Promise<SourcePowered> {
     const { use, rest, sources } = this.deps;
@@ -62,7 +54,7 @@ export class LibvirtSourcePower implements SourcePower {
   /** What was found before may have changed: its disks are looked at once it can be cloned no more. */
   async #boot(source: Source, context: StepContext): Promise<void> {
     context.alive('looking at who refers to its disks');
-    await this.deps.sharing.release(source);
+    await new DiskSharing(this.deps).release(source);
     context.signal.throwIfAborted();
     try {
       await this.deps.virsh.run(['start', uuidOf(source)], { signal: context.signal });
@@ -75,15 +67,13 @@ export class LibvirtSourcePower implements SourcePower {
 
   /** libvirt goes on starting a domain when the virsh that asked for it was killed: it is paused until QEMU is set up. */
   async #run(source: Source, context: StepContext): Promise<void> {
-    const deadline = Date.now() + SETTLES_MS;
-    for (;;) {
+    const look = async () => {
       const state = await this.#stateOf(source);
-      if (state === 'running') return;
-      if (!isActive(state) || Date.now() > deadline) throw startFailed(source, `it is ${state}`);
       context.alive(`it is ${state}`);
-      await sleep(LOOK_EVERY_MS);
-      context.signal.throwIfAborted();
-    }
+      return state === 'running' || !isActive(state) ? state : null;
+    };
+    const state = await poll(look, { everyMs: LOOK_EVERY_MS, withinMs: SETTLES_MS, signal: context.signal });
+    if (state !== 'running') throw startFailed(source, `it is ${state ?? 'still being started'}`);
   }
 
   /** @returns null when it has no channel to one */
@@ -91,25 +81,12 @@ export class LibvirtSourcePower implements SourcePower {
     const devices = child(parseDomain(source.xml), 'devices');
     const channels = devices ? childElements(devices, 'channel') : [];
     if (!channels.some((channel) => child(channel, 'target')?.attributes['name'] === AGENT_CHANNEL)) return null;
-    const deadline = Date.now() + withinMs;
-    while (!(await this.#isAnswering(source))) {
-      if (Date.now() >= deadline) return false;
+    const ping = ['qemu-agent-command', uuidOf(source), `--timeout=${PING_SECONDS}`, PING];
+    const look = async () => {
       context.alive('waiting for its guest agent');
-      await sleep(LOOK_EVERY_MS);
-      context.signal.throwIfAborted();
-    }
-    return true;
-  }
-
-  async #isAnswering(source: Source): Promise<boolean> {
-    const ping = ['qemu-agent-command', uuidOf(source), `--timeout=${PING_SECONDS}`, '{"execute":"guest-ping"}'];
-    try {
-      await this.deps.virsh.run(ping);
-      return true;
-    } catch (error) {
-      if (error instanceof VirshError || isAgentSilent(error)) return false;
-      throw error;
-    }
+      return (await this.#told(ping)) || null;
+    };
+    return (await poll(look, { everyMs: LOOK_EVERY_MS, withinMs, signal: context.signal })) ?? false;
   }
 
   async #shutDown(source: Source, withinMs: number, context: StepContext): Promise<void> {
@@ -166,13 +143,12 @@ export class LibvirtSourcePower implements SourcePower {
 
   /** @throws MayflyError source_not_found */
   async #stateOf(source: Source): Promise<DomainState> {
-    try {
-      return domainState(await this.deps.virsh.run(['domstate', uuidOf(source)]));
-    } catch (error) {
-      if (!(error instanceof VirshError && error.failure.result === 'not_found')) throw error;
-      const what = `There is no source ${JSON.stringify(source.name)} on this host any more.`;
-      throw new MayflyError('source_not_found', what, { cause: error });
-    }
+    const state = await orMissing(this.deps.virsh.run(['domstate', uuidOf(source)]));
+    if (state !== null) return domainState(state);
+    throw new MayflyError(
+      'source_not_found',
+      `There is no source ${JSON.stringify(source.name)} on this host any more.`,
+    );
   }
 }
 

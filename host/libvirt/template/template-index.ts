@@ -1,10 +1,9 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Mutex } from 'async-mutex';
 import { z } from 'zod';
 import { isSnapshotId } from '../../../model/ids.ts';
-import { orAbsent } from '../../os/absent.ts';
-import { writeFileAtomic } from '../../os/atomic-file.ts';
+import { readJson, writeJson } from '../../os/json-file.ts';
 import { oneLine } from '../../os/one-line.ts';
 import type { HostTemplate, TemplateUse } from '../../templates.ts';
 import { unlessUnreadable } from '../layers/references.ts';
@@ -81,13 +80,12 @@ export class TemplateIndex {
       const changed = change(entries);
       if (changed === entries) return;
       await mkdir(dirname(this.file), { recursive: true, mode: 0o700 });
-      await writeFileAtomic(this.file, JSON.stringify(changed), 0o600);
+      await writeJson(this.file, changed);
     });
   }
 
   /** A list that cannot be read, as of another version, is none: sandboxes boot, and templates are made anew. */
   async #read(): Promise<Entry[]> {
-    const text = await orAbsent(readFile(this.file, 'utf8'));
-    return text === null ? [] : await unlessUnreadable(async () => z.array(Entry).parse(JSON.parse(text)), []);
+    return (await unlessUnreadable(() => readJson(this.file, z.array(Entry)), null)) ?? [];
   }
 }

@@ -7,7 +7,7 @@ import { FREEZE } from '../guest/freezer.ts';
 import { SETTLE_GUEST } from './settle-guest.ts';
 
 /** Which machine is woken. */
-export interface TemplateMachine {
+interface TemplateMachine {
   sourceXml: string;
   cpus: number | null;
   memoryMib: number | null;

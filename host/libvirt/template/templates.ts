@@ -1,32 +1,19 @@
 import { rm } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isMayflyError, MayflyError } from '../../../model/errors.ts';
 import { LONGEST_CHECK_SECONDS } from '../../../model/image/ready.ts';
 import type { BootReason } from '../../../model/sandbox/boot.ts';
-import type { BaseDigests } from '../../disk/base-digest.ts';
 import type { CloneRequest } from '../../hypervisor.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { oneLine } from '../../os/one-line.ts';
-import type { StateDir } from '../../state-dir.ts';
 import type { StepContext } from '../../step-context.ts';
 import type { HostTemplate, HostTemplates, TemplateRequest, TemplateUse } from '../../templates.ts';
-import type { Virsh } from '../client/virsh.ts';
 import { buildXml } from '../client/xml.ts';
 import { AgentConsole } from '../guest/agent-console.ts';
-import type { GuestAgent } from '../guest/guest-agent.ts';
 import { SnapshotFolder } from '../layers/snapshot-folder.ts';
-import type { Sources } from '../layers/sources.ts';
+import type { LibvirtTools } from '../tools/tools.ts';
 import { SETTLE_GUEST } from './settle-guest.ts';
 import { TemplateIndex } from './template-index.ts';
 import { hardwareOf, takePrograms, templateKeyOf } from './template-key.ts';
-
-export interface LibvirtTemplatesDeps {
-  state: StateDir;
-  virsh: Virsh;
-  sources: Sources;
-  digests: BaseDigests;
-  agent: GuestAgent;
-}
 
 /** What this machine gives its sandboxes, as it was found out when it was opened. */
 export interface MachineKind {
@@ -40,7 +27,6 @@ export type Choice = { template: HostTemplate; key: string } | { template: null;
 /** A guest that boots without a network is there within a minute, or hangs on something. Milliseconds. */
 const AGENT_MS = 60_000;
 const SETTLE_MS = 120_000 + LONGEST_CHECK_SECONDS * 1_000;
-const LOOK_EVERY_MS = 200;
 const COMPLAINT_CHARACTERS = 300;
 
 /** Templates as snapshots with memory, of guests that nobody has spoken to. */
@@ -50,7 +36,7 @@ export class LibvirtTemplates implements HostTemplates {
 
   /** @param kind what holds from {@link LibvirtHypervisor.open} on; null: there are none here */
   constructor(
-    private readonly deps: LibvirtTemplatesDeps,
+    private readonly deps: LibvirtTools,
     private readonly kind: (() => MachineKind) | null,
   ) {
     this.index = new TemplateIndex(deps.state.templates);
@@ -78,10 +64,7 @@ export class LibvirtTemplates implements HostTemplates {
     const { agent, virsh } = this.deps;
     const { signal } = context;
     context.alive('waiting for the guest agent');
-    const deadline = Date.now() + AGENT_MS;
-    while (!(await agent.answers(builderId)) && Date.now() < deadline) {
-      await sleep(LOOK_EVERY_MS, undefined, { signal });
-    }
+    await agent.wait(builderId, AGENT_MS, signal);
     context.alive('settling the guest');
     try {
       const argv = ['/bin/sh', '-c', SETTLE_GUEST];

@@ -1,6 +1,6 @@
 import type { MachineState } from '../../../model/sandbox/machine-end.ts';
-import { type Virsh, VirshError } from '../client/virsh.ts';
-import type { SavedMemory } from '../memory/saved-memory.ts';
+import type { SavedMemory } from '../client/saved-memory.ts';
+import { orRefused, type Virsh } from '../client/virsh.ts';
 import { endOf, hasFailedDisk, machineStates, type NumberedState } from '../output/machine-states.ts';
 
 /** How the machines of sandboxes are, for whoever has to notice that one is dead. */
@@ -16,12 +16,8 @@ export class Machines {
 
   /** Its disk has failed, and not for want of room, which its host sees to (worker/upkeep/storage-watch.ts). */
   async hasFailedDisk(sandboxId: string): Promise<boolean> {
-    try {
-      return hasFailedDisk(await this.deps.virsh.run(['domblkerror', sandboxId]));
-    } catch (error) {
-      if (error instanceof VirshError) return false; // off or gone meanwhile
-      throw error;
-    }
+    const errors = await orRefused(this.deps.virsh.run(['domblkerror', sandboxId]));
+    return errors !== null && hasFailedDisk(errors); // null: off or gone meanwhile
   }
 
   async #of(sandboxId: string, numbers: NumberedState | undefined): Promise<MachineState> {

@@ -1,6 +1,7 @@
-import { setImmediate as others, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as others } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import { domainUuid, isSandboxId } from '../../../model/ids.ts';
+import { poll } from '../../os/poll.ts';
 import { processNames, readOrGone, sendSignal, startOf } from '../../os/proc.ts';
 
 /** A QEMU whose own arguments say which sandbox it runs. */
@@ -63,17 +64,14 @@ export class QemuProcesses {
    * @throws MayflyError cleanup_incomplete when one does not end; host_unavailable
    */
   async end(sandboxId: string): Promise<void> {
-    const deadline = Date.now() + KILL_TIMEOUT_MS;
-    for (;;) {
+    const look = async () => {
       const left = await this.of(sandboxId);
-      if (left.length === 0) return;
-      if (Date.now() > deadline) {
-        const pids = left.map(({ pid }) => pid).join(', ');
-        throw new MayflyError('cleanup_incomplete', `A QEMU of ${sandboxId} survives SIGKILL: ${pids}.`);
-      }
       for (const { pid, start } of left) if (startOf(pid) === start) sendSignal(pid, 'SIGKILL');
-      await sleep(LOOK_EVERY_MS);
-    }
+      return left.length === 0 || null;
+    };
+    if (await poll(look, { everyMs: LOOK_EVERY_MS, withinMs: KILL_TIMEOUT_MS })) return;
+    const pids = (await this.of(sandboxId)).map(({ pid }) => pid).join(', ');
+    throw new MayflyError('cleanup_incomplete', `A QEMU of ${sandboxId} survives SIGKILL: ${pids}.`);
   }
 }
 

@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import { orAbsent } from '../../os/absent.ts';
-import { isNotFound } from '../../os/directory.ts';
 import { oneLine } from '../../os/one-line.ts';
+import { poll } from '../../os/poll.ts';
 import { sendSignal } from '../../os/proc.ts';
 import { firstNotFolder } from '../disk/tree.ts';
 import { GUEST_USER } from './image.ts';
@@ -50,7 +49,7 @@ export interface DomainPaths {
   root: string;
 }
 
-export interface BootPaths extends DomainPaths {
+interface BootPaths extends DomainPaths {
   /** Folder of the host with the guest agent, shown to the guest as /opt/mayfly; null: the guest has none. */
   agentFolder: string | null;
 }
@@ -92,26 +91,21 @@ export async function startDomain(
  * @throws MayflyError cleanup_incomplete when a process does not go
  */
 export async function killDomain(sandboxId: string, processes: ProcessTable): Promise<void> {
-  const deadline = Date.now() + KILL_TIMEOUT_MS;
-  for (;;) {
+  const look = async () => {
     const pids = await processes.of(sandboxId);
-    if (pids.length === 0) return;
-    if (Date.now() > deadline) {
-      throw new MayflyError('cleanup_incomplete', `Processes of ${sandboxId} survive SIGKILL: ${pids.join(', ')}.`);
-    }
     for (const pid of pids) sendSignal(pid, 'SIGKILL');
-  }
+    return pids.length === 0 || null;
+  };
+  if (await poll(look, { everyMs: 0, withinMs: KILL_TIMEOUT_MS })) return;
+  const pids = await processes.of(sandboxId);
+  throw new MayflyError('cleanup_incomplete', `Processes of ${sandboxId} survive SIGKILL: ${pids.join(', ')}.`);
 }
 
 /** The end of what the domain has printed, made printable: it comes from the guest. */
 export async function consoleTail(paths: DomainPaths): Promise<string> {
-  try {
-    const text = await readFile(join(paths.workspace, 'console.log'), 'utf8');
-    return oneLine(text.slice(-CONSOLE_TAIL_CHARACTERS)) || 'its console is empty';
-  } catch (error) {
-    if (isNotFound(error)) return 'it has no console';
-    throw error;
-  }
+  const text = await orAbsent(readFile(join(paths.workspace, 'console.log'), 'utf8'));
+  if (text === null) return 'it has no console';
+  return oneLine(text.slice(-CONSOLE_TAIL_CHARACTERS)) || 'its console is empty';
 }
 
 async function spawnDomain(sandboxId: string, paths: BootPaths, address: string): Promise<ChildProcess> {
@@ -149,17 +143,13 @@ async function inPlaceOrEnded(
   root: string,
   deadline: number,
 ): Promise<{ pid: number } | number | NodeJS.Signals> {
-  for (;;) {
+  const look = () => {
     const ended = child.exitCode ?? child.signalCode;
     if (ended !== null) return ended;
     const init = child.pid === undefined ? null : childOf(child.pid);
-    if (init !== null && rootOf(init) === root) return { pid: init };
-    if (Date.now() > deadline) {
-      throw new MayflyError(
-        'boot_failed',
-        `The domain's first process did not start within ${START_TIMEOUT_MS / 1000} s.`,
-      );
-    }
-    await sleep(POLL_MS);
-  }
+    return init !== null && rootOf(init) === root ? { pid: init } : null;
+  };
+  const found = await poll(look, { everyMs: POLL_MS, withinMs: deadline - Date.now() });
+  if (found !== null) return found;
+  throw new MayflyError('boot_failed', `The domain's first process did not start within ${START_TIMEOUT_MS / 1000} s.`);
 }

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import type { SourceInfo } from '../../../model/host.ts';
-import { isNotFound, makeClosed } from '../../os/directory.ts';
+import { orAbsent } from '../../os/absent.ts';
+import { makeClosed } from '../../os/directory.ts';
 import { digestOfTree } from '../disk/tree.ts';
 
 /** The source that every simulated host has. */
@@ -114,17 +115,10 @@ async function makeTree(root: string): Promise<void> {
   for (const path of [home, join(home, 'README')]) await chown(path, GUEST_USER.uid, GUEST_USER.gid);
 
   const etc = join(root, 'etc');
-  for (const name of COPIED_ETC) await copyIfThere(join('/etc', name), join(etc, name));
+  for (const name of COPIED_ETC)
+    await orAbsent(cp(join('/etc', name), join(etc, name), { recursive: true, verbatimSymlinks: true }));
   await writeFile(join(etc, 'passwd'), PASSWD);
   await writeFile(join(etc, 'group'), GROUP);
   await writeFile(join(etc, 'nsswitch.conf'), 'passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n');
   await symlink('../usr/lib/os-release', join(etc, 'os-release'));
-}
-
-async function copyIfThere(from: string, to: string): Promise<void> {
-  try {
-    await cp(from, to, { recursive: true, verbatimSymlinks: true });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
 }

@@ -5,7 +5,7 @@ import { Mutex } from 'async-mutex';
 import { MayflyError } from '../../../model/errors.ts';
 import { isSandboxId } from '../../../model/ids.ts';
 import type { Lease } from '../../hypervisor.ts';
-import { isNotFound } from '../../os/directory.ts';
+import { orAbsent } from '../../os/absent.ts';
 
 /** sshd's port in every simulated guest: 22 belongs to the host. */
 export const GUEST_PORT = 2222;
@@ -14,7 +14,7 @@ const FIRST_ADDRESS = 0x7f400000;
 const ADDRESS_COUNT = 2 ** 22;
 const LINE = /^(?<mac>(?:[0-9a-f]{2}:){5}[0-9a-f]{2}) (?<address>127(?:\.\d{1,3}){3}) (?<id>\S+)$/;
 
-export interface SimulatedLease {
+interface SimulatedLease {
   macAddress: string;
   address: string;
   sandboxId: string;
@@ -60,7 +60,7 @@ export class SimulatedLeases {
 
   /** @throws Error when a line is not one of ours: an address must not be given away twice */
   async list(): Promise<SimulatedLease[]> {
-    const lines = (await this.#read()).split('\n').filter((line) => line !== '');
+    const lines = ((await orAbsent(readFile(this.path, 'utf8'))) ?? '').split('\n').filter((line) => line !== '');
     return lines.map((line) => {
       const { mac, address, id } = LINE.exec(line)?.groups ?? {};
       if (!mac || !address || !id || !isSandboxId(id)) {
@@ -70,15 +70,6 @@ export class SimulatedLeases {
       }
       return { macAddress: mac, address, sandboxId: id };
     });
-  }
-
-  async #read(): Promise<string> {
-    try {
-      return await readFile(this.path, 'utf8');
-    } catch (error) {
-      if (isNotFound(error)) return '';
-      throw error;
-    }
   }
 
   async #write(leases: SimulatedLease[]): Promise<void> {

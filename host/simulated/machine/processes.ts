@@ -11,7 +11,7 @@ const AT_ONCE = 50;
 const PAGE_KIB = 4;
 
 /** The process ids of each sandbox that has any. */
-export type ProcessesBySandbox = ReadonlyMap<string, readonly number[]>;
+type ProcessesBySandbox = ReadonlyMap<string, readonly number[]>;
 
 /**
  * Finds the processes of simulated sandboxes by what the kernel says of them, not by a file with a process id, which

@@ -1,16 +1,17 @@
-import { readFile, rename } from 'node:fs/promises';
+import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import { orAbsent } from '../../os/absent.ts';
-import { syncDirectory, writeFileAtomic } from '../../os/atomic-file.ts';
+import { syncDirectory } from '../../os/atomic-file.ts';
+import { readJson, writeJson } from '../../os/json-file.ts';
 import { removeTree } from '../disk/tree.ts';
 import { domainPaths, readClone } from './workspace.ts';
 
 /** Which restore put the disk there that is there now. */
 const RestoredFile = z.strictObject({ restoreId: z.string() });
 
-export interface Replacement {
+interface Replacement {
   isOff: () => Promise<boolean>;
   /** Makes the new tree at a path where nothing is. */
   copy: (to: string) => Promise<void>;
@@ -31,7 +32,7 @@ export async function replaceDisk(
   const { root } = domainPaths(workspace);
   const marker = join(workspace, 'restored.json');
   const [staging, old] = [`${root}.new`, `${root}.old`];
-  if ((await lastRestore(marker)) === restoreId) return removeTree(old);
+  if ((await readJson(marker, RestoredFile))?.restoreId === restoreId) return removeTree(old);
   if (!(await readClone(workspace))) throw new MayflyError('restore_failed', `There is no sandbox in ${workspace}.`);
   if (!(await isOff())) throw new MayflyError('restore_failed', 'It runs: its disk cannot be replaced.');
 
@@ -48,11 +49,6 @@ export async function replaceDisk(
   await orAbsent(rename(root, old));
   await rename(staging, root);
   await syncDirectory(workspace);
-  await writeFileAtomic(marker, `${JSON.stringify({ restoreId })}\n`, 0o600);
+  await writeJson(marker, { restoreId });
   await removeTree(old);
-}
-
-async function lastRestore(marker: string): Promise<string | null> {
-  const text = await orAbsent(readFile(marker, 'utf8'));
-  return text === null ? null : RestoredFile.parse(JSON.parse(text)).restoreId;
 }

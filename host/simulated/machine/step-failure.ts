@@ -1,9 +1,17 @@
 import { type ErrorCode, MayflyError } from '../../../model/errors.ts';
 
-/** What a step rejects with: why it was aborted, an error that has its code already, or one with that of the step. */
-export function asFailure(code: ErrorCode, what: string, error: unknown, signal: AbortSignal): unknown {
-  if (signal.aborted) return signal.reason;
-  if (error instanceof MayflyError) return error;
-  const why = error instanceof Error ? error.message : String(error);
-  return new MayflyError(code, `${what}: ${why}`, { cause: error });
+/** Has what fails without a code of its own fail with that of its step. @throws MayflyError; the signal's reason */
+export async function orStepFailure<T>(
+  step: () => Promise<T>,
+  code: ErrorCode,
+  what: string,
+  signal: AbortSignal,
+): Promise<T> {
+  try {
+    return await step();
+  } catch (cause) {
+    signal.throwIfAborted();
+    if (cause instanceof MayflyError) throw cause;
+    throw new MayflyError(code, `${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
 }

@@ -1,10 +1,9 @@
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
-import { orAbsent } from '../../os/absent.ts';
-import { writeFileAtomic } from '../../os/atomic-file.ts';
+import { readJson, writeJson } from '../../os/json-file.ts';
 import { sendSignal } from '../../os/proc.ts';
 import { isStopped, type ProcessTable } from './processes.ts';
 
@@ -109,7 +108,7 @@ export class Suspension {
   async #note(why: Stopped['why']): Promise<Stopped> {
     const before = await this.#read();
     const already = before?.already ?? (await this.#pids()).filter(isStopped);
-    if (before?.why !== why) await writeFileAtomic(this.#path, `${JSON.stringify({ why, already })}\n`, 0o600);
+    if (before?.why !== why) await writeJson(this.#path, { why, already });
     return { why, already };
   }
 
@@ -136,8 +135,7 @@ export class Suspension {
     for (const pid of (await this.#pids()).toReversed()) if (!already.includes(pid)) sendSignal(pid, 'SIGCONT');
   }
 
-  async #read(): Promise<Stopped | null> {
-    const text = await orAbsent(readFile(this.#path, 'utf8'));
-    return text === null ? null : StoppedFile.parse(JSON.parse(text));
+  #read(): Promise<Stopped | null> {
+    return readJson(this.#path, StoppedFile);
   }
 }

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import { macAddress } from '../../../model/ids.ts';
 import type { Clone, CloneRequest } from '../../hypervisor.ts';
 import { syncDirectory } from '../../os/atomic-file.ts';
-import { isNotFound } from '../../os/directory.ts';
-import { ExecError } from '../../os/exec.ts';
+import { orFail } from '../../os/exec.ts';
+import { readJson } from '../../os/json-file.ts';
 import { type KeyPair, makeKeyPair } from '../../ssh/key-pair.ts';
 import { firstNotFolder, removeTree } from '../disk/tree.ts';
 import type { DomainPaths } from './domain.ts';
@@ -43,12 +43,7 @@ export function domainPaths(workspace: string): DomainPaths {
 
 /** What the clone became when it was made; null when there is no whole workspace. */
 export async function readClone(workspace: string): Promise<Clone | null> {
-  try {
-    return CloneFile.parse(JSON.parse(await readFile(join(workspace, CLONE_FILE), 'utf8')));
-  } catch (error) {
-    if (isNotFound(error)) return null;
-    throw error;
-  }
+  return await readJson(join(workspace, CLONE_FILE), CloneFile);
 }
 
 /** Makes a tree at a path where nothing is. @throws ExecError; the signal's reason */
@@ -76,7 +71,7 @@ export async function makeWorkspace(
   await removeTree(workspace);
   await mkdir(staging, { mode: 0o700 });
   const { root } = domainPaths(staging);
-  await copyOrSay(copy, root, request.sandboxId, signal);
+  await orFail(copy(root, signal), 'clone_failed', `The disk could not be copied for ${request.sandboxId}`);
   await onCopied();
   signal.throwIfAborted();
 
@@ -120,15 +115,4 @@ async function plant(path: string, text: string, mode: number): Promise<void> {
   await rm(path, { recursive: true, force: true });
   await writeFile(path, text, { mode, flag: 'wx' });
   await chmod(path, mode);
-}
-
-async function copyOrSay(copy: DiskCopy, to: string, sandboxId: string, signal: AbortSignal): Promise<void> {
-  try {
-    await copy(to, signal);
-  } catch (error) {
-    if (!(error instanceof ExecError)) throw error;
-    throw new MayflyError('clone_failed', `The disk could not be copied for ${sandboxId}: ${error.message}`, {
-      cause: error,
-    });
-  }
 }

@@ -1,5 +1,4 @@
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
 import type { BakedImage } from '../../../model/snapshots/baked-source.ts';
 import type { BakeRequest, HostBaking } from '../../baking.ts';
@@ -8,11 +7,12 @@ import type { Failpoints } from '../../failpoints.ts';
 import { entriesOf } from '../../os/directory.ts';
 import type { StateDir } from '../../state-dir.ts';
 import type { StepContext } from '../../step-context.ts';
-import { allocatedBytes, apparentBytes } from '../disk/disk-usage.ts';
+import { allocatedBytes } from '../disk/disk-usage.ts';
 import { copyTree, digestOfTree, removeTree } from '../disk/tree.ts';
 import { cleanTree } from '../machine/identity.ts';
 import { describeImage } from '../machine/image.ts';
-import { asFailure } from '../machine/step-failure.ts';
+import { orStepFailure } from '../machine/step-failure.ts';
+import { diskOfTree, treeOf } from '../saved/tree-folder.ts';
 import type { SimulatedSources } from './running-source.ts';
 
 /** What is asked of the sandbox that is baked. */
@@ -51,7 +51,7 @@ export class SimulatedBaking implements HostBaking {
 
   async sizeOf(request: BakeRequest): Promise<number> {
     if (await this.#folder(request.name).imageOf(request)) return 0;
-    const root = join(await this.deps.builder.workspace(request.builderId), 'root');
+    const root = treeOf(await this.deps.builder.workspace(request.builderId));
     return (await entriesOf(root)) === null ? 0 : allocatedBytes(root);
   }
 
@@ -60,22 +60,17 @@ export class SimulatedBaking implements HostBaking {
     if (await builder.isOn(request.builderId)) {
       throw new MayflyError('bake_failed', `${request.builderId} runs, so its disk is being written.`);
     }
-    const from = join(await builder.workspace(request.builderId), 'root');
-    try {
-      return await this.#folder(request.name).fill(request, async (folder) => {
-        const root = join(folder, 'root');
-        await rm(root, { recursive: true, force: true });
-        await copyTree(from, root, signal);
-        await failpoints.hit('flattenDisks', 'during', idsOf(request), signal);
-        await cleanTree(root);
-        const [virtualBytes, storedBytes] = [await apparentBytes(root), await allocatedBytes(root)];
-        const sha256 = await digestOfTree(root, signal);
-        await describeImage(folder, virtualBytes, sha256);
-        return { disks: [{ target: 'root', sha256, virtualBytes, storedBytes }], sizeBytes: storedBytes };
-      });
-    } catch (error) {
-      throw asFailure('bake_failed', `The disk of ${request.builderId} could not be copied`, error, signal);
-    }
+    const from = treeOf(await builder.workspace(request.builderId));
+    const fill = async (folder: string) => {
+      const root = await freshCopy(from, folder, signal);
+      await failpoints.hit('flattenDisks', 'during', idsOf(request), signal);
+      await cleanTree(root);
+      const disk = await diskOfTree(root, signal);
+      await describeImage(folder, disk.virtualBytes, disk.sha256);
+      return { disks: [disk], sizeBytes: disk.storedBytes };
+    };
+    const step = () => this.#folder(request.name).fill(request, fill);
+    return await orStepFailure(step, 'bake_failed', `The disk of ${request.builderId} could not be copied`, signal);
   }
 
   async bakedOf(like: string, snapshotId: string): Promise<BakedImage | null> {
@@ -87,21 +82,17 @@ export class SimulatedBaking implements HostBaking {
     const before = await this.bakedOf(like, request.snapshotId);
     const [made] = before?.disks ?? [];
     if (!before || !made) return null;
-    try {
-      return await this.#folder(request.name).fill(request, async (folder) => {
-        const root = join(folder, 'root');
-        await rm(root, { recursive: true, force: true });
-        await copyTree(join(this.#folder(like).path, 'root'), root, signal);
-        if ((await digestOfTree(root, signal)) === made.sha256) {
-          await describeImage(folder, made.virtualBytes, made.sha256);
-          return before;
-        }
-        await removeTree(root);
-        return null;
-      });
-    } catch (error) {
-      throw asFailure('bake_failed', `The images of ${like} could not be copied`, error, signal);
-    }
+    const fill = async (folder: string) => {
+      const root = await freshCopy(treeOf(this.#folder(like).path), folder, signal);
+      if ((await digestOfTree(root, signal)) === made.sha256) {
+        await describeImage(folder, made.virtualBytes, made.sha256);
+        return before;
+      }
+      await removeTree(root);
+      return null;
+    };
+    const step = () => this.#folder(request.name).fill(request, fill);
+    return await orStepFailure(step, 'bake_failed', `The images of ${like} could not be copied`, signal);
   }
 
   async publish(request: BakeRequest, { signal }: StepContext): Promise<void> {
@@ -121,6 +112,7 @@ export class SimulatedBaking implements HostBaking {
   /** Clones are copies: nothing refers to it. */
   async remove({ sourceId, name }: { sourceId: string; name: string }): Promise<void> {
     const folder = this.#folder(name);
+    await folder.discard({ sourceId });
     if (!(await folder.isThere(sourceId))) return folder.sweep();
     if (await this.deps.sources.isRunning(name))
       throw new MayflyError('source_running', `${name} runs: stop it first.`);
@@ -131,6 +123,14 @@ export class SimulatedBaking implements HostBaking {
   #folder(name: string): BakedFolder {
     return new BakedFolder(this.deps.state.images, name);
   }
+}
+
+/** Copies a tree into a folder, in the place of what is there. @returns where it is */
+async function freshCopy(from: string, folder: string, signal: AbortSignal): Promise<string> {
+  const root = treeOf(folder);
+  await rm(root, { recursive: true, force: true });
+  await copyTree(from, root, signal);
+  return root;
 }
 
 function idsOf({ bakeId, sourceId, builderId, snapshotId }: BakeRequest): string[] {

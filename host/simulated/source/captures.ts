@@ -1,18 +1,29 @@
 import { mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
+import { isCaptureId } from '../../../model/ids.ts';
 import type { SavedCapture } from '../../../model/snapshots/capture.ts';
 import type { CaptureRequest, HostCaptures, PresentCapture } from '../../captures.ts';
 import type { Failpoints } from '../../failpoints.ts';
-import { syncDirectory } from '../../os/atomic-file.ts';
 import type { StateDir } from '../../state-dir.ts';
 import type { StepContext } from '../../step-context.ts';
-import { allocatedBytes, apparentBytes } from '../disk/disk-usage.ts';
-import { copyTree, digestOfTree, removeTree } from '../disk/tree.ts';
+import { allocatedBytes } from '../disk/disk-usage.ts';
+import { copyTree, removeTree } from '../disk/tree.ts';
 import { imageRoot } from '../machine/image.ts';
+import { orStepFailure } from '../machine/step-failure.ts';
 import { Suspension } from '../machine/suspension.ts';
-import { CaptureFolder, captureIds, treeOf } from './capture-folder.ts';
+import { diskOfTree, savedIds, TreeFolder, treeOf } from '../saved/tree-folder.ts';
 import type { SimulatedSources } from './running-source.ts';
+
+const CaptureSpec = z.strictObject({
+  source: z.string(),
+  /** When the source stood still, ISO 8601; null: not all is copied. */
+  capturedAt: z.iso.datetime().nullable(),
+  /** Of the tree, hex; null: not checked yet. */
+  sha256: z.hex().length(64).nullable(),
+});
+type CaptureSpec = z.infer<typeof CaptureSpec>;
 
 interface CapturesDeps {
   state: StateDir;
@@ -32,23 +43,25 @@ export class SimulatedCaptures implements HostCaptures {
   async begin({ captureId, source }: CaptureRequest, { signal }: StepContext): Promise<void> {
     signal.throwIfAborted();
     const { state, failpoints, sources } = this.deps;
-    const folder = new CaptureFolder(state, captureId);
-    if ((await folder.whole()) ?? (await folder.unfinished())?.capturedAt) return await this.thaw(captureId);
+    const folder = this.#folder(captureId);
+    const { staging } = folder;
+    if ((await folder.whole()) ?? (await folder.staged())?.capturedAt) return await this.thaw(captureId);
     await sources.running(source);
-    await removeTree(treeOf(folder.making));
-    await mkdir(folder.making, { recursive: true, mode: 0o700 });
-    await folder.write({ source, capturedAt: null, sha256: null });
+    await removeTree(treeOf(staging));
+    await mkdir(staging, { recursive: true, mode: 0o700 });
+    await folder.write(staging, { source, capturedAt: null, sha256: null });
+    const copy = () => copyTree(imageRoot(state.images, source), treeOf(staging), signal);
     const capturedAt = await this.#suspension(source).during(async () => {
       const stoppedAt = new Date().toISOString();
-      await copied(() => copyTree(imageRoot(state.images, source), treeOf(folder.making), signal), source, signal);
+      await orStepFailure(copy, 'capture_failed', `${source} could not be copied`, signal);
       await failpoints.hit('beginCapture', 'during', captureId, signal);
       return stoppedAt;
     });
-    await folder.write({ source, capturedAt, sha256: null });
+    await folder.write(staging, { source, capturedAt, sha256: null });
   }
 
   async thaw(captureId: string): Promise<void> {
-    const spec = await new CaptureFolder(this.deps.state, captureId).unfinished();
+    const spec = await this.#folder(captureId).staged();
     if (spec) await this.#suspension(spec.source).thaw();
   }
 
@@ -58,17 +71,16 @@ export class SimulatedCaptures implements HostCaptures {
 
   async verify(captureId: string, { signal }: StepContext): Promise<SavedCapture> {
     signal.throwIfAborted();
-    const folder = new CaptureFolder(this.deps.state, captureId);
-    const spec = (await folder.whole()) ?? (await folder.unfinished());
+    const folder = this.#folder(captureId);
+    const whole = await folder.whole();
+    const spec = whole ?? (await folder.staged());
     if (!spec?.capturedAt) throw new MayflyError('capture_failed', `${captureId} is not copied on this host.`);
-    const tree = treeOf((await folder.whole()) ? folder.path : folder.making);
-    const sha256 = await digestOfTree(tree, signal);
+    const disk = await diskOfTree(treeOf(whole ? folder.path : folder.staging), signal);
     await this.deps.failpoints.hit('verifyCapture', 'during', captureId, signal);
-    if (spec.sha256 === null) await folder.write({ ...spec, sha256 });
-    const [virtualBytes, storedBytes] = [await apparentBytes(tree), await allocatedBytes(tree)];
+    if (spec.sha256 === null) await folder.write(folder.staging, { ...spec, sha256: disk.sha256 });
     return {
-      disks: [{ target: 'root', sha256, virtualBytes, storedBytes }],
-      sizeBytes: storedBytes,
+      disks: [disk],
+      sizeBytes: disk.storedBytes,
       quiesced: true, // nothing of the source moved, and what it had written is in its tree at once
       capturedAt: spec.capturedAt,
       parentId: null,
@@ -77,42 +89,39 @@ export class SimulatedCaptures implements HostCaptures {
   }
 
   async keep(captureId: string): Promise<void> {
-    const folder = new CaptureFolder(this.deps.state, captureId);
+    const folder = this.#folder(captureId);
     if (await folder.whole()) return;
-    if (!(await folder.unfinished())?.sha256) {
-      throw new MayflyError('capture_failed', `${captureId} has not been checked on this host.`);
-    }
-    await rename(folder.making, folder.path);
-    await syncDirectory(this.deps.state.captures);
+    if ((await folder.staged())?.sha256) return await folder.keep();
+    throw new MayflyError('capture_failed', `${captureId} has not been checked on this host.`);
   }
 
   async abort(): Promise<void> {} // what copies it ends with its step
 
   async remove(captureId: string): Promise<void> {
-    const folder = new CaptureFolder(this.deps.state, captureId);
+    const folder = this.#folder(captureId);
+    const { path, staging } = folder;
     await this.thaw(captureId);
     // Under another name first, so that a crash in the middle leaves nothing that looks usable.
     if (await folder.whole()) {
-      await removeTree(folder.making);
-      await rename(folder.path, folder.making);
+      await removeTree(staging);
+      await rename(path, staging);
     }
     await this.deps.failpoints.hit('removeCapture', 'during', captureId);
-    await removeTree(folder.making);
+    await removeTree(staging);
   }
 
   async list(): Promise<PresentCapture[]> {
-    const { state } = this.deps;
+    const ids = await savedIds(this.deps.state.captures, isCaptureId);
     return Promise.all(
-      (await captureIds(state)).map(async (captureId) => ({
-        captureId,
-        state: (await new CaptureFolder(state, captureId).whole()) ? ('whole' as const) : ('half' as const),
-      })),
+      ids.map(async (captureId): Promise<PresentCapture> => {
+        return { captureId, state: (await this.#folder(captureId).whole()) ? 'whole' : 'half' };
+      }),
     );
   }
 
   /** Copies the disk of a whole capture. @throws MayflyError capture_not_found; ExecError; the signal's reason */
   async copy(captureId: string, to: string, signal: AbortSignal): Promise<void> {
-    const folder = new CaptureFolder(this.deps.state, captureId);
+    const folder = this.#folder(captureId);
     const refuseAbsent = async () => {
       if (await folder.whole()) return;
       throw new MayflyError('capture_not_found', `${captureId} is not on this host, or has been deleted.`);
@@ -124,21 +133,15 @@ export class SimulatedCaptures implements HostCaptures {
 
   /** What made one has been killed: its source shall not stand still until its saga comes by. */
   async thawAll(): Promise<void> {
-    for (const id of await captureIds(this.deps.state)) await this.thaw(id);
+    for (const id of await savedIds(this.deps.state.captures, isCaptureId)) await this.thaw(id);
+  }
+
+  #folder(captureId: string): TreeFolder<CaptureSpec> {
+    return new TreeFolder(this.deps.state.capture(captureId), CaptureSpec);
   }
 
   #suspension(source: string): Suspension {
     const { state, sources } = this.deps;
     return new Suspension(source, join(state.images, source), { of: () => sources.processesOf(source) });
-  }
-}
-
-async function copied(copy: () => Promise<void>, source: string, signal: AbortSignal): Promise<void> {
-  try {
-    await copy();
-  } catch (cause) {
-    signal.throwIfAborted();
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new MayflyError('capture_failed', `${source} could not be copied: ${why}`, { cause });
   }
 }

@@ -1,15 +1,16 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, open, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdir, open, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import type { RunningSource } from '../../console.ts';
 import { orAbsent } from '../../os/absent.ts';
-import { isNotFound } from '../../os/directory.ts';
 import { exec } from '../../os/exec.ts';
+import { readJson } from '../../os/json-file.ts';
+import { poll } from '../../os/poll.ts';
 import { sendSignal } from '../../os/proc.ts';
 import { makeKeyPair } from '../../ssh/key-pair.ts';
 import { DEFAULT_IMAGE, imageRoot } from '../machine/image.ts';
@@ -48,6 +49,7 @@ exec chroot "$1" /usr/sbin/sshd -D -e -o "ListenAddress=$4:$5"`;
 const RunningFile = z.strictObject({ pid: z.int().min(1), address: z.string() });
 const START_MS = 30_000;
 const POLL_MS = 5;
+const POLLING = { everyMs: POLL_MS, withinMs: START_MS };
 
 interface Ending {
   by: 'SIGTERM' | 'SIGKILL';
@@ -122,14 +124,11 @@ export class SimulatedSources {
     const running = await this.#running(name);
     if (!running) return this.#endForgotten(name);
     process.kill(running.pid, how.by); // process 1 of its namespace: the kernel ends the others
-    const deadline = Date.now() + how.withinMs;
-    while (await this.#running(name)) {
-      if (Date.now() > deadline) {
-        const why = `it was told to, and runs after ${how.withinMs / 1_000} s`;
-        throw new MayflyError('source_stop_failed', `${JSON.stringify(name)} did not stop: ${why}.`);
-      }
-      how.signal?.throwIfAborted();
-      await sleep(POLL_MS);
+    const { withinMs, signal } = how;
+    const look = async () => (await this.#running(name)) === null || null;
+    if (!(await poll(look, { everyMs: POLL_MS, withinMs, ...(signal && { signal }) }))) {
+      const why = `it was told to, and runs after ${withinMs / 1_000} s`;
+      throw new MayflyError('source_stop_failed', `${JSON.stringify(name)} did not stop: ${why}.`);
     }
     await rm(join(this.images, name, 'running.json'), { force: true });
   }
@@ -156,28 +155,20 @@ export class SimulatedSources {
 
   /** Of a start whose process was killed before it could write down what it had started, or that failed. */
   async #endForgotten(name: string): Promise<void> {
-    const deadline = Date.now() + START_MS;
-    for (let left = await this.#present(name); left.length > 0; left = await this.#present(name)) {
+    const look = async () => {
+      const left = (await orAbsent(this.processesOf(name))) ?? [];
       for (const pid of left) sendSignal(pid, 'SIGKILL');
-      if (Date.now() > deadline) throw new Error(`what is left of the simulated source ${name} survives SIGKILL`);
-      await sleep(POLL_MS);
-    }
-  }
-
-  async #present(name: string): Promise<readonly number[]> {
-    return (await orAbsent(this.processesOf(name))) ?? [];
+      return left.length === 0 || null;
+    };
+    if (await poll(look, POLLING)) return;
+    throw new Error(`what is left of the simulated source ${name} survives SIGKILL`);
   }
 
   async #running(name: string): Promise<{ pid: number; address: string } | null> {
-    try {
-      const file = await readFile(join(this.images, name, 'running.json'), 'utf8');
-      const running = RunningFile.parse(JSON.parse(file));
-      // The number may be another's by now; that it lives in this root says that it is ours.
-      return rootOf(running.pid) === (await realpath(imageRoot(this.images, name))) ? running : null;
-    } catch (error) {
-      if (isNotFound(error)) return null;
-      throw error;
-    }
+    const running = await readJson(join(this.images, name, 'running.json'), RunningFile);
+    // The number may be another's by now; that it lives in this root says that it is ours.
+    const root = running && (await orAbsent(realpath(imageRoot(this.images, name))));
+    return root !== null && rootOf(running?.pid ?? 0) === root ? running : null;
   }
 }
 
@@ -185,28 +176,25 @@ async function firstProcess(
   child: { pid?: number | undefined; exitCode: number | null },
   root: string,
 ): Promise<number> {
-  const deadline = Date.now() + START_MS;
-  for (;;) {
+  const look = () => {
     const init = child.pid === undefined ? null : childOf(child.pid);
-    if (init !== null && rootOf(init) === root) return init;
-    if (child.exitCode !== null || Date.now() > deadline)
-      throw new Error(`the simulated source in ${root} does not start`);
-    await sleep(POLL_MS);
-  }
+    return init !== null && rootOf(init) === root ? init : child.exitCode === null ? null : 0;
+  };
+  const pid = await poll(look, POLLING);
+  if (pid) return pid;
+  throw new Error(`the simulated source in ${root} does not start`);
 }
 
 /** Resolves when its sshd takes connections: from then on it is what a running machine is. */
 async function answering(child: { exitCode: number | null }, address: string): Promise<void> {
-  const deadline = Date.now() + START_MS;
-  for (;;) {
+  const look = async () => {
     const socket = connect({ host: address, port: GUEST_PORT });
-    const isOpen = await new Promise<boolean>((resolve) => {
-      socket.once('connect', () => resolve(true));
-      socket.once('error', () => resolve(false));
-    });
+    const isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    );
     socket.destroy();
-    if (isOpen) return;
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`no sshd answers on ${address}`);
-    await sleep(POLL_MS);
-  }
+    return isOpen || (child.exitCode === null ? null : false);
+  };
+  if (!(await poll(look, POLLING))) throw new Error(`no sshd answers on ${address}`);
 }

@@ -31,6 +31,42 @@ export function exactValue(json: string): unknown {
   return JSON.parse(tagged);
 }
 
+/** JSON texts of data with numbers that a double does not hold. */
+interface ExactData {
+  /** {@link exactValue} of the data. */
+  exact: string;
+  /** The data with 1 or 0.5 in the place of each such number: an integer for an integer. */
+  plain: string;
+  /** The first of these numbers. */
+  first: string;
+}
+
+/** Long digits or a long exponent: without them a double holds every number of a text. */
+const MAY_BE_INEXACT = /\d[\d.]{15}|[eE][+-]?\d{3}/;
+
+/** Returns the data twice where a double does not hold each of its numbers, else null. @param json well-formed */
+export function exactDataOf(json: string): ExactData | null {
+  if (!MAY_BE_INEXACT.test(json)) return null;
+  const exact = exactValue(json);
+  const inexact: string[] = [];
+  const plain = plainOf(exact, inexact);
+  const [first] = inexact;
+  return first === undefined ? null : { exact: JSON.stringify(exact), plain: JSON.stringify(plain), first };
+}
+
+function plainOf(exact: unknown, inexact: string[]): unknown {
+  if (Array.isArray(exact)) return exact.map((item) => plainOf(item, inexact));
+  if (typeof exact === 'object' && exact !== null) {
+    return Object.fromEntries(Object.entries(exact).map(([name, value]) => [name.slice(1), plainOf(value, inexact)]));
+  }
+  if (typeof exact !== 'string') return exact;
+  const text = exact.slice(1);
+  if (exact.startsWith('s')) return text;
+  if (JSON.stringify(Number(text)) === text) return Number(text);
+  inexact.push(text);
+  return /[.]|e-/i.test(text) ? 0.5 : 1;
+}
+
 /** Undefined: its exponent is too long to reckon with, or it is no number. */
 function decimalOf(text: string): Decimal | undefined {
   const [, sign = '', whole, fraction = '', power = '0'] = NUMBER.exec(text) ?? [];

@@ -4,7 +4,7 @@ import { commandIdFrom, ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../id
 import type { Actor, Egress } from '../../sandbox/sandbox.ts';
 import type { SnapshotKind } from '../../snapshots/snapshot.ts';
 import type { FunctionSpec, SetupSpec } from '../function.ts';
-import type { RunFailure } from '../run.ts';
+import type { RunFailure } from '../run-state.ts';
 
 /** All that what is saved depends on. */
 export interface SetupWish extends SetupSpec {

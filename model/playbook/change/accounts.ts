@@ -19,7 +19,7 @@ export interface Group {
   members: string[];
 }
 
-export interface Accounts {
+interface Accounts {
   users: Map<string, User>;
   groups: Map<string, Group>;
 }

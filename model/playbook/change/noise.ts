@@ -1,5 +1,5 @@
 /** What changes in every machine by itself, and is in no playbook. docs/playbooks.md shows this list, in these words. */
-export const NOISE: readonly { what: string; pattern: RegExp }[] = [
+const NOISE: readonly { what: string; pattern: RegExp }[] = [
   {
     what: 'what is there only while the machine runs',
     pattern: /^\/(?:run|proc|sys|dev|tmp|var\/tmp|var\/run)(?:\/|$)/,

@@ -67,7 +67,7 @@ export function knownIn({ status, extended }: Pick<SystemTexts, 'status' | 'exte
 }
 
 /** deb-control(5): fields of a paragraph, with the lines that continue them. */
-export function paragraphsOf(text: string): Record<string, string>[] {
+function paragraphsOf(text: string): Record<string, string>[] {
   return text.split(/\n{2,}/).flatMap((paragraph) => {
     const fields: Record<string, string> = Object.create(null);
     let last = '';

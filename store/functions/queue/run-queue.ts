@@ -1,14 +1,11 @@
-import type { Connection, Model } from 'mongoose';
 import type { FunctionSpec } from '../../../model/functions/function.ts';
-import { countedBytes, type RunRecord, type RunState, WAITING, type Waiting } from '../../../model/functions/run.ts';
+import { countedBytes, type RunRecord, type Waiting } from '../../../model/functions/run.ts';
+import { type RunState, WAITING } from '../../../model/functions/run-state.ts';
 import type { Holder } from '../../../model/functions/superseding.ts';
 import { rangeBelow } from '../../mongo/below.ts';
 import { counted } from '../../mongo/count.ts';
-import { reaching } from '../../mongo/failure.ts';
-import type { SealedFields } from '../../sealed/sealed-fields.ts';
-import type { Sealing } from '../../sealed/sealing.ts';
 import type { FunctionRef } from '../functions.ts';
-import { type QueueFields, type RunDocument, recordOf } from '../run-document.ts';
+import { type QueueFields, RunRepository } from '../run-document.ts';
 import { hashOf, NO_KEY, placeOf, prefixOf } from '../run-place.ts';
 import { type Full, RunSlots } from './run-slots.ts';
 import { RunTickets, type TooSoon } from './run-tickets.ts';
@@ -33,43 +30,27 @@ export interface Next {
  * those of a key by when they were accepted, and the next of each is found by one look at one index, however many there are.
  * What a run takes to be admitted are fields of it, too: see run-slots.ts, run-tickets.ts.
  */
-export class RunQueue {
-  readonly #model: Model<RunDocument>;
-  readonly #fields: SealedFields;
-  readonly #slots: RunSlots;
-  readonly #tickets: RunTickets;
-
-  constructor(connection: Connection, sealing: Sealing) {
-    this.#fields = sealing.of('runs');
-    this.#model = connection.model<RunDocument>('Run');
-    this.#slots = new RunSlots(this.#model);
-    this.#tickets = new RunTickets(this.#model);
-  }
+export class RunQueue extends RunRepository {
+  readonly #slots = new RunSlots(this.model);
+  readonly #tickets = new RunTickets(this.model);
 
   /** The first of the next key. @param after a key; `''`: from the first */
   async next(ref: FunctionRef, after: string): Promise<Next | null> {
     const start = `${prefixOf(ref)}/${after}`;
     const range = { queued: { $gt: after === '' ? start : `${start}0`, $lt: `${prefixOf(ref)}0` } };
-    const [found] = await reaching('look for the next run', () =>
-      this.#model.find(range).sort({ queued: 1 }).limit(1).lean<RunDocument[]>(),
-    );
+    const [found] = await this.documents(range, { sort: { queued: 1 }, limit: 1 });
     if (!found) return null;
     const [, , key = NO_KEY] = (found.queued ?? '').split('/');
-    const opened = this.#fields.openedIfReadable(found);
-    return { key, run: recordOf(opened ?? found), isWhole: opened !== null };
+    const opened = this.encryption.openedIfReadable(found);
+    return { key, run: this.recordOf(opened ?? found), isWhole: opened !== null };
   }
 
   /** The functions that have runs in their queues. */
   async functions(): Promise<FunctionRef[]> {
     const all: FunctionRef[] = [];
     for (let after = ''; ; ) {
-      const [found] = await reaching('look for queues', () =>
-        this.#model
-          .find({ queued: { $gt: after } }, { queued: 1 })
-          .sort({ queued: 1 })
-          .limit(1)
-          .lean<Pick<RunDocument, 'queued'>[]>(),
-      );
+      const selection = { sort: { queued: 1 }, limit: 1, only: { queued: 1 } } as const;
+      const [found] = await this.documents({ queued: { $gt: after } }, selection);
       const [project, name] = (found?.queued ?? '').split('/');
       if (!project || !name) return all;
       all.push({ project, name });
@@ -79,22 +60,14 @@ export class RunQueue {
 
   /** Those that are to be looked at by now: what is due, what has expired, and what was cancelled by somebody who died. @param now ISO 8601 */
   async due(now: string, limit: number): Promise<RunRecord[]> {
-    const found = await reaching('look for what is due', () =>
-      this.#model
-        .find({ wakeAt: { $lte: now, $gt: '' } })
-        .sort({ wakeAt: 1 })
-        .limit(limit)
-        .lean<RunDocument[]>(),
-    );
-    return found.map((each) => recordOf(this.#fields.openedIfReadable(each) ?? each));
+    const found = await this.documents({ wakeAt: { $lte: now, $gt: '' } }, { sort: { wakeAt: 1 }, limit });
+    return found.map((each) => this.recordOf(this.encryption.openedIfReadable(each) ?? each));
   }
 
   /** Puts a delayed one into its place in the queue. */
   async enqueue(run: RunRecord): Promise<void> {
     const place = placeOf({ ...run, state: 'queued' });
-    await reaching('queue a run', () =>
-      this.#model.updateOne({ _id: run.id, state: 'delayed' }, { $set: { state: 'queued', ...place } }),
-    );
+    await this.set({ _id: run.id, state: 'delayed' }, { state: 'queued', ...place });
   }
 
   /**
@@ -110,17 +83,10 @@ export class RunQueue {
       const ticket = await this.#tickets.next(run, rules.throttle, Date.parse(at));
       if (ticket && 'why' in ticket) return ticket;
       const taken = { ...slots, ...ticket, ...version };
-      const set = { state: 'preparing', cleanup: 'pending', admitted: 'not-begun', waitingFor: null, ...taken };
+      const admitted = { state: 'preparing', cleanup: 'pending', admitted: 'not-begun', waitingFor: null } as const;
+      const set = { ...admitted, ...taken, admittedAt: at, updatedAt: at };
       try {
-        await reaching('admit a run', () =>
-          this.#model.updateOne(
-            { _id: run.id, state: 'queued' },
-            {
-              $set: { ...set, admittedAt: at, updatedAt: at },
-              $unset: { queued: 1, large: 1, wakeAt: 1, failedAdmissions: 1 },
-            },
-          ),
-        );
+        await this.set({ _id: run.id, state: 'queued' }, set, ['queued', 'large', 'wakeAt', 'failedAdmissions']);
         return null;
       } catch (error) {
         // Servers say differently that an update would make a second one: so it is looked at.
@@ -133,13 +99,8 @@ export class RunQueue {
   async behind(run: RunRecord, upTo: number): Promise<string[]> {
     const { queued = '' } = placeOf({ ...run, state: 'queued' });
     const { $lt } = rangeBelow(queued.split('/').slice(0, 3).join('/'));
-    const found = await reaching('look behind a run', () =>
-      this.#model
-        .find({ queued: { $gt: queued, $lt }, waitingFor: { $ne: 'check' } }, { _id: 1 })
-        .sort({ queued: 1 })
-        .limit(upTo)
-        .lean<Pick<RunDocument, '_id'>[]>(),
-    );
+    const after = { queued: { $gt: queued, $lt }, waitingFor: { $ne: 'check' } };
+    const found = await this.documents(after, { sort: { queued: 1 }, limit: upTo, only: { _id: 1 } });
     return found.map(({ _id }) => _id);
   }
 
@@ -150,26 +111,22 @@ export class RunQueue {
 
   /** Counts that one could not be admitted. @returns how often that was */
   async failed(id: string): Promise<number> {
-    const found = await reaching('count a failed admission', () =>
-      this.#model
-        .findOneAndUpdate({ _id: id, state: 'queued' }, { $inc: { failedAdmissions: 1 } }, { returnDocument: 'after' })
-        .lean<QueueFields>(),
-    );
+    const found = await this.model
+      .findOneAndUpdate({ _id: id, state: 'queued' }, { $inc: { failedAdmissions: 1 } }, { returnDocument: 'after' })
+      .lean<QueueFields>();
     return found?.failedAdmissions ?? 0;
   }
 
   /** What of a project waits. What is large is read, and the rest counted. */
   async waiting(project: string): Promise<Waiting> {
-    const count = (state: RunState) => counted('count what waits', this.#model, { project, state });
+    const count = (state: RunState) => counted('count what waits', this.model, { project, state });
     const [states, [large]] = await Promise.all([
       Promise.all(WAITING.map(count)),
-      reaching('add up what is large', () =>
-        this.#model.aggregate<{ bytes: number }>([
-          { $match: { large: project, state: { $in: WAITING } } },
-          { $project: { eventBytes: 1 } },
-          { $group: { _id: null, bytes: { $sum: '$eventBytes' } } },
-        ]),
-      ),
+      this.model.aggregate<{ bytes: number }>([
+        { $match: { large: project, state: { $in: WAITING } } },
+        { $project: { eventBytes: 1 } },
+        { $group: { _id: null, bytes: { $sum: '$eventBytes' } } },
+      ]),
     ]);
     const runs = states.reduce((sum, each) => sum + each, 0);
     return { runs, bytes: countedBytes(runs, large?.bytes ?? 0) };
@@ -177,12 +134,12 @@ export class RunQueue {
 
   /** How many of a function are queued, up to so many. */
   count(ref: FunctionRef, upTo: number): Promise<number> {
-    return counted('count a queue', this.#model, { queued: rangeBelow(prefixOf(ref)) }, upTo);
+    return counted('count a queue', this.model, { queued: rangeBelow(prefixOf(ref)) }, upTo);
   }
 
   /** How many of one key of a function are queued, up to so many. */
   countOfKey(ref: FunctionRef, lane: string, upTo: number): Promise<number> {
     const query = { queued: rangeBelow(`${prefixOf(ref)}/${hashOf(lane)}`) };
-    return counted('count the queue of a key', this.#model, query, upTo);
+    return counted('count the queue of a key', this.model, query, upTo);
   }
 }

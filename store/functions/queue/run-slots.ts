@@ -1,9 +1,9 @@
 import type { Model } from 'mongoose';
 import type { ConcurrencyRule } from '../../../model/functions/function.ts';
-import { type RunRecord, UNDER_WAY } from '../../../model/functions/run.ts';
+import type { RunRecord } from '../../../model/functions/run.ts';
+import { UNDER_WAY } from '../../../model/functions/run-state.ts';
 import type { Holder } from '../../../model/functions/superseding.ts';
 import { rangeBelow } from '../../mongo/below.ts';
-import { reaching } from '../../mongo/failure.ts';
 import type { QueueFields, RunDocument } from '../run-document.ts';
 import { hashOf, prefixOf } from '../run-place.ts';
 
@@ -52,7 +52,7 @@ export class RunSlots {
   async holders(run: RunRecord, rule: number): Promise<Holder[]> {
     const range = { [fieldOf(rule)]: rangeBelow(prefixOfRule(run, rule)) };
     const shown = { acceptedAt: 1, seq: 1, state: 1, cancelledBy: 1 } as const;
-    const found = await reaching('read what is under way', () => this.model.find(range, shown).lean<RunDocument[]>());
+    const found = await this.model.find(range, shown).lean<RunDocument[]>();
     return found
       .filter(({ state, cancelledBy }) => cancelledBy === null && UNDER_WAY.some((each) => each === state))
       .map(({ _id: id, acceptedAt, seq }) => ({ id, acceptedAt, seq }));
@@ -60,9 +60,7 @@ export class RunSlots {
 
   async #held(field: Field, prefix: string): Promise<Set<string | undefined>> {
     const range = { [field]: rangeBelow(prefix) };
-    const found = await reaching('count what is under way', () =>
-      this.model.find(range, { [field]: 1 }).lean<QueueFields[]>(),
-    );
+    const found = await this.model.find(range, { [field]: 1 }).lean<QueueFields[]>();
     return new Set(found.map((each) => each[field]));
   }
 }

@@ -3,7 +3,6 @@ import type { ThrottleRule } from '../../../model/functions/function.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
 import { nextTicket } from '../../../model/functions/throttle.ts';
 import { rangeBelow } from '../../mongo/below.ts';
-import { reaching } from '../../mongo/failure.ts';
 import type { QueueFields, RunDocument } from '../run-document.ts';
 import { hashOf, prefixOf } from '../run-place.ts';
 
@@ -41,18 +40,16 @@ export class RunTickets {
   }
 
   async isTaken({ ticket }: Ticket): Promise<boolean> {
-    return (await reaching('look for a ticket', () => this.model.findOne({ ticket }, { _id: 1 }).lean())) !== null;
+    return (await this.model.findOne({ ticket }, { _id: 1 }).lean()) !== null;
   }
 
   async #last(prefix: string): Promise<Ticket | null> {
     const shown = { ticket: 1, ticketAt: 1, ticketUntil: 1 } as const;
-    const [last] = await reaching('look for the last ticket', () =>
-      this.model
-        .find({ ticket: rangeBelow(prefix) }, shown)
-        .sort({ ticket: -1 })
-        .limit(1)
-        .lean<Ticket[]>(),
-    );
+    const [last] = await this.model
+      .find({ ticket: rangeBelow(prefix) }, shown)
+      .sort({ ticket: -1 })
+      .limit(1)
+      .lean<Ticket[]>();
     return last ?? null;
   }
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type SetupRecord, type SetupWish, setupKeyOf } from '../../../model/functions/setup/setup.ts';
-import type { OwnedActor } from '../../../model/sandbox/sandbox.ts';
+import type { Actor } from '../../../model/sandbox/sandbox.ts';
 import type { Snapshots } from '../../snapshots/snapshots.ts';
 import type { FunctionSetups, SetupId } from './function-setups.ts';
 
@@ -16,7 +16,7 @@ interface Versions {
  */
 export async function ensureSetup(
   { functionSetups, snapshots }: { functionSetups: FunctionSetups; snapshots: Snapshots },
-  createdBy: OwnedActor,
+  createdBy: Actor,
   wish: SetupWish,
   isAskedFor: boolean,
 ): Promise<SetupRecord> {
@@ -68,7 +68,7 @@ const PREPARING = {
   waitingFor: null,
 } as const;
 
-function newSetup({ project, key }: SetupId, createdBy: OwnedActor, wish: SetupWish): SetupRecord {
+function newSetup({ project, key }: SetupId, createdBy: Actor, wish: SetupWish): SetupRecord {
   const at = new Date().toISOString();
   const seed = randomBytes(16).toString('hex');
   return { project, key, seed, ...PREPARING, revision: 1, wish, tries: 0, createdBy, createdAt: at, updatedAt: at };

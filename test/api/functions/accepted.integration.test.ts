@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
-import { type Door, jsonOf, openDoor, problemOf } from '../support.ts';
+import { jsonOf, problemOf, useDoor } from '../support.ts';
 
 interface Run {
   id: string;
@@ -9,11 +9,7 @@ interface Run {
   event: { id: string; source: string; type: string };
 }
 
-let door: Door;
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(() => door?.close());
+const door = useDoor();
 
 let count = 0;
 async function deployed(more: object = {}): Promise<string> {

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { tarOf } from '../../../model/image/tar.ts';
-import { type Door, jsonOf, openDoor, problemOf } from '../support.ts';
+import { jsonOf, problemOf, useDoor } from '../support.ts';
 
-let door: Door;
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(() => door?.close());
+const door = useDoor();
 
 const ONE = { source: 'golden', command: 'cat' };
 const deploy = (name: string, more: object = {}) => door.call('PUT', `/v1/functions/${name}`, { ...ONE, ...more });

@@ -1,20 +1,18 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { createApp } from '../../../api/app.ts';
 import type { App } from '../../../api/http/context.ts';
 import type { Scope } from '../../../model/scopes.ts';
-import { type Door, jsonOf, noGuests, openDoor } from '../support.ts';
+import { jsonOf, noGuests, useDoor } from '../support.ts';
 
-let door: Door;
+const door = useDoor();
 /** Another process of the API on the same store. */
 let other: App;
 
 beforeAll(async () => {
-  door = await openDoor();
   const { store, sagas } = door;
   other = createApp({ store, sagas, guests: noGuests, version: '0', logger: pino({ level: 'silent' }) });
 });
-afterAll(() => door?.close());
 
 async function deploy(name: string, command: string): Promise<number> {
   const response = await door.call('PUT', `/v1/functions/${name}`, { source: 'golden', command });

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { LIMITS } from '../../../model/limits.ts';
-import { type Door, jsonOf, openDoor, problemOf } from '../support.ts';
+import { jsonOf, problemOf, useDoor } from '../support.ts';
 
-let door: Door;
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(() => door?.close());
+const door = useDoor();
 
 interface Told {
   version: number;

@@ -2,9 +2,9 @@ import { Hono } from 'hono';
 import { expect, it } from 'vitest';
 import type { Env, RequestDeps } from '../../../api/http/context.ts';
 import { endOfRun } from '../../../api/runs/end-of-run.ts';
-import { RunWatch } from '../../../api/runs/run-watch.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
+import { RunWatch } from '../../../services/runs/run-watch.ts';
 
 const RUN = { id: 'run-1', state: 'queued', cleanup: 'none' } as RunRecord;
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { RunWatch } from '../../../api/runs/run-watch.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
+import { RunWatch } from '../../../services/runs/run-watch.ts';
 import { eventually } from '../../support/eventually.ts';
 
 type End = Pick<RunRecord, 'state' | 'cleanup'>;

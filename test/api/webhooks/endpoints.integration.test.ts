@@ -1,22 +1,18 @@
 import type { z } from '@hono/zod-openapi';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { newEndpointAnswer } from '../../../api/webhooks/endpoint-schemas.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { type DeliveryAttempt, type DeliveryRecord, newDelivery } from '../../../model/webhooks/delivery.ts';
 import { validSecrets } from '../../../model/webhooks/endpoint.ts';
 import { endedEvent, endpointId, endpointRecord } from '../../store/webhook-records.ts';
-import { type Door, jsonOf, openDoor, problemOf } from '../support.ts';
+import { jsonOf, problemOf, useDoor } from '../support.ts';
 
 // Promise: endpoints are made, listed, changed, rotated and deleted; a secret is told once; what came back is for admins. Seconds.
 type Endpoint = z.infer<typeof newEndpointAnswer>;
 
 const ALL = '/v1/webhook-endpoints';
 const WISH = { url: 'https://example.com/mayfly', types: ['run.ended'] };
-let door: Door;
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(() => door.close());
+const door = useDoor();
 
 const make = async (wish: object = {}) => jsonOf<Endpoint>(door.call('POST', ALL, { ...WISH, ...wish }));
 

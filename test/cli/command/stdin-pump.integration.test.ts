@@ -1,16 +1,11 @@
 import { Readable } from 'node:stream';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { StdinPump } from '../../../cli/command/stdin-pump.ts';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
-import { COMMAND_ID } from '../../client/command-record.ts';
-import { ID } from '../../client/sandbox-record.ts';
-import { answerJson, StandIn } from '../../client/stand-in.ts';
+import { COMMAND_ID, ID } from '../../client/records.ts';
+import { answerJson, useStandIn } from '../../client/stand-in.ts';
 
-let server: StandIn;
-beforeAll(async () => {
-  server = await StandIn.start();
-});
-afterAll(() => server.stop());
+const server = useStandIn();
 
 /** A guest that takes `takes` bytes of a request, and whose answer is then lost; of the others it takes all. */
 function guest(takes: number[]): { text: () => string; isClosed: Promise<void> } {

@@ -1,15 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
 import { packed } from '../../../cli/copy/tar.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
-let folder: string;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tar-'));
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = useFolder();
 
 test('a tar that ends before anybody reads from it loses nothing', async () => {
   const directory = Buffer.concat([Buffer.from(`${folder}/d`), Buffer.from([0xff])]);

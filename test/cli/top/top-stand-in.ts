@@ -1,6 +1,6 @@
-import type { Approval } from '../../../client/approvals.ts';
+import type { Approval } from '../../../client/http/openapi.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
-import { sandboxRecord } from '../../client/sandbox-record.ts';
+import { sandboxRecord } from '../../client/records.ts';
 import { answerJson, StandIn } from '../../client/stand-in.ts';
 
 /** What ssh is told; it is a stand-in, too. */

@@ -49,10 +49,7 @@ export const commands: Record<number, Scenario> = {
       expect(new TextDecoder().decode(bytes)).toBe('first\n');
       break;
     }
-    await eventually(
-      () => stage.seen(),
-      ({ open }) => open === 0,
-    );
+    await eventually(() => stage.seen(), { open: 0 });
     expect((await command.ended()).outcome).toBe('exited');
     expect((await (await stage.shared()).run('cat /tmp/lived')).stdout).toBe('lived\n');
   },

@@ -1,7 +1,4 @@
-/**
- * What the census counts. It is read from the machine itself with means of its own, and shares no code with what destroys,
- * looks or lists: what these are blind to, it shall see.
- */
+/** Kind of residue, read from the machine itself: shares no code with destroy, proof or lists, so it sees what these miss. */
 export type FindingKind =
   | 'process'
   | 'mount'

@@ -1,10 +1,7 @@
 import { type CensusPlace, type Finding, idIn } from './finding.ts';
 import { linkOf, pids, textOf } from './proc.ts';
 
-/**
- * Processes that have a file of ours as their root or working folder or in their arguments, and those of this network
- * namespace whose arguments name one of ours, as QEMU's do.
- */
+/** Finds processes with a file of ours as root, working folder or argument, and those of this network namespace that name one. */
 export function processesIn({ stateDir }: CensusPlace): Finding[] {
   const here = linkOf('self', 'ns/net');
   return pids().flatMap((pid) => {

@@ -7,10 +7,7 @@ const FIRST = 0x7f_40_00_00;
 const LAST = 0x7f_7f_ff_ff;
 const LISTENING = '0A';
 
-/**
- * Sockets of this network namespace (proc(5), `net/unix` and `net/tcp`) that are one of ours by their name or their address.
- * @param places all that are in it
- */
+/** Finds sockets of this network namespace that are ours by name or address (proc(5)). @param places all that are in it */
 export async function socketsIn(places: readonly CensusPlace[]): Promise<Finding[]> {
   const [unix, tcp, leaseFiles, ofSources] = await Promise.all([
     readFile('/proc/net/unix', 'utf8'),

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { MayflyApiError } from '../../../client/http/api-error.ts';
+import type { Run } from '../../../client/http/openapi.ts';
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
-import type { Run } from '../../../client/run-shapes.ts';
 import { ask } from '../asking.ts';
 import { noncesIn } from './nonce.ts';
 
@@ -58,10 +58,7 @@ export class Ledger {
     this.#accepted.add(runId);
   }
 
-  /**
-   * Accepted ids are runs, each started attempt has one nonce and no other has one, each run has ended with a proof.
-   * @throws Error that says what is not so
-   */
+  /** Checks that accepted ids are runs, started attempts have one nonce each, and ended runs have a proof. @throws Error otherwise */
   async account(client: MayflyClient): Promise<Account> {
     const account = { ...NOTHING, accepted: this.#accepted.size };
     const nonces: string[] = [];

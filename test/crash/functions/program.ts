@@ -1,5 +1,4 @@
-import type { DeployFunction } from '../../../client/functions.ts';
-import type { Run } from '../../../client/run-shapes.ts';
+import type { DeployFunction, Run } from '../../../client/http/openapi.ts';
 import { ask, outcomeOf } from '../asking.ts';
 import type { Act, Stage } from '../stage.ts';
 

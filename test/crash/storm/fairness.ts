@@ -16,10 +16,7 @@ export function crowds(runs: readonly Counted[], limit: number): string[] {
   });
 }
 
-/**
- * Keys that were passed over: while another was admitted twice, one had a run that waited, and fewer than the limit alive, and
- * was not admitted.
- */
+/** Lists keys that were passed over: waiting, below the limit and not admitted, while another key was admitted twice. */
 export function passedOver(runs: readonly Counted[], limit: number): string[] {
   const keys = byKey(runs);
   const faults: string[] = [];

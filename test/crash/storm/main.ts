@@ -1,16 +1,5 @@
-/**
- * `npm run storm`: events for functions, faster than they can run, while the API is killed and the store is restarted.
- *
- *     npm run storm -- [--seconds N] [--rate N] [--run N] [--keys N] [--kills N] [--seed TEXT] [--json FILE]
- *
- * 60 seconds at 167 a second unless said, a fifth of them duplicates, 3 kills of the API, one of the store. Whoever is not
- * answered asks again. Then there is one run of each event, every 2xx is of a run that is there, answers outside the restarts
- * took at most {@link MOST_MS} at their 50th and 99th percentiles, and no process has grown. With `--run` so many of them run to
- * their proofs on a simulated host, of each of `--keys` keys two at once: never three of a key, and no key is passed over.
- * 1 when that does not hold.
- *
- * @module
- */
+/** `npm run storm`: sends more events than can run, a fifth of them duplicates, while the API and the store are killed. Options: docs/tests.md.
+ * Exit code 1: a lost or doubled event, answers slower than {@link MOST_MS}, growth, a crowd or a starved key. @module */
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

@@ -1,7 +1,8 @@
 /** The storm itself, in a place of its own: main.ts starts it, and is told the report. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Run } from '../../../client/run-shapes.ts';
-import { insisting } from '../insisting.ts';
+import type { Run } from '../../../client/http/openapi.ts';
+import { ask } from '../asking.ts';
 import { Memory } from '../memory.ts';
 import type { Part } from '../part.ts';
 import { SeededRandom } from '../random.ts';
@@ -153,7 +154,6 @@ class Storm {
   async #prove(): Promise<void> {
     const { client } = this.standing.stage;
     const began = Date.now();
-    const ask = <T>(send: () => Promise<T>) => insisting(send, PATIENCE_MS);
     const cancel = await ask(() => client.functions.startBulk('waits', { action: 'cancel' }));
     await ask(() => client.functions.resume('runs'));
     const isOver = ({ state, cleanup }: Run) => state === 'ended' && cleanup !== 'pending';
@@ -178,7 +178,7 @@ class Storm {
   async #counted({ id, event, attempts, admittedAt, updatedAt }: Run): Promise<Counted> {
     const { client } = this.standing.stage;
     const sandboxId = attempts.at(-1)?.sandboxId ?? '';
-    const { proof } = await insisting(() => client.getSandbox(sandboxId), PATIENCE_MS);
+    const { proof } = await ask(() => client.getSandbox(sandboxId));
     const begunAt = attempts.at(-1)?.begunAt ?? '';
     const alive = { from: Date.parse(begunAt), to: Date.parse(proof?.provedAt ?? updatedAt) };
     if (attempts.length !== 1) this.#lines.push(`${id} had ${attempts.length} attempts`);
@@ -191,7 +191,7 @@ class Storm {
     const found: Run[] = [];
     for (let cursor: string | undefined; ; ) {
       const query = { function: name, limit: 200, ...(cursor !== undefined && { cursor }) };
-      const { items, nextCursor } = await insisting(() => client.runs.list(query), PATIENCE_MS);
+      const { items, nextCursor } = await ask(() => client.runs.list(query));
       found.push(...items);
       if (nextCursor === null) return found;
       cursor = nextCursor;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Backlog, OutputWriter } from '../../../commands/output-writer.ts';
+import { type Backlog, OutputWriter } from '../../../host/exec/output-writer.ts';
 import type { OutputStream } from '../../../model/sandbox/command.ts';
 import { OUTPUT_CHUNK_BYTES, type OutputFrame } from '../../../model/sandbox/output-frame.ts';
 import { replay } from '../../../store/commands/output-replay.ts';

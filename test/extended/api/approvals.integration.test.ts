@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, describe, expect, it, test, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, test, vi } from 'vitest';
 import { createApp } from '../../../api/app.ts';
 import type { Problem } from '../../../api/http/problem.ts';
 import { ownFetch } from '../../../api/mcp/own-fetch.ts';
@@ -10,14 +10,15 @@ import type { PolicyRule } from '../../../model/approvals/policy.ts';
 import { approvalIdOf, sourceIdOf } from '../../../model/ids.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import type { PlaybookRecord } from '../../../model/playbook/playbook.ts';
-import { type Door, host, jsonOf, noGuests, openDoor, problemOf } from '../../api/support.ts';
+import { host, jsonOf, noGuests, problemOf, useDoor } from '../../api/support.ts';
 import { snapshot } from '../../store/support.ts';
 import { eventually } from '../../support/eventually.ts';
+import { INSTALLATION } from '../../support/installation-id.ts';
 import { textOf } from '../../support/stream-text.ts';
 
 type Rule = Pick<PolicyRule, 'when' | 'effect'> & Partial<PolicyRule>;
 
-let door: Door;
+const door = useDoor();
 /** Of a project with nothing else in it. */
 let agent: string;
 let agentKeyId: string;
@@ -31,9 +32,8 @@ const NOW = { Prefer: 'wait=0' };
 const named = (key = `k${keys++}`) => ({ ...NOW, 'Idempotency-Key': key });
 
 beforeAll(async () => {
-  door = await openDoor();
   const agents = ['sandboxes:read', 'sandboxes:write', 'sources:look'] as const;
-  const { key, secret } = await door.store.apiKeys.create({ name: 'agent', scopes: agents });
+  const { key, secret } = await door.store.apiKeys.create({ project: 'default', name: 'agent', scopes: agents });
   agent = secret;
   agentKeyId = key.id;
   person = await door.key('approvals:decide');
@@ -48,7 +48,6 @@ beforeAll(async () => {
   snapshotId = snapshot(1, {}).id;
 });
 afterEach(() => setRules([]));
-afterAll(() => door?.close());
 
 async function setRules(rules: readonly Rule[]): Promise<void> {
   const all = rules.map((rule, n) => ({ name: `r${n}`, ...rule }));
@@ -116,7 +115,7 @@ describe('each rule at each of its doors', () => {
     await door.store.hosts.describe(host('kvm-1'));
     const at = new Date().toISOString();
     const prepared = { state: 'prepared', preparedBy: null, updatedAt: at } as const;
-    const source = { id: sourceIdOf('kvm-1', 'golden'), hostId: 'kvm-1', name: 'golden' };
+    const source = { id: sourceIdOf('kvm-1', 'golden'), hostId: 'kvm-1', installationId: INSTALLATION, name: 'golden' };
     await door.store.sources.change(source, prepared);
   });
 
@@ -317,10 +316,9 @@ describe('a request that waits', () => {
     );
     expect(await codeOf(door.call('POST', `/v1/approvals/${withdrawn.id}/withdraw`, undefined, {}, agent))).toBe(200);
     expect(await codeOf(create(wish, taken))).toBe('approval_decided');
-    await eventually(
-      () => jsonOf<ApprovalRecord>(door.call('GET', `/v1/approvals/${expiring.id}`)),
-      ({ state }) => state === 'expired',
-    );
+    await eventually(() => jsonOf<ApprovalRecord>(door.call('GET', `/v1/approvals/${expiring.id}`)), {
+      state: 'expired',
+    });
     expect(await codeOf(decide('approve', expiring))).toBe('approval_decided');
     expect(await codeOf(create(wish, late))).toBe('approval_decided');
   });
@@ -350,11 +348,16 @@ describe('a request that waits', () => {
 
   it('is not done by the word of a key that was revoked since (case 6)', async () => {
     await setRules([EGRESS]);
-    const { key, secret } = await door.store.apiKeys.create({ name: 'gone', scopes: ['approvals:decide'] });
+    const { key, secret } = await door.store.apiKeys.create({
+      project: 'default',
+      name: 'gone',
+      scopes: ['approvals:decide'],
+    });
     const headers = named();
     const [one, two] = [await waiting(create(wish, headers)), await waiting(create(wish))];
     // Made after what it decides on.
     const { key: _late, secret: since } = await door.store.apiKeys.create({
+      project: 'default',
       name: 'late',
       scopes: ['approvals:decide'],
     });
@@ -529,7 +532,11 @@ describe('the stream of approvals', () => {
 });
 
 test('a project has so many that wait, and no more', async () => {
-  const { key, secret } = await door.store.apiKeys.create({ name: 'many', scopes: ['sandboxes:write'] });
+  const { key, secret } = await door.store.apiKeys.create({
+    project: 'default',
+    name: 'many',
+    scopes: ['sandboxes:write'],
+  });
   await setRules([{ when: { command: '*' }, effect: 'ask' }]);
   const [asked] = (await door.store.approvals.list({ project: 'default', limit: 1 })).items;
   if (!asked) throw new Error('nothing was asked for');
@@ -545,7 +552,7 @@ test('a project has so many that wait, and no more', async () => {
 
 test('a policy that cannot be read denies, until it is set anew', async () => {
   const { version } = await jsonOf<{ version: number }>(door.call('GET', '/v1/policies', undefined, {}, agent));
-  const createdBy = { apiKeyId: 'x', agentId: null };
+  const createdBy = { apiKeyId: 'x', agentId: null, project: 'default' };
   const createdAt = new Date().toISOString();
   const rules = [{ name: 'x', when: { moon: 'full' }, effect: 'ask' }] as never;
   await door.store.policies.add({ project: 'default', version: version + 1, rules, createdBy, createdAt });

@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
-import type { SnapshotView } from '../../../api/resources/snapshot-view.ts';
+import type { SnapshotView } from '../../../api/resources/snapshot-schemas.ts';
 import { sourceIdOf } from '../../../model/ids.ts';
 import type { BakedSource } from '../../../model/snapshots/baked-source.ts';
-import { type Door, host, jsonOf, openDoor, problemOf } from '../../api/support.ts';
+import { host, jsonOf, problemOf, useDoor } from '../../api/support.ts';
 
-let door: Door;
+const door = useDoor();
 let fromSnapshot: string;
 
 beforeAll(async () => {
-  door = await openDoor();
   const { id } = await jsonOf<SandboxView>(door.call('POST', '/v1/sandboxes', { source: 'golden' }));
   ({ id: fromSnapshot } = await jsonOf<SnapshotView>(door.call('POST', `/v1/sandboxes/${id}/snapshots`, {})));
-});
-afterAll(async () => {
-  await door?.close();
 });
 beforeEach(async () => {
   door.sagas.outcome = 'running';

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { CaptureView } from '../../../api/resources/capture-view.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { CaptureView } from '../../../api/resources/capture-schemas.ts';
 import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
 import { MayflyError } from '../../../model/errors.ts';
-import { type Door, host, jsonOf, openDoor, problemOf } from '../../api/support.ts';
+import { host, jsonOf, problemOf, useDoor } from '../../api/support.ts';
 
 const RUNNING = { name: 'web 1', cloneable: false, problem: 'It is running', cpus: 1, memoryMib: 64, diskBytes: 1 };
-let door: Door;
+const door = useDoor();
 
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(async () => {
-  await door?.close();
-});
 beforeEach(async () => {
   const { sagas, store } = door;
   Object.assign(sagas, { outcome: 'running', failing: null, refusal: null, started: [] });

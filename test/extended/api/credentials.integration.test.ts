@@ -1,30 +1,30 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createApp } from '../../../api/app.ts';
-import type { Credential, IssuedCredential } from '../../../client/credentials.ts';
+import type { Credential, IssuedCredential } from '../../../client/http/openapi.ts';
 import type { Page } from '../../../client/http/options.ts';
 import { exec } from '../../../host/os/exec.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import type { SandboxInput } from '../../../model/sagas/messages.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import type { Scope } from '../../../model/scopes.ts';
-import { signKey } from '../../../sagas/certificates.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { jsonOf } from '../../api/support.ts';
-import { useMayfly } from '../../support/mayfly.ts';
 import { ended, isAlive, SshCaller } from '../../support/ssh-caller.ts';
+import { useFolder } from '../../support/use-folder.ts';
+import { useMayfly } from '../../support/use-mayfly.ts';
 
 const mayfly = useMayfly();
-let folder: string;
+const folder = useFolder();
 let secrets: Record<Scope | 'both', string>;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-credentials-'));
-  const make = async (...scopes: Scope[]) => (await mayfly().store.apiKeys.create({ name: 'test', scopes })).secret;
+  const make = async (...scopes: Scope[]) =>
+    (await mayfly().store.apiKeys.create({ project: 'default', name: 'test', scopes })).secret;
   secrets = {
     'sandboxes:read': await make('sandboxes:read'),
     'sandboxes:write': await make('sandboxes:write'),
@@ -35,7 +35,6 @@ beforeAll(async () => {
     both: await make('sandboxes:read', 'sandboxes:write'),
   };
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 async function call(
   method: string,
@@ -203,7 +202,7 @@ describe('with a running sandbox', () => {
       actor: input.createdBy,
       ttlSeconds: 60,
     } as const;
-    expect(await mayfly().sagas.issueCertificate('late', request)).toMatchObject({ serial: expect.any(String) });
+    expect(await mayfly().sagas.certificates.issue('late', request)).toMatchObject({ serial: expect.any(String) });
   });
 
   test('two revocations at once both hold: no older list replaces a newer one', async () => {
@@ -223,7 +222,7 @@ describe('with a running sandbox', () => {
     expect(answer.status).toBe(202);
     expect(await jsonOf<Credential>(answer)).toMatchObject({ revokedAt: expect.any(String), refusedAt: null });
     await mayfly().startHost();
-    await mayfly().sagas.trusted(sandbox.id, AbortSignal.timeout(60_000));
+    await mayfly().sagas.certificates.trusted(sandbox.id, AbortSignal.timeout(60_000));
     expect(await one.isRefused()).toBe(true);
   });
 
@@ -245,16 +244,16 @@ describe('with a running sandbox', () => {
       ttlSeconds: 60,
     } as const;
     const [one, two] = await Promise.all([
-      mayfly().sagas.issueCertificate('lost', request),
-      mayfly().sagas.issueCertificate('lost', request),
+      mayfly().sagas.certificates.issue('lost', request),
+      mayfly().sagas.certificates.issue('lost', request),
     ]);
     expect(two).toEqual(one);
-    expect(await mayfly().sagas.issueCertificate('lost', request)).toEqual(one);
+    expect(await mayfly().sagas.certificates.issue('lost', request)).toEqual(one);
   });
 
   test("the platform's own certificate is renewed for the key that it had, and for no other", async () => {
     const ask = (publicKey: string) =>
-      signKey(mayfly().client, mayfly().machine().signer, randomUUID(), {
+      new Reconciliation(mayfly().client, mayfly().machine().signer).certificates.issue(randomUUID(), {
         sandboxId: sandbox.id,
         publicKey,
         purpose: 'host',
@@ -338,7 +337,7 @@ test('caa-013: a certificate of one sandbox opens no other', async () => {
 test('a sandbox that does not run yet has no certificate to give', async () => {
   mayfly().failpoints.arm('awaitIp.before=hang');
   const creating = mayfly().input();
-  await mayfly().sagas.create(creating);
+  await mayfly().sagas.sandboxes.create(creating);
   const { publicKey } = makeKeyPair('caller');
   const headers = { 'Idempotency-Key': 'too early' };
   const answer = await call('POST', `/v1/sandboxes/${creating.id}/credentials`, { publicKey }, secrets.both, headers);

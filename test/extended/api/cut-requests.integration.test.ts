@@ -1,35 +1,38 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { connect } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { createApp } from '../../../api/app.ts';
 import type { AppDeps } from '../../../api/http/context.ts';
 import { apiServer } from '../../../api/server/api-server.ts';
+import { MayflyError } from '../../../model/errors.ts';
+import { tarOf } from '../../../model/image/tar.ts';
+import { DEFAULT_PROJECT } from '../../../model/project.ts';
 import type { Store } from '../../../store/connect.ts';
+import { ANNOUNCED, PIECE_BYTES } from '../../../store/images/sent-contexts.ts';
 import { openStore } from '../../support/open-store.ts';
 import { startStoreServer } from '../../support/store-server.ts';
 
-/** Promise: a client that leaves in the middle of its request is no failure of the API's, and no line on its stderr. Seconds. */
 let server: ReturnType<typeof apiServer>;
 let store: Store;
 let stores: Awaited<ReturnType<typeof startStoreServer>>;
 let key: string;
 const lines: string[] = [];
 const metrics = new Registry();
-const JSON_TYPE = 'Content-Type: application/json';
 beforeAll(async () => {
   stores = await startStoreServer();
   store = await openStore(stores.uri);
-  key = (await store.apiKeys.create({ name: 'cut', scopes: ['admin'] })).secret;
+  key = (await store.apiKeys.create({ project: 'default', name: 'cut', scopes: ['admin'] })).secret;
   const logger = pino({ level: 'warn' }, { write: (line) => lines.push(line) });
   const deps = { store, sagas: {}, guests: {}, version: '0', logger, metrics };
   server = apiServer(createApp(deps as unknown as AppDeps), logger);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
 });
+afterEach(() => vi.restoreAllMocks());
 afterAll(async () => {
   server.close();
   server.closeAllConnections();
@@ -37,15 +40,20 @@ afterAll(async () => {
   await stores.stop();
 });
 
+const port = () => (server.address() as AddressInfo).port;
+
+/** Promise: a client that leaves in the middle of its request is no failure of the API's, and no line on its stderr. Seconds. */
+const JSON_TYPE = 'Content-Type: application/json';
+
 it.each([
   ['/v1/sandboxes', 'Content-Length: 100', '{"a"'],
   ['/v1/sandboxes', 'Transfer-Encoding: chunked', '4\r\n{"a"\r\n'],
   ['/mcp', 'Content-Length: 100', '{"a"'],
   ['/mcp', 'Transfer-Encoding: chunked', '4\r\n{"a"\r\n'],
-])('POST %s of which the end is cut (%s)', async (path, length, body) => {
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+])('POST %s of which the end is cut (%s)', async (route, length, body) => {
+  const socket = connect(port(), '127.0.0.1');
   const coming = once(server, 'request') as Promise<[IncomingMessage]>;
-  const head = [`POST ${path} HTTP/1.1`, 'Host: localhost', `Authorization: Bearer ${key}`, JSON_TYPE, length];
+  const head = [`POST ${route} HTTP/1.1`, 'Host: localhost', `Authorization: Bearer ${key}`, JSON_TYPE, length];
   socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
   const [incoming] = await coming;
   const cut = new Promise((resolve) => incoming.once('close', resolve));
@@ -53,7 +61,68 @@ it.each([
   await expect.poll(() => incoming.readableFlowing).toBe(true);
   socket.destroy();
   await cut;
-  await expect.poll(() => metrics.metrics()).toContain(`route="${path}",status="408"`);
+  await expect.poll(() => metrics.metrics()).toContain(`route="${route}",status="408"`);
   expect(await metrics.metrics()).not.toMatch(/status="5\d\d"/);
   expect(lines).toEqual([]);
+});
+
+/** Promise: what is sent of a context counts while it is sent, and not when that ends before its end, whoever ends it. Seconds. */
+const counted = () => store.sentContexts.bytesOf(DEFAULT_PROJECT);
+const archive = tarOf([{ path: 'large', type: 'file', mode: 0o644, bytes: randomBytes(3 * PIECE_BYTES), link: null }]);
+const digest = createHash('sha256').update(archive).digest('hex');
+const path = `/v1/image-contexts/${digest}`;
+
+it.each([0, 1, 511, 512, PIECE_BYTES, 2 * PIECE_BYTES + 3, archive.length - 1])(
+  'cut at byte %i: nothing is left',
+  async (bytes) => {
+    const begin = vi.spyOn(store.sentContexts, 'begin');
+    const remove = vi.spyOn(store.sentContexts, 'remove');
+    const socket = connect(port(), '127.0.0.1');
+    const head = `PUT ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/x-tar\r\n`;
+    socket.write(`${head}Content-Length: ${archive.length}\r\n\r\n`);
+    await expect.poll(() => begin).toHaveBeenCalledOnce();
+    await new Promise((resolve) => socket.write(archive.subarray(0, bytes), resolve));
+    socket.destroy();
+    await expect.poll(() => remove).toHaveBeenCalledOnce();
+    await remove.mock.results[0]?.value;
+    expect(await counted()).toBe(0);
+    expect(await store.sentContexts.use(DEFAULT_PROJECT, digest)).toBeNull();
+  },
+);
+
+it('the store fails in the middle: it is said so, nothing is left, and the same can be sent again', async () => {
+  const put = store.sentContexts.put.bind(store.sentContexts);
+  vi.spyOn(store.sentContexts, 'put').mockImplementation(async (id, n, bytes) => {
+    if (n === 1) throw new MayflyError('store_unavailable', 'away');
+    await put(id, n, bytes);
+  });
+  const send = () =>
+    fetch(`http://127.0.0.1:${port()}${path}`, {
+      method: 'PUT',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/x-tar', Connection: 'close' },
+      body: Buffer.from(archive),
+    });
+  const failed = await send();
+  expect([failed.status, failed.headers.get('X-Mayfly-Code')]).toEqual([503, 'store_unavailable']);
+  expect(await counted()).toBe(0);
+  vi.restoreAllMocks();
+  expect((await send()).status).toBe(201);
+  expect(await counted()).toBe(archive.length);
+});
+
+it('an API that died in the middle: what was half sent is found soon; who sends on is told, and leaves nothing', async () => {
+  const { sentContexts } = store;
+  const piece = randomBytes(PIECE_BYTES);
+  const id = await sentContexts.begin('half', digest);
+  for (let n = 0; n < ANNOUNCED; n++) await sentContexts.put(id, n, piece);
+  expect(await sentContexts.bytesOf('half')).toBe(ANNOUNCED * PIECE_BYTES);
+  const soon = new Date(Date.now() + 1_000);
+  expect((await sentContexts.unused(soon, true)).map((each) => each.id)).toEqual([id]);
+  await sentContexts.remove(id, soon);
+  expect(await sentContexts.bytesOf('half')).toBe(0);
+  const forgotten = { code: 'context_not_found' };
+  await expect(sentContexts.put(id, ANNOUNCED, piece)).rejects.toMatchObject(forgotten);
+  const whole = { context: { entries: [], dockerignore: '' }, bytes: ANNOUNCED * PIECE_BYTES };
+  await expect(sentContexts.complete(id, whole)).rejects.toMatchObject(forgotten);
+  await expect(sentContexts.read(id, 0, 1).next()).rejects.toThrow('is missing');
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Problem } from '../../../api/http/problem.ts';
 import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
-import type { SnapshotView } from '../../../api/resources/snapshot-view.ts';
+import type { SnapshotView } from '../../../api/resources/snapshot-schemas.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { SnapshotState } from '../../../model/snapshots/snapshot.ts';
 import { type Headers, useSandbox } from '../../api/sandbox-door.ts';

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
-import { type Door, host, jsonOf, openDoor, problemOf } from '../../api/support.ts';
+import { host, jsonOf, problemOf, useDoor } from '../../api/support.ts';
 
-let door: Door;
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(() => door?.close());
+const door = useDoor();
 beforeEach(async () => {
   door.sagas.outcome = 'running';
   door.sagas.failing = null;

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { MayflyError } from '../../../model/errors.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
-import { type Door, host, jsonOf, openDoor } from '../../api/support.ts';
+import { host, jsonOf, useDoor } from '../../api/support.ts';
 
 interface AuditPage {
   items: { seq: number }[];
@@ -13,14 +13,7 @@ interface OpenApi {
   components: { schemas: Record<string, { additionalProperties?: boolean }> };
 }
 
-let door: Door;
-
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(async () => {
-  await door?.close();
-});
+const door = useDoor();
 
 function event(n: number): AuditEvent {
   const at = new Date(Date.UTC(2026, 0, 1) + n).toISOString();
@@ -193,10 +186,10 @@ describe('operations', () => {
 describe('the last admin key', () => {
   it('is refused to be revoked, until there is another', async () => {
     for (const { id } of await door.store.apiKeys.list()) await door.store.apiKeys.revoke(id);
-    const { key, secret } = await door.store.apiKeys.create({ name: 'last', scopes: ['operator'] });
+    const { key, secret } = await door.store.apiKeys.create({ project: 'default', name: 'last', scopes: ['operator'] });
     const refused = await door.call('DELETE', `/v1/keys/${key.id}`, undefined, {}, secret);
     expect([refused.status, await jsonOf(refused)]).toMatchObject([409, { code: 'last_admin_key', retryable: false }]);
-    const next = await door.store.apiKeys.create({ name: 'next', scopes: ['operator'] });
+    const next = await door.store.apiKeys.create({ project: 'default', name: 'next', scopes: ['operator'] });
     expect((await door.call('DELETE', `/v1/keys/${key.id}`, undefined, {}, secret)).status).toBe(200);
     expect((await door.call('GET', '/v1/keys', undefined, {}, next.secret)).status).toBe(200);
   });

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../../api/description/openapi.ts';
 import { ID_PATTERNS, waitpointIdOf } from '../../../model/ids.ts';
 import { tokenOf } from '../../../model/waitpoints/token.ts';
-import { type Door, openDoor } from '../../api/support.ts';
+import { useDoor } from '../../api/support.ts';
 import {
   ALPHA,
   ALPHAS_CONTEXT,
@@ -211,7 +211,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates listImages listPlaybooks listFunctions listSecrets listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys listWebhookEndpoints listSchedules',
+    'listSandboxes listAllSnapshots listTemplates listImages listPlaybooks listFunctions listSecrets listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys listWebhookEndpoints listSchedules',
     'own',
   ),
   ...every(
@@ -265,16 +265,14 @@ function withBody(parameters: Parameters, body: object, neverBody: object): Pair
   return { ...one(parameters, parameters), body, neverBody, said };
 }
 
-let door: Door;
+const door = useDoor();
 let world: World;
 let operations: DescribedOperation[];
 
 beforeAll(async () => {
-  door = await openDoor();
   world = await twoProjects(door);
   operations = new Described(openApiDocument(door.app, '0')).operations;
 });
-afterAll(() => door?.close());
 
 interface Asked {
   status: number;
@@ -408,6 +406,6 @@ describe('a second project', () => {
     for (const name of world.functions)
       expect((await door.store.functions.get({ project: ALPHA, name }))?.state).toBe('active');
     for (const id of world.keys) expect((await door.store.apiKeys.get(id))?.revokedAt).toBeNull();
-    expect([door.sagas.operations, door.sagas.cancelled, door.sagas.commands]).toEqual([[], [], []]);
+    expect([door.sagas.operations, door.sagas.cancelled, door.sagas.startedCommands]).toEqual([[], [], []]);
   });
 });

@@ -17,8 +17,8 @@ import { endedEvent } from '../../store/webhook-records.ts';
 import { Described } from '../../support/described.ts';
 import { TestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
-import { useMayfly } from '../../support/mayfly.ts';
 import { textOf } from '../../support/stream-text.ts';
+import { useMayfly } from '../../support/use-mayfly.ts';
 
 const mayfly = useMayfly();
 const WAIT = { Prefer: 'wait=60' };
@@ -143,6 +143,7 @@ async function credentials(id: string): Promise<void> {
 async function snapshots(id: string): Promise<void> {
   const { id: snapshotId } = await ask('createSnapshot', { id }, { body: { name: 'installed' } });
   await ask('listSnapshots', { id });
+  await ask('listAllSnapshots');
   await ask('getSnapshot', { id: snapshotId });
   await ask('deleteFile', { id, path: 'tmp/notes/today.txt' });
   await ask('diffSnapshots', { a: snapshotId, b: 'current' });
@@ -212,10 +213,7 @@ async function images(): Promise<void> {
   for (const _of of ['sent', 'there']) await ask('sendImageContext', { digest }, { body: sent, headers: type });
   await ask('getImageContext', { digest });
   const { id } = await ask('buildImage', {}, { body });
-  await eventually(
-    () => mayfly().store.images.get(id),
-    (image) => image?.state === 'ready',
-  );
+  await eventually(() => mayfly().store.images.get(id), { state: 'ready' });
   await ask('getImage', { id });
   await ask('getImageAudit', { id });
   await ask('listImages');
@@ -271,7 +269,11 @@ async function approvals(sandboxId: string): Promise<void> {
   ];
   await ask('setPolicy', {}, { body: { rules } });
   await ask('getPolicy');
-  const { secret } = await mayfly().store.apiKeys.create({ name: 'agent', scopes: ['sandboxes:write'] });
+  const { secret } = await mayfly().store.apiKeys.create({
+    project: 'default',
+    name: 'agent',
+    scopes: ['sandboxes:write'],
+  });
   const asAgent = { Authorization: `Bearer ${secret}`, ...NOW };
   const wish = { body: { command: 'apt-get install -y jq', user: 'root' } };
   const waits = (key: string) =>
@@ -327,10 +329,7 @@ async function functions(): Promise<void> {
     join(mayfly().config.stateDir, 'receipt.key'),
     pino({ level: 'silent' }),
   );
-  await eventually(
-    () => mayfly().store.runs.get(id),
-    (run) => run?.cleanup === 'proved',
-  );
+  await eventually(() => mayfly().store.runs.get(id), { cleanup: 'proved' });
   await watch.look();
   await ask('getRunDiff', { id });
   await ask('getRunReceipt', { id });
@@ -438,10 +437,7 @@ async function schedules(): Promise<void> {
 async function pools(): Promise<void> {
   const name = 'web';
   await ask('setPool', { name }, { body: { source: 'golden-debian12', min: 1, max: 2, memoryMib: 64 } });
-  await eventually(
-    () => mayfly().store.pools.get({ project: 'default', name }),
-    (pool) => pool?.state === 'ready',
-  );
+  await eventually(() => mayfly().store.pools.get({ project: 'default', name }), { state: 'ready' });
   await ask('getPool', { name });
   await ask('listPools');
   await ask('deletePool', { name });

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { MayflyError } from '../../../model/errors.ts';
-import { type Door, host, jsonOf, openDoor, problemOf } from '../../api/support.ts';
+import { host, jsonOf, problemOf, useDoor } from '../../api/support.ts';
 
-let door: Door;
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(() => door?.close());
+const door = useDoor();
 beforeEach(() => {
   Object.assign(door.sagas, { outcome: 'running', refusal: null, started: [] });
 });

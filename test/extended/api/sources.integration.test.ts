@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createApp } from '../../../api/app.ts';
 import type { App } from '../../../api/http/context.ts';
+import { RelayClient } from '../../../host/relay/client.ts';
 import type { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
 import { type CertClient, keyWithCertificate } from '../../../host/ssh/cert-client.ts';
 import { validBefore } from '../../../host/ssh/certificate-validity.ts';
@@ -14,8 +15,7 @@ import { login } from '../../../host/ssh/login.ts';
 import { sourceIdOf } from '../../../model/ids.ts';
 import type { Scope } from '../../../model/scopes.ts';
 import type { SourceCommandResult } from '../../../model/snapshots/source-access.ts';
-import { RelayClient } from '../../../relay/client.ts';
-import { useMayfly } from '../../support/mayfly.ts';
+import { useMayfly } from '../../support/use-mayfly.ts';
 
 const mayfly = useMayfly();
 const NAME = `server-${randomBytes(4).toString('hex')}`;
@@ -53,7 +53,8 @@ beforeAll(async () => {
   const { store, sagas } = mayfly();
   guests = new RelayClient(store);
   app = createApp({ store, sagas, guests, version: '0', logger: pino({ level: 'silent' }) });
-  const key = async (...scopes: Scope[]) => (await store.apiKeys.create({ name: 'test', scopes })).secret;
+  const key = async (...scopes: Scope[]) =>
+    (await store.apiKeys.create({ project: 'default', name: 'test', scopes })).secret;
   admin = await key('operator');
   looker = await key('sources:look');
   for (const name of [NAME, OTHER]) {

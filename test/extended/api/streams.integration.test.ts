@@ -1,6 +1,6 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterEach, beforeAll, expect, it } from 'vitest';
 import { LIMITS } from '../../../model/limits.ts';
-import { type Door, openDoor, problemOf } from '../../api/support.ts';
+import { problemOf, useDoor } from '../../api/support.ts';
 import { record, sandboxId } from '../../store/support.ts';
 
 const ALL = LIMITS.streams.ofSandboxes;
@@ -8,10 +8,9 @@ const ALL = LIMITS.streams.ofSandboxes;
 /** Each has the sandbox of its number. */
 const PROJECTS = ['default', 'alpha', 'beta', 'gamma'];
 
-let door: Door;
+const door = useDoor();
 const open: Response[] = [];
 beforeAll(async () => {
-  door = await openDoor();
   for (const [n, project] of PROJECTS.entries()) {
     await door.store.sandboxes.create({ ...record(n, { state: 'running' }), project });
   }
@@ -19,7 +18,6 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const response of open.splice(0)) await response.body?.cancel();
 });
-afterAll(() => door.close());
 
 /** Opens streams until one is refused, at most so many; how many there are, and what was said of the next. */
 async function openAll(n: number, key: string, most = ALL + 1): Promise<{ opened: number; refusal: Response | null }> {

@@ -1,15 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Template } from '../../../client/templates.ts';
-import { type Door, host, jsonOf, openDoor, problemOf } from '../../api/support.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Template } from '../../../client/http/openapi.ts';
+import { host, jsonOf, problemOf, useDoor } from '../../api/support.ts';
 
-let door: Door;
+const door = useDoor();
 
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(async () => {
-  await door?.close();
-});
 beforeEach(async () => {
   Object.assign(door.sagas, { outcome: 'running', failing: null, started: [] });
   await door.store.hosts.describe(host('kvm-1'));

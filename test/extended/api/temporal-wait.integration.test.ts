@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { TemporalSagas } from '../../../sagas/temporal-sagas.ts';
-import { useMayfly } from '../../support/mayfly.ts';
+import { TemporalSagas } from '../../../temporal/temporal-sagas.ts';
+import { useMayfly } from '../../support/use-mayfly.ts';
 
 const mayfly = useMayfly();
 
@@ -8,7 +8,7 @@ test('a wait ends when its signal fires, however long the server would hold it',
   const { id } = await mayfly().create();
   const sagas = new TemporalSagas(mayfly().client, { roundMs: 600_000 });
   const waiting = new AbortController();
-  const ended = expect(sagas.ended(id, waiting.signal)).rejects.toThrow('long enough');
+  const ended = expect(sagas.sandboxes.ended(id, waiting.signal)).rejects.toThrow('long enough');
   await mayfly().client.workflowService.getSystemInfo({}); // the server has the wait by then: both go over one connection
   waiting.abort(new Error('long enough'));
   await ended;
@@ -18,9 +18,9 @@ test('a call that Temporal is too late for may have begun what it asked for, and
   const input = mayfly().input();
   const sagas = new TemporalSagas(mayfly().client, { callMs: 1 });
   const late = { code: 'temporal_unavailable', options: { mayHaveBegun: true } };
-  await expect(sagas.create(input)).rejects.toMatchObject(late);
-  await mayfly().sagas.create(input);
-  await mayfly().sagas.settled(input.id, AbortSignal.timeout(60_000));
+  await expect(sagas.sandboxes.create(input)).rejects.toMatchObject(late);
+  await mayfly().sagas.sandboxes.create(input);
+  await mayfly().sagas.sandboxes.settled(input.id, AbortSignal.timeout(60_000));
   expect((await mayfly().record(input.id)).state).toBe('running');
 });
 
@@ -28,10 +28,10 @@ test('a wait for an update and for an end go on over many rounds with the server
   const input = mayfly().input();
   const sagas = new TemporalSagas(mayfly().client, { roundMs: 200 });
   mayfly().failpoints.arm('verifySsh.before=delay(1100);removeDomain.before=1*delay(1100)');
-  await sagas.create(input);
-  await sagas.settled(input.id, AbortSignal.timeout(60_000));
+  await sagas.sandboxes.create(input);
+  await sagas.sandboxes.settled(input.id, AbortSignal.timeout(60_000));
   expect((await mayfly().record(input.id)).state).toBe('running');
-  await sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
-  await sagas.ended(input.id, AbortSignal.timeout(60_000));
+  await sagas.sandboxes.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
+  await sagas.sandboxes.ended(input.id, AbortSignal.timeout(60_000));
   expect((await mayfly().record(input.id)).state).toBe('destroyed');
 });

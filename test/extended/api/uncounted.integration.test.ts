@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { uncountedWhenRefused } from '../../../api/resources/admission.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import { NO_LIMITS } from '../../../model/project-limits.ts';
+import { uncountedWhenRefused } from '../../../services/sandboxes/admission.ts';
 import type { Claim } from '../../../store/access/idempotency.ts';
 import type { Store } from '../../../store/connect.ts';
 import { storeOf } from '../../../store/project-store.ts';
@@ -9,9 +9,7 @@ import { sandboxId } from '../../store/support.ts';
 import { useStore } from '../../support/use-store.ts';
 
 let store: Store;
-useStore((opened) => {
-  store = opened;
-});
+useStore((opened) => ({ store } = opened));
 
 const claim: Claim = { apiKeyId: 'a', key: 'once', bodyDigest: 'd', subjectId: sandboxId(1) };
 const away = () => Promise.reject(new MayflyError('temporal_unavailable', 'Temporal does not answer.'));

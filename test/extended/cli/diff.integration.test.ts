@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import type { Diff } from '../../../client/diff.ts';
+import type { Diff } from '../../../client/http/openapi.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import type { SnapshotRecord } from '../../../model/snapshots/snapshot.ts';
 import { useCommandLine } from '../../support/command-line.ts';
-import { useMayfly } from '../../support/mayfly.ts';
 import { useOperations } from '../../support/operations.ts';
+import { useMayfly } from '../../support/use-mayfly.ts';
 
 const mayfly = useMayfly();
 const operations = useOperations(mayfly);

@@ -24,6 +24,7 @@ import { host } from '../../api/support.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 import { record, sandboxId } from '../../store/support.ts';
 import { eventually } from '../../support/eventually.ts';
+import { INSTALLATION } from '../../support/installation-id.ts';
 import { payloadKeyIn } from '../../support/payload-key.ts';
 import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
 
@@ -175,8 +176,8 @@ const FAULTS: [fault: string, check: string, found: RegExp, remedy: RegExp, seed
     /MAYFLY_HOST_ID of its own/,
     async () => {
       await withStore((store) => store.hosts.describe(host('twin')));
-      await polls(hostQueue({ hostId: 'twin' }), '7@one', 'activity');
-      await polls(hostQueue({ hostId: 'twin' }), '7@other', 'activity');
+      await polls(hostQueue({ hostId: 'twin', installationId: INSTALLATION }), '7@one', 'activity');
+      await polls(hostQueue({ hostId: 'twin', installationId: INSTALLATION }), '7@other', 'activity');
       return temporal();
     },
   ],
@@ -452,7 +453,7 @@ it('finds nothing where nothing is wrong', async () => {
   await UserCa.open(join(state.root, 'control', 'ca'));
   await polls(CONTROL_QUEUE, '1@here', 'workflow');
   await polls(CONTROL_QUEUE, '1@here', 'activity');
-  await polls(hostQueue({ hostId: 'well' }), '1@here', 'activity');
+  await polls(hostQueue({ hostId: 'well', installationId: INSTALLATION }), '1@here', 'activity');
   const { code, checks } = await doctor(temporal());
   expect(checks.filter(({ ok, optional }) => !ok && !optional)).toEqual([]);
   expect(code).toBe(0);

@@ -9,7 +9,7 @@ import { type GoldenImage, imageCachePath } from '../../../worker/config/artifac
 import { readConfig } from '../../../worker/config/config.ts';
 import { type OpenHypervisor, openHypervisor } from '../../../worker/machine/hypervisor.ts';
 import { runLine } from '../../cli/run-line.ts';
-import { answerJson, StandIn } from '../../client/stand-in.ts';
+import { answerJson, useStandIn } from '../../client/stand-in.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 import { proveCleanSlate } from '../../support/clean-slate.ts';
 
@@ -18,14 +18,13 @@ import { proveCleanSlate } from '../../support/clean-slate.ts';
 const NAME = 'golden-agent';
 const BESIDE = ['vmlinux', 'initrd'];
 
-let server: StandIn;
+const server = useStandIn();
 let place: Awaited<ReturnType<typeof temporaryState>>;
 let env: NodeJS.ProcessEnv;
 let opened: OpenHypervisor | null = null;
 
 beforeAll(async () => {
   await proveCleanSlate();
-  server = await StandIn.start();
   place = await temporaryState();
   const { root } = place.state;
   await chmod(root, 0o711);
@@ -37,7 +36,6 @@ afterAll(async () => {
   await opened?.end();
   vi.unstubAllEnvs();
   await place.remove();
-  await server.stop();
 });
 
 const line = (args: string[], more: NodeJS.ProcessEnv = {}) =>

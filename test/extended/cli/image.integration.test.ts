@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { runCli } from '../../../cli/main.ts';
@@ -8,12 +7,12 @@ import { Io } from '../../../cli/terminal/io.ts';
 import { entriesOf } from '../../../host/os/directory.ts';
 import { cacheDir, guestCachePath, imageCachePath } from '../../../worker/config/artifacts.mjs';
 import { eventually } from '../../support/eventually.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 // Promise: a build that is interrupted or fails leaves nothing, and says what to do. images/build.sh itself, in a cache of
 // the test's own; only mmdebstrap is another program, which does what the test says. Costs 2 s.
-let folder: string;
+const folder = useFolder();
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-pull-'));
   const guest = dirname(guestCachePath());
   await mkdir(join(folder, 'mayfly'));
   await symlink(guest, join(folder, 'mayfly', 'guest'));
@@ -22,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   vi.unstubAllEnvs();
-  await rm(folder, { recursive: true, force: true });
+  for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true });
 });
 
 const mmdebstrap = (script: string) => writeFile(join(folder, 'mmdebstrap'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
@@ -56,10 +55,7 @@ test('Ctrl-C ends all of a build; a second pull says that it waits, and can be i
   await eventually(async () => existsSync(join(folder, 'begun')), Boolean);
   expect((await left()).processes).not.toEqual([]);
   const second = pull();
-  await eventually(
-    async () => second.said(),
-    (said) => said.includes('waiting for another'),
-  );
+  await eventually(async () => second.said(), /waiting for another/);
   second.interrupt();
   expect(await second.code).toBe(130);
   first.interrupt();

@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { beforeAll, describe, expect } from 'vitest';
 import { replaceReceiptKey } from '../../../ca/receipt-key.ts';
 import type { Envelope, Statement } from '../../../model/functions/receipt.ts';
 import { attemptIds } from '../../../model/functions/run.ts';
@@ -14,11 +13,12 @@ import { textOf } from '../../docs/documented.ts';
 import { useCommandLine } from '../../support/command-line.ts';
 import { type Run, TestFunctions } from '../../support/functions.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const { test, alone, mayfly: all } = useSagaCases();
 const { cli, door } = useCommandLine(all);
 const run = promisify(execFile);
-let folder: string;
+const folder = useFolder();
 let keyFile: string;
 let functions: TestFunctions;
 let watch: ReceiptWatch;
@@ -26,7 +26,6 @@ let watch: ReceiptWatch;
 let over: Run;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-receipts-'));
   functions = new TestFunctions(door());
   watch = new ReceiptWatch(all().store, signingKey(), pino({ level: 'silent' }));
   await watch.look();
@@ -34,7 +33,6 @@ beforeAll(async () => {
   await writeFile(keyFile, (await cli('receipt', 'keys')).out);
   over = await ran(LEAVES, { diff: true });
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const signingKey = () => join(all().config.stateDir, 'control', 'receipt.key');
 const LEAVES = 'echo out; echo err >&2; echo \'{"n":1}\' > $MAYFLY_RESULT; echo a > $MAYFLY_ARTIFACTS/a.txt';

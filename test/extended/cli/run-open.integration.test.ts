@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { createApp } from '../../../api/app.ts';
 import { isFinal } from '../../../model/sandbox/sandbox.ts';
-import { TestDoor } from '../../support/door.ts';
+import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { TestFunctions } from '../../support/functions.ts';
 import { type HttpServer, serveHttp } from '../../support/http-server.ts';
@@ -13,13 +13,12 @@ import { useSagaCases } from '../../support/saga-cases.ts';
 /** `mayfly run open`: what a failed run left, as a shell, and nothing of it afterwards. */
 const PROGRAM = fileURLToPath(new URL('../../../bin/mayfly', import.meta.url));
 const { alone: test, mayfly: all } = useSagaCases();
-let door: TestDoor;
+const door = useTestDoor(all);
 let http: HttpServer;
 let env: NodeJS.ProcessEnv;
 let snapshotId: string;
 let runId: string;
 beforeAll(async () => {
-  door = await TestDoor.open(all());
   const { store, sagas } = all();
   const guests = { request: () => Promise.reject(new Error('no guest is asked')) };
   http = await serveHttp(createApp({ store, sagas, guests, version: '0.0.0', logger: pino({ level: 'silent' }) }));
@@ -33,7 +32,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await door.call('DELETE', `/v1/snapshots/${snapshotId}`, undefined, { Prefer: 'wait=60' });
   http.close();
-  door.close();
 });
 
 const forks = async () =>

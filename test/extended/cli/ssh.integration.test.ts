@@ -11,7 +11,7 @@ import { createApp } from '../../../api/app.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import { useCommandLine } from '../../support/command-line.ts';
 import { type HttpServer, serveHttp } from '../../support/http-server.ts';
-import { useMayfly } from '../../support/mayfly.ts';
+import { useMayfly } from '../../support/use-mayfly.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../bin/mayfly', import.meta.url));
 const mayfly = useMayfly();
@@ -26,7 +26,11 @@ beforeAll(async () => {
   const guests = { request: () => Promise.reject(new Error('no guest is asked')) };
   const app = createApp({ store, sagas, guests, version: '0.0.0', logger: pino({ level: 'silent' }) });
   http = await serveHttp(app);
-  const { secret } = await store.apiKeys.create({ name: 'test', scopes: ['sandboxes:read', 'sandboxes:write'] });
+  const { secret } = await store.apiKeys.create({
+    project: 'default',
+    name: 'test',
+    scopes: ['sandboxes:read', 'sandboxes:write'],
+  });
   env = { ...process.env, MAYFLY_URL: http.url, MAYFLY_API_KEY: secret };
 });
 afterAll(() => http?.close());

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
-import { ID } from '../../client/sandbox-record.ts';
+import { ID } from '../../client/records.ts';
 
 /** For which the server keeps a connection. Milliseconds. */
 const IDLE_MS = 3_000;

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
@@ -10,10 +9,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { repository } from '../../../worker/config/artifacts.mjs';
 import { textOf } from '../../docs/documented.ts';
 import { Installation } from '../../docs/page-walk.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const run = promisify(execFile);
 const TSC = join(repository, 'node_modules', '.bin', 'tsc');
-let folder: string;
+const folder = useFolder();
 let tarball: string;
 let here: Installation | undefined;
 
@@ -58,7 +58,6 @@ console.log(lost instanceof MayflyApiError && lost.code);
 `;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-package-'));
   await run('npm', ['run', '-s', 'client'], { cwd: repository });
   const packed = await run('npm', ['pack', '--json', '--pack-destination', folder], {
     cwd: join(repository, 'dist', 'client'),
@@ -69,7 +68,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await here?.end();
-  await rm(folder, { recursive: true, force: true });
 });
 
 // Promise: what is published is whole, typed, and for ESM; nothing of a server is in it. Costs 10 s, half of it the compiler's.

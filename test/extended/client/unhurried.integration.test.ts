@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
-import { ID } from '../../client/sandbox-record.ts';
+import { ID } from '../../client/records.ts';
 import { letTimePass } from '../../support/passage-of-time.ts';
 
 const DISPATCHER = Symbol.for('undici.globalDispatcher.1');

@@ -1,13 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { MayflyApiError } from '../../../client/http/api-error.ts';
-import { isFinal, type SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import type { Sandbox } from '../../../client/http/openapi.ts';
+import { isFinal } from '../../../model/sandbox/sandbox.ts';
 import { Agreement } from '../../crash/agreement.ts';
+import { ask, WAIT } from '../../crash/asking.ts';
 import { withoutPool } from '../../crash/clearing.ts';
-import { insisting } from '../../crash/insisting.ts';
 import { CrashInstallation } from '../../crash/installation.ts';
 import { SeededRandom } from '../../crash/random.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -19,10 +19,8 @@ const CLAIMS = 100;
 const CALLERS = 6;
 const MEMBERS = 4;
 const WISH = { source: 'golden-debian12', memoryMib: 64 };
-const WAIT = { waitSeconds: 60 };
 /** As many are answered between two kills, however slow the machine is. */
 const ANSWERS_A_KILL = 4;
-const PATIENCE_MS = 240_000;
 const POOL = 'web';
 const PARTS = ['api', 'control', 'host'] as const;
 
@@ -42,13 +40,8 @@ afterAll(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-const ask = <T>(send: (options: { idempotencyKey: string } & typeof WAIT) => Promise<T>) => {
-  const idempotencyKey = randomUUID();
-  return insisting(() => send({ ...WAIT, idempotencyKey }), PATIENCE_MS);
-};
-
 /** How one caller was served, whoever died meanwhile; null: it was told that its sandbox could not be. */
-async function served(): Promise<SandboxRecord | null> {
+async function served(): Promise<Sandbox | null> {
   const { client } = mayfly;
   try {
     const told = await ask((options) => client.createSandbox(WISH, options));
@@ -80,12 +73,12 @@ sweep([1, 2])(
   `${CLAIMS} claims of a pool of ${MEMBERS} under kills of the API, the control worker and the host, drawn from seed %s`,
   async (nth) => {
     const { client } = mayfly;
-    await insisting(() => client.pools.set(POOL, { ...WISH, min: MEMBERS, max: MEMBERS }), PATIENCE_MS);
-    const pool = () => insisting(() => client.pools.get(POOL), PATIENCE_MS);
+    await ask(() => client.pools.set(POOL, { ...WISH, min: MEMBERS, max: MEMBERS }));
+    const pool = () => ask(() => client.pools.get(POOL));
     await eventually(pool, ({ members }) => members.filter(({ state }) => state === 'warm').length === MEMBERS);
 
     const random = new SeededRandom(seed(), `kills of claims, ${nth}`);
-    const answers: (SandboxRecord | null)[] = [];
+    const answers: (Sandbox | null)[] = [];
     let striking = Promise.resolve();
     let asked = 0;
     const caller = async () => {

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { isFinal, isSettled, type SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import type { Sandbox } from '../../../client/http/openapi.ts';
+import { isFinal, isSettled } from '../../../model/sandbox/sandbox.ts';
 import { Agreement } from '../../crash/agreement.ts';
 import { CrashInstallation } from '../../crash/installation.ts';
 import { silenceForAnHour } from '../../crash/losses.ts';
@@ -58,7 +59,7 @@ async function reservedOn(nth: number): Promise<number> {
   return (await readdir(join(mayfly.hostDir(nth), 'reservations'))).length;
 }
 
-async function create(count: number): Promise<SandboxRecord[]> {
+async function create(count: number): Promise<Sandbox[]> {
   const wish = { source: GOLDEN, memoryMib: 64 };
   return Promise.all(Array.from({ length: count }, () => mayfly.client.createSandbox(wish, WAIT)));
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { ExecError, exec } from '../../../host/os/exec.ts';
 import { goTestEnv } from '../../support/go-test-env.ts';
 
-const project = fileURLToPath(new URL('../../../diff', import.meta.url));
+const project = fileURLToPath(new URL('../../../go/diff', import.meta.url));
 /** Five minutes were seen where many others wanted the two processors. */
 const GRANTED_MS = 900_000;
 

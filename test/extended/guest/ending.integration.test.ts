@@ -65,6 +65,17 @@ describe('cancelling', () => {
     expect(exit).toMatchObject({ outcome: 'cancelled', exitCode: 3, signal: null });
   });
 
+  test('ends by SIGPIPE what nobody reads, and by SIGTERM what ignores that', async () => {
+    const read = await begin(agent, { command: 'yes; echo after' });
+    await printed(read, 'y');
+    await agent.request('POST', `/v1/commands/${read}/cancel?signal=SIGPIPE`, Buffer.alloc(0));
+    expect((await outputOf(agent, read)).exit).toMatchObject({ outcome: 'cancelled', signal: 'SIGPIPE' });
+    const deaf = await begin(agent, { command: "trap '' PIPE; echo ready; sleep 1000 & wait" });
+    await printed(deaf, 'ready');
+    await agent.request('POST', `/v1/commands/${deaf}/cancel?signal=SIGPIPE`, Buffer.alloc(0));
+    expect((await outputOf(agent, deaf)).exit).toMatchObject({ outcome: 'cancelled', signal: 'SIGTERM' });
+  });
+
   test('forces it after the grace that it was given, also what forks meanwhile (case 19)', async () => {
     const command = `trap 'while :; do echo no; (sleep 1000 &); sleep 0.1; done' TERM; echo ready; while :; do sleep 0.05; done`;
     const id = await begin(agent, { command }, '?graceSeconds=1');

@@ -1,14 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFile, chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, command, gateProgram, pipeline, stage, startGate } from '../../guest/gate-process.ts';
 
-const inRepository = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 const fileOf = (path: string, offset = 0, length = 1_000_000) => ({
   file: { path: Buffer.from(path).toString('base64url'), offset, length },
 });
@@ -31,11 +29,6 @@ beforeAll(async () => {
 afterAll(() => Promise.all([folder, followed].map((one) => rm(one, { recursive: true, force: true }))));
 
 describe('the gate', () => {
-  it('has the very table that the first layer has', async () => {
-    const [first, second] = ['readonly/programs.json', 'guest/gate/programs.json'].map(inRepository);
-    expect(await readFile(second ?? '')).toEqual(await readFile(first ?? ''));
-  });
-
   it('says which it is, and what the kernel offers it', async () => {
     const { stdout, end } = await ask({ hello: {} });
     expect(end).toMatchObject({ outcome: 'exited', exitCode: 0 });

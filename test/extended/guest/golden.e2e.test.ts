@@ -36,7 +36,7 @@ beforeAll(async () => {
   await machine.host.bootDomain(sandboxId, context());
   const { address, port } = await machine.host.awaitLease(sandboxId, context());
   const { publicKey } = await credentials.makeCredentials(sandboxId);
-  const actor = { apiKeyId: 'test', agentId: null };
+  const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
   const { certificate } = await ca.sign({ sandboxId, publicKey, actor, source: machine.source, serial: 1n });
   await credentials.storeCertificate(sandboxId, certificate);
   const endpoint = { address, port, user: clone.user, hostKey: clone.hostKey };

@@ -14,7 +14,7 @@ import { startMachine, type TestMachine } from '../../host/libvirt/machine.ts';
 import { ended, isAlive, SshCaller } from '../../support/ssh-caller.ts';
 
 const sandboxId = sandboxIdFrom(randomBytes(ID_BYTES));
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 const context = () => ({ signal: AbortSignal.timeout(120_000), alive: () => {} });
 
 let machine: TestMachine;

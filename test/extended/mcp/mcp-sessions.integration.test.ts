@@ -39,7 +39,7 @@ it('is opened anew by a client that comes with a session of long ago', async () 
 });
 
 it('is not there for another key of the same project, nor when it is unknown', async () => {
-  const { secret } = await door.mayfly.store.apiKeys.create({ name: 'other', scopes: ['admin'] });
+  const { secret } = await door.mayfly.store.apiKeys.create({ project: 'default', name: 'other', scopes: ['admin'] });
   const thief = new RawSession(door.url, secret);
   thief.id = session.id;
   for (const response of [await thief.call(1, 'list', { kind: 'sources' }), await thief.get()]) {
@@ -50,7 +50,11 @@ it('is not there for another key of the same project, nor when it is unknown', a
 });
 
 it('has its streams cut when its key is revoked', async () => {
-  const { secret, key } = await door.mayfly.store.apiKeys.create({ name: 'revoked', scopes: ['admin'] });
+  const { secret, key } = await door.mayfly.store.apiKeys.create({
+    project: 'default',
+    name: 'revoked',
+    scopes: ['admin'],
+  });
   const other = new RawSession(door.url, secret);
   await other.initialize();
   const stream = await other.get();

@@ -97,5 +97,5 @@ it('says on standard error why it cannot begin', async () => {
   });
   await once(child, 'close');
   expect(out).toBe('');
-  expect(said).toContain('There is no API key to use');
+  expect(said).toContain('No installation runs here');
 });

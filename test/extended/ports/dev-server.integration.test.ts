@@ -1,23 +1,22 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { IngressDoor } from '../../ports/ingress-door.ts';
 import { upgradeRequest } from '../../ports/upgrade-request.ts';
 import { eventually } from '../../support/eventually.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const VITE = resolve('node_modules/vite/bin/vite.js');
 
 let door: IngressDoor;
-let folder: string;
+const folder = useFolder();
 let vite: ChildProcess;
 let port: number;
 
 beforeAll(async () => {
   door = await IngressDoor.open();
-  folder = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'vite-'));
   await writeFile(join(folder, 'index.html'), '<h1>here</h1><script type="module" src="/main.js"></script>');
   await writeFile(join(folder, 'main.js'), 'export const n = 1;\nimport.meta.hot.accept();\n');
   vite = spawn(process.execPath, [VITE, '--port', '0', '--clearScreen', 'false'], {
@@ -38,7 +37,6 @@ afterAll(async () => {
   const gone = vite && once(vite, 'exit');
   vite?.kill('SIGTERM');
   await gone;
-  await rm(folder, { recursive: true, force: true });
   await door?.close();
 });
 

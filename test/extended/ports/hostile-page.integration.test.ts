@@ -8,29 +8,24 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { onPath } from '../../../worker/config/artifacts.mjs';
 import { hostilePage } from '../../ports/hostile-page.ts';
-import { IngressDoor } from '../../ports/ingress-door.ts';
+import type { IngressDoor } from '../../ports/ingress-door.ts';
 import { usePrograms } from '../../ports/programs.ts';
 import { eventually } from '../../support/eventually.ts';
 
-/**
- * Promise: a page of an open port, in a real browser, has nothing of another open port, nor of the API, though the browser
- * holds the other one's cookie. Case 6. Left out where Debian's `chromium` is not. Costs 10 s.
- */
+/** Promise: a page of an open port in a real browser reaches no other open port, nor the API, whatever cookie the browser holds. Costs 10 s. */
 const isThere = onPath('chromium') !== null;
 
 let door: IngressDoor;
 let folder: string;
 let browser: ChildProcess | undefined;
+const programs = usePrograms((opened) => (door = opened));
 beforeAll(async () => {
-  door = await IngressDoor.open();
   folder = await mkdtemp(join(tmpdir(), 'mayfly-browser-'));
 });
 afterAll(async () => {
   if (browser?.exitCode === null && browser.kill('SIGKILL')) await once(browser, 'close');
-  await door?.close();
   await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 });
-const programs = usePrograms(() => door);
 
 /** What a program was asked, and what its page has told. */
 interface Program {

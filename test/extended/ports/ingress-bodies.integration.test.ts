@@ -1,20 +1,16 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { Readable } from 'node:stream';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { Traffic } from '../../../api/ingress/traffic.ts';
-import { IngressDoor } from '../../ports/ingress-door.ts';
+import { expect, test, vi } from 'vitest';
+import { Traffic } from '../../../services/ingress/traffic.ts';
+import type { IngressDoor } from '../../ports/ingress-door.ts';
 import { usePrograms } from '../../ports/programs.ts';
 import { stableValue } from '../../support/eventually.ts';
 
 const MIB = 1_048_576;
 
 let door: IngressDoor;
-beforeAll(async () => {
-  door = await IngressDoor.open();
-});
-afterAll(() => door?.close());
-const programs = usePrograms(() => door);
+const programs = usePrograms((opened) => (door = opened));
 
 // Case 3.
 test('a line of an event stream is there within 50 ms, and is not compressed', async () => {

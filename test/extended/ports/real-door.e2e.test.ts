@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { OpenPort } from '../../../client/sandbox/ports.ts';
+import type { Port } from '../../../client/http/openapi.ts';
 import { Leases } from '../../../host/libvirt/network/leases.ts';
 import { leaseFolderOf } from '../../../host/libvirt/network/private-libvirtd.ts';
 import { exec } from '../../../host/os/exec.ts';
@@ -15,11 +15,7 @@ import { upgradeRequest } from '../../ports/upgrade-request.ts';
 import { eventually } from '../../support/eventually.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
-/**
- * Promise: docs/ports.md on a real VM: a page, an event stream and a WebSocket come by the URL of an open port, and end with
- * the sandbox; nothing else of a guest is reached from outside, and nothing of the host by the door. Costs 6 minutes, most of
- * it 65,535 ports, four times.
- */
+/** Promise: docs/ports.md on a real VM: open ports answer by URL until the sandbox ends; nothing else is reachable. Costs 6 minutes. */
 const WAIT = { waitSeconds: 240 };
 const PORT = 3_000;
 const SWEEP = fileURLToPath(new URL('../../ports/port-sweep.mjs', import.meta.url));
@@ -44,7 +40,7 @@ while (my $c = $server->accept) {
 
 const mayfly = useServedOnLibvirt();
 let [closed, open] = ['', ''];
-let opened: OpenPort;
+let opened: Port;
 let headers: Record<string, string>;
 
 beforeAll(async () => {

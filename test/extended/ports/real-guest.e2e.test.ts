@@ -125,10 +125,3 @@ test('a connection to a real guest is as fast as its files, and costs a few mill
   expect(downSeconds).toBeLessThan(fileSeconds / 0.7);
   expect(echoMs).toBeLessThan(smallMs + 5);
 });
-
-test('nothing listens, and the way in of the host, are told as they are', async () => {
-  const { ports } = mayfly().client;
-  const connectAt = (port: number) => ports.connect(id, port, new ReadableStream());
-  await expect(connectAt(9)).rejects.toMatchObject({ code: 'port_closed' });
-  await expect(connectAt(22)).rejects.toMatchObject({ code: 'port_refused' });
-});

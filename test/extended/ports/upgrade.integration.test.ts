@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { IngressDoor } from '../../ports/ingress-door.ts';
+import { expect, test } from 'vitest';
+import type { IngressDoor } from '../../ports/ingress-door.ts';
 import { usePrograms } from '../../ports/programs.ts';
 import { upgradeRequest } from '../../ports/upgrade-request.ts';
 
@@ -12,11 +12,7 @@ import { upgradeRequest } from '../../ports/upgrade-request.ts';
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 let door: IngressDoor;
-beforeAll(async () => {
-  door = await IngressDoor.open();
-});
-afterAll(() => door?.close());
-const programs = usePrograms(() => door);
+const programs = usePrograms((opened) => (door = opened));
 
 interface Echo {
   port: number;
@@ -139,7 +135,11 @@ test('a WebSocket ends when its token expires, when tokens are voided, when its 
     await closed;
   };
   await ended(() => door.ports.door.call('DELETE', `${path}/tokens`), long);
-  const { key, secret } = await door.ports.door.store.apiKeys.create({ name: 'brief', scopes: ['sandboxes:write'] });
+  const { key, secret } = await door.ports.door.store.apiKeys.create({
+    project: 'default',
+    name: 'brief',
+    scopes: ['sandboxes:write'],
+  });
   const issued = await door.ports.door.call('POST', `${path}/tokens`, {}, {}, secret);
   const ofKey = await live(((await issued.json()) as { token: string }).token);
   await ended(() => door.ports.door.call('DELETE', `/v1/keys/${key.id}`), ofKey);

@@ -9,10 +9,7 @@ import { IngressDoor } from '../../ports/ingress-door.ts';
 import { upgradeRequest } from '../../ports/upgrade-request.ts';
 import { eventually } from '../../support/eventually.ts';
 
-/**
- * Promise: docs/desktop.md: a web editor, Jupyter as it is installed, shows its page, saves a file and has a terminal by the URL
- * of its port. Case 1. Left out where there is no `jupyter-lab` (`pip install jupyterlab`). Costs 10 s.
- */
+/** Promise: docs/desktop.md: Jupyter shows its page, saves a file and has a terminal by the URL of its port. Costs 10 s. */
 const isThere = onPath('jupyter-lab') !== null;
 
 let door: IngressDoor;

@@ -18,7 +18,7 @@ function event(n: number): AuditEvent {
   return {
     eventId: `event-${n}`,
     kind: 'sandbox.step',
-    actor: { apiKeyId: '0123456789ab', agentId: null },
+    actor: { apiKeyId: '0123456789ab', agentId: null, project: 'default' },
     runId: 'run',
     hostId: 'kvm-1',
     at,

@@ -1,32 +1,25 @@
-import mongoose from 'mongoose';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import type mongoose from 'mongoose';
+import { expect, it } from 'vitest';
 import type { Store } from '../../../store/connect.ts';
 import { storedParts } from '../../../store/stored-parts.ts';
 import { record, sandboxId, snapshot, snapshotId } from '../../store/support.ts';
-import { openStore } from '../../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
+import { useStore } from '../../support/use-store.ts';
 
 const LIVING = 20;
 const BULK = 1_000;
 
-let server: StoreServer;
 let store: Store;
 let db: mongoose.Connection;
-
-beforeAll(async () => {
-  server = await startStoreServer();
-  store = await openStore(server.uri, { auditKey: Buffer.alloc(32, 7) });
-  db = await mongoose.createConnection(server.uri).asPromise();
-  for (let n = 1; n <= LIVING; n++) {
-    await store.sandboxes.create(record(n, { state: 'running', hostId: 'kvm-1' }));
-    await store.snapshots.create(snapshot(n, { sandboxId: sandboxId(n), state: 'ready' }));
-  }
-});
-afterAll(async () => {
-  await db?.close();
-  await store?.close();
-  await server?.stop();
-});
+useStore(
+  async (opened) => {
+    ({ store, db } = opened);
+    for (let n = 1; n <= LIVING; n++) {
+      await store.sandboxes.create(record(n, { state: 'running', hostId: 'kvm-1' }));
+      await store.snapshots.create(snapshot(n, { sandboxId: sandboxId(n), state: 'ready' }));
+    }
+  },
+  { auditKey: Buffer.alloc(32, 7) },
+);
 
 /** What is asked every two seconds, at every scrape, for every list and every idle timer. */
 const HOT = {

@@ -1,30 +1,20 @@
-import mongoose from 'mongoose';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type mongoose from 'mongoose';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../../store/connect.ts';
-import { openStore } from '../../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
+import { useStore } from '../../support/use-store.ts';
 
-let server: StoreServer;
 let store: Store;
 /** What a process that was killed would have left is put there by hand. */
 let raw: mongoose.Connection;
-
-beforeAll(async () => {
-  server = await startStoreServer();
-  store = await openStore(server.uri);
-  raw = await mongoose.createConnection(server.uri).asPromise();
-});
-afterAll(async () => {
-  await store?.close();
-  await raw?.close();
-  await server?.stop();
-});
+useStore((opened) => ({ store, db: raw } = opened));
 beforeEach(async () => {
   for (const { id } of await store.apiKeys.list()) await store.apiKeys.revoke(id);
 });
 
 async function admins(count: number): Promise<string[]> {
-  const made = Array.from({ length: count }, () => store.apiKeys.create({ name: 'a', scopes: ['operator'] }));
+  const made = Array.from({ length: count }, () =>
+    store.apiKeys.create({ project: 'default', name: 'a', scopes: ['operator'] }),
+  );
   return (await Promise.all(made)).map(({ key }) => key.id);
 }
 
@@ -38,7 +28,7 @@ const LAST = { code: 'last_admin_key' };
 describe('the last admin key', () => {
   it('is not revoked; others are, as often as they are asked', async () => {
     const [a, b] = await admins(2);
-    await store.apiKeys.create({ name: 'reader', scopes: ['sandboxes:read'] });
+    await store.apiKeys.create({ project: 'default', name: 'reader', scopes: ['sandboxes:read'] });
     expect((await revoke(a))?.revokedAt).toBeTruthy();
     expect((await revoke(a))?.revokedAt).toBeTruthy();
     await expect(revoke(b)).rejects.toMatchObject(LAST);
@@ -51,8 +41,13 @@ describe('the last admin key', () => {
 
   it('is not that of a run, which ends with it, nor one of other scopes', async () => {
     const [lasting] = await admins(1);
-    const run = await store.apiKeys.create({ name: 'mayfly up', scopes: ['operator'], endsWithRun: true });
-    const reader = await store.apiKeys.create({ name: 'reader', scopes: ['sandboxes:read'] });
+    const run = await store.apiKeys.create({
+      project: 'default',
+      name: 'mayfly up',
+      scopes: ['operator'],
+      endsWithRun: true,
+    });
+    const reader = await store.apiKeys.create({ project: 'default', name: 'reader', scopes: ['sandboxes:read'] });
     await expect(revoke(lasting)).rejects.toMatchObject(LAST);
     expect((await revoke(reader.key.id))?.revokedAt).toBeTruthy();
     expect((await revoke(run.key.id))?.revokedAt).toBeTruthy();

@@ -1,28 +1,20 @@
-import mongoose from 'mongoose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type mongoose from 'mongoose';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import type { Store } from '../../../store/connect.ts';
 import { record, sandboxId } from '../../store/support.ts';
 import { openStore } from '../../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
+import { useStore } from '../../support/use-store.ts';
 
-let server: StoreServer;
 /** As of two processes: they share nothing but the server. */
 let store: Store;
 let other: Store;
 let db: mongoose.Connection;
-
-beforeAll(async () => {
-  server = await startStoreServer();
-  [store, other] = await Promise.all([openStore(server.uri), openStore(server.uri)]);
-  db = await mongoose.createConnection(server.uri).asPromise();
+useStore(async (opened) => {
+  ({ store, db } = opened);
+  other = await openStore(opened.uri);
 });
-afterAll(async () => {
-  await db?.close();
-  await store?.close();
-  await other?.close();
-  await server?.stop();
-});
+afterAll(() => other?.close());
 
 const named = (n: number, name: string, changes: Partial<SandboxRecord> = {}) => record(n, { name, ...changes });
 const taken = { code: 'name_taken' };
@@ -151,16 +143,3 @@ describe('a name', () => {
     }
   });
 });
-
-// Promise: who updates loses no name, and needs none. Costs nothing.
-it('a store of before there were names goes on, and keeps them apart from then on', async () => {
-  const { heldName: _, name: __, ...old } = { ...(await livingOf(190)) };
-  await db.collection<{ _id: string }>('sandboxes').replaceOne({ _id: sandboxId(190) }, old as object);
-  expect(await store.sandboxes.get(sandboxId(190))).toEqual(record(190));
-  expect(await store.sandboxes.update(sandboxId(190), { state: 'destroyed' })).toMatchObject({ name: null });
-});
-
-async function livingOf(n: number): Promise<Record<string, unknown>> {
-  await store.sandboxes.create(record(n));
-  return (await db.collection<{ _id: string }>('sandboxes').findOne({ _id: sandboxId(n) })) ?? {};
-}

@@ -1,8 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -16,6 +15,7 @@ import { attackFrames, connectionFrame, type Place, TRAP_PORT } from '../../host
 import { buildForge } from '../../host/libvirt/network/wire.ts';
 import { eventually } from '../../support/eventually.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const WAIT = { waitSeconds: 240 };
 const NETWORK = { egress: 'internet' } as const;
@@ -27,14 +27,13 @@ const INTERNET = '203.0.113.7';
 const SOURCE = 'golden-debian12';
 
 const mayfly = useServedOnLibvirt();
-let folder: string;
+const folder = useFolder();
 /** Whatever came to the host from a guest. */
 const caught: string[] = [];
 const listeners = [createSocket('udp4'), createServer()] as const;
 let [attacker, bystander] = ['', ''];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mf-'));
   await exec('ip', ['link', 'add', 'mfoutside', 'type', 'veth', 'peer', 'name', 'mfnowhere']);
   for (const name of ['mfoutside', 'mfnowhere']) await exec('ip', ['link', 'set', name, 'up']);
   await exec('ip', ['route', 'add', `${INTERNET}/32`, 'dev', 'mfoutside']);
@@ -52,7 +51,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const listener of listeners) listener.close();
   await exec('ip', ['link', 'delete', 'mfoutside']);
-  await rm(folder, { recursive: true, force: true });
 });
 
 const leases = async (): Promise<DhcpLease[]> =>

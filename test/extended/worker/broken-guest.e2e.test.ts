@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { beforeAll, expect, test } from 'vitest';
-import { TOKEN_HEADER } from '../../../api/ingress/headers.ts';
-import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import type { Sandbox } from '../../../client/http/openapi.ts';
+import { TOKEN_HEADER } from '../../../services/ingress/headers.ts';
 import { eventually } from '../../support/eventually.ts';
 import { expectProof } from '../../support/expect-proof.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
   snapshotId = await bootedSnapshot(mayfly());
 });
 
-const woken = (): Promise<SandboxRecord> => mayfly().client.createSandbox({ snapshotId }, WAIT);
+const woken = (): Promise<Sandbox> => mayfly().client.createSandbox({ snapshotId }, WAIT);
 
 async function sh(sandboxId: string, command: string): Promise<string> {
   const { commands } = mayfly().client;
@@ -93,10 +93,7 @@ async function fetched(sandboxId: string): Promise<string> {
 test('an installation that is killed with an open port serves it again', async () => {
   const { id } = await woken();
   await mayfly().client.commands.run(id, { argv: ['perl', '-e', SERVER] }, { waitSeconds: 0 });
-  await eventually(
-    () => fetched(id),
-    (body) => body === 'hello',
-  );
+  await eventually(() => fetched(id), 'hello');
   const { api, control, host } = mayfly();
   for (const each of [api, control, host]) await each?.end('SIGKILL');
   await mayfly().startAll();

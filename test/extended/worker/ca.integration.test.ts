@@ -1,27 +1,21 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import { type RotationStep, rotateCa, showCa } from '../../../worker/upkeep/ca.ts';
-import { useMayfly } from '../../support/mayfly.ts';
 import { SshCaller } from '../../support/ssh-caller.ts';
+import { useFolder } from '../../support/use-folder.ts';
+import { useMayfly } from '../../support/use-mayfly.ts';
 
 const mayfly = useMayfly();
-const actor = { apiKeyId: 'test', agentId: null };
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-ca-rotation-'));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
+const folder = useFolder();
 
 /** Somebody who asked for a certificate at that time. */
 async function admitted({ id, ssh }: SandboxRecord): Promise<SshCaller> {
   if (!ssh) throw new Error(`${id} has no address`);
   const pair = makeKeyPair('caller');
   const input = { sandboxId: id, publicKey: pair.publicKey, purpose: 'caller', actor, ttlSeconds: 600 } as const;
-  const issued = await mayfly().sagas.issueCertificate(pair.publicKey.slice(-12), input);
+  const issued = await mayfly().sagas.certificates.issue(pair.publicKey.slice(-12), input);
   return SshCaller.with(folder, pair, { ...issued, ...ssh, principal: id, knownHosts: '' });
 }
 
@@ -66,8 +60,8 @@ test('the CA moves to another key: at no stage is a certificate that counts refu
   for (const { id } of [before, during]) {
     const held = await mayfly().store.certificates.of(id);
     const serials = held.filter((c) => c.purpose === 'caller' && c.signedBy === first).map(({ serial }) => serial);
-    await mayfly().sagas.changeTrust(id, { serials, actor });
-    await mayfly().sagas.trusted(id, AbortSignal.timeout(60_000));
+    await mayfly().sagas.certificates.changeTrust(id, { serials, actor });
+    await mayfly().sagas.certificates.trusted(id, AbortSignal.timeout(60_000));
   }
   expect(await rotate('forget')).toMatchObject({
     stage: 'none',

@@ -4,10 +4,13 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ByteReader } from '../../../api/desktop/rfb/byte-reader.ts';
-import { Screen } from '../../../api/desktop/rfb/screen.ts';
 import { MayflyApiError } from '../../../client/http/api-error.ts';
-import type { DesktopWindow } from '../../../client/sandbox/desktop.ts';
+import type { Desktop } from '../../../client/http/openapi.ts';
+
+type DesktopWindow = Desktop['windows'][number];
+
+import { ByteReader } from '../../../services/desktop/rfb/byte-reader.ts';
+import { Screen } from '../../../services/desktop/rfb/screen.ts';
 import { goldenImage } from '../../../worker/config/artifacts.mjs';
 import { PAGE, PAGE_FOLDER, PAGE_PORT, SERVER, TYPED } from '../../desktop/guest-page.ts';
 import { pixelsOf } from '../../desktop/png-pixels.ts';

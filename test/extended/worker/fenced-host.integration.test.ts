@@ -13,7 +13,13 @@ test('a host worker that was overtaken ends by itself, and says by whom', async 
     const host = await store.hosts.get(HOST_ID);
     if (!host) throw new Error('the host has not described itself');
     const { id, installationId, kind, hostUuid } = host;
-    const other = { id, installationId: 'ins-0000000000000000', kind, hostUuid, startedAt: new Date().toISOString() };
+    const other = {
+      id,
+      installationId: 'ins-000000000000000000000000',
+      kind,
+      hostUuid,
+      startedAt: new Date().toISOString(),
+    };
     await expect(store.hosts.claim(other)).rejects.toMatchObject({ code: 'host_taken' });
     expect(await store.hosts.claim({ ...other, installationId })).toBe(host.epoch + 1);
     expect(await served.host?.end()).toBe(1);

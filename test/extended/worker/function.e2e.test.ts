@@ -146,10 +146,7 @@ test(
       });
 
       const read = (at: string) => fetch(`${base}${at}`, { headers: { Authorization: `Bearer ${key}` } });
-      const receipt = await eventually(
-        () => read(`/v1/runs/${over.id}/receipt`),
-        ({ status }) => status === 200,
-      );
+      const receipt = await eventually(() => read(`/v1/runs/${over.id}/receipt`), { status: 200 });
       await writeFile(join(folder, 'receipt.json'), await receipt.text());
       const { items } = (await (await read('/v1/receipt-keys')).json()) as { items: { publicKey: string }[] };
       const verify = join(import.meta.dirname, '../../cli/verify-receipt.py');

@@ -50,10 +50,7 @@ beforeAll(async () => {
   serve('host', { MAYFLY_HOST: 'simulated', MAYFLY_HOST_ID: 'served' });
   api = serve('api');
   at = listening.parse(JSON.parse(await api.line('the API listens')));
-  await eventually(
-    async () => (await fetch(`${at.url}/readyz`)).ok,
-    (ok) => ok,
-  );
+  await eventually(async () => (await fetch(`${at.url}/readyz`)).ok, true);
   const input = { schema: { type: 'object', required: ['n'] } };
   await call('PUT', '/v1/functions/fn', { source: 'golden-debian12', command: 'true', input });
   await call('POST', '/v1/functions/fn/pause'); // what is stored is not run
@@ -88,10 +85,9 @@ test('an event comes while its check stands still: the control worker ends it, a
   const answer = await fetch(`${at.hooksUrl}${path}`, { method: 'POST', body: '{}', headers });
   expect(answer.status).toBe(202);
   const { runId } = (await answer.json()) as { runId: string };
-  const run = await eventually(
-    async () => (await call('GET', `/v1/runs/${runId}`)) as unknown as RunRecord,
-    (each) => each.state === 'ended',
-  );
+  const run = await eventually(async () => (await call('GET', `/v1/runs/${runId}`)) as unknown as RunRecord, {
+    state: 'ended',
+  });
   expect(run).toMatchObject({ outcome: 'not-started', failure: { code: 'event_invalid' }, admittedAt: null });
   process.kill(validator(), 'SIGCONT');
 });
@@ -106,10 +102,7 @@ test('the API is told to stop while an event comes in: it is stored and answered
   expect(await said(socket, '\r\n\r\n')).toMatch(/^HTTP\/1\.1 100 /); // it has come so far
   socket.write(body.slice(0, 3));
   api.send('SIGTERM');
-  await eventually(
-    () => isOpen(port),
-    (open) => !open,
-  );
+  await eventually(() => isOpen(port), false);
   socket.write(body.slice(3));
   const answer = await said(socket, null);
   expect(answer).toMatch(/^HTTP\/1\.1 202 /);

@@ -1,11 +1,12 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../../client/http/openapi.ts';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
 import { exec } from '../../../host/os/exec.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
 import { unprovenLayers } from '../../../model/sandbox/proof.ts';
-import { isFinal, type SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../../model/sandbox/sandbox.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 import { MayflyProcess, noProcessOf, processesOf } from '../../support/mayfly-process.ts';
 
@@ -52,7 +53,7 @@ async function residue(): Promise<unknown> {
 }
 
 /** Logs in as an operator would, with plain ssh. */
-async function hostnameOf({ id, ssh }: SandboxRecord): Promise<string> {
+async function hostnameOf({ id, ssh }: Sandbox): Promise<string> {
   if (!ssh) throw new Error(`${id} has no SSH endpoint`);
   const folder = state.credentialsOf(id);
   const options = ['BatchMode=yes', 'StrictHostKeyChecking=yes', `UserKnownHostsFile=${join(folder, 'known_hosts')}`];
@@ -62,13 +63,13 @@ async function hostnameOf({ id, ssh }: SandboxRecord): Promise<string> {
   return stdout.trim();
 }
 
-async function created(client: MayflyClient, waitSeconds: number): Promise<SandboxRecord> {
+async function created(client: MayflyClient, waitSeconds: number): Promise<Sandbox> {
   const record = await client.createSandbox({ source: SOURCE }, { waitSeconds });
   if (waitSeconds > 0) expect(record.state).toBe('running');
   return record;
 }
 
-async function settled(client: MayflyClient, id: string): Promise<SandboxRecord> {
+async function settled(client: MayflyClient, id: string): Promise<Sandbox> {
   for await (const record of client.watchSandbox(id))
     if (record.state === 'running' || isFinal(record.state)) return record;
   throw new Error(`nothing more was told of ${id}`);

@@ -59,7 +59,7 @@ sweep(POINTS)('workers killed at %s leave a whole source, and then nothing', asy
   expect(await text(await client.commands.output(clone.id, id, 'stdout'))).toBe('kept');
   await client.destroySandbox(clone.id, WAIT);
 
-  const remove = () => client.sources.delete(name, {}, WAIT);
+  const remove = () => client.sources.delete(name, WAIT);
   const gone = await whileHostDiesAt(point.removing, remove);
   expect(gone).toMatchObject({ state: 'deleted', failure: null });
   expect(await images()).toEqual([GOLDEN]);

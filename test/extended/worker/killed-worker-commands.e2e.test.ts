@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Command } from '../../../client/sandbox/commands.ts';
+import type { Command } from '../../../client/http/openapi.ts';
 import { delayFault } from '../../support/passage-of-time.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 

@@ -1,8 +1,8 @@
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import type { Sandbox } from '../../../client/http/openapi.ts';
 import { entriesOf } from '../../../host/os/directory.ts';
 import { StateDir } from '../../../host/state-dir.ts';
-import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import { ServedMayfly } from '../../support/served.ts';
 import { sweep } from '../../support/sweep.ts';
 
@@ -22,7 +22,7 @@ const POINTS = (
 const WAIT = { waitSeconds: 120 };
 
 let mayfly: ServedMayfly;
-let sandbox: SandboxRecord;
+let sandbox: Sandbox;
 
 beforeAll(async () => {
   mayfly = await ServedMayfly.start({ MAYFLY_HOST: 'simulated' });

@@ -2,15 +2,15 @@ import { MongoClient } from 'mongodb';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDispatchActivities } from '../../../activities/function/queue/dispatch.ts';
-import { InputSchemas } from '../../../api/functions/schema/input-schemas.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { FunctionSpec } from '../../../model/functions/function.ts';
 import { beginningOf, type RunRecord } from '../../../model/functions/run.ts';
-import { Reconciliation } from '../../../sagas/reconciliation.ts';
+import { InputSchemas } from '../../../services/schema/input-schemas.ts';
 import type { Store } from '../../../store/connect.ts';
 import { cancelRun } from '../../../store/functions/run-cancel.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { LateChecks } from '../../../worker/upkeep/functions/late-checks.ts';
-import { RunQueues } from '../../../worker/upkeep/run-queues.ts';
+import { RunQueues } from '../../../worker/upkeep/functions/run-queues.ts';
 import { functionRecord, functionVersion, runRecord } from '../../store/run-records.ts';
 import { openStore } from '../../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
@@ -38,13 +38,13 @@ afterAll(async () => {
 class Noted extends Reconciliation {
   constructor() {
     super(null as never);
+    this.functions.startRun = async ({ runId }) => {
+      started.push(runId);
+      return 'begun';
+    };
+    this.functions.wakeDispatcher = async () => {};
+    this.functions.ensureDispatcher = async () => {};
   }
-  override async startRun({ runId }: { runId: string }): Promise<'begun'> {
-    started.push(runId);
-    return 'begun';
-  }
-  override async wakeDispatcher(): Promise<void> {}
-  override async ensureDispatcher(): Promise<void> {}
 }
 const bell = { ring: ({ name }: { name: string }) => void rung.push(name) };
 const checks = (by = schemas) => new LateChecks(store, by, bell, logger);

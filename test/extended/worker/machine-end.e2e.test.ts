@@ -27,10 +27,7 @@ async function ends(sandboxId: string, code: string, died: number): Promise<void
   );
   figures.push(`${code} ${Math.round(performance.now() - died)} ms`);
   expect(ending).toMatchObject({ stopReason: 'machine-ended', failure: { code } });
-  const failed = await eventually(
-    () => client.getSandbox(sandboxId),
-    ({ state }) => state === 'failed',
-  );
+  const failed = await eventually(() => client.getSandbox(sandboxId), { state: 'failed' });
   expect(failed.proof?.observations.every(({ absent }) => absent)).toBe(true);
   expect(failed.proof?.observations.find(({ layer }) => layer === 'domain')?.lookedAt).toContain('/proc/*/cmdline');
 }
@@ -39,17 +36,11 @@ test('a QEMU that is killed ends its sandbox as crashed, and its command as unkn
   const { client } = mayfly();
   const { id } = await client.createSandbox({ snapshotId }, WAIT);
   const command = await client.commands.run(id, { command: 'sleep 600' }, { waitSeconds: 0 });
-  await eventually(
-    () => client.commands.get(id, command.id),
-    ({ state }) => state === 'running',
-  );
+  await eventually(() => client.commands.get(id, command.id), { state: 'running' });
   const died = performance.now();
   process.kill(await qemuOf(id), 'SIGKILL');
   await ends(id, 'machine_crashed', died);
-  const ended = await eventually(
-    () => client.commands.get(id, command.id),
-    ({ state }) => state === 'ended',
-  );
+  const ended = await eventually(() => client.commands.get(id, command.id), { state: 'ended' });
   expect(ended).toMatchObject({ outcome: 'unknown' });
 });
 
@@ -58,10 +49,7 @@ test('a guest that powers itself off ends its sandbox as stopped', async () => {
   const { id } = await client.createSandbox({ snapshotId }, WAIT);
   await client.commands.run(id, { command: 'sudo systemctl --force --force poweroff' }, { waitSeconds: 0 });
   const pid = await qemuOf(id);
-  await eventually(
-    () => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''),
-    (command) => command === '',
-  );
+  await eventually(() => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''), '');
   await ends(id, 'machine_stopped', performance.now());
 });
 

@@ -79,10 +79,7 @@ test('beside a guest with a fork bomb, which writes all the time, one is used an
   const { client } = mayfly();
   const [attacker, neighbour] = await Promise.all([woken(), woken()]);
   const { id } = await client.commands.run(attacker, { command: ATTACK }, { waitSeconds: 0 });
-  await eventually(
-    () => client.commands.get(attacker, id),
-    ({ state }) => state === 'running',
-  );
+  await eventually(() => client.commands.get(attacker, id), { state: 'running' });
   const command = await compared(attacker, ROUNDS.commands, async () => {
     const times: number[] = [];
     for (let n = 0; n < COMMANDS; n++) times.push(await took(() => sh(neighbour, 'true')));

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { CommandRuns } from '../../../commands/command-runs.ts';
+import { CommandRuns } from '../../../host/exec/command-runs.ts';
 import type { Store } from '../../../store/connect.ts';
 import { OpenCommands, type OpenCommandsDeps } from '../../../worker/machine/open-commands.ts';
 import { command, commandId, sandboxId } from '../../store/support.ts';
@@ -21,7 +21,7 @@ beforeAll(async () => {
   const commandRuns = new CommandRuns({ store, hypervisor: noGuest, guests, logger });
   const observer = {
     hostId: 'kvm-1',
-    installationId: 'ins-0000000000000000',
+    installationId: 'ins-000000000000000000000000',
     kind: 'simulated',
     hostUuid: null,
   } as const;

@@ -61,7 +61,7 @@ async function sandbox(changes: Partial<SandboxRecord> = {}): Promise<string> {
   await store.activity.touch(id);
   await store.snapshots.create(snapshot(n, { sandboxId: id }));
   await store.snapshots.update(snapshotId(n), { state: 'deleted' });
-  const actor = { apiKeyId: '0123456789ab', agentId: null };
+  const actor = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
   const signed = { keyId: 'k', actor, fingerprint: 'f', signedBy: 's', validAfter: ENDED, validBefore: ENDED };
   const unrevoked = { revokedAt: null, revokedBy: null, refusedAt: null };
   await store.certificates.add({ serial: String(n), sandboxId: id, purpose: 'caller', ...signed, ...unrevoked });
@@ -179,11 +179,12 @@ describe.sequential('the retention', () => {
     await pass({ recordDays: null });
     const file = await exportFolder();
     await writeFile(file, 'not a folder');
-    await pass({ exportDir: file });
+    await expect(pass({ exportDir: file })).rejects.toThrow('EEXIST');
     const unknown = async () => Promise.reject(new Error('Temporal is away'));
     const settings = { recordDays: 90, auditDays: null, exportDir: null };
     const logger = pino({ level: 'silent' });
-    await new RetentionPass({ store, settings, isOpen: unknown, logger }).run(new AbortController().signal);
+    const cut = new RetentionPass({ store, settings, isOpen: unknown, logger }).run(new AbortController().signal);
+    await expect(cut).rejects.toThrow('Temporal is away');
     expect(await stored(id)).toEqual(WHOLE);
   });
 
@@ -202,7 +203,7 @@ describe.sequential('the retention', () => {
         throw new Error('killed');
       });
       onTestFinished(() => void mongoose.set('debug', false));
-      await pass({ exportDir, auditDays: 90 });
+      await expect(pass({ exportDir, auditDays: 90 })).rejects.toThrow('killed');
       mongoose.set('debug', false);
       expect(isKilled).toBe(true);
       const [now, saved] = [await stored(id), countsOf(await exported(exportDir, id))];

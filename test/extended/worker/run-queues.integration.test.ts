@@ -2,9 +2,9 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type RunRecord, runIdOf } from '../../../model/functions/run.ts';
 import type { RunInput } from '../../../model/functions/run-saga.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
-import { RunQueues } from '../../../worker/upkeep/run-queues.ts';
+import type { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { RunQueues } from '../../../worker/upkeep/functions/run-queues.ts';
 import { functionRecord, functionVersion, runId, runRecord } from '../../store/run-records.ts';
 import { openStore } from '../../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
@@ -19,13 +19,9 @@ const rules = { concurrency: [], throttle: null };
 beforeAll(async () => {
   server = await startStoreServer();
   store = await openStore(server.uri, {});
-  const asked: Pick<
-    Reconciliation,
-    'cancelRun' | 'ensureDispatcher' | 'lookAtWaits' | 'resume' | 'startRun' | 'startBulk' | 'wakeDispatcher'
-  > = {
+  const functions: Partial<Reconciliation['functions']> = {
     cancelRun: async (id) => void cancelled.push(id),
     lookAtWaits: async () => undefined,
-    resume: async (_workflowId, start) => void (await start()),
     startBulk: async ({ bulkId }) => void begun.push(bulkId),
     ensureDispatcher: async ({ name }) => void ensured.push(name),
     startRun: async ({ runId: id }: RunInput) => {
@@ -34,6 +30,8 @@ beforeAll(async () => {
     },
     wakeDispatcher: async ({ name }) => void ensured.push(name),
   };
+  const resume = async (_workflowId: string, start: () => Promise<unknown>) => void (await start());
+  const asked = { functions, resume } as Pick<Reconciliation, 'functions' | 'resume'>;
   queues = new RunQueues(store, asked, pino({ level: 'silent' }));
 });
 afterAll(async () => {

@@ -57,8 +57,8 @@ test('a guest whose host has no room stands still, has lost nothing when there i
   const { config, store } = mayfly;
   const snapshotId = await addBootedSnapshot({ ...config, snapshots: store.snapshots });
   const input = mayfly.input({ memoryMib: null, snapshotId }, DEFAULT_TIMEOUTS);
-  await mayfly.sagas.create(input);
-  await mayfly.sagas.settled(input.id, AbortSignal.timeout(180_000));
+  await mayfly.sagas.sandboxes.create(input);
+  await mayfly.sagas.sandboxes.settled(input.id, AbortSignal.timeout(180_000));
   const { id } = await mayfly.until(input.id, ({ state }) => state === 'running');
   process.stderr.write(`workspace after boot ${(await hypervisor().diskBytes(id)) / MIB} MiB\n`);
 

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
-import { chmod, copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
 import { Client } from '@temporalio/client';
@@ -14,9 +13,10 @@ import { localUsersProbe } from '../../../worker/doctor/local-users.ts';
 import { Surroundings } from '../../../worker/doctor/surroundings.ts';
 import { connectTemporal } from '../../../worker/servers/temporal.ts';
 import { temporalTls } from '../../support/temporal-certificates.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 /** A server that ends TLS before the dev server, and lets in only who has a certificate of its CA: as docker-compose.yml has Temporal do. */
-let folder: string;
+const folder = useFolder();
 let server: Server;
 let address: string;
 const sockets = new Set<{ destroy(): void }>();
@@ -24,7 +24,6 @@ const script = join(repository, 'deploy/temporal/certificates.sh');
 const file = (name: string, what: string, of = 'ours') => join(folder, of, name, what);
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-temporal-tls-'));
   await exec('sh', [script, join(folder, 'ours'), 'server', 'control', 'api', 'kvm-2']);
   await exec('sh', [script, join(folder, 'foreign'), 'server', 'control', 'api']);
   const read = (what: string) => readFile(file('server', what));
@@ -37,7 +36,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const socket of sockets) socket.destroy();
   server.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 function addressOf(of: Server): string {

@@ -1,11 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ApplicationFailure } from '@temporalio/common';
 import { type NativeConnection, Worker } from '@temporalio/worker';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { ControlActivities } from '../../../activities/control.ts';
 import { RequestKey } from '../../../ca/signed-request.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
@@ -21,9 +18,10 @@ import {
   type RequestSigner,
   type SignedEvent,
 } from '../../../model/sandbox/signed-request.ts';
-import { signKey } from '../../../sagas/certificates.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { eventually } from '../../support/eventually.ts';
-import { useMayfly } from '../../support/mayfly.ts';
+import { useFolder } from '../../support/use-folder.ts';
+import { useMayfly } from '../../support/use-mayfly.ts';
 
 /**
  * Processes that were taken over: scripts with what a host worker has (Temporal, a request key of its own), or the API. The
@@ -31,8 +29,8 @@ import { useMayfly } from '../../support/mayfly.ts';
  */
 const mayfly = useMayfly();
 const OTHER = 'other';
-const caller = { apiKeyId: 'test', agentId: null };
-let folder: string;
+const caller = { apiKeyId: 'test', agentId: null, project: 'default' };
+const folder = useFolder();
 let other: { key: RequestKey; signer: RequestSigner };
 let sandbox: SandboxRecord;
 
@@ -40,11 +38,9 @@ beforeEach(async () => {
   sandbox = await mayfly().create();
 });
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-trust-'));
   const key = await RequestKey.open(folder);
   other = { key, signer: signerOf(key, OTHER, installationIdOf(key.publicKey)) };
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const signerOf = (key: RequestKey, hostId: string, installationId: string) =>
   key.signer({ process: 'host', hostId, installationId });
@@ -62,7 +58,7 @@ async function ask(
   signature: RequestSignature | undefined,
   workflowId = `certificate/${input.sandboxId}/${randomUUID()}`,
 ): Promise<unknown> {
-  const args = [{ ...input, ...(signature && { signature }), refusalIsResult: true }];
+  const args = [{ ...input, ...(signature && { signature }) }];
   return mayfly().client.workflow.execute(CERTIFICATE_WORKFLOW, { workflowId, taskQueue: CONTROL_QUEUE, args });
 }
 
@@ -117,7 +113,10 @@ test('a host worker that was taken over gets no certificate but for what is on i
       expect({ name, answer: await ask(input, signature, workflowId) }).toMatchObject({ name, answer: REFUSED });
     }
   });
-  const callers = certificateInput({ purpose: 'caller', actor: { apiKeyId: 'admin', agentId: null } });
+  const callers = certificateInput({
+    purpose: 'caller',
+    actor: { apiKeyId: 'admin', agentId: null, project: 'default' },
+  });
   const callersId = `certificate/${sandbox.id}/${randomUUID()}`;
   await nothingComesOf(async () => {
     for (const signer of [other.signer, own()]) {
@@ -151,7 +150,7 @@ test('a workflow of somebody else gets nothing signed, recorded or changed by th
     workflowsPath: fileURLToPath(new URL('../../worker/rogue-workflow.ts', import.meta.url)),
   });
   const hostKey = (await mayfly().machine().credentials.publicKey(sandbox.id)) ?? '';
-  const event: AuditEvent = { ...access('/x'), actor: { apiKeyId: 'admin', agentId: null } };
+  const event: AuditEvent = { ...access('/x'), actor: { apiKeyId: 'admin', agentId: null, project: 'default' } };
   const inputs: Partial<Record<keyof ControlActivities, unknown>> = {
     signCertificate: { sandboxId: sandbox.id, source: 'x', actor: caller, publicKey: hostKey },
     rememberEvent: { sandboxId: sandbox.id, event },
@@ -194,10 +193,12 @@ test("the API gets no certificate of the platform's own", async () => {
 test('who is entitled gets one: the host for its sandbox, the API for a caller', async () => {
   const { credentials } = mayfly().machine();
   const input = certificateInput({ publicKey: (await credentials.publicKey(sandbox.id)) ?? '' });
-  const issued = await signKey(mayfly().client, own(), randomUUID(), input);
+  const issued = await new Reconciliation(mayfly().client, own()).certificates.issue(randomUUID(), input);
   expect((await mayfly().store.certificates.get(issued.serial))?.actor).toEqual(sandbox.createdBy);
   const forCaller = certificateInput({ purpose: 'caller', actor: caller });
-  expect(await mayfly().sagas.issueCertificate(randomUUID(), forCaller)).toMatchObject({ serial: expect.any(String) });
+  expect(await mayfly().sagas.certificates.issue(randomUUID(), forCaller)).toMatchObject({
+    serial: expect.any(String),
+  });
 });
 
 function access(path: string): AuditEvent {
@@ -221,7 +222,7 @@ test('no event is recorded but what the API signs, in the order in which it came
     ...event,
     signature: signer.sign('event', { sandboxId, event }),
   });
-  const admin: AuditEvent = { ...access('/attack'), actor: { apiKeyId: 'admin', agentId: null } };
+  const admin: AuditEvent = { ...access('/attack'), actor: { apiKeyId: 'admin', agentId: null, project: 'default' } };
   const good = access('/good');
   const forged = [
     admin,
@@ -244,15 +245,4 @@ test('no event is recorded but what the API signs, in the order in which it came
   const ids = new Set(events.map(({ eventId }) => eventId));
   expect(forged.filter(({ eventId }) => ids.has(eventId))).toEqual([]);
   expect(events.find(({ eventId }) => eventId === good.eventId)).not.toHaveProperty('signature');
-});
-
-test('an installation of before ids were made of keys is held to the key with which it came first, until it is forgotten', async () => {
-  const { store } = mayfly();
-  const ref = { hostId: OTHER, installationId: 'ins-0000000000000001' };
-  expect(await store.signers.ofHost(ref, 'first')).toBe('first');
-  expect(await store.signers.ofHost(ref, 'second')).toBe('first');
-  await store.signers.forgetHost('othe');
-  expect(await store.signers.ofHost(ref, 'second')).toBe('first');
-  await store.signers.forgetHost(OTHER);
-  expect(await store.signers.ofHost(ref, 'second')).toBe('second');
 });

@@ -44,7 +44,7 @@ test('a simulated host', async () => {
   await up(async (client) => {
     ({ id } = await client.createSandbox({ source: 'golden-debian12' }, { waitSeconds: 60 }));
     const { code, output } = await uninstall();
-    expect([code, output]).toEqual([EXIT.unavailable, expect.stringContaining('The state folder is taken')]);
+    expect([code, output]).toEqual([EXIT.unavailable, expect.stringContaining('"what":"Mayfly runs here"')]);
   });
   const listed = told.parse(JSON.parse((await uninstall()).output));
   expect(listed).toMatchObject({ removed: false, sandboxes: [id] });

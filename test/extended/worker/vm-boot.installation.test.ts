@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { Sandbox } from '../../../client/http/openapi.ts';
 import { startPrivateLibvirtd } from '../../../host/libvirt/network/private-libvirtd.ts';
-import { isFinal, type SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../../model/sandbox/sandbox.ts';
 import { eventually } from '../../support/eventually.ts';
 import { expectProof } from '../../support/expect-proof.ts';
 import { SOURCE, useLibvirtInstallation, WAIT } from '../../support/libvirt-installation.ts';
@@ -9,7 +10,7 @@ import { readableByNobody } from '../../support/local-user.ts';
 
 const { state, mayfly } = useLibvirtInstallation();
 
-async function awaitPhase(id: string, phase: SandboxRecord['phase']): Promise<void> {
+async function awaitPhase(id: string, phase: Sandbox['phase']): Promise<void> {
   const record = await eventually(
     () => mayfly.getSandbox(id),
     (seen) => seen.phase === phase || isFinal(seen.state),
@@ -58,8 +59,8 @@ test('a destroy while libvirtd is away goes on when the host worker has started 
 });
 
 /** Follows the event stream, and returns the last record. */
-async function followToEnd(id: string): Promise<SandboxRecord> {
-  let last: SandboxRecord | null = null;
+async function followToEnd(id: string): Promise<Sandbox> {
+  let last: Sandbox | null = null;
   for await (const record of mayfly.watchSandbox(id)) last = record;
   if (!last) throw new Error(`nothing was told of ${id}`);
   return last;

@@ -1,11 +1,11 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished } from 'vitest';
-import { GOLDEN, InMemoryMachine } from '../../../host/in-memory/machine.ts';
 import { type HostProposals, isPlaceable } from '../../../model/host.ts';
 import { unprovenLayers } from '../../../model/sandbox/proof.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import { eventually } from '../../support/eventually.ts';
+import { GOLDEN, InMemoryMachine } from '../../support/in-memory-host/machine.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import type { HostPart } from '../../support/test-host.ts';
 
@@ -59,10 +59,7 @@ class OtherHost {
 }
 
 function first(hosts: readonly { hostId: string; installationId: string }[]): HostProposals {
-  return {
-    hostIds: hosts.map(({ hostId }) => hostId),
-    installations: Object.fromEntries(hosts.map(({ hostId, installationId }) => [hostId, installationId])),
-  };
+  return { hosts: hosts.map(({ hostId, installationId }) => ({ hostId, installationId })) };
 }
 
 function lookers({ proof }: SandboxRecord): (string | undefined)[] {
@@ -110,7 +107,7 @@ alone(
     await other.stop();
     mayfly.arm(undefined, input.id);
 
-    await mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
+    await mayfly.sagas.sandboxes.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
     const waiting = await mayfly.until(input.id, ({ waitingFor }) => waitingFor !== null);
     expect(waiting).toMatchObject({
       state: 'destroying',
@@ -139,10 +136,10 @@ alone(
     await other.stop();
     for (const { id } of [ending, living]) mayfly.arm(undefined, id);
     const actor = ending.createdBy;
-    await mayfly.sagas.destroy({ ...ending, begin: 'destroy' }, { actor });
+    await mayfly.sagas.sandboxes.destroy({ ...ending, begin: 'destroy' }, { actor });
     await mayfly.until(ending.id, ({ waitingFor }) => waitingFor !== null);
 
-    await mayfly.sagas.forgetHost({ hostId: 'other', actor, at: new Date().toISOString() });
+    await mayfly.sagas.hosts.forget({ hostId: 'other', actor, at: new Date().toISOString() });
     const unproved = {
       state: 'failed',
       hostId: 'test',
@@ -155,7 +152,7 @@ alone(
     const seen = ended.proof?.observations.filter(({ absent }) => absent) ?? [];
     expect(unprovenLayers(seen)).toEqual([]);
     expect(new Set(seen.map(({ by }) => by?.installationId))).toEqual(new Set([observer.installationId]));
-    await mayfly.sagas.hostForgotten('other', AbortSignal.timeout(60_000));
+    await mayfly.sagas.hosts.forgotten('other', AbortSignal.timeout(60_000));
     expect(await mayfly.record(living.id)).toMatchObject({ state: 'running', stopReason: null });
     expect(await mayfly.destroy(living)).toMatchObject({ ...unproved, stopReason: 'deleted' });
   },
@@ -181,7 +178,7 @@ alone(
 
     await mayfly.host?.stop();
     const other = await OtherHost.start('test');
-    await mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
+    await mayfly.sagas.sandboxes.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
     const waiting = await mayfly.until(input.id, ({ waitingFor }) => waitingFor !== null);
     expect(waiting).toMatchObject({ state: 'destroying', proof: null });
     expect(waiting.waitingFor).toContain('the host worker does not answer');
@@ -215,3 +212,23 @@ alone(
     expect(refused).toMatchObject({ state: 'failed', failure: { code: 'source_differs', step: 'proposeHosts' } });
   },
 );
+
+alone('two machines of one host id are two hosts: both are tried, and both are looked at', async ({ mayfly }) => {
+  const before = await OtherHost.start('twice');
+  const first = { hostId: 'twice', installationId: before.installationId };
+  await before.stop();
+  const after = await OtherHost.start('twice');
+  const second = { hostId: 'twice', installationId: after.installationId };
+  const input = { ...mayfly.input(), hosts: [first, second] };
+  const running = await mayfly.create(input);
+  expect(running).toMatchObject({ state: 'running', ...second, askedHosts: [first, second] });
+
+  await mayfly.sagas.sandboxes.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
+  const waiting = await mayfly.until(input.id, ({ waitingFor }) => waitingFor !== null);
+  expect(waiting).toMatchObject({ proof: null, waitingFor: expect.stringContaining('lookAgain on host twice') });
+  await after.stop();
+  await before.start();
+  const destroyed = await mayfly.end(input.id);
+  expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
+  expect(lookers(destroyed)).toEqual([second.installationId, first.installationId]);
+});

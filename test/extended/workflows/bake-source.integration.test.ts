@@ -1,11 +1,17 @@
 import { describe, expect } from 'vitest';
+import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { bakeWorkflowIdOf } from '../../../model/snapshots/baked-source.ts';
 import { useBakeCases } from '../../support/bake-cases.ts';
+import { eventually } from '../../support/eventually.ts';
+import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
+import { reconcileOnce } from '../../support/reconcile-once.ts';
 import { SAGA_POINTS } from '../../support/saga-points.ts';
+import { stepBegun } from '../../support/step-begun.ts';
 import { sweepOn } from '../../support/sweep.ts';
 
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
-const { test, mayfly: all } = useBakeCases();
+const { test } = useBakeCases();
 const sweep = sweepOn(test);
 
 describe.concurrent('a bake', () => {
@@ -18,15 +24,6 @@ describe.concurrent('a bake', () => {
     expect(await bakery.bake(bakery.input(asked.name))).toMatchObject({ state: 'ready', failure: null });
   });
 
-  test('when flattenDisks or publishSource fails in its middle, nothing of it is left', async ({ mayfly, bakery }) => {
-    for (const step of ['flattenDisks', 'publishSource']) {
-      const asked = bakery.input();
-      mayfly.arm(`${step}.during=error`, asked.sourceId);
-      expect(await bakery.bake(asked)).toMatchObject({ state: 'failed', failure: { step } });
-      expect(bakery.images()).toEqual([]);
-    }
-  });
-
   test('when the builder cannot be made, its reason is told', async ({ mayfly, bakery }) => {
     const asked = bakery.input();
     mayfly.arm('bootDomain.before=error(boot_failed)', asked.builderId);
@@ -37,10 +34,30 @@ describe.concurrent('a bake', () => {
     expect(await mayfly.record(asked.builderId)).toMatchObject({ state: 'failed' });
   });
 
+  sweep(INTERVENTIONS)('ends in order: %s', async (kind, { mayfly, bakery }) => {
+    const asked = bakery.input();
+    const workflowId = bakeWorkflowIdOf('test', asked.name);
+    mayfly.arm('flattenDisks.before=1*hang', asked.sourceId);
+    await mayfly.sagas.sources.bake(asked);
+    await stepBegun(mayfly.client.workflow.getHandle(workflowId), 'flattenDisks');
+    await intervene(mayfly.client, workflowId, kind);
+    if (kind === 'terminate') await reconcileOnce(mayfly.client);
+    if (kind.startsWith('reset')) await intervene(mayfly.client, workflowId, 'cancel');
+    const record = await eventually(
+      () => bakery.recordOf(asked.name),
+      ({ state }) => state !== 'baking' && state !== 'deleting',
+    );
+    const code = expect.toBeOneOf(['workflow_cancelled', ...(kind.startsWith('reset') ? ['bake_failed'] : [])]);
+    if (kind === 'terminate') expect(record).toMatchObject({ state: 'deleted', image: null });
+    else expect(record).toMatchObject({ state: 'failed', failure: { code } });
+    expect(bakery.images()).toEqual([]);
+    expect(isFinal((await mayfly.record(asked.builderId)).state)).toBe(true);
+  });
+
   test('a builder that is deleted meanwhile fails the bake', async ({ mayfly, bakery }) => {
     const asked = bakery.input();
     mayfly.arm('cleanGuest.before=1*delay(8000)', asked.sourceId);
-    await mayfly.sagas.bakeSource(asked);
+    await mayfly.sagas.sources.bake(asked);
     await mayfly.until(asked.builderId, ({ state }) => state === 'running');
     await mayfly.destroy(asked.builderId);
     expect(await bakery.ended(asked)).toMatchObject({ state: 'failed', failure: { code: 'bake_failed' } });
@@ -53,23 +70,18 @@ describe.concurrent('a bake', () => {
     }) => {
       const asked = bakery.input();
       mayfly.arm('claimSourceName.before=1*delay(1000)', asked.sourceId);
-      await mayfly.sagas.bakeSource(asked);
-      await mayfly.sagas.bakeSource(asked);
-      await expect(mayfly.sagas.bakeSource(bakery.input(asked.name))).rejects.toMatchObject({
+      await mayfly.sagas.sources.bake(asked);
+      await mayfly.sagas.sources.bake(asked);
+      await expect(mayfly.sagas.sources.bake(bakery.input(asked.name))).rejects.toMatchObject({
         code: 'source_exists',
       });
-      const { sourceId, hostId, name } = asked;
-      await expect(mayfly.sagas.deleteSource({ sourceId, hostId, name, actor })).rejects.toMatchObject({
+      const { sourceId, hostId, installationId, name } = asked;
+      await expect(
+        mayfly.sagas.sources.delete({ sourceId, hostId, installationId, name, actor }),
+      ).rejects.toMatchObject({
         code: 'too_many_requests',
       });
       expect(await bakery.ended(asked)).toMatchObject({ state: 'ready', bakeId: asked.bakeId });
-    });
-
-    test('of a source that somebody else made is refused, and stays as it is', async ({ bakery }) => {
-      const failed = await bakery.bake(bakery.input('golden-debian12'));
-      expect(failed).toMatchObject({ state: 'failed', failure: { step: 'claimSourceName', code: 'source_exists' } });
-      expect(await bakery.remove('golden-debian12')).toMatchObject({ failure: { code: 'source_not_baked' } });
-      expect(all().memory?.images.has('golden-debian12')).toBe(true);
     });
   });
 

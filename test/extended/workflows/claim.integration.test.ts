@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { Problem } from '../../../api/http/problem.ts';
 import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
 import type { KnownHost } from '../../../model/host.ts';
-import { retireMember } from '../../../sagas/pools.ts';
 import type { Store } from '../../../store/connect.ts';
-import { TestDoor } from '../../support/door.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { TestDoor, useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
 import { buildClaimRequest, callsIn, getClaimOutcome, getFirstMember, TestPool } from '../../support/pool.ts';
@@ -12,11 +12,7 @@ import { useSagaCases } from '../../support/saga-cases.ts';
 
 const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
-let door: TestDoor;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-});
-afterAll(() => door.close());
+const door = useTestDoor(all);
 
 /** As if all hosts had been drained; the tests beside this one need theirs. */
 async function drainedHosts(): Promise<KnownHost[]> {
@@ -24,7 +20,7 @@ async function drainedHosts(): Promise<KnownHost[]> {
   return hosts.map((host) => ({ ...host, drainedAt: new Date().toISOString() }));
 }
 
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 describe.concurrent('a pool', () => {
   test('a member is nobody’s before: not listed, not run in, not saved, not extended, not opened', async ({
@@ -68,9 +64,9 @@ describe.concurrent('a pool', () => {
     const input = { ...mayfly.input(), createdBy: pool.actor, size: request.size };
     mayfly.arm('awaitIp.before=hang', input.id);
     const membership = { name: pool.name, revision: 1, content: null, warmAt: null, claimedBy: null };
-    await mayfly.sagas.create({ ...input, pool: membership });
+    await mayfly.sagas.sandboxes.create({ ...input, pool: membership });
     await mayfly.until(input.id, ({ hostId }) => hostId !== null);
-    expect(await getClaimOutcome(mayfly.sagas.claim(input.id, request))).toBe('sandbox_not_running');
+    expect(await getClaimOutcome(mayfly.sagas.pools.claim(input.id, request))).toBe('sandbox_not_running');
     mayfly.disarm();
   });
 
@@ -87,7 +83,7 @@ describe.concurrent('a pool', () => {
       expect(told.id).not.toBe(id);
     }
     const request = buildClaimRequest(mayfly, pool, { size: { cpus: 2, memoryMib: 64 } });
-    expect(await getClaimOutcome(mayfly.sagas.claim(id, request))).toBe('sandbox_not_running');
+    expect(await getClaimOutcome(mayfly.sagas.pools.claim(id, request))).toBe('sandbox_not_running');
     expect((await mayfly.record(id)).state).toBe('warm');
     await pool.end();
   });
@@ -102,13 +98,16 @@ describe.concurrent('a pool', () => {
     expect(status).toBe(201);
     expect(told.id).not.toBe(id);
     mayfly.disarm();
-    expect(await getClaimOutcome(mayfly.sagas.claim(id, buildClaimRequest(mayfly, pool)))).toBe('claimed');
+    expect(await getClaimOutcome(mayfly.sagas.pools.claim(id, buildClaimRequest(mayfly, pool)))).toBe('claimed');
     await pool.end();
   });
 
   const ends: [string, (mayfly: MayflyCase, id: string) => Promise<unknown>][] = [
-    ['is retired', (mayfly, id) => retireMember(mayfly.client, id)],
-    ['is deleted', (mayfly, id) => mayfly.sagas.destroy({ ...mayfly.input(), id, begin: 'destroy' }, { actor })],
+    ['is retired', (mayfly, id) => new Reconciliation(mayfly.client).pools.retire(id)],
+    [
+      'is deleted',
+      (mayfly, id) => mayfly.sagas.sandboxes.destroy({ ...mayfly.input(), id, begin: 'destroy' }, { actor }),
+    ],
     ['dies', async (mayfly, id) => mayfly.memory?.die(id, 'crashed')],
   ];
   // Promise: of a claim and an end that come at once one wins, and whoever asked is served. Costs 8 s each.
@@ -145,10 +144,9 @@ describe.concurrent('a pool', () => {
     const { call, create } = callsIn(door, pool, mayfly);
     const { id } = await getFirstMember(pool);
     await mayfly.store.projects.change(pool.project, { sources: [] });
-    await eventually(
-      async () => ((await (await call('GET', '/v1/sources')).json()) as { items: unknown[] }).items,
-      (items) => items.length === 0,
-    );
+    await eventually(async () => ((await (await call('GET', '/v1/sources')).json()) as { items: unknown[] }).items, {
+      length: 0,
+    });
     const { status, told } = await create();
     expect([status, told.code]).toEqual([404, 'source_not_found']);
     expect((await mayfly.record(id)).state).toBe('warm');
@@ -177,9 +175,9 @@ describe.concurrent('a pool', () => {
     const taken = await mayfly.create({ ...mayfly.input(), name: 'taken', createdBy: pool.actor });
     expect(taken.state).toBe('running');
     const request = buildClaimRequest(mayfly, pool, { name: 'taken' });
-    expect(await getClaimOutcome(mayfly.sagas.claim(id, request))).toBe('name_taken');
+    expect(await getClaimOutcome(mayfly.sagas.pools.claim(id, request))).toBe('name_taken');
     expect(await mayfly.record(id)).toMatchObject({ state: 'warm', name: null });
-    expect(await getClaimOutcome(mayfly.sagas.claim(id, buildClaimRequest(mayfly, pool)))).toBe('claimed');
+    expect(await getClaimOutcome(mayfly.sagas.pools.claim(id, buildClaimRequest(mayfly, pool)))).toBe('claimed');
     await pool.end();
   });
 });

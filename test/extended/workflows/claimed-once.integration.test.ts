@@ -1,38 +1,35 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
-import type { Sagas } from '../../../sagas/sagas.ts';
-import type { TemporalSagas } from '../../../sagas/temporal-sagas.ts';
+import { describe, expect } from 'vitest';
 import { type Claim, Idempotency } from '../../../store/access/idempotency.ts';
-import { TestDoor } from '../../support/door.ts';
+import { TestDoor, useTestDoor } from '../../support/door.ts';
 import { callsIn, TestPool } from '../../support/pool.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
 const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
-let door: TestDoor;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-});
-afterAll(() => door.close());
+const door = useTestDoor(all);
 
-/** The door of a process that dies at a call of the sagas: whatever it asks from then on fails, and nobody hears of it. */
-async function dyingAt(call: 'claim' | 'poolUsed', when: 'before' | 'after'): Promise<TestDoor> {
+/** The door of a process that dies at its claim: whatever it asks from then on fails, and nobody hears of it. */
+async function dyingAtClaim(when: 'before' | 'after'): Promise<TestDoor> {
   const { store, sagas } = all();
   let isDead = false;
   const dead = () => Promise.reject(new Error('the process has died'));
-  const dying = new Proxy(sagas, {
-    get(target, name: keyof Sagas) {
-      const own = target[name].bind(target) as (...args: unknown[]) => Promise<unknown>;
-      return async (...args: unknown[]) => {
-        if (isDead) return dead();
-        if (name !== call) return own(...args);
-        isDead = true;
-        if (when === 'after') await own(...args);
-        return dead();
-      };
-    },
-  });
-  return TestDoor.open({ store, sagas: dying as TemporalSagas });
+  const mortal = <T extends object>(target: T): T =>
+    new Proxy(target, {
+      get(_target, name) {
+        const own: unknown = Reflect.get(target, name, target);
+        if (typeof own === 'object' && own !== null) return mortal(own);
+        if (typeof own !== 'function') return own;
+        return async (...args: unknown[]) => {
+          if (isDead) return dead();
+          if (name !== 'claim') return own.apply(target, args);
+          isDead = true;
+          if (when === 'after') await own.apply(target, args);
+          return dead();
+        };
+      },
+    });
+  return TestDoor.open({ store, sagas: mortal(sagas) });
 }
 
 const keyed = () => ({ 'Idempotency-Key': randomBytes(8).toString('hex') });
@@ -52,7 +49,7 @@ describe.concurrent('an Idempotency-Key', () => {
       await pool.set({ min: 1, max: 1, memoryMib });
       const [member] = await pool.warm(1);
       const headers = keyed();
-      const dying = await dyingAt('claim', when);
+      const dying = await dyingAtClaim(when);
       expect((await callsIn(dying, pool, mayfly).create({ memoryMib }, headers)).status).toBe(500);
       dying.close();
       const { create, call } = callsIn(door, pool, mayfly);
@@ -69,7 +66,7 @@ describe.concurrent('an Idempotency-Key', () => {
     await pool.set({ min: 1, max: 1 }, { lookMs: 600_000, quietMs: 600_000, patienceMs: 0 });
     const [member] = await pool.warm(1);
     const headers = keyed();
-    const dying = await dyingAt('claim', 'before');
+    const dying = await dyingAtClaim('before');
     await callsIn(dying, pool, mayfly).create({}, headers);
     dying.close();
     const { create } = callsIn(door, pool, mayfly);

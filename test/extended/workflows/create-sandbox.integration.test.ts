@@ -45,7 +45,7 @@ describe.concurrent('a step', () => {
   sweep(STEPS)('%s that is under way is cancelled by a delete, which cleans up', async (step, { mayfly }) => {
     const input = mayfly.input();
     mayfly.arm(`${step}.after=hang`, input.id);
-    await mayfly.sagas.create(input);
+    await mayfly.sagas.sandboxes.create(input);
     await mayfly.until(input.id, (record) => record.phase === PHASES[step]);
     const destroyed = await mayfly.destroy(input);
     expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
@@ -67,7 +67,7 @@ describe.concurrent('a step of the cleanup', () => {
       const input = mayfly.input();
       await mayfly.create(input);
       mayfly.arm(`${step}.before=error`, input.id);
-      await mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
+      await mayfly.sagas.sandboxes.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
       const waiting = await mayfly.until(input.id, (record) => record.waitingFor !== null);
       expect(waiting).toMatchObject({ state: 'destroying', proof: null });
       expect(waiting.waitingFor).toContain(step);
@@ -111,7 +111,7 @@ describe.concurrent('a host that was proposed with the request', () => {
 test('a slow step is shown with those before it, and where the sandbox will be reached', async ({ mayfly }) => {
   const input = mayfly.input();
   mayfly.arm('verifySsh.after=hang', input.id);
-  await mayfly.sagas.create(input);
+  await mayfly.sagas.sandboxes.create(input);
   const shown = await mayfly.until(input.id, ({ phase }) => phase === 'verifying-ssh');
   expect(shown).toMatchObject({ state: 'creating', macAddress: expect.any(String), ssh: { user: 'sandbox' } });
   expect(shown.steps.map(({ step }) => step).slice(-2)).toEqual(['bootDomain', 'awaitIp']);

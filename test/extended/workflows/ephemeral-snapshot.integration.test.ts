@@ -7,7 +7,7 @@ import { useSagaCases } from '../../support/saga-cases.ts';
 import { TEST_TIMEOUTS } from '../../support/test-timeouts.ts';
 
 const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 /** Has a snapshot taken for a moment, as the API does; its id. Whoever asked may be dead from here on. */
 async function begin(operations: TestOperations, sandboxId: string, withinMs?: number): Promise<string> {
@@ -20,7 +20,7 @@ async function begin(operations: TestOperations, sandboxId: string, withinMs?: n
 
 async function startEphemeral(snapshotId: string, withinMs?: number): Promise<void> {
   const { hostId, installationId } = all().machine().observer;
-  await all().sagas.startEphemeral({
+  await all().sagas.snapshots.startEphemeral({
     snapshotId,
     hostId,
     installationId,
@@ -40,7 +40,7 @@ test('it goes away when it is told to, and no list has it', async ({ mayfly, ope
   expect(await operations.record(snapshotId)).toMatchObject({ state: 'ready', reason: 'diff', name: snapshotId });
   expect((await mayfly.store.snapshots.list({ sandboxId: id, limit: 9 })).items).toEqual([]);
   mayfly.arm('removeSnapshot.before=1*error', snapshotId);
-  await mayfly.sagas.releaseEphemeral(snapshotId);
+  await mayfly.sagas.snapshots.releaseEphemeral(snapshotId);
   await over(snapshotId);
   expect(await operations.record(snapshotId)).toMatchObject({ state: 'deleted' });
   expect(await operations.onHost()).toEqual([]);
@@ -73,7 +73,7 @@ test('it is over with a snapshot that failed, that was never begun, or that some
   mayfly.arm('removeSnapshot.before=1*delay(1000)', deleted);
   await operations.beginDelete(await operations.record(deleted));
   for (const snapshotId of [failed, never, deleted]) {
-    await mayfly.sagas.releaseEphemeral(snapshotId);
+    await mayfly.sagas.snapshots.releaseEphemeral(snapshotId);
     await over(snapshotId);
   }
   expect(await operations.record(deleted)).toMatchObject({ state: 'deleted' });
@@ -97,7 +97,7 @@ test('it goes away with a sandbox that ends while it is taken', async ({ mayfly,
   await mayfly.create(input);
   mayfly.arm('saveSnapshot.during=hang', input.id);
   const snapshotId = await begin(operations, input.id);
-  await mayfly.sagas.releaseEphemeral(snapshotId);
+  await mayfly.sagas.snapshots.releaseEphemeral(snapshotId);
   await mayfly.destroy(input);
   await over(snapshotId);
   expect(await operations.record(snapshotId)).toMatchObject({ state: 'failed' });

@@ -11,7 +11,7 @@ import type { TestOperations } from '../../support/operations.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { TEST_TIMEOUTS } from '../../support/test-timeouts.ts';
 
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
 /** What the host says of the chain of a sandbox: one in memory copies, so it has none of its own. */
@@ -85,8 +85,16 @@ test('past a quota it is kept from copying what snapshots hold, not from freeing
   operations,
 }) => {
   const { store } = mayfly;
-  const { key } = await store.apiKeys.create({ name: 'limited', scopes: ['sandboxes:write'], sandboxDiskBytes: GIB });
-  const { id } = await mayfly.create({ ...mayfly.input(), createdBy: { apiKeyId: key.id, agentId: null } });
+  const { key } = await store.apiKeys.create({
+    project: 'default',
+    name: 'limited',
+    scopes: ['sandboxes:write'],
+    sandboxDiskBytes: GIB,
+  });
+  const { id } = await mayfly.create({
+    ...mayfly.input(),
+    createdBy: { apiKeyId: key.id, agentId: null, project: 'default' },
+  });
   all().memory?.write(id, 'note', 'what a snapshot holds counts');
   const flatten = flattened(id).mockRejectedValueOnce(new MayflyError('flatten_failed', 'no'));
   const snapshot = await operations.snapshot(id);
@@ -173,12 +181,12 @@ test('the layer of a snapshot that was needed for a moment is freed when that is
   chains.set(id, 1);
   merging.add(id);
   const snapshotId = snapshotIdFrom(randomBytes(ID_BYTES));
-  await mayfly.sagas.startEphemeral({ snapshotId, ...mayfly.hostRef, actor, timeouts: TEST_TIMEOUTS });
+  await mayfly.sagas.snapshots.startEphemeral({ snapshotId, ...mayfly.hostRef, actor, timeouts: TEST_TIMEOUTS });
   const wish = { kind: 'snapshot', operationId: snapshotId, name: snapshotId, snapshotKind: 'disk' } as const;
   await operations.begin(id, { ...wish, reason: 'diff', actor });
   expect(await operations.ended(id, snapshotId)).toBeNull();
   expect(await told(operations, id, 'sandbox.flattened')).toEqual([]);
-  await mayfly.sagas.releaseEphemeral(snapshotId);
+  await mayfly.sagas.snapshots.releaseEphemeral(snapshotId);
   expect(await toldTimes(operations, id, 'sandbox.flattened', 1)).toMatchObject([{ detail: { snapshots: 1 } }]);
   await mayfly.keepHistory('layer-deleted', id);
 });

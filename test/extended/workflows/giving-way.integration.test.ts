@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { GONE_WITHIN_MS } from '../../../activities/pool/giving-way.ts';
 import type { ProjectLimits } from '../../../model/project-limits.ts';
 import { UNMEASURED_BYTES } from '../../../model/snapshots/storage.ts';
-import { TestDoor } from '../../support/door.ts';
+import { useTestDoor } from '../../support/door.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
 import { callsIn, TestPool } from '../../support/pool.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
 const { test, alone, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
-let door: TestDoor;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-});
-afterAll(() => door.close());
+const door = useTestDoor(all);
 
 /** A pool that gave way makes no more as long as a test lasts. */
 const FOR_LONG = { retryMs: 600_000, longestRetryMs: 600_000 };
@@ -105,7 +101,7 @@ describe('what a project may have', () => {
     mayfly.arm('removeDomain.before=error', stuck?.id ?? '');
     const { create } = callsIn(door, pool, mayfly);
     const input = { ...mayfly.input(), id: stuck?.id ?? '', begin: 'destroy' as const };
-    await mayfly.sagas.destroy(input, { actor: input.createdBy });
+    await mayfly.sagas.sandboxes.destroy(input, { actor: input.createdBy });
     await mayfly.until(input.id, ({ waitingFor }) => waitingFor !== null);
     expect(await create({ boot: 'cold' })).toMatchObject({ status: 201, told: { state: 'running' } });
     expect(await statesOf(mayfly, others)).toEqual(['retired', 'warm']);

@@ -1,12 +1,10 @@
-import { beforeAll, describe, expect, vi } from 'vitest';
+import { beforeAll, expect, vi } from 'vitest';
 import { UNMEASURED_BYTES } from '../../../model/snapshots/storage.ts';
 import { hibernated, kindsOf, readReservedMib, refusalOf } from '../../support/hibernated.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { letSleep } from '../../support/sleeping-host.ts';
-import { sweepOn } from '../../support/sweep.ts';
 
 const { test, alone, mayfly: all } = useSagaCases();
-const sweep = sweepOn(alone);
 beforeAll(() => letSleep(machine().hypervisor, all().failpoints));
 
 /** Memory of a sandbox of these tests, MiB. */
@@ -72,7 +70,7 @@ test('it ends by its TTL, not by being idle; and by a delete, also in the middle
   const input = mayfly.input();
   await mayfly.create(input);
   await operations.hibernate(input.id);
-  await mayfly.sagas.patch(input.id, { ttlSeconds: 15, idleSeconds: 4, actor: input.createdBy });
+  await mayfly.sagas.sandboxes.patch(input.id, { ttlSeconds: 15, idleSeconds: 4, actor: input.createdBy });
   for (const step of ['hibernate', 'wake'] as const) {
     const other = mayfly.input();
     await mayfly.create(other);
@@ -91,38 +89,6 @@ test('it ends by its TTL, not by being idle; and by a delete, also in the middle
   expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
   const asleep = await hibernated(mayfly, operations, true);
   expect(await mayfly.destroy(asleep)).toMatchObject({ state: 'destroyed' });
-});
-
-const FAULTS = ['before', 'during', 'after'] as const;
-
-describe.concurrent('a failure', () => {
-  sweep(FAULTS)(
-    '%s the effect of a hibernation leaves it running, or paused',
-    async (where, { mayfly, operations }) => {
-      const { id } = await mayfly.create();
-      mayfly.arm(`hibernate.${where}=error`, id);
-      expect(await operations.hibernate(id)).toMatchObject({ step: 'hibernate', code: 'fault_injected' });
-      expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null });
-      expect(await readReservedMib(machine(), id)).toBe(MIB);
-      expect(await operations.sh(id, 'echo here')).toBe('here\n');
-      await operations.pause(id);
-      expect(await operations.hibernate(id)).toMatchObject({ step: 'hibernate' });
-      expect(await mayfly.record(id)).toMatchObject({ state: 'paused' });
-      expect((await machine().hypervisor.whereabouts(id)).domain).toBe('paused');
-      if (where === 'after') await mayfly.keepHistory('hibernate-failed', id);
-    },
-  );
-
-  sweep(FAULTS)('%s the effect of a wake leaves it hibernated', async (where, { mayfly, operations }) => {
-    const id = await hibernated(mayfly, operations, false);
-    mayfly.arm(`wake.${where}=1*error`, id);
-    expect(await operations.resume(id)).toMatchObject({ step: 'wake', code: 'fault_injected' });
-    expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
-    expect((await machine().hypervisor.whereabouts(id)).domain).toBe('hibernated');
-    expect(await readReservedMib(machine(), id)).toBe(0);
-    if (where === 'after') await mayfly.keepHistory('wake-failed', id);
-    expect(await operations.resume(id)).toBeNull();
-  });
 });
 
 alone(
@@ -151,8 +117,16 @@ alone(
   async ({ mayfly, operations }) => {
     const sandboxDiskBytes = 100 * 1_048_576;
     const { store } = mayfly;
-    const { key } = await store.apiKeys.create({ name: 'limited', scopes: ['sandboxes:write'], sandboxDiskBytes });
-    const { id } = await mayfly.create({ ...mayfly.input(), createdBy: { apiKeyId: key.id, agentId: null } });
+    const { key } = await store.apiKeys.create({
+      project: 'default',
+      name: 'limited',
+      scopes: ['sandboxes:write'],
+      sandboxDiskBytes,
+    });
+    const { id } = await mayfly.create({
+      ...mayfly.input(),
+      createdBy: { apiKeyId: key.id, agentId: null, project: 'default' },
+    });
     await operations.hibernate(id);
     await store.apiKeys.limit(key.id, { sandboxDiskBytes: UNMEASURED_BYTES - 1 });
     expect(await operations.resume(id)).toMatchObject({ code: 'quota_exceeded', step: 'retakeMemory' });

@@ -1,34 +1,29 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
-import type { Image } from '../../../client/images.ts';
+import type { Image } from '../../../client/http/openapi.ts';
 import { onPath } from '../../../worker/config/artifacts.mjs';
 import { Buildah, type Built, differencesOf, treeOf, writeContext } from '../../support/buildah.ts';
 import { BASE, type DockerfileCase, STEPS } from '../../support/dockerfile-cases.ts';
 import { COPIES } from '../../support/dockerfile-copies.ts';
-import { TestDoor } from '../../support/door.ts';
+import { useTestDoor } from '../../support/door.ts';
 import { TestImages } from '../../support/images.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 /** The same Dockerfiles by Mayfly and by Debian's buildah (`apt-get install buildah`); left out where that is not. A quarter of an hour. */
 const { alone, mayfly: all } = useSagaCases();
 const isThere = onPath('buildah') !== null;
-let door: TestDoor;
-let folder: string;
+const door = useTestDoor(all);
+const folder = useFolder();
 let buildah: Buildah;
 beforeAll(async () => {
   if (!isThere) return;
-  door = await TestDoor.open(all());
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
   buildah = new Buildah(folder);
   await buildah.prepare(join(all().config.stateDir, 'images/golden-debian12/root'));
 });
 afterAll(async () => {
   if (!isThere) return;
-  door.close();
-  await rm(folder, { recursive: true });
 });
 
 const test = alone.extend<{ images: TestImages }>({

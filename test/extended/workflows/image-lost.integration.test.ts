@@ -5,9 +5,10 @@ import { imageIdFrom, operationIdFrom, sandboxIdFrom } from '../../../model/ids.
 import { isImageOver } from '../../../model/image/image.ts';
 import { stepCommandId } from '../../../model/image/image-saga.ts';
 import { commandWorkflowIdOf } from '../../../model/sandbox/command.ts';
-import { Reconciliation } from '../../../sagas/reconciliation.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useImageCases } from '../../support/image-cases.ts';
+import { reconcileOnce } from '../../support/reconcile-once.ts';
 import { stepBegun } from '../../support/step-begun.ts';
 
 /** Builds that nobody goes on with: the reconciler begins them, or says that they have failed, and nothing is left. */
@@ -15,11 +16,7 @@ const { test, mayfly: all } = useImageCases();
 
 const random = (idFrom: (bytes: Uint8Array) => string) => idFrom(randomBytes(10));
 
-async function reconcile(): Promise<void> {
-  const workflowId = `reconcile-${randomBytes(4).toString('hex')}`;
-  const options = { workflowId, taskQueue: 'mayfly-control', args: [{ graceMs: 100 }] };
-  await all().client.workflow.execute('reconcileOnce', options);
-}
+const reconcile = () => reconcileOnce(all().client, 100);
 
 test('one that the API has stored, and died before it began it, is begun', async ({ mayfly, images }) => {
   const done = await mayfly.store.images.get((await images.build('RUN true')).id);
@@ -79,13 +76,10 @@ test('a step that the reconciler begins before its build does is run once, and t
   const reconciliation = new Reconciliation(client);
   const activities = createImageActivities({ store, reconciliation });
   const { commandId } = await activities.beginImageStep({ imageId: begun.id, index: 0 });
-  await eventually(
-    async () => {
-      await reconcile();
-      return reconciliation.isOpen(commandWorkflowIdOf(commandId));
-    },
-    (isOpen) => isOpen,
-  );
+  await eventually(async () => {
+    await reconcile();
+    return reconciliation.isOpen(commandWorkflowIdOf(commandId));
+  }, true);
   failpoints.arm(unanswered);
   await stepBegun(client.workflow.getHandle(`image/${begun.name}`), 'awaitCommandEnd');
   failpoints.arm(undefined);
@@ -95,14 +89,13 @@ test('a step that the reconciler begins before its build does is run once, and t
 
 test('its host is forgotten: it has failed at once, not when its time is over', async ({ mayfly, images }) => {
   const begun = await images.begin('RUN sleep 1000');
-  await eventually(
-    () => mayfly.store.commands.get(stepCommandId({ imageId: begun.id, index: 0 })),
-    (command) => command?.state === 'running',
-  );
+  await eventually(() => mayfly.store.commands.get(stepCommandId({ imageId: begun.id, index: 0 })), {
+    state: 'running',
+  });
   await mayfly.host?.stop();
-  const actor = { apiKeyId: 'test', agentId: null };
-  await all().sagas.forgetHost({ hostId: 'test', actor, at: new Date().toISOString() });
-  await all().sagas.hostForgotten('test', AbortSignal.timeout(60_000));
+  const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
+  await all().sagas.hosts.forget({ hostId: 'test', actor, at: new Date().toISOString() });
+  await all().sagas.hosts.forgotten('test', AbortSignal.timeout(60_000));
   expect(await images.get(begun.id)).toMatchObject({ state: 'failed', failure: { code: 'host_forgotten' } });
   await mayfly.startHost();
   await reconcile();

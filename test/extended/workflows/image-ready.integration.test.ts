@@ -57,10 +57,7 @@ test('never holds: the build fails with the end of what was said, and leaves its
 test('is cancelled while it is asked, in a machine where callers do nothing', async ({ mayfly, images }) => {
   const begun = await images.begin('RUN true', { ready: 'exit 1', readySeconds: 300 });
   const { sandboxId = '', id = '' } = begun.ready?.command ?? {};
-  await eventually(
-    () => mayfly.store.commands.get(id),
-    (command) => command?.state === 'running',
-  );
+  await eventually(() => mayfly.store.commands.get(id), { state: 'running' });
   const response = await door().call('POST', `/v1/sandboxes/${sandboxId}/commands`, { command: 'true' });
   expect(response.headers.get('X-Mayfly-Code')).toBe('sandbox_not_running');
   await images.cancel(begun);

@@ -37,10 +37,7 @@ test('a root file system becomes a source, once, also by workers that are starte
   const wish = { ...context, aliases: { 'debian:12': './root.tar.gz' } };
   const begun = await images.beginWhole(dockerfile, wish);
   const sandboxId = begun.steps[0]?.command?.sandboxId ?? '';
-  await eventually(
-    async () => (await mayfly.store.commands.list({ sandboxId, limit: 1 })).items.length,
-    (commands) => commands === 1,
-  );
+  await eventually(async () => (await mayfly.store.commands.list({ sandboxId, limit: 1 })).items.length, 1);
   await all().startControl();
   await mayfly.host?.stop();
   await mayfly.startHost();

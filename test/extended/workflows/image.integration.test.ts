@@ -146,7 +146,7 @@ test('goes on when the control worker and the host worker are started anew in a 
   const { builderId } = begun;
   await eventually(
     async () => (await mayfly.store.commands.list({ sandboxId: builderId, limit: 1 })).items[0]?.state,
-    (state) => state === 'running',
+    'running',
   );
   await all().startControl();
   await mayfly.host?.stop();

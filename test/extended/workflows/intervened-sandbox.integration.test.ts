@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { workflowIdOf } from '../../../model/sagas/queues.ts';
 import { isFinal } from '../../../model/sandbox/sandbox.ts';
-import { Reconciliation } from '../../../sagas/reconciliation.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { expectProof } from '../../support/expect-proof.ts';
 import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
@@ -43,7 +43,7 @@ const STATES: Record<string, Bring> = {
   destroying: (mayfly, operations, id) =>
     hang(mayfly, operations, id, 'removeDomain', async () => {
       const input = { ...mayfly.input(), id, begin: 'destroy' } as const;
-      await mayfly.sagas.destroy(input, { actor: input.createdBy });
+      await mayfly.sagas.sandboxes.destroy(input, { actor: input.createdBy });
     }),
 };
 
@@ -61,7 +61,7 @@ async function hang(
 
 /** Does what a round of the reconciler does with it. */
 async function destroyTerminated(mayfly: MayflyCase, id: string): Promise<void> {
-  expect(await new Reconciliation(mayfly.client).destroyTerminated({ ...mayfly.input(), id })).toBe(true);
+  expect(await new Reconciliation(mayfly.client).sandboxes.destroyTerminated({ ...mayfly.input(), id })).toBe(true);
 }
 
 /** Asserts that the sandbox is gone from its host and its proof is whole. */
@@ -78,7 +78,7 @@ sweep(pairsOf(Object.keys(CREATE), INTERVENTIONS))(
   async ([step, kind], { mayfly, operations }) => {
     const input = mayfly.input();
     mayfly.arm(`${step}.before=1*hang`, input.id);
-    await mayfly.sagas.create(input);
+    await mayfly.sagas.sandboxes.create(input);
     await operations.beganStep(input.id, CREATE[step as keyof typeof CREATE]);
     await intervene(mayfly.client, workflowIdOf(input.id), kind);
     if (kind === 'terminate') await destroyTerminated(mayfly, input.id);

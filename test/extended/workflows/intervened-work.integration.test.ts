@@ -30,10 +30,7 @@ describe('a capture that copies', () => {
     }
     if (kind === 'terminate') {
       await templates.reconcile();
-      await eventually(
-        () => source.recordOf(id),
-        ({ state }) => state === 'deleted',
-      );
+      await eventually(() => source.recordOf(id), { state: 'deleted' });
     }
     if (kind.startsWith('reset')) expect(await source.ended(id)).toMatchObject({ state: 'ready' });
     await source.clear();
@@ -54,10 +51,7 @@ describe('a template', () => {
     const record = await templates.until(ids.templateId, 'gone', 'failed', 'ready');
     if (kind.startsWith('cancel')) expect(record.reason).toBe('Its workflow was cancelled.');
     await templates.remove(input, ids.templateId); // one that was reset may have begun again
-    await eventually(
-      () => templates.left(ids),
-      (left) => left.length === 0,
-    );
+    await eventually(() => templates.left(ids), { length: 0 });
   });
 
   sweep(INTERVENTIONS)('that is ready, then %s', async (kind, { mayfly, templates }) => {

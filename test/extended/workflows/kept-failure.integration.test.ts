@@ -1,11 +1,10 @@
-import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { attemptIds } from '../../../model/functions/run.ts';
 import { runInputOf, runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
 import { DIFF_SIDES, diffSnapshotId, keptSnapshotId } from '../../../model/functions/traces.ts';
-import { Reconciliation } from '../../../sagas/reconciliation.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { KeptFailures } from '../../../worker/upkeep/functions/kept-failures.ts';
-import { TestDoor } from '../../support/door.ts';
+import { TestDoor, useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Run, TestFunctions } from '../../support/functions.ts';
 import { loseWorkflow } from '../../support/lose-workflow.ts';
@@ -14,13 +13,8 @@ import { useSagaCases } from '../../support/saga-cases.ts';
 
 /** What is kept of runs that failed: it is there, it goes, and it holds up nothing. */
 const { test, alone, mayfly: all } = useSagaCases();
-let door: TestDoor;
-let functions: TestFunctions;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-  functions = new TestFunctions(door);
-});
-afterAll(() => door.close());
+const door = useTestDoor(all);
+const functions = new TestFunctions(door);
 
 const KEEP = { keep: { onFailure: 'disk' } } as const;
 const FAILS = 'echo evidence > ~/evidence; exit 3';
@@ -65,10 +59,7 @@ describe.concurrent('nothing is kept', () => {
 
   test('of one that is cancelled', async () => {
     const { id } = await functions.trigger(await functions.deploy('echo began; sleep 1000', KEEP));
-    await eventually(
-      () => functions.output(id),
-      (text) => text.includes('began'),
-    );
+    await eventually(() => functions.output(id), /began/);
     await functions.cancel(id);
     const run = await functions.over({ id });
     expect(run).toMatchObject({ outcome: 'cancelled', kept: null });
@@ -166,11 +157,11 @@ test('it goes when its time is over, or when its owner deletes it, and the run s
   expect([one.kept?.goneAt, other.kept?.goneAt]).toEqual([null, null]);
   await removed(other);
   expect((await functions.get(other.id)).kept).toMatchObject({ goneAt: expect.any(String) });
-  const upkeep = new KeptFailures(all().store, new Reconciliation(all().client), pino({ level: 'silent' }));
+  const upkeep = new KeptFailures(all().store, new Reconciliation(all().client));
   await upkeep.look();
   expect(await snapshot(one.kept?.snapshotId ?? '')).toMatchObject({ state: 'ready' });
   await upkeep.look(new Date(Date.parse(one.kept?.until ?? '') + 1).toISOString());
-  await all().sagas.snapshotDeleted(one.kept?.snapshotId ?? '', AbortSignal.timeout(60_000));
+  await all().sagas.snapshots.deleted(one.kept?.snapshotId ?? '', AbortSignal.timeout(60_000));
   expect(await snapshot(one.kept?.snapshotId ?? '')).toMatchObject({ state: 'deleted' });
   expect((await functions.get(one.id)).kept).toMatchObject({ goneAt: expect.any(String) });
 });
@@ -197,14 +188,11 @@ test('a run whose workflow is lost while it is taken is gone on with, also what 
   const { id } = await held(FAILS, { diff: true }, (sandboxId) => {
     mayfly.arm('verifySnapshot.before=delay(1500)', sandboxId);
   });
-  await eventually(
-    () => snapshotsOf({ id }),
-    ([first]) => first?.state === 'creating',
-  );
+  await eventually(() => snapshotsOf({ id }), { 0: { state: 'creating' } });
   await loseWorkflow(all().client, runWorkflowIdOf(id));
   const record = await all().store.runs.get(id);
   if (!record) throw new Error('it is gone');
-  await new Reconciliation(all().client).startRun(runInputOf(record), false);
+  await new Reconciliation(all().client).functions.startRun(runInputOf(record), false);
   const run = await functions.over({ id });
   isProved(run);
   expect((await snapshotsOf(run)).map(({ state }) => state)).toEqual(['ready']);
@@ -236,10 +224,7 @@ describe('who dies while it is taken', () => {
   ];
   alone.for(dying)('%s: there is one snapshot, and the sandbox is gone', async ([, restart], { mayfly }) => {
     const { id } = await held(FAILS, {}, (sandboxId) => mayfly.arm('saveSnapshot.during=1*delay(3000)', sandboxId));
-    await eventually(
-      () => snapshotsOf({ id }),
-      ([first]) => first?.state === 'creating',
-    );
+    await eventually(() => snapshotsOf({ id }), { 0: { state: 'creating' } });
     await delayFault(500);
     await restart();
     const run = await functions.over({ id });

@@ -18,7 +18,7 @@ const env = useLimitedTemporal({
 });
 const { test, mayfly: all } = useSagaCases({ kind: 'in-memory', env });
 
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 async function runsOf(mayfly: MayflyCase, id: string) {
   const found = [];
@@ -49,13 +49,13 @@ beforeAll(() => {
 describe.concurrent('a sandbox that lives longer than a run', () => {
   test('more changes than a run takes, from several at once, all count, once each', async ({ mayfly, operations }) => {
     const { id } = await mayfly.create(mayfly.input({ agentId: 'agent-7' }));
-    await mayfly.sagas.patch(id, { ttlSeconds: 5_000, actor });
+    await mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 5_000, actor });
     const { expiresAt } = await mayfly.record(id);
     const each = UPDATES;
     const callers = ['a', 'b', 'c', 'd'].map(async (caller) => {
       for (let n = 0; n < each; n++) {
         const metadata = { caller, n: String(n) };
-        await mayfly.sagas.patch(id, { metadata, actor });
+        await mayfly.sagas.sandboxes.patch(id, { metadata, actor });
         const seen = (await mayfly.record(id)).spec.metadata; // its own, or one of somebody else that came after it
         if (seen['caller'] === caller) expect(seen).toEqual(metadata);
       }
@@ -100,9 +100,9 @@ describe.concurrent('a sandbox that lives longer than a run', () => {
       ['idle', { idleSeconds: 600 }],
     ] as const) {
       const { id } = await mayfly.create(mayfly.input(spec));
-      for (let n = 0; n < UPDATES; n++) await mayfly.sagas.patch(id, { metadata: { n: String(n) }, actor });
+      for (let n = 0; n < UPDATES; n++) await mayfly.sagas.sandboxes.patch(id, { metadata: { n: String(n) }, actor });
       const last = reason === 'ttl' ? { ttlSeconds: 3 } : { idleSeconds: 3 };
-      await mayfly.sagas.patch(id, { ...last, actor });
+      await mayfly.sagas.sandboxes.patch(id, { ...last, actor });
       expect(await mayfly.end(id)).toMatchObject({ state: 'destroyed', stopReason: reason });
       expect((await runsOf(mayfly, id)).length).toBeGreaterThan(1);
     }
@@ -114,8 +114,8 @@ describe.concurrent('a cleanup that fails for long', () => {
     const input = mayfly.input({}, { cleanupPauseMs: 1 });
     mayfly.arm('verifySsh.before=error(ssh_timeout)', input.id);
     lookedAt.set(input.id, rounds);
-    await mayfly.sagas.create(input);
-    const settled = mayfly.sagas.settled(input.id, AbortSignal.timeout(withinMs));
+    await mayfly.sagas.sandboxes.create(input);
+    const settled = mayfly.sagas.sandboxes.settled(input.id, AbortSignal.timeout(withinMs));
     const waiting = await mayfly.until(input.id, ({ waitingFor }) => waitingFor !== null);
     expect(waiting).toMatchObject({ state: 'destroying', waitingFor: 'lease to be gone from host test' });
     await settled;
@@ -139,13 +139,13 @@ describe.concurrent('a cleanup that fails for long', () => {
     const input = mayfly.input({}, { cleanupPauseMs: 1 });
     const { id } = await mayfly.create(input);
     mayfly.arm('removeDomain.before=error(invalid_request)', id);
-    await mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor });
+    await mayfly.sagas.sandboxes.destroy({ ...input, begin: 'destroy' }, { actor });
     const saga = mayfly.client.workflow.getHandle(workflowIdOf(id));
     const attempts = async () => (await saga.describe()).raw.pendingActivities?.[0]?.attempt ?? 0;
     await eventually(attempts, (attempt) => attempt > 10);
     expect((await saga.describe()).historyLength).toBeLessThan(100);
     expect((await mayfly.record(id)).waitingFor).toMatch(/^removeDomain on host test: /);
-    const again = () => mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor });
+    const again = () => mayfly.sagas.sandboxes.destroy({ ...input, begin: 'destroy' }, { actor });
     for (let n = 0; n < 16; n++) await Promise.all(Array.from({ length: 20 }, again));
     await eventually(
       () => runsOf(mayfly, id),

@@ -4,7 +4,7 @@ import { describe, expect } from 'vitest';
 import { workflowIdOf } from '../../../model/sagas/queues.ts';
 import type { MachineEndReport } from '../../../model/sandbox/machine-end.ts';
 import { unprovenLayers } from '../../../model/sandbox/proof.ts';
-import { reportMachineEnd } from '../../../sagas/machine-end.ts';
+import { reportMachineEnd } from '../../../temporal/machine-end.ts';
 import { eventually } from '../../support/eventually.ts';
 import { expectMachineEnded, getMemory } from '../../support/machine-end.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
@@ -50,11 +50,8 @@ describe.concurrent('a machine that dies', () => {
     const input = mayfly.input({}, { verifySshMs: 600_000 });
     const memory = getMemory(mayfly);
     memory.frozen.add(input.id);
-    await mayfly.sagas.create(input);
-    await eventually(
-      async () => memory.stateOf(input.id),
-      (state) => state === 'on',
-    );
+    await mayfly.sagas.sandboxes.create(input);
+    await eventually(async () => memory.stateOf(input.id), 'on');
     memory.die(input.id, 'stopped');
     const failed = await mayfly.end(input.id);
     expect(failed).toMatchObject({
@@ -108,10 +105,7 @@ describe.concurrent('what is no death', () => {
     const { operationId } = await operations.beginRestore(id, snapshot.id, false);
     await reportMachineEnd(mayfly.client, id, report(hostId, 'crashed'));
     expect(await operations.ended(id, operationId)).toBeNull();
-    await eventually(
-      () => looks(mayfly, id),
-      (count) => count === 1,
-    );
+    await eventually(() => looks(mayfly, id), 1);
     expect(await mayfly.record(id)).toMatchObject({ state: 'running', failure: null });
     await operations.write(id, 'it goes on');
   });
@@ -120,10 +114,7 @@ describe.concurrent('what is no death', () => {
     const { id, hostId } = await mayfly.create();
     await reportMachineEnd(mayfly.client, id, report('elsewhere', 'crashed'));
     await reportMachineEnd(mayfly.client, id, report(hostId, 'host-restarted'));
-    await eventually(
-      () => looks(mayfly, id),
-      (count) => count === 1,
-    );
+    await eventually(() => looks(mayfly, id), 1);
     await operations.write(id, 'it goes on');
     expect(await operations.pause(id)).toBeNull();
     await mayfly.keepHistory('machine-end-misreported', id);

@@ -9,12 +9,12 @@ import { useSagaCases } from '../../support/saga-cases.ts';
 const { test } = useSagaCases({ kind: 'in-memory' });
 
 const MINUTES = 60_000;
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 async function patched(mayfly: MayflyCase, id: string, count: number, metadata: (n: number) => Record<string, string>) {
   const left = Array.from({ length: count }, (_, n) => n).values();
   const caller = async () => {
-    for (const n of left) await mayfly.sagas.patch(id, { metadata: metadata(n), actor });
+    for (const n of left) await mayfly.sagas.sandboxes.patch(id, { metadata: metadata(n), actor });
   };
   await Promise.all([caller(), caller(), caller(), caller()]);
 }
@@ -41,7 +41,7 @@ test('5,000 PATCHes, then a pause, a resume and a delete', { timeout: 30 * MINUT
   operations,
 }) => {
   const { id } = await mayfly.create();
-  await mayfly.sagas.patch(id, { ttlSeconds: 80_000, actor });
+  await mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 80_000, actor });
   const { expiresAt } = await mayfly.record(id);
   await patched(mayfly, id, 5_000, (n) => ({ n: String(n) }));
   await livesOn(mayfly, operations, id, expiresAt);
@@ -49,7 +49,7 @@ test('5,000 PATCHes, then a pause, a resume and a delete', { timeout: 30 * MINUT
 
 test('500 PATCHes of 32 KiB', { timeout: 30 * MINUTES }, async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
-  await mayfly.sagas.patch(id, { ttlSeconds: 80_000, actor });
+  await mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 80_000, actor });
   const { expiresAt } = await mayfly.record(id);
   const large = (n: number) =>
     Object.fromEntries(Array.from({ length: 32 }, (_, key) => [`key-${key}`, String(n % 10).repeat(1_024)]));

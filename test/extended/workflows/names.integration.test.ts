@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { expect } from 'vitest';
-import { beginSaga, recorded } from '../../../api/sandboxes/begin-sandbox.ts';
 import type { SandboxInput } from '../../../model/sagas/messages.ts';
+import { beginSaga, recorded } from '../../../services/sandboxes/begin-sandbox.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
@@ -11,7 +11,7 @@ const { test } = useSagaCases({ kind: 'in-memory' });
 const taken = { code: 'name_taken' };
 const named = (mayfly: MayflyCase, name: string): SandboxInput => ({ ...mayfly.input(), name });
 const settled = (mayfly: MayflyCase, { id }: SandboxInput) =>
-  mayfly.sagas.settled(id, AbortSignal.timeout(HANGS_AFTER_MS));
+  mayfly.sagas.sandboxes.settled(id, AbortSignal.timeout(HANGS_AFTER_MS));
 
 /** As a POST that waits so long. */
 async function ask({ store, sagas }: MayflyCase, input: SandboxInput, seconds: number): Promise<string> {
@@ -34,9 +34,9 @@ test('of many sagas that begin with one name at once one goes on, and the others
     if (input.id === holder?.id) continue;
     expect(asked[n]).toMatchObject({ reason: taken });
     // Also for whoever comes later, when its workflow has ended.
-    await expect(mayfly.sagas.recorded(input.id)).rejects.toMatchObject(taken);
+    await expect(mayfly.sagas.sandboxes.recorded(input.id)).rejects.toMatchObject(taken);
     await expect(mayfly.client.workflow.getHandle(`sandbox/${input.id}`).result()).rejects.toThrow();
-    await expect(mayfly.sagas.recorded(input.id)).rejects.toMatchObject(taken);
+    await expect(mayfly.sagas.sandboxes.recorded(input.id)).rejects.toMatchObject(taken);
     expect(await mayfly.store.sandboxes.get(input.id)).toBeNull();
     expect(await mayfly.store.audit.head(input.id)).toBeNull();
     await mayfly.keepHistory('name-refused', input.id);
@@ -47,7 +47,7 @@ test('of many sagas that begin with one name at once one goes on, and the others
 test('who waits for the end of a create that is refused hears it at once', async ({ mayfly }) => {
   const [first, second] = [named(mayfly, 'waits'), named(mayfly, 'waits')];
   await mayfly.create(first);
-  await mayfly.sagas.create(second);
+  await mayfly.sagas.sandboxes.create(second);
   await expect(settled(mayfly, second).then(() => recorded(mayfly, second.id, null))).rejects.toMatchObject(taken);
 });
 
@@ -59,7 +59,7 @@ test('a name is told by the record and the audit, and is free when its sandbox i
   const [entry] = await mayfly.store.audit.entries(first.id, { limit: 1 });
   expect(JSON.parse(entry?.body ?? '')).toMatchObject({ kind: 'sandbox.requested', detail: { name: 'web' } });
   mayfly.arm('lookAgain.before=hang', first.id);
-  await mayfly.sagas.destroy({ ...first, begin: 'destroy' }, { actor: first.createdBy });
+  await mayfly.sagas.sandboxes.destroy({ ...first, begin: 'destroy' }, { actor: first.createdBy });
   await mayfly.until(first.id, ({ state }) => state === 'destroying');
   await expect(ask(mayfly, second, 0)).rejects.toMatchObject(taken);
   mayfly.disarm();
@@ -82,7 +82,7 @@ test('a name is free when its create has failed, and its cleanup was proved', as
 test('a name is free when its sandbox was deleted while it was made', async ({ mayfly }) => {
   const first = named(mayfly, 'cancelled');
   mayfly.arm('awaitIp.before=hang', first.id);
-  await mayfly.sagas.create(first);
+  await mayfly.sagas.sandboxes.create(first);
   expect(await mayfly.destroy(first)).toMatchObject({ state: 'destroyed', runningAt: null });
   expect(await mayfly.create(named(mayfly, 'cancelled'))).toMatchObject({ state: 'running' });
 });

@@ -1,12 +1,10 @@
-import { describe, expect } from 'vitest';
+import { expect } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
 import type { TestOperations } from '../../support/operations.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
-import { sweepOn } from '../../support/sweep.ts';
 
-const { test, alone } = useSagaCases();
-const sweep = sweepOn(alone);
+const { test } = useSagaCases();
 
 /** Where the sandbox's counter is, read on the host: the guest may stand still. */
 async function counted(operations: TestOperations, id: string): Promise<number> {
@@ -83,31 +81,6 @@ test('a paused sandbox ends by its TTL, not by being idle', async ({ mayfly, ope
   const patched = await operations.door.call('PATCH', `/v1/sandboxes/${input.id}`, { ttlSeconds: 8, idleSeconds: 2 });
   expect(patched.status).toBe(200);
   expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
-});
-
-const FAULTS = ['before', 'during', 'after'] as const;
-
-describe.concurrent('a failure', () => {
-  sweep(FAULTS)('%s the effect of a pause leaves it running', async (where, { mayfly, operations }) => {
-    const id = await countingSandbox(mayfly, operations);
-    mayfly.arm(`pause.${where}=error`, id);
-    expect(await operations.pause(id)).toMatchObject({ step: 'pause', code: 'fault_injected' });
-    expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null });
-    const at = await counted(operations, id);
-    await countsBeyond(operations, id, at);
-  });
-
-  sweep(FAULTS)('%s the effect of a resume leaves it paused', async (where, { mayfly, operations }) => {
-    const id = await countingSandbox(mayfly, operations);
-    await operations.pause(id);
-    const at = await counted(operations, id);
-    mayfly.arm(`resume.${where}=1*error`, id);
-    expect(await operations.resume(id)).toMatchObject({ step: 'resume', code: 'fault_injected' });
-    expect(await mayfly.record(id)).toMatchObject({ state: 'paused', waitingFor: null });
-    const now = await counted(operations, id);
-    expect(now).toBeGreaterThanOrEqual(at);
-    await expectStandstill(mayfly, operations, id, now);
-  });
 });
 
 test('a delete ends a paused sandbox, and one that is being paused', async ({ mayfly, operations }) => {

@@ -1,32 +1,27 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { isPlaybookOver } from '../../../model/playbook/playbook.ts';
 import { playbookWorkflowIdOf } from '../../../model/playbook/playbook-saga.ts';
 import { CONTROL_QUEUE } from '../../../model/sagas/queues.ts';
 import { RECONCILER } from '../../../model/sagas/reconcile.ts';
 import { giveAnsible } from '../../support/ansible.ts';
-import { TestDoor } from '../../support/door.ts';
+import { useTestDoor } from '../../support/door.ts';
+import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
 import { TestPlaybooks } from '../../support/playbooks.ts';
+import { reconcileOnce } from '../../support/reconcile-once.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
+import { sweepOn } from '../../support/sweep.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 /**
  * Playbooks of process trees, which have no packages. In the place of Ansible is a program that does nothing, or never
  * ends: what a playbook brings about is for worker/playbook.e2e to say.
  */
 const { alone, mayfly: all } = useSagaCases();
-let door: TestDoor;
-let folder: string;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
-});
-afterAll(async () => {
-  door.close();
-  await rm(folder, { recursive: true });
-});
+const door = useTestDoor(all);
+const folder = useFolder();
 
 const test = alone.extend<{ playbooks: TestPlaybooks }>({
   playbooks: async ({ mayfly }, use) => {
@@ -122,6 +117,21 @@ test('is cancelled while it is tried; callers change nothing there, and nothing 
   expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
 });
 
+sweepOn(test)(INTERVENTIONS)('ends in order while it is tried: %s', async (kind, { mayfly, playbooks }) => {
+  const { id } = await mayfly.create(mayfly.input({}));
+  await ansibleThat('sleep 1000');
+  const begun = await playbooks.begin(id);
+  await playbooks.tried(begun);
+  await intervene(mayfly.client, playbookWorkflowIdOf(begun.id), kind);
+  if (kind === 'terminate') await reconcileOnce(mayfly.client);
+  if (kind.startsWith('reset')) {
+    expect((await door.call('POST', `/v1/playbooks/${begun.id}/cancel`)).status).toBe(202);
+  }
+  const failure = kind === 'terminate' ? { code: 'playbook_failed' } : null;
+  expect(await playbooks.over(begun)).toMatchObject({ state: failure ? 'failed' : 'cancelled', failure });
+  expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
+});
+
 test('goes on when both workers are started anew while it is tried (case 10)', async ({
   mayfly,
   operations,
@@ -165,8 +175,8 @@ test('its host is forgotten: it has failed at once, not when its time is over', 
   const begun = await playbooks.begin(id);
   await playbooks.tried(begun);
   await mayfly.host?.stop();
-  await all().sagas.forgetHost({ hostId: 'test', actor, at: new Date().toISOString() });
-  await all().sagas.hostForgotten('test', AbortSignal.timeout(60_000));
+  await all().sagas.hosts.forget({ hostId: 'test', actor, at: new Date().toISOString() });
+  await all().sagas.hosts.forgotten('test', AbortSignal.timeout(60_000));
   expect(await playbooks.get(begun.id)).toMatchObject({ state: 'failed', failure: { code: 'host_forgotten' } });
   await mayfly.startHost();
   const options = { workflowId: `reconcile-${begun.id}`, taskQueue: CONTROL_QUEUE, args: [{ graceMs: 100 }] };

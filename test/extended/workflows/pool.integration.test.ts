@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { PoolRecord } from '../../../model/pools/pool.ts';
 import { poolWorkflowIdOf } from '../../../model/pools/pool.ts';
-import { TestDoor } from '../../support/door.ts';
+import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { loseWorkflow } from '../../support/lose-workflow.ts';
 import { callsIn, TestPool } from '../../support/pool.ts';
@@ -10,11 +10,7 @@ import { useSagaCases } from '../../support/saga-cases.ts';
 
 const { test, alone, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
-let door: TestDoor;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-});
-afterAll(() => door.close());
+const door = useTestDoor(all);
 
 // Promise: each member is one caller's, and nobody is refused for want of one. Costs 20 s.
 alone('of a hundred creates at once each member is had once, and the rest are made', async ({ mayfly }) => {

@@ -51,17 +51,14 @@ async function projectWith(mayfly: MayflyCase, limits: Partial<ProjectLimits>) {
     return { response, told };
   };
   const snapshotOf = async (sandboxId: string) => {
-    await mayfly.sagas.settled(sandboxId, AbortSignal.timeout(60_000));
+    await mayfly.sagas.sandboxes.settled(sandboxId, AbortSignal.timeout(60_000));
     const made = await toldBy(call('POST', `/v1/sandboxes/${sandboxId}/snapshots`, {}));
-    await eventually(
-      () => mayfly.store.snapshots.get(made.id),
-      (record) => record?.state === 'ready',
-    );
+    await eventually(() => mayfly.store.snapshots.get(made.id), { state: 'ready' });
     return made;
   };
   const deleteSnapshot = async (snapshotId: string) => {
     await call('DELETE', `/v1/snapshots/${snapshotId}`);
-    await mayfly.sagas.snapshotDeleted(snapshotId, AbortSignal.timeout(60_000));
+    await mayfly.sagas.snapshots.deleted(snapshotId, AbortSignal.timeout(60_000));
   };
   const used = async () =>
     (await (await call('GET', `/v1/projects/${id}/usage`)).json()) as ProjectUse & { diskBytes: number };
@@ -117,10 +114,7 @@ test('of a hundred creates at once, asked of two processes, as many pass as ther
 test('what a key makes is of its project, also what its forks and snapshots are', async ({ mayfly }) => {
   const { id: project, create, snapshotOf, deleteSnapshot } = await projectWith(mayfly, {});
   const { told } = await create();
-  await eventually(
-    () => mayfly.record(told.id),
-    ({ state }) => state === 'running',
-  );
+  await eventually(() => mayfly.record(told.id), { state: 'running' });
   const taken = await snapshotOf(told.id);
   const { told: forks } = await create({ snapshotId: taken.id, count: 2 });
   const forked = sandboxesOf(forks);
@@ -128,7 +122,7 @@ test('what a key makes is of its project, also what its forks and snapshots are'
   for (const made of [told, taken, ...forked]) expect(made).toMatchObject({ project, createdBy: { project } });
   expect(await mayfly.record(told.id)).toMatchObject({ project, size: { cpus: 1, memoryMib: 64 } });
   expect(await mayfly.store.snapshots.get(taken.id)).toMatchObject({ project, size: { cpus: 1, memoryMib: 64 } });
-  await Promise.all(forked.map(({ id }) => mayfly.sagas.settled(id, AbortSignal.timeout(60_000))));
+  await Promise.all(forked.map(({ id }) => mayfly.sagas.sandboxes.settled(id, AbortSignal.timeout(60_000))));
   await Promise.all(forked.map(({ id }) => mayfly.destroy(id)));
   await deleteSnapshot(taken.id);
 });
@@ -160,7 +154,7 @@ test('a saga that has begun and could not write its record counts, however long 
   await stores[0]?.admissions.admit(limited, [{ sandboxId: input.id, cpus: 1, memoryMib: 64 }], () =>
     Promise.resolve(false),
   );
-  await mayfly.sagas.begin(input);
+  await mayfly.sagas.sandboxes.begin(input);
   await age(project);
   expect((await create({}, { at: 1 })).told).toMatchObject(refused);
   mayfly.disarm();
@@ -181,7 +175,7 @@ test('the same request again counts once, and what was refused its name does not
 test('of forks all are let begin, or none, and the same request passes when there is room', async ({ mayfly }) => {
   const { create, snapshotOf, deleteSnapshot } = await projectWith(mayfly, { sandboxes: 4 });
   const { told: parent } = await create();
-  await mayfly.sagas.settled(parent.id, AbortSignal.timeout(60_000));
+  await mayfly.sagas.sandboxes.settled(parent.id, AbortSignal.timeout(60_000));
   const taken = await snapshotOf(parent.id);
   const { told: other } = await create();
   const forks = { snapshotId: taken.id, count: 3 };
@@ -191,7 +185,7 @@ test('of forks all are let begin, or none, and the same request passes when ther
   const { told } = await create(forks, { key });
   expect(told.items).toHaveLength(3);
   for (const sandbox of sandboxesOf(told)) {
-    await mayfly.sagas.settled(sandbox.id, AbortSignal.timeout(60_000));
+    await mayfly.sagas.sandboxes.settled(sandbox.id, AbortSignal.timeout(60_000));
     await mayfly.destroy(sandbox.id);
   }
   await deleteSnapshot(taken.id);
@@ -219,16 +213,13 @@ test('processors, memory and creates within a minute are counted too, and what c
   expect(third).toMatchObject({ ...refused, detail: expect.stringContaining('new sandboxes within a minute') });
   expect(Number(response.headers.get('Retry-After'))).toBeLessThanOrEqual(60);
   await mayfly.store.projects.change(brisk.id, { limits: NO_LIMITS });
-  await eventually(
-    async () => (await brisk.create()).response.status,
-    (status) => status === 202,
-  );
+  await eventually(async () => (await brisk.create()).response.status, 202);
 });
 
 test('bytes on disks of a project are looked at when a sandbox is placed, of whichever key', async ({ mayfly }) => {
   const { create, used } = await projectWith(mayfly, { diskBytes: UNMEASURED_BYTES });
   const made = [await create(), await create()];
-  for (const { told } of made) await mayfly.sagas.settled(told.id, AbortSignal.timeout(60_000));
+  for (const { told } of made) await mayfly.sagas.sandboxes.settled(told.id, AbortSignal.timeout(60_000));
   const records = await Promise.all(made.map(({ told }) => mayfly.record(told.id)));
   expect(records.map(({ state }) => state).sort()).toEqual(['failed', 'running']);
   expect(records.find(({ state }) => state === 'failed')).toMatchObject({ failure: { code: 'quota_exceeded' } });

@@ -3,14 +3,15 @@ import { RECONCILE_WORKFLOW } from '../../../model/sagas/reconcile.ts';
 import { unprovenLayers } from '../../../model/sandbox/proof.ts';
 import type { TemplateRecord } from '../../../model/templates/template.ts';
 import { newTemplate } from '../../../model/templates/template-saga.ts';
-import { ensureReconciling, reconcileNow } from '../../../sagas/reconciling.ts';
+import { ensureReconciling, reconcileNow } from '../../../temporal/reconciling.ts';
 import { eventually } from '../../support/eventually.ts';
+import { INSTALLATION } from '../../support/installation-id.ts';
 import { GRACE_MS, useReconcileCases } from '../../support/reconcile-cases.ts';
 import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
 
 const { alone, mayfly: all, reconcile, loseSaga, deleteRecord, listKinds, awaitAdoption } = useReconcileCases();
 
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 /** Temporal's list of runs follows what happens by a moment, and so may a round. */
 async function reconcileUntil(isDone: () => Promise<boolean>): Promise<void> {
@@ -32,7 +33,7 @@ alone('the store is set back: what lives writes its record again, and its end is
   const input = mayfly.input();
   const { createdAt } = await mayfly.create(input);
   await mayfly.store.sandboxes.put({ ...(await mayfly.record(input.id)), state: 'requested', hostId: null });
-  await all().sagas.restoreRecord(input.id);
+  await all().sagas.sandboxes.restoreRecord(input.id);
   expect(await mayfly.record(input.id)).toMatchObject({ state: 'running', hostId: 'test', createdAt });
   await deleteRecord(input.id);
   await reconcileUntil(async () => (await mayfly.store.sandboxes.get(input.id)) !== null);
@@ -198,7 +199,7 @@ function templateOn(hostId: string): TemplateRecord {
     memoryMib: null,
   };
   const ids = { templateId: 'snp-0123456789abcdef', builderId: 'sbx-0123456789abcdef', probeIds: [] };
-  return newTemplate({ ...of, hostId, actor }, ids, new Date().toISOString());
+  return newTemplate({ ...of, hostId, installationId: INSTALLATION, actor }, ids, new Date().toISOString());
 }
 
 alone(
@@ -209,10 +210,10 @@ alone(
     const template = { ...templateOn('test'), state: 'ready' } as const;
     await mayfly.store.templates.put(template);
     await mayfly.host?.stop();
-    await all().sagas.destroy({ ...waiting, begin: 'destroy' }, { actor });
+    await all().sagas.sandboxes.destroy({ ...waiting, begin: 'destroy' }, { actor });
     await mayfly.until(waiting.id, ({ waitingFor }) => waitingFor !== null);
-    await all().sagas.forgetHost({ hostId: 'test', actor, at: new Date().toISOString() });
-    await all().sagas.hostForgotten('test', AbortSignal.timeout(HANGS_AFTER_MS));
+    await all().sagas.hosts.forget({ hostId: 'test', actor, at: new Date().toISOString() });
+    await all().sagas.hosts.forgotten('test', AbortSignal.timeout(HANGS_AFTER_MS));
     for (const { id } of [waiting, running]) {
       const ended = await mayfly.end(id);
       expect(ended).toMatchObject({ state: 'failed', failure: { code: 'host_forgotten' } });
@@ -303,11 +304,8 @@ alone('a snapshot that is being deleted when its saga is lost is gone on with', 
   const { store } = mayfly;
   const snapshotId = `snp-${input.id.slice(4)}`;
   const snapshot = { kind: 'snapshot', operationId: snapshotId, name: 'kept', snapshotKind: 'disk', actor } as const;
-  await all().sagas.operate(input.id, snapshot);
-  await eventually(
-    () => store.snapshots.get(snapshotId),
-    (record) => record?.state === 'ready',
-  );
+  await all().sagas.sandboxes.operate(input.id, snapshot);
+  await eventually(() => store.snapshots.get(snapshotId), { state: 'ready' });
   await store.snapshots.update(snapshotId, { state: 'deleting' });
   await reconcileUntil(async () => (await store.snapshots.get(snapshotId))?.state === 'deleted');
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });

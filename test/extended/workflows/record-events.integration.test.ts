@@ -18,7 +18,7 @@ function access(path: string): AuditEvent {
   return {
     eventId: randomUUID(),
     kind: 'file.read',
-    actor: { apiKeyId: 'test', agentId: null },
+    actor: { apiKeyId: 'test', agentId: null, project: 'default' },
     runId: null,
     hostId: 'test',
     at: new Date().toISOString(),
@@ -61,7 +61,7 @@ async function recorded(mayfly: MayflyCase, sandboxId: string, atLeast: number):
 test('accesses to a sandbox are recorded in their order, by one run', async ({ mayfly }) => {
   const { id } = await mayfly.create();
   const events = Array.from({ length: 20 }, (_none, n) => access(`/${n}`));
-  for (const event of events) await mayfly.sagas.recordEvent(id, event);
+  for (const event of events) await mayfly.sagas.sandboxes.recordEvent(id, event);
   const found = await recorded(mayfly, id, events.length);
   expect(found.map(({ eventId }) => eventId)).toEqual(events.map(({ eventId }) => eventId));
   expect(new Set(found.map(({ runId }) => runId)).size).toBe(1);
@@ -107,7 +107,7 @@ test('one that the store does not take is tried until it does; a cancel does not
   const { id } = await mayfly.create();
   mayfly.arm('rememberEvent.before=1*error(sandbox_ended)', id);
   const events = [access('/first'), access('/second')];
-  for (const event of events) await mayfly.sagas.recordEvent(id, event);
+  for (const event of events) await mayfly.sagas.sandboxes.recordEvent(id, event);
   await mayfly.client.workflow.getHandle(recordEventsWorkflowIdOf(id)).cancel();
   const found = await recorded(mayfly, id, 2);
   expect(found.map(({ eventId }) => eventId)).toEqual(events.map(({ eventId }) => eventId));

@@ -1,13 +1,13 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { createAttemptActivities } from '../../../activities/function/attempt/attempt.ts';
 import { Announcer } from '../../../activities/webhook/announcer.ts';
 import { attemptIds, lastAttempt } from '../../../model/functions/run.ts';
 import { runInputOf, runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
 import { isFinal } from '../../../model/sandbox/sandbox.ts';
-import { Reconciliation } from '../../../sagas/reconciliation.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { LeftSandboxes } from '../../../worker/upkeep/functions/left-sandboxes.ts';
-import { TestDoor } from '../../support/door.ts';
+import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Run, TestFunctions } from '../../support/functions.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
@@ -16,11 +16,7 @@ import { useSagaCases } from '../../support/saga-cases.ts';
 
 /** Promise: an attempt has a warm member of a pool where there is one, whoever dies; and nothing of that is left. */
 const { test, mayfly: all } = useSagaCases();
-let door: TestDoor;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-});
-afterAll(() => door.close());
+const door = useTestDoor(all);
 
 /** Members are found by their size: each test has one of its own. */
 let sizes = 300;
@@ -105,8 +101,8 @@ describe.concurrent('whoever goes on with a run that was admitted', () => {
     const { store, client } = all();
     const reconciliation = new Reconciliation(client);
     const dying = new Reconciliation(client);
-    dying.claim = async (...args) => {
-      if (when === 'after') await reconciliation.claim(...args);
+    dying.pools.claimOnce = async (...args) => {
+      if (when === 'after') await reconciliation.pools.claimOnce(...args);
       throw new Error('the process has died');
     };
     const activitiesOf = (of: Reconciliation) =>
@@ -139,12 +135,9 @@ describe.concurrent('whoever goes on with a run that was admitted', () => {
     const reconciliation = new Reconciliation(client);
     const look = new LeftSandboxes(store, reconciliation, pino({ enabled: false }));
     await look.look(Date.now() + 3_600_000);
-    await reconciliation.claim(late, { ...asked, requestId: attemptIds(run.id, 1).sandboxId, builds: 'run' });
+    await reconciliation.pools.claimOnce(late, { ...asked, requestId: attemptIds(run.id, 1).sandboxId, builds: 'run' });
     await look.look(Date.now() + 3_600_000);
-    await eventually(
-      () => mayfly.record(late),
-      ({ state }) => state === 'destroyed',
-    );
+    await eventually(() => mayfly.record(late), { state: 'destroyed' });
     await pool.end();
   });
 
@@ -152,7 +145,7 @@ describe.concurrent('whoever goes on with a run that was admitted', () => {
     test(`when its worker died ${when} it had a member has that one`, async ({ mayfly }) => {
       const { pool, ids, runId, run, functions, reconciliation } = await begun(mayfly, when);
       expect(ids).toContain((await run()).member);
-      await reconciliation.startRun(runInputOf(await run()), false);
+      await reconciliation.functions.startRun(runInputOf(await run()), false);
       const over = await functions.over({ id: runId });
       expect(over).toMatchObject(CLEAN);
       expect(ids).toContain(sandboxOf(over));

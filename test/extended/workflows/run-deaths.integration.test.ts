@@ -5,26 +5,24 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { createDispatchActivities } from '../../../activities/function/queue/dispatch.ts';
 import { attemptIds } from '../../../model/functions/run.ts';
-import { Reconciliation } from '../../../sagas/reconciliation.ts';
-import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../../worker/upkeep/run-queues.ts';
-import { TestDoor } from '../../support/door.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../../worker/upkeep/functions/run-queues.ts';
+import { TestDoor, useTestDoor } from '../../support/door.ts';
 import { eventually, stableValue } from '../../support/eventually.ts';
 import { type Run, TestFunctions } from '../../support/functions.ts';
 import { delayFault } from '../../support/passage-of-time.ts';
+import { reconcileOnce } from '../../support/reconcile-once.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
 /** Promise: whoever dies, an event that was accepted has one run, an attempt one process, and a slot is free by its proof alone. Costs a minute. */
 const { alone: test, mayfly: all } = useSagaCases();
-let door: TestDoor;
-let functions: TestFunctions;
+const door = useTestDoor(all);
+const functions = new TestFunctions(door);
 let database: mongoose.Connection;
 beforeAll(async () => {
-  door = await TestDoor.open(all());
-  functions = new TestFunctions(door);
   database = await mongoose.createConnection(all().config.mongodbUri ?? '').asPromise();
 });
 afterAll(async () => {
-  door?.close();
   await database?.close();
 });
 
@@ -36,10 +34,7 @@ const HOLDS = 'echo hello; sleep 1000';
 /** When its process has printed something. */
 async function prints(id: string): Promise<Run> {
   await functions.until(id, ({ state, attempts }) => state === 'running' && attempts.length > 0);
-  await eventually(
-    () => functions.output(id),
-    (text) => text.includes('hello'),
-  );
+  await eventually(() => functions.output(id), /hello/);
   return functions.get(id);
 }
 
@@ -52,6 +47,31 @@ function except<T extends object, K extends keyof T>(whole: T, method: K, instea
     },
   });
 }
+
+test('a record that is damaged while its run holds the only slot: its sandbox ends, and the next run starts', async () => {
+  const name = await functions.deploy(HOLDS, { concurrency: [{ limit: 1 }] });
+  const run = await functions.trigger(name);
+  const { attempts } = await prints(run.id);
+  const next = await functions.trigger(name);
+  const found = await collection('runs').findOne({ _id: run.id });
+  const event = found?.['event'];
+  if (!(event instanceof mongoose.mongo.Binary)) throw new Error('its event is not encrypted');
+  const buffer = Buffer.from(event.buffer);
+  buffer[buffer.length - 1] = (buffer[buffer.length - 1] ?? 0) ^ 1;
+  await collection('runs').updateOne(
+    { _id: run.id },
+    { $set: { event: new mongoose.mongo.Binary(buffer, event.sub_type) } },
+  );
+  await reconcileOnce(all().client);
+  await functions.until(next.id, ({ state }) => state === 'running');
+  expect(await all().record(attempts[0]?.sandboxId ?? '')).toMatchObject({
+    state: 'destroyed',
+    proof: expect.anything(),
+  });
+  expect(await collection('runs').findOne({ _id: run.id })).toMatchObject({ state: 'ended', cleanup: 'proved' });
+  await functions.cancel(next.id);
+  await functions.over(next);
+});
 
 test('1: the API is killed between insert and answer: the same key again is the same run, started once', async () => {
   const name = await functions.deploy('echo hello');
@@ -84,7 +104,8 @@ test('1: the API is killed between insert and answer: the same key again is the 
 test('2: the API is killed before it has told the dispatcher: the next look at the queues begins the run', async () => {
   const name = await functions.deploy('echo hello');
   const { store, sagas } = all();
-  const silent = except(sagas, 'wakeDispatcher', () => new Promise(() => {}));
+  const functionsOf = except(sagas.functions, 'wakeDispatcher', () => new Promise(() => {}));
+  const silent = except(sagas, 'functions', functionsOf);
   const dying = await TestDoor.open({ store, sagas: silent });
   const { id } = await new TestFunctions(dying).trigger(name);
   expect((await functions.get(id)).state).toBe('queued');

@@ -1,26 +1,21 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import type { FileChangeRecord, GuestName } from '../../../model/files/file-change.ts';
 import type { Statement } from '../../../model/functions/receipt.ts';
 import { attemptIds } from '../../../model/functions/run.ts';
 import { DIFF_SIDES, diffSnapshotId } from '../../../model/functions/traces.ts';
 import { ReceiptWatch } from '../../../worker/receipts/receipt-watch.ts';
-import { TestDoor } from '../../support/door.ts';
+import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Run, TestFunctions } from '../../support/functions.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
 /** What the process of a run changed: it is told, it is in the receipt, and nothing of how it was found out is left. */
 const { test, mayfly: all } = useSagaCases();
-let door: TestDoor;
-let functions: TestFunctions;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-  functions = new TestFunctions(door);
-});
-afterAll(() => door.close());
+const door = useTestDoor(all);
+const functions = new TestFunctions(door);
 
 const CHANGES = 'echo 1 > ~/made; rm -f /var/lib/mayfly-run/files/old; echo 2 >> /var/lib/mayfly-run/files/kept';
 const FILES = { old: 'old', kept: 'kept' };
@@ -120,10 +115,7 @@ test('a cancel while the first snapshot is taken ends it before its process is s
   const { sandboxId } = attemptIds(id, 1);
   mayfly.arm('saveSnapshot.during=hang', sandboxId);
   await functions.resume(name);
-  await eventually(
-    () => all().store.snapshots.get(diffSnapshotId(sandboxId, 'before')),
-    (record) => record?.state === 'creating',
-  );
+  await eventually(() => all().store.snapshots.get(diffSnapshotId(sandboxId, 'before')), { state: 'creating' });
   await functions.cancel(id);
   const run = await functions.over({ id });
   expect(run).toMatchObject({ outcome: 'cancelled', startedAt: null, cleanup: 'proved', diff: null });

@@ -1,27 +1,14 @@
-import { pino } from 'pino';
-import { afterAll, beforeAll, expect } from 'vitest';
-import { repeating } from '../../../host/os/repeating.ts';
-import { Reconciliation } from '../../../sagas/reconciliation.ts';
-import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../../worker/upkeep/run-queues.ts';
-import { TestDoor } from '../../support/door.ts';
+import { expect } from 'vitest';
+import { useTestDoor } from '../../support/door.ts';
 import { TestFunctions } from '../../support/functions.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
+import { useRunQueues } from '../../support/sleeping-runs.ts';
 
 /** The rules of a queue, with whole runs. */
 const { test, mayfly: all } = useSagaCases();
-let door: TestDoor;
-let functions: TestFunctions;
-let stopLooking: () => Promise<void>;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-  functions = new TestFunctions(door);
-  const queues = new RunQueues(all().store, new Reconciliation(all().client), pino({ level: 'silent' }));
-  stopLooking = repeating(() => queues.look(), LOOK_AT_QUEUES_EVERY_MS); // as the control worker does
-});
-afterAll(async () => {
-  await stopLooking();
-  door.close();
-});
+const door = useTestDoor(all);
+const functions = new TestFunctions(door);
+useRunQueues(all);
 
 test('of three events at once the last one runs; the others are cancelled and proved gone before it begins, or skipped (case 24)', async () => {
   const concurrency = [{ limit: 1, onFull: 'cancel-running' }];

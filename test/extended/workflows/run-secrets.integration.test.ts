@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { FILES_FOLDER } from '../../../model/functions/guest-layout.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
 import { runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
@@ -9,7 +9,7 @@ import { statementOf } from '../../../model/functions/statement.ts';
 import { commandWorkflowIdOf } from '../../../model/sandbox/command.ts';
 import { formsOf } from '../../../model/secrets/secret-forms.ts';
 import { receiptFacts } from '../../../worker/receipts/receipt-facts.ts';
-import { TestDoor } from '../../support/door.ts';
+import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { TestFunctions } from '../../support/functions.ts';
 import { valuesInHistory } from '../../support/history-values.ts';
@@ -17,13 +17,8 @@ import { useSagaCases } from '../../support/saga-cases.ts';
 
 /** What functions are given, and what is shown of it. */
 const { test, alone, mayfly: all } = useSagaCases();
-let door: TestDoor;
-let functions: TestFunctions;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-  functions = new TestFunctions(door);
-});
-afterAll(() => door.close());
+const door = useTestDoor(all);
+const functions = new TestFunctions(door);
 
 let count = 0;
 
@@ -172,10 +167,7 @@ alone('a worker that is stopped in the middle of a secret goes on with what is m
   const name = await put('secret-value-1');
   const command = `printf 'before sec'; until [ -e go ]; do sleep 0.1; done; printf 'ret-value-1 after'`;
   const run = await functions.trigger(await functions.deploy(command, { secrets: [{ name, env: 'TOKEN' }] }));
-  await eventually(
-    () => functions.output(run.id),
-    (text) => text === 'before ',
-  );
+  await eventually(() => functions.output(run.id), 'before ');
   await all().host?.stop();
   await all().startHost();
   const [attempt] = (await functions.get(run.id)).attempts;

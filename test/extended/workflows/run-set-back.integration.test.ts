@@ -3,25 +3,22 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { beginRun } from '../../../activities/function/begin-run.ts';
 import { attemptIds } from '../../../model/functions/run.ts';
 import { runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
-import { Reconciliation } from '../../../sagas/reconciliation.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { lostRunsProbe } from '../../../worker/doctor/lost-runs.ts';
 import { Surroundings } from '../../../worker/doctor/surroundings.ts';
-import { TestDoor } from '../../support/door.ts';
+import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { TestFunctions } from '../../support/functions.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
 const { alone: test, mayfly: all } = useSagaCases();
-let door: TestDoor;
-let functions: TestFunctions;
+const door = useTestDoor(all);
+const functions = new TestFunctions(door);
 let database: mongoose.Connection;
 beforeAll(async () => {
-  door = await TestDoor.open(all());
-  functions = new TestFunctions(door);
   database = await mongoose.createConnection(all().config.mongodbUri ?? '').asPromise();
 });
 afterAll(async () => {
-  door?.close();
   await database?.close();
 });
 
@@ -30,10 +27,7 @@ const collection = (name: string) => database.collection<Record<string, unknown>
 /** When its process has printed something. */
 async function prints(id: string): Promise<void> {
   await functions.until(id, ({ state, attempts }) => state === 'running' && attempts.length > 0);
-  await eventually(
-    () => functions.output(id),
-    (text) => text.includes('hello'),
-  );
+  await eventually(() => functions.output(id), /hello/);
 }
 
 // Promise: what Temporal knows is ended and proved, whatever the store has forgotten; nothing runs twice; what is lost is said. Costs 10 s.
@@ -45,7 +39,7 @@ test('59: a run that the store was set back to before: its sandbox is destroyed 
     await collection(name).deleteOne({ _id: of });
   }
   const workflow = all().client.workflow.getHandle(runWorkflowIdOf(id));
-  await new Reconciliation(all().client).restoreRecord(sandboxId);
+  await new Reconciliation(all().client).sandboxes.restoreRecord(sandboxId);
   await expect(workflow.result()).rejects.toMatchObject({ cause: { type: 'run_not_found' } });
   const sandbox = await all().store.sandboxes.get(sandboxId);
   expect(sandbox).toMatchObject({ state: 'destroyed', proof: { sandboxId } });

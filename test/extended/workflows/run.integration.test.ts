@@ -3,13 +3,13 @@ import { attemptIds } from '../../../model/functions/run.ts';
 import { runInputOf, runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
 import { RECONCILER } from '../../../model/sagas/reconcile.ts';
 import { requestedCommand } from '../../../model/sandbox/command.ts';
-import { Reconciliation } from '../../../sagas/reconciliation.ts';
 import { kindOf } from '../../../store/audit/audit-documents.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { isRunning, SLEEPS, useFunctionCases } from '../../support/function-cases.ts';
 import type { Run } from '../../support/functions.ts';
 import { loseWorkflow } from '../../support/lose-workflow.ts';
 import { letTimePass } from '../../support/passage-of-time.ts';
-import { pairsOf, sweepOn } from '../../support/sweep.ts';
+import { sweepOn } from '../../support/sweep.ts';
 
 /** Runs of functions, from their event to the proof. */
 const { test, alone, mayfly: all, door, functions, triggerArmed, awaitStart } = useFunctionCases();
@@ -212,14 +212,6 @@ test('an exit code asks for another attempt, and no other code does', async ({ m
   expect(await functions().run(not)).toMatchObject({ outcome: 'failed', attempts: [{ n: 1 }] });
 });
 
-test('what never began is begun again, by another sandbox, and its process once', async ({ mayfly }) => {
-  const run = await triggerArmed('echo began', {}, ({ runId }) => mayfly.arm('placeRunFiles.after=2*error', runId));
-  const over = await functions().over(run);
-  expect(over).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1, outcome: 'succeeded' }] });
-  expect(over.attempts[0]?.sandboxId).toBe(attemptIds(run.id, 3).sandboxId);
-  expect(await functions().output(run.id)).toBe('began\n');
-});
-
 test('what never begins is given up, and says why', async ({ mayfly }) => {
   const run = await triggerArmed('true', {}, ({ runId }) => mayfly.arm('placeRunFiles.before=error', runId));
   expect(await functions().over(run)).toMatchObject({
@@ -229,23 +221,6 @@ test('what never begins is given up, and says why', async ({ mayfly }) => {
     startedAt: null,
   });
 });
-
-sweep(pairsOf(['reserve', 'bootDomain', 'verifySsh'], ['before', 'after']))(
-  '%s of a start that fails %s its effect is followed by another sandbox, and the process runs once',
-  async ([step, where], { mayfly }) => {
-    const run = await triggerArmed('echo began', {}, ({ sandboxId }) =>
-      mayfly.arm(`${step}.${where}=1*error`, sandboxId),
-    );
-    const over = await functions().over(run);
-    expect(over).toMatchObject({
-      outcome: 'succeeded',
-      cleanup: 'proved',
-      attempts: [{ n: 1, outcome: 'succeeded' }],
-    });
-    expect(over.attempts[0]?.sandboxId).toBe(attemptIds(run.id, 2).sandboxId);
-    expect(await functions().output(run.id)).toBe('began\n');
-  },
-);
 
 test('a run that finds no room waits in its place, and starts when there is some (case 30)', async ({ mayfly }) => {
   const run = await triggerArmed('true', {}, ({ sandboxId }) =>
@@ -262,7 +237,7 @@ test('a run whose workflow is lost is gone on with: its process is started once 
   await loseWorkflow(all().client, runWorkflowIdOf(run.id));
   const record = await all().store.runs.get(run.id);
   if (!record) throw new Error('it is gone');
-  await new Reconciliation(all().client).startRun(runInputOf(record), false);
+  await new Reconciliation(all().client).functions.startRun(runInputOf(record), false);
   expect(await functions().over(run)).toMatchObject({
     outcome: 'succeeded',
     result: { bytes: 2 },
@@ -279,7 +254,7 @@ test('a cancel holds though the workflow was lost that should hear it', async ()
   expect((await functions().cancel(run.id)).status).toBe(202);
   const record = await all().store.runs.get(run.id);
   if (!record) throw new Error('it is gone');
-  await new Reconciliation(all().client).startRun(runInputOf(record), false);
+  await new Reconciliation(all().client).functions.startRun(runInputOf(record), false);
   expect(await functions().over(run)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved', attempts: [{ n: 1 }] });
   expect(await functions().output(run.id)).toBe('started\n');
 });

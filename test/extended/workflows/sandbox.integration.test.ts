@@ -6,12 +6,12 @@ import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
 
 const { test, alone } = useSagaCases({ kind: 'in-memory' });
 
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 test('the TTL ends a sandbox that is still being created', async ({ mayfly }) => {
   const input = mayfly.input({ ttlSeconds: 1 });
   mayfly.arm('awaitIp.before=hang', input.id);
-  await mayfly.sagas.create(input);
+  await mayfly.sagas.sandboxes.create(input);
   expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl', runningAt: null });
 });
 
@@ -21,7 +21,7 @@ test('an idle sandbox ends, and one in use does not', async ({ mayfly }) => {
   await mayfly.create(unused);
   const ended = await eventually(
     async () => {
-      await mayfly.client.workflow.getHandle(`sandbox/${input.id}`).signal('touch');
+      await mayfly.store.activity.touch(input.id);
       return mayfly.record(unused.id);
     },
     ({ state }) => isFinal(state),
@@ -35,7 +35,7 @@ test('an idle sandbox ends, and one in use does not', async ({ mayfly }) => {
 test('a patch extends the TTL and replaces the metadata', async ({ mayfly }) => {
   const [input, other] = [mayfly.input({ ttlSeconds: 15 }), mayfly.input({ ttlSeconds: 15 })];
   const { expiresAt } = await mayfly.create(input);
-  await mayfly.sagas.patch(input.id, { ttlSeconds: 600, metadata: { a: 'b' }, actor });
+  await mayfly.sagas.sandboxes.patch(input.id, { ttlSeconds: 600, metadata: { a: 'b' }, actor });
   const patched = await mayfly.record(input.id);
   expect(Date.parse(patched.expiresAt)).toBeGreaterThan(Date.parse(expiresAt) + 500_000);
   expect(patched.spec.metadata).toEqual({ a: 'b' });
@@ -60,7 +60,7 @@ alone(
     const input = mayfly.input({}, { hostDownMs: 3_000 });
     await mayfly.create(input);
     await mayfly.host?.stop();
-    await mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor });
+    await mayfly.sagas.sandboxes.destroy({ ...input, begin: 'destroy' }, { actor });
     const waiting = await mayfly.until(input.id, (record) => record.waitingFor !== null);
     expect(waiting).toMatchObject({ state: 'destroying', proof: null });
     expect(waiting.waitingFor).toContain('the host worker does not answer');
@@ -72,10 +72,10 @@ alone(
 alone('a host worker that is replaced in the middle of a create resumes it', async ({ mayfly }) => {
   const input = mayfly.input();
   mayfly.arm('awaitIp.before=1*delay(1500)', input.id);
-  await mayfly.sagas.create(input);
+  await mayfly.sagas.sandboxes.create(input);
   await mayfly.until(input.id, (record) => record.phase === 'awaiting-ip');
   await mayfly.host?.stop();
   await mayfly.startHost();
-  await mayfly.sagas.settled(input.id, AbortSignal.timeout(HANGS_AFTER_MS));
+  await mayfly.sagas.sandboxes.settled(input.id, AbortSignal.timeout(HANGS_AFTER_MS));
   expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
 });

@@ -1,27 +1,28 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect } from 'vitest';
-import { ScheduleEngine } from '../../../sagas/schedules.ts';
-import { ScheduleKeeper } from '../../../worker/schedules/schedule-keeper.ts';
-import { TestDoor } from '../../support/door.ts';
+import { beforeAll, expect } from 'vitest';
+import { scheduleWorkflowIdOf } from '../../../model/schedules/schedule-saga.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { ScheduleKeeper } from '../../../worker/upkeep/functions/schedule-keeper.ts';
+import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
+import { isRunning } from '../../support/function-cases.ts';
 import { TestFunctions } from '../../support/functions.ts';
+import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
+import { sweepOn } from '../../support/sweep.ts';
 
-/** Schedules of functions, with Temporal's own. */
+/** Schedules of functions, each with its workflow. */
 const { test, mayfly: all } = useSagaCases();
-let door: TestDoor;
-let functions: TestFunctions;
+const door = useTestDoor(all);
+const functions = new TestFunctions(door);
 let keeper: ScheduleKeeper;
 beforeAll(async () => {
-  door = await TestDoor.open(all());
-  functions = new TestFunctions(door);
   keeper = new ScheduleKeeper(
     all().store,
-    new ScheduleEngine(all().client),
+    new Reconciliation(all().client).schedules,
     pino({ level: process.env['MAYFLY_LOG_LEVEL'] ?? 'silent' }),
   );
 });
-afterAll(() => door.close());
 
 interface Time {
   at: string;
@@ -42,7 +43,7 @@ async function times(name: string): Promise<Time[]> {
 
 async function until(name: string, wish: (times: Time[]) => boolean): Promise<Time[]> {
   return eventually(async () => {
-    await keeper.look();
+    await keeper.wake();
     return times(name);
   }, wish);
 }
@@ -62,8 +63,7 @@ test('a time comes, an event is accepted, and the next overlaps until nothing of
   const next = more.findLast(({ state, at }) => state === 'ran' && at > (ran?.at ?? ''));
   const second = await functions.get(next?.runId ?? '');
   expect(Date.parse(second.acceptedAt)).toBeGreaterThanOrEqual(Date.parse(run.updatedAt));
-  expect((await door.call('DELETE', '/v1/schedules/often')).status).toBe(204);
-  await keeper.look();
+  await remove('often');
   await functions.over(second);
 });
 
@@ -81,9 +81,14 @@ const post = (name: string, act: string, body: object = {}) => door.call('POST',
 const runs = (all: Time[]) => all.flatMap(({ runId }) => runId ?? []).toReversed();
 const missed = (all: Time[], reason: string) => all.filter((time) => time.reason === reason);
 
+/** Nothing of it is left: neither its record nor its times, nor its workflow. */
 async function remove(name: string): Promise<void> {
+  const ref = { project: 'default', name };
   expect((await door.call('DELETE', `/v1/schedules/${name}`)).status).toBe(204);
-  await keeper.look();
+  await keeper.wake();
+  await all().client.workflow.getHandle(scheduleWorkflowIdOf(ref)).result();
+  expect(await all().store.schedules.get(ref)).toBeNull();
+  expect(await all().store.scheduleTimes.list(ref, { limit: 1 })).toEqual([]);
 }
 
 test('refuses what is no time, by the name of its field (case 50)', async () => {
@@ -124,6 +129,28 @@ test('a time that cancels others begins when the proof is there (case 49)', asyn
   await functions.over({ id: second });
 });
 
+sweepOn(test)(INTERVENTIONS)('its workflow: %s', async (kind, { mayfly }) => {
+  const name = await functions.deploy(kind.startsWith('cancel') ? 'sleep 1000' : 'sleep 3');
+  const schedule = `yearly-${kind.replaceAll(' ', '-')}`;
+  await set(schedule, { function: name, cron: '0 0 1 1 *' });
+  expect((await post(schedule, 'trigger')).status).toBe(202);
+  const [runId = ''] = runs(await until(schedule, (all) => runs(all).length > 0));
+  await functions.until(runId, isRunning);
+  await intervene(mayfly.client, scheduleWorkflowIdOf({ project: 'default', name: schedule }), kind);
+  const outcome = kind.startsWith('cancel') ? 'cancelled' : 'succeeded';
+  expect(await functions.over({ id: runId })).toMatchObject({ outcome, cleanup: 'proved' });
+  expect(runs(await times(schedule))).toEqual([runId]);
+  const { pauseReason } = (await mayfly.store.schedules.get({ project: 'default', name: schedule })) ?? {};
+  expect(pauseReason).toEqual(kind.startsWith('cancel') ? expect.stringMatching(/cancelled in Temporal/) : null);
+  await keeper.ensure(); // what was terminated goes on, once
+  expect((await post(schedule, 'trigger')).status).toBe(202);
+  const both = runs(await until(schedule, (all) => runs(all).length > 1));
+  expect(both).toHaveLength(2);
+  await functions.cancel(both[1] ?? '');
+  await functions.over({ id: both[1] ?? '' });
+  await remove(schedule);
+});
+
 test('one waits, and others are listed; beside each other they run at once (case 49)', async () => {
   const name = await functions.deploy('sleep 6');
   await set('buffers', { function: name, every: '2s', overlap: 'buffer-one' });
@@ -145,10 +172,10 @@ test('everything was off for three hours: one run, the others are listed (case 4
   const name = await functions.deploy('true');
   await door.call('PUT', '/v1/schedules/off', { function: name, cron: '* * * * *' });
   const since = new Date(Date.now() - 3 * 3_600_000).toISOString();
-  await all().store.schedules.change({ project: 'default', name: 'off' }, { handledUntil: since, specSince: since });
+  await all().store.schedules.change({ project: 'default', name: 'off' }, { handledUntil: since, wakeAt: since });
   const listed = await eventually(
     async () => {
-      await keeper.look();
+      await keeper.wake();
       return all().store.scheduleTimes.list({ project: 'default', name: 'off' }, { limit: 500 });
     },
     (times) => missed(times, 'catch-up').length >= 119 && runs(times).length > 0,
@@ -159,20 +186,15 @@ test('everything was off for three hours: one run, the others are listed (case 4
   for (const id of runs(listed)) await functions.over({ id });
 });
 
-test('a trigger is run once though it is told twice, also while it is paused; a backfill runs what was not', async () => {
+test('a trigger is run once though it is asked for twice, also while it is paused; a backfill runs what was not', async () => {
   const name = await functions.deploy('true');
   await set('held', { function: name, every: '1h' });
-  await keeper.look();
+  await keeper.wake();
   expect(await (await post('held', 'pause')).json()).toMatchObject({ pausedAt: expect.any(String), nextAt: null });
-  await keeper.look();
+  await keeper.wake();
   const keyed = () => door.call('POST', '/v1/schedules/held/trigger', {}, { 'Idempotency-Key': 'held once' });
   const [first, again] = [await keyed(), await keyed()];
   expect([first.status, await again.json()]).toEqual([202, await first.json()]);
-  const record = await all().store.schedules.get({ project: 'default', name: 'held' });
-  const ask = Object.values(record?.asks ?? {})[0];
-  if (!record || !ask) throw new Error('nothing was asked for');
-  const engine = new ScheduleEngine(all().client);
-  await engine.ask(record, { ...ask, overlap: 'allow-all' });
   const triggered = await until('held', (all) => runs(all).length > 0);
   for (const id of runs(triggered)) expect(await functions.over({ id })).toMatchObject({ outcome: 'succeeded' });
   const to = new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000).toISOString();
@@ -191,7 +213,7 @@ test('each of three triggers at once is listed once, with what became of it; so 
   for (const [overlap, ran] of Object.entries(became)) {
     const schedule = `thrice-${overlap}`;
     await set(schedule, { function: name, every: '1d', overlap });
-    await keeper.look();
+    await keeper.wake();
     const answers = await Promise.all([1, 2, 3].map(() => post(schedule, 'trigger')));
     const ids = await Promise.all(answers.map(async (each) => ((await each.json()) as { id: string }).id));
     const listed = (await until(schedule, (all) => all.length >= 3)) as (Time & { triggerId: string })[];
@@ -201,7 +223,7 @@ test('each of three triggers at once is listed once, with what became of it; so 
     await remove(schedule);
   }
   await set('filled', { function: name, every: '1h' });
-  await keeper.look();
+  await keeper.wake();
   const to = Math.floor(Date.now() / 3_600_000) * 3_600_000;
   const range = { from: new Date(to - 3 * 3_600_000).toISOString(), to: new Date(to).toISOString() };
   expect((await post('filled', 'backfill', range)).status).toBe(202);
@@ -219,6 +241,30 @@ test('what the function refuses is listed; a schedule goes with its function', a
   expect(runs(found)).toEqual([]);
   expect(await functions.delete(name)).toBe(204);
   expect((await door.call('GET', '/v1/schedules/refused')).status).toBe(404);
-  await keeper.look();
-  expect(await all().store.schedules.get({ project: 'default', name: 'refused' })).toBeNull();
+  await keeper.wake();
+  await eventually(
+    () => all().store.schedules.get({ project: 'default', name: 'refused' }),
+    (record) => record === null,
+  );
+});
+
+test('what was deleted is not revived, also where its workflow was terminated', async () => {
+  const name = await functions.deploy('true');
+  const ref = { project: 'default', name: 'gone' };
+  await set('gone', { function: name, every: '1d' });
+  await keeper.wake();
+  await intervene(all().client, scheduleWorkflowIdOf(ref), 'terminate');
+  await remove('gone');
+  await keeper.ensure();
+  const { status } = await all().client.workflow.getHandle(scheduleWorkflowIdOf(ref)).describe();
+  expect(status.name).toBe('COMPLETED');
+});
+
+test('it fails, and is paused; what waited is missed', async () => {
+  const name = await functions.deploy('sleep 3; false');
+  await set('failing', { function: name, every: '1s', overlap: 'buffer-all', pauseOnFailure: true });
+  const found = await until('failing', (all) => missed(all, 'paused').length > 1);
+  const record = await all().store.schedules.get({ project: 'default', name: 'failing' });
+  expect([record?.pauseReason, runs(found)]).toEqual([`${runs(found)[0]} is failed`, [runs(found)[0]]]);
+  await remove('failing');
 });

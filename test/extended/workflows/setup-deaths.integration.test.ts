@@ -1,25 +1,20 @@
-import { pino } from 'pino';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { type SetupRecord, setupTry } from '../../../model/functions/setup/setup.ts';
 import { setupWorkflowIdOf } from '../../../model/functions/setup/setup-saga.ts';
-import { Reconciliation } from '../../../sagas/reconciliation.ts';
 import { ensureSetup } from '../../../store/functions/setup/ensured-setup.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { Setups } from '../../../worker/setups/setups.ts';
-import { TestDoor } from '../../support/door.ts';
+import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { TestFunctions } from '../../support/functions.ts';
+import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
 import { loseWorkflow } from '../../support/lose-workflow.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
 /** Promise: whoever dies, a setup is saved once, each try in a sandbox of its own, and nothing of one that failed or is not needed is left. Costs two minutes. */
 const { alone: test, mayfly: all } = useSagaCases();
-let door: TestDoor;
-let functions: TestFunctions;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-  functions = new TestFunctions(door);
-});
-afterAll(() => door.close());
+const door = useTestDoor(all);
+const functions = new TestFunctions(door);
 
 const SOURCE = 'golden-debian12';
 const project = 'default';
@@ -58,7 +53,7 @@ function until(key: string, wish: (record: SetupRecord) => boolean): Promise<Set
   );
 }
 
-const upkeep = () => new Setups(all().store, new Reconciliation(all().client), pino({ level: 'silent' }));
+const upkeep = () => new Setups(all().store, new Reconciliation(all().client));
 async function lookAtSetups(): Promise<void> {
   await upkeep().release();
   await upkeep().look();
@@ -157,6 +152,22 @@ test('a workflow that is lost is begun again: its sandbox ends, and the script i
   await gone(name, key);
 });
 
+test.for(INTERVENTIONS)('an operator does so to its workflow: %s', async (kind, { mayfly }) => {
+  const { name, key, first } = await begun(
+    `echo begun; [ -e made ] || echo made > made; sleep ${kind === 'terminate' || kind.startsWith('cancel') ? 1000 : 2}`,
+  );
+  await prints(first);
+  await intervene(mayfly.client, setupWorkflowIdOf({ project, setupKey: key }), kind);
+  if (kind === 'terminate') await lookAtSetups();
+  if (kind.startsWith('reset')) await isSavedOnce(name, key, 2);
+  else {
+    const failure = { code: 'workflow_cancelled' };
+    expect(await until(key, ({ state }) => state !== 'preparing')).toMatchObject({ state: 'failed', failure });
+  }
+  expect(await mayfly.record(first.sandboxId)).toMatchObject({ state: 'destroyed', proof: expect.anything() });
+  await gone(name, key);
+});
+
 test('a machine that dies under its script is followed by another', async () => {
   const { name, key, first } = await begun('echo begun; echo made > made; sleep 3');
   await prints(first);
@@ -218,13 +229,10 @@ test('another script is another setup; the same of another function is the same;
   expect(await recordOf(one.key)).toMatchObject({ state: 'ready', tries: 1 });
   expect(await functions.delete(other.name)).toBe(204);
   await gone(third.name, third.key);
-  await eventually(
-    async () => {
-      await lookAtSetups();
-      return recordOf(other.key);
-    },
-    (found) => found === null,
-  );
+  await eventually(async () => {
+    await lookAtSetups();
+    return recordOf(other.key);
+  }, null);
 });
 
 test('a deploy that finds the workflow of the removed setup about to end has it prepared at once', async () => {
@@ -233,10 +241,7 @@ test('a deploy that finds the workflow of the removed setup about to end has it 
   all().failpoints.arm('forgetSetup.after=1*delay(5000)');
   expect(await functions.delete(name)).toBe(204);
   await lookAtSetups();
-  await eventually(
-    () => recordOf(key),
-    (found) => found === null,
-  );
+  await eventually(() => recordOf(key), null);
   const again = await begun('echo made > made'); // from here on nobody looks
   await isSavedOnce(again.name, again.key, 1);
   all().failpoints.arm(undefined);
@@ -246,18 +251,17 @@ test('a deploy that finds the workflow of the removed setup about to end has it 
 test('what is called ready and was lost with its host is prepared anew for the next run', async () => {
   const { name, key } = await begun('echo made > made');
   const { snapshotId } = await until(key, ({ state }) => state === 'ready');
-  const { hostId, installationId = null } = (await all().store.snapshots.get(snapshotId ?? '')) ?? { hostId: '' };
-  const actor = { apiKeyId: 'test', agentId: null };
-  await new Reconciliation(all().client).deleteSnapshot({
+  const saved = await all().store.snapshots.get(snapshotId ?? '');
+  if (!saved) throw new Error('there is no such snapshot');
+  const { hostId, installationId } = saved;
+  const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
+  await new Reconciliation(all().client).snapshots.delete({
     snapshotId: snapshotId ?? '',
     hostId,
     installationId,
     actor,
   });
-  await eventually(
-    () => all().store.snapshots.get(snapshotId ?? ''),
-    (found) => found?.state === 'deleted',
-  );
+  await eventually(() => all().store.snapshots.get(snapshotId ?? ''), { state: 'deleted' });
   expect(await functions.run(name)).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1 }] });
   expect(await recordOf(key)).toMatchObject({ state: 'ready', tries: 2 });
   await gone(name, key);

@@ -12,15 +12,17 @@ import {
   sourcePowerWorkflowIdOf,
 } from '../../../model/snapshots/source-power.ts';
 import { eventually } from '../../support/eventually.ts';
+import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
+import { stepBegun } from '../../support/step-begun.ts';
 import { sweepOn } from '../../support/sweep.ts';
 import { TEST_TIMEOUTS } from '../../support/test-timeouts.ts';
 
 const FAULTS = (['start', 'stop'] as const).flatMap((task) =>
   (['before', 'during', 'after'] as const).map((where) => [task, where] as const),
 );
-const actor = { apiKeyId: 'test', agentId: null };
+const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 /** A source of a simulated host that is shut off, which one test has to itself. */
 class StoppedSource {
@@ -43,11 +45,19 @@ class StoppedSource {
   async begin(task: SourcePowerTask, { force = false, ...changed }: Partial<Timeouts> & { force?: boolean } = {}) {
     const { id: sourceId, name } = this;
     const timeouts = { ...TEST_TIMEOUTS, ...changed };
-    await this.mayfly.sagas.sourcePower({ task, sourceId, ...this.mayfly.hostRef, name, force, actor, timeouts });
+    await this.mayfly.sagas.sources.beginPower({
+      task,
+      sourceId,
+      ...this.mayfly.hostRef,
+      name,
+      force,
+      actor,
+      timeouts,
+    });
   }
 
   end(): Promise<SourcePowerEnd | undefined> {
-    return this.mayfly.sagas.sourcePowerEnded({ hostId: 'test', name: this.name }, AbortSignal.timeout(60_000));
+    return this.mayfly.sagas.sources.powerEnded({ hostId: 'test', name: this.name }, AbortSignal.timeout(60_000));
   }
 
   async done(...asked: Parameters<StoppedSource['begin']>): Promise<SourcePowerEnd | undefined> {
@@ -57,7 +67,7 @@ class StoppedSource {
 
   async access(task: SourceTask): Promise<void> {
     const { id: sourceId, name } = this;
-    await this.mayfly.sagas.sourceTask({
+    await this.mayfly.sagas.sources.beginTask({
       task,
       sourceId,
       ...this.mayfly.hostRef,
@@ -123,6 +133,23 @@ describe.concurrent('a source that is shut off', () => {
     expect((await mayfly.store.audit.verify(source.id)).problems).toEqual([]);
   });
 
+  sweep(INTERVENTIONS)(
+    'can be started after an operator has done so to its start: %s',
+    async (kind, { mayfly, source }) => {
+      const workflowId = sourcePowerWorkflowIdOf({ hostId: 'test', name: source.name });
+      source.arm('startSource.before=1*hang');
+      await source.begin('start');
+      await stepBegun(mayfly.client.workflow.getHandle(workflowId), 'startSource');
+      await intervene(mayfly.client, workflowId, kind);
+      if (kind.startsWith('cancel')) {
+        expect(await source.end()).toMatchObject({ failure: { code: 'workflow_cancelled' } });
+      }
+      expect(await source.done('start')).toEqual({ failure: null, guestAnswers: true });
+      expect(await source.isRunning()).toBe(true);
+      expect((await mayfly.store.audit.verify(source.id)).problems).toEqual([]);
+    },
+  );
+
   test('of which nobody remembers that it was started is ended first', async ({ source }) => {
     await source.done('start');
     const forgotten = await source.processes();
@@ -143,8 +170,8 @@ describe.concurrent('a source that is shut off', () => {
     for (const [name, code] of wishes) {
       const sourceId = sourceIdOf('test', name);
       const input = { sourceId, ...mayfly.hostRef, name, force: false, actor, timeouts: TEST_TIMEOUTS };
-      await mayfly.sagas.sourcePower({ ...input, task: 'start' });
-      const end = await mayfly.sagas.sourcePowerEnded(input, AbortSignal.timeout(60_000));
+      await mayfly.sagas.sources.beginPower({ ...input, task: 'start' });
+      const end = await mayfly.sagas.sources.powerEnded(input, AbortSignal.timeout(60_000));
       expect(end).toMatchObject({ failure: { code, message: expect.stringContaining('startSource: ') } });
     }
   });
@@ -193,7 +220,7 @@ describe.concurrent('a source that is shut off', () => {
     source,
   }) => {
     const ended = () =>
-      mayfly.sagas.sourceTaskEnded({ hostId: 'test', name: source.name }, AbortSignal.timeout(60_000));
+      mayfly.sagas.sources.taskEnded({ hostId: 'test', name: source.name }, AbortSignal.timeout(60_000));
     await source.done('start');
     source.arm('createReader.before=1*delay(1000)');
     await source.access('prepare');
@@ -201,10 +228,7 @@ describe.concurrent('a source that is shut off', () => {
     await ended();
     expect(await source.done('stop')).toMatchObject({ failure: null });
     await source.access('unprepare');
-    await eventually(
-      () => mayfly.store.sources.get(source.id),
-      (record) => record?.waitingFor?.includes('stopped') ?? false,
-    );
+    await eventually(() => mayfly.store.sources.get(source.id), { waitingFor: /stopped/ });
     expect(await source.done('start')).toMatchObject({ failure: null });
     await ended();
     expect(await mayfly.store.sources.get(source.id)).toMatchObject({ state: 'unprepared', waitingFor: null });

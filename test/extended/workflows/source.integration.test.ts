@@ -1,7 +1,11 @@
 import { describe, expect } from 'vitest';
+import { sourceWorkflowIdOf } from '../../../model/snapshots/source-access.ts';
 import { eventually } from '../../support/eventually.ts';
+import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
+import { reconcileOnce } from '../../support/reconcile-once.ts';
 import { SAGA_POINTS } from '../../support/saga-points.ts';
 import { useSourceCases } from '../../support/source-cases.ts';
+import { stepBegun } from '../../support/step-begun.ts';
 import { sweepOn } from '../../support/sweep.ts';
 
 const {
@@ -33,6 +37,28 @@ describe.concurrent('a source', () => {
     expect(await source.done('prepare')).toMatchObject({ state: 'prepared', failure: null });
   });
 
+  sweep(INTERVENTIONS)('that is prepared ends in order: %s', async (kind, { mayfly, source }) => {
+    const before = await source.tree();
+    const workflowId = sourceWorkflowIdOf('test', source.name);
+    source.arm('createReader.before=1*hang');
+    await source.begin('prepare');
+    await stepBegun(mayfly.client.workflow.getHandle(workflowId), 'createReader');
+    await intervene(mayfly.client, workflowId, kind);
+    if (kind === 'terminate') await reconcileOnce(mayfly.client);
+    const wanted = kind.startsWith('reset') ? 'prepared' : 'unprepared';
+    await eventually(
+      () => source.record(),
+      (record) => record?.state === wanted,
+    );
+    const failure = kind.startsWith('cancel') ? { code: 'workflow_cancelled' } : null;
+    expect(await source.record()).toMatchObject({ failure });
+    if (kind.startsWith('reset')) {
+      await source.end();
+      await source.done('unprepare');
+    }
+    expect(await source.tree()).toEqual(before);
+  });
+
   test('has one task at a time: the other is refused, and the same is joined', async ({ source }) => {
     source.arm('createReader.before=1*delay(2000)');
     await source.begin('prepare');
@@ -60,7 +86,11 @@ describe.concurrent('a source', () => {
     const before = await source.tree();
     await source.done('prepare');
     const { id, hostId, name } = source;
-    await mayfly.store.sources.change({ id, hostId, name }, { state: 'unprepared', changes: [], preparedAt: null });
+    const { installationId } = mayfly.hostRef;
+    await mayfly.store.sources.change(
+      { id, hostId, installationId, name },
+      { state: 'unprepared', changes: [], preparedAt: null },
+    );
     expect(await source.done('unprepare')).toMatchObject({ state: 'unprepared' });
     expect(await source.tree()).toEqual(before);
   });

@@ -40,12 +40,17 @@ const filling = alone.extend<{ disk: SmallDisk }>({
 const machine = () => all().machine();
 
 async function keyWith(quota: Partial<StorageQuota>): Promise<string> {
-  const { key } = await all().store.apiKeys.create({ name: 'limited', scopes: ['sandboxes:write'], ...quota });
+  const { key } = await all().store.apiKeys.create({
+    project: 'default',
+    name: 'limited',
+    scopes: ['sandboxes:write'],
+    ...quota,
+  });
   return key.id;
 }
 
 function requestOf(mayfly: MayflyCase, apiKeyId: string) {
-  return { ...mayfly.input(), createdBy: { apiKeyId, agentId: null } };
+  return { ...mayfly.input(), createdBy: { apiKeyId, agentId: null, project: 'default' } };
 }
 
 const isStalled = ({ state, stalledBy }: SandboxRecord) => state === 'paused' && stalledBy !== null;
@@ -210,7 +215,7 @@ describe.concurrent('a quota', () => {
     held.mockResolvedValue(new Map([idle, { id }].map((one) => [one.id, 90 * MIB])));
     expect(await mayfly.until(id, isStalled)).toMatchObject({ stalledBy: 'quota_exceeded' });
     expect(await operations.resume(id)).toMatchObject({ code: 'quota_exceeded' });
-    const actor = { apiKeyId: whole, agentId: null };
+    const actor = { apiKeyId: whole, agentId: null, project: 'default' };
     await expect(operations.snapshot(idle.id, undefined, actor)).rejects.toMatchObject({ code: 'quota_exceeded' });
     held.mockResolvedValue(new Map([[idle.id, 200 * MIB]]));
     await measured(idle.id, 200 * MIB);
@@ -236,7 +241,7 @@ describe.concurrent('a quota', () => {
       await measured(id, 60_000_000);
     }
     for (const id of ids) mayfly.arm('saveSnapshot.before=1*delay(500)', id);
-    const actor = { apiKeyId, agentId: null };
+    const actor = { apiKeyId, agentId: null, project: 'default' };
     const taken = await Promise.allSettled(ids.map((id) => operations.snapshot(id, undefined, actor)));
     expect(taken.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
   });

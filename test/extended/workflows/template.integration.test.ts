@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
-import { GOLDEN } from '../../../host/in-memory/machine.ts';
 import { newTemplate, templateWorkflowIdOf } from '../../../model/templates/template-saga.ts';
-import { resumeTemplate } from '../../../sagas/source/templates.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { GOLDEN } from '../../support/in-memory-host/machine.ts';
 import { loseWorkflow } from '../../support/lose-workflow.ts';
 import { sweepOn } from '../../support/sweep.ts';
 import { useTemplateCases } from '../../support/template-cases.ts';
@@ -10,18 +10,6 @@ const { test, mayfly: all } = useTemplateCases();
 const sweep = sweepOn(test);
 
 describe.concurrent('a template', () => {
-  sweep(['settleTemplate', 'saveSnapshot', 'verifySnapshot', 'publishTemplate'])(
-    'when %s fails in its middle, nothing of it is left',
-    async (step, { mayfly, templates }) => {
-      const input = await templates.input();
-      const ids = templates.ids();
-      mayfly.arm(`${step}.during=error`, step === 'settleTemplate' ? ids.builderId : ids.templateId);
-      await templates.want(input, ids.templateId);
-      expect(await templates.until(ids.templateId, 'failed', 'ready')).toMatchObject({ state: 'failed' });
-      expect(await templates.left(ids)).toEqual([]);
-    },
-  );
-
   sweep([
     'cloneDisk',
     'bootDomain',
@@ -223,7 +211,7 @@ describe('a template, nothing else happening,', () => {
   test('waits with its build for the creates that are under way', async ({ mayfly, templates }) => {
     const slow = mayfly.input({ boot: 'cold' });
     mayfly.arm('cloneDisk.before=hang', slow.id);
-    await mayfly.sagas.create({ ...slow, ...mayfly.proposals() });
+    await mayfly.sagas.sandboxes.create({ ...slow, ...mayfly.proposals() });
     const input = await templates.input({ quietMs: 600_000 });
     const ids = templates.ids();
     await templates.want(input, ids.templateId);
@@ -292,22 +280,25 @@ describe('a template, nothing else happening,', () => {
     const ready = await templates.until(ids.templateId, 'ready');
     await mayfly.client.workflow.getHandle(templateWorkflowIdOf(input)).terminate('another run goes on');
     const handedOver = { ready, failed: null, failures: 0, retryAt: 0, wanted: null, usedAt: null };
-    await resumeTemplate(mayfly.client, { ...input, continued: handedOver });
+    await new Reconciliation(mayfly.client).templates.resume({ ...input, continued: handedOver });
     await templates.remove(input, ids.templateId);
     await templates.over(input);
     expect(await templates.left(ids)).toEqual([]);
     const next = templates.ids();
     const wanted = { templateId: next.templateId, installationId: input.installationId ?? null };
-    await resumeTemplate(mayfly.client, { ...input, continued: { ...handedOver, ready: null, wanted } });
+    await new Reconciliation(mayfly.client).templates.resume({
+      ...input,
+      continued: { ...handedOver, ready: null, wanted },
+    });
     expect(await templates.until(next.templateId, 'ready', 'failed')).toMatchObject({ state: 'ready' });
   });
 
   test('of an installation that is gone is left, and the next has its own', async ({ mayfly, templates }) => {
     const input = await templates.input();
-    const before = { ...input, installationId: 'ins-0123456789abcdef' };
+    const before = { ...input, installationId: 'ins-0123456789abcdef01234567' };
     const ids = templates.ids();
     await mayfly.store.templates.put({ ...newTemplate(before, ids, new Date().toISOString()), state: 'ready' });
-    await resumeTemplate(mayfly.client, before);
+    await new Reconciliation(mayfly.client).templates.resume(before);
     const { templateId } = await templates.built(input);
     expect(await templates.until(ids.templateId, 'gone')).toMatchObject({
       reason: expect.stringContaining('nobody has looked'),

@@ -1,15 +1,14 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { scheduleIdOf } from '../../../model/schedules/schedule-saga.ts';
-import { ScheduleEngine } from '../../../sagas/schedules.ts';
-import { ScheduleKeeper } from '../../../worker/schedules/schedule-keeper.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { ScheduleKeeper } from '../../../worker/upkeep/functions/schedule-keeper.ts';
 import { TestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { TestFunctions } from '../../support/functions.ts';
 import { TestMayfly } from '../../support/mayfly.ts';
 
 /**
- * Promise: many schedules at one time are all accepted, none twice; jitter is the same again. Costs some minutes. It prints how soon:
+ * Promise: many schedules at one time are all accepted, none twice. Costs some minutes. It prints how soon:
  * a minute is for a machine that does nothing else, and MAYFLY_TEST_SCHEDULES=1000.
  */
 let all: TestMayfly;
@@ -20,7 +19,7 @@ beforeAll(async () => {
   all = await TestMayfly.start({}, 'simulated');
   door = await TestDoor.open(all);
   functions = new TestFunctions(door);
-  keeper = new ScheduleKeeper(all.store, new ScheduleEngine(all.client), pino({ level: 'silent' }));
+  keeper = new ScheduleKeeper(all.store, new Reconciliation(all.client).schedules, pino({ level: 'silent' }));
 });
 afterAll(async () => {
   door?.close();
@@ -28,7 +27,7 @@ afterAll(async () => {
 });
 
 const COUNT = Number(process.env['MAYFLY_TEST_SCHEDULES'] ?? 200);
-/** So many are set by a look of the keeper. */
+/** So many are set to learn how long it takes. */
 const FIRST = 50;
 const [BESIDE, LONG_MS] = [10, 1_200_000];
 const project = 'default';
@@ -47,13 +46,10 @@ async function set(name: string, wish: object): Promise<void> {
   expect({ status: answer.status, body: await answer.json() }).toMatchObject({ status: expect.toBeOneOf([200, 201]) });
 }
 
-/** Has Temporal know all that is set. */
+/** Has the workflows of all take up what is set. */
 async function known(names: string[]): Promise<void> {
   for (const name of names) {
-    const record = await all.store.schedules.get({ project, name });
-    while ((await new ScheduleEngine(all.client).describe({ project, name }))?.revision !== record?.revision) {
-      await keeper.look();
-    }
+    while ((await all.store.schedules.get({ project, name }))?.wakeAt !== null) await keeper.wake();
   }
 }
 
@@ -76,7 +72,7 @@ it(`${COUNT} schedules at one time are all accepted, none doubled (case 51)`, {
   await known(trial);
   let takesMs = (Date.now() - began) * (COUNT / FIRST);
   await each(trial, (name) => door.call('DELETE', `/v1/schedules/${name}`));
-  while ((await all.store.schedules.list(project)).length > 0) await keeper.look(); // a project has a thousand at most
+  while ((await all.store.schedules.list(project)).length > 0) await keeper.wake(); // a project has a thousand at most
   let at = 0;
   while (at < Date.now()) {
     const begun = Date.now(); // again for a later time, where the machine has slowed down
@@ -102,21 +98,4 @@ it(`${COUNT} schedules at one time are all accepted, none doubled (case 51)`, {
   }
   process.stderr.write(`accepted ${Math.min(...late)} to ${Math.max(...late)} ms after the time\n`);
   for (const name of names) expect(await runOf(name)).toHaveLength(1);
-});
-
-it('jitter of a time is the same again, also when the schedule is set anew (case 51)', async () => {
-  const name = 'morning-0';
-  await functions.deployAs(name, 'true');
-  const wish = { function: name, cron: '0 9 * * *', jitterSeconds: 3_600 };
-  const nextTimes = async () => {
-    await known(['morning-0']);
-    const { info } = await all.client.schedule.getHandle(scheduleIdOf({ project, name: 'morning-0' })).describe();
-    return info.nextActionTimes.map((time) => time.toISOString());
-  };
-  await set('morning-0', wish);
-  const first = await nextTimes();
-  expect(new Set(first.map((time) => time.slice(13))).size).toBeGreaterThan(1); // each day is late by a time of its own
-  expect(first.every((time) => time.slice(11, 13) === '09')).toBe(true);
-  await set('morning-0', { ...wish, event: { type: 'other' } });
-  expect(await nextTimes()).toEqual(first);
 });

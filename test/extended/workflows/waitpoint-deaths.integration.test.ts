@@ -1,7 +1,7 @@
 import mongoose from 'mongoose';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
-import { TestDoor } from '../../support/door.ts';
+import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Run, TestFunctions } from '../../support/functions.ts';
 import { valuesInHistory } from '../../support/history-values.ts';
@@ -10,15 +10,9 @@ import { TestWaitpoints } from '../../support/waitpoints.ts';
 
 /** Promise: a run that waits is never lost silently, whoever dies meanwhile, and its token is nowhere. Costs two minutes. */
 const { alone: test, mayfly: all } = useSagaCases();
-let door: TestDoor;
-let functions: TestFunctions;
-let waitpoints: TestWaitpoints;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-  functions = new TestFunctions(door);
-  waitpoints = new TestWaitpoints(door);
-});
-afterAll(() => door.close());
+const door = useTestDoor(all);
+const functions = new TestFunctions(door);
+const waitpoints = new TestWaitpoints(door);
 
 const isWaiting = ({ waitingFor }: Run) => waitingFor === 'waitpoint';
 const WAITS = 'echo before; "$MAYFLY_WAIT" it; echo after';
@@ -44,10 +38,7 @@ test('its time is over while every worker is dead: it is told when they are back
   const run = await waiting('"$MAYFLY_WAIT" it --timeout 5; echo "exit code $?"');
   const waitpoint = await waitpoints.token(run.id, { name: 'it' });
   await all().host?.stop();
-  await eventually(
-    () => waitpoints.list(run.id),
-    ([it]) => it?.state === 'expired',
-  );
+  await eventually(() => waitpoints.list(run.id), { 0: { state: 'expired' } });
   expect(await waitpoints.complete(waitpoint, 1)).toMatchObject({ status: 410 });
   await all().startHost();
   await functions.over(run);
@@ -98,10 +89,7 @@ test('a link in the place of its folder has nothing written elsewhere', async ()
   const command =
     'd=$(mktemp -d); rm -r "$MAYFLY_WAITPOINTS"; ln -s $d "$MAYFLY_WAITPOINTS"; echo linked; sleep 12; ls $d; rm -r $d';
   const run = await functions.trigger(await functions.deploy(command));
-  await eventually(
-    () => functions.output(run.id).catch(() => ''),
-    (text) => text.includes('linked'),
-  );
+  await eventually(() => functions.output(run.id).catch(() => ''), /linked/);
   await waitpoints.complete(await waitpoints.token(run.id, { name: 'it' }), 1);
   expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded' });
   expect(await functions.output(run.id)).toBe('linked\n');

@@ -1,70 +1,30 @@
-import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { repeating } from '../../../host/os/repeating.ts';
-import { Reconciliation } from '../../../sagas/reconciliation.ts';
-import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../../worker/upkeep/run-queues.ts';
-import { TestDoor } from '../../support/door.ts';
+import { describe, expect } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
-import { type Run, TestFunctions } from '../../support/functions.ts';
-import { useSagaCases } from '../../support/saga-cases.ts';
-import { letSleep } from '../../support/sleeping-host.ts';
-import { TestWaitpoints } from '../../support/waitpoints.ts';
+import { useSleepingRuns, WAITS } from '../../support/sleeping-runs.ts';
 
 /** Promise: the machine of a run that waits is hibernated, and goes on where it was; its time and its slots are as its function says. */
-const { test, mayfly: all } = useSagaCases();
-let door: TestDoor;
-let functions: TestFunctions;
-let waitpoints: TestWaitpoints;
-let stopLooking: () => Promise<void>;
-beforeAll(async () => {
-  letSleep(all().machine().hypervisor, all().failpoints);
-  door = await TestDoor.open(all());
-  functions = new TestFunctions(door);
-  waitpoints = new TestWaitpoints(door);
-  const queues = new RunQueues(all().store, new Reconciliation(all().client), pino({ level: 'silent' }));
-  stopLooking = repeating(() => queues.look(), LOOK_AT_QUEUES_EVERY_MS); // as the control worker does
-});
-afterAll(async () => {
-  await stopLooking();
-  door.close();
-});
-
+const {
+  test,
+  mayfly: all,
+  door,
+  functions,
+  waitpoints,
+  sandboxOf,
+  awaitSleep,
+  startSleeping,
+  complete,
+  countSleeps,
+  expectResumed,
+} = useSleepingRuns();
 const SOON = { hibernateAfterSeconds: 1 };
-const WAITS = 'echo before $$; "$MAYFLY_WAIT" it; echo after $$';
-const sandboxOf = async ({ attempts }: Run) => all().store.sandboxes.get(attempts.at(-1)?.sandboxId ?? '');
-/** How often its machine was hibernated, and woken. */
-async function sleeps({ attempts }: Run): Promise<[number, number]> {
-  const entries = await all().store.audit.entries(attempts.at(-1)?.sandboxId ?? '', { limit: 200 });
-  const kinds = entries.map(({ body }) => (JSON.parse(body) as { kind: string }).kind);
-  const count = (wanted: string) => kinds.filter((kind) => kind === wanted).length;
-  return [count('sandbox.hibernated'), count('sandbox.resumed')];
-}
-async function asleep({ id }: Pick<Run, 'id'>): Promise<Run> {
-  const run = await functions.until(id, ({ state, waiting }) => state === 'ended' || waiting?.hibernatedAt != null);
-  expect(run).toMatchObject({ state: 'running' });
-  await eventually(
-    () => sandboxOf(run),
-    (sandbox) => sandbox?.state === 'hibernated',
-  );
-  return run;
-}
-async function hibernated(command = WAITS, wait: object = SOON, more: object = {}): Promise<Run> {
-  return asleep(await functions.trigger(await functions.deploy(command, { wait: { ...SOON, ...wait }, ...more })));
-}
-async function complete(run: Pick<Run, 'id'>, data: unknown, name = 'it'): Promise<void> {
-  expect(await waitpoints.complete(await waitpoints.token(run.id, { name }), data)).toEqual({ status: 200 });
-}
 
 describe.concurrent('a run that waits', () => {
   test('has its machine hibernated, and goes on where it was, with the data', async () => {
-    const run = await hibernated();
+    const run = await startSleeping();
     expect(run).toMatchObject({ state: 'running', waitingFor: 'waitpoint', waiting: { slot: 'held', failure: null } });
     await complete(run, { ok: true });
-    const over = await functions.over(run);
-    expect(over).toMatchObject({ outcome: 'succeeded', cleanup: 'proved', waitingFor: null, attempts: [{ n: 1 }] });
-    const said = /^before (\d+)\n\{"ok":true\}\nafter (\d+)\n$/.exec(await functions.output(run.id));
-    expect(said?.[1]).toBe(said?.[2]);
-    expect(await sleeps(over)).toEqual([1, 1]);
+    const over = await expectResumed(run, '{"ok":true}');
+    expect(await countSleeps(over)).toEqual([1, 1]);
     expect(over.waiting).toMatchObject({ since: null, hibernatedAt: null });
   });
 
@@ -74,37 +34,37 @@ describe.concurrent('a run that waits', () => {
     await waitpoints.token(run.id, { name: 'it' });
     await functions.until(run.id, ({ waitingFor }) => waitingFor === 'waitpoint');
     await complete(run, 1);
-    expect(await sleeps(await functions.over(run))).toEqual([0, 0]);
+    expect(await countSleeps(await functions.over(run))).toEqual([0, 0]);
   });
 
   test('is cancelled while its machine sleeps: it is not woken, and nothing of it is left', async () => {
-    const run = await hibernated();
+    const run = await startSleeping();
     const waitpoint = await waitpoints.token(run.id, { name: 'it' });
     await functions.cancel(run.id);
     const over = await functions.over(run);
     expect(over).toMatchObject({ outcome: 'cancelled', cleanup: 'proved', failure: null, waitingFor: null });
     expect(await functions.output(run.id)).toMatch(/^before \d+\n$/);
-    expect(await sleeps(over)).toEqual([1, 0]);
-    expect(await sandboxOf(over)).toMatchObject({ state: 'destroyed', failure: null });
+    expect(await countSleeps(over)).toEqual([1, 0]);
+    expect(await all().record(sandboxOf(over))).toMatchObject({ state: 'destroyed', failure: null });
     expect(await waitpoints.complete(waitpoint, 1)).toEqual({ status: 410, code: 'waitpoint_expired' });
   });
 
   test('whose time goes on ends as timed-out while its machine sleeps, and is not woken', async () => {
-    const run = await hibernated(WAITS, {}, { timeoutSeconds: 20 });
+    const run = await startSleeping(WAITS, {}, { timeoutSeconds: 20 });
     const over = await functions.over(run);
     expect(over).toMatchObject({ outcome: 'timed-out', cleanup: 'proved', failure: { code: 'run_timed_out' } });
-    expect(await sleeps(over)).toEqual([1, 0]);
+    expect(await countSleeps(over)).toEqual([1, 0]);
   });
 
   test('whose time stops has as much of it left as it had, and no more', async () => {
     const command = '"$MAYFLY_WAIT" it --timeout 12; echo $?; sleep 1000';
-    const run = await hibernated(command, { time: 'stops' }, { timeoutSeconds: 10, graceSeconds: 1 });
+    const run = await startSleeping(command, { time: 'stops' }, { timeoutSeconds: 10, graceSeconds: 1 });
     const over = await functions.over(run);
     expect(over).toMatchObject({ outcome: 'timed-out', cleanup: 'proved', failure: { code: 'run_timed_out' } });
     expect(await functions.output(run.id)).toBe('75\n');
     const took = Date.parse(over.endedAt ?? '') - Date.parse(over.attempts[0]?.startedAt ?? '');
     expect(took).toBeGreaterThan(18_000); // 10 s of its own, and more than 8 in which it waited
-    expect(await sleeps(over)).toEqual([1, 1]);
+    expect(await countSleeps(over)).toEqual([1, 1]);
   });
 
   test('waits once more, and for two things at once: with one of them it goes on, and is not hibernated again', async () => {
@@ -113,13 +73,13 @@ describe.concurrent('a run that waits', () => {
       '"$MAYFLY_WAIT" a & "$MAYFLY_WAIT" b & wait -n 2>/dev/null || until [ -f "$MAYFLY_WAITPOINTS/a.data" ]; do sleep 0.1; done',
       'for i in 1 2 3 4 5 6; do sleep 1; echo at work; done; wait',
     ].join('\n');
-    const run = await hibernated(command);
+    const run = await startSleeping(command);
     await complete(run, 1, 'one');
     await functions.until(run.id, ({ waiting }) => waiting?.hibernatedAt == null);
-    await asleep(run);
+    await awaitSleep(run);
     await complete(run, 2, 'two');
     await functions.until(run.id, ({ waiting }) => waiting?.hibernatedAt == null);
-    await asleep(run);
+    await awaitSleep(run);
     await complete(run, 'a', 'a');
     await eventually(
       () => functions.output(run.id),
@@ -128,11 +88,11 @@ describe.concurrent('a run that waits', () => {
     await complete(run, 'b', 'b');
     const over = await functions.over(run);
     expect(over).toMatchObject({ outcome: 'succeeded' });
-    expect(await sleeps(over)).toEqual([3, 3]);
+    expect(await countSleeps(over)).toEqual([3, 3]);
   });
 
   test('is told that its time is over, also asleep', async () => {
-    const run = await hibernated('"$MAYFLY_WAIT" it --timeout 15; echo "exit code $?"');
+    const run = await startSleeping('"$MAYFLY_WAIT" it --timeout 15; echo "exit code $?"');
     expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded' });
     expect(await functions.output(run.id)).toBe('exit code 75\n');
   });
@@ -161,12 +121,12 @@ describe.concurrent('a run that waits', () => {
     await complete(run, 1);
     const over = await functions.over(run);
     expect(over).toMatchObject({ outcome: 'succeeded' });
-    expect(await sleeps(over)).toEqual([1, 1]);
+    expect(await countSleeps(over)).toEqual([1, 1]);
     mayfly.arm(undefined, attempts[0]?.sandboxId ?? '');
   });
 
   test('has nobody in its machine any more when its sandbox is ended while it sleeps: it ends as unknown', async () => {
-    const run = await hibernated();
+    const run = await startSleeping();
     await all().destroy({ ...all().input(), id: run.attempts[0]?.sandboxId ?? '' });
     expect(await functions.over(run)).toMatchObject({
       outcome: 'unknown',
@@ -182,7 +142,7 @@ describe.concurrent('slots of what sleeps', () => {
 
   test("are others', and it goes on when it has them again, ahead of those that came after it", async () => {
     const name = await functions.deploy(command, { wait: { ...SOON, releaseSlot: true }, ...rules });
-    const waits = await asleep(await functions.trigger(name, 'waits'));
+    const waits = await awaitSleep(await functions.trigger(name, 'waits'));
     await functions.until(waits.id, ({ waiting }) => waiting?.slot === 'released');
     await functions.deployAs(name, command, { wait: { hibernateAfterSeconds: null }, ...rules });
     const second = await functions.trigger(name, 'second');
@@ -191,7 +151,7 @@ describe.concurrent('slots of what sleeps', () => {
     await complete(waits, 1);
     await functions.until(waits.id, ({ waiting }) => waiting?.slot === 'queued');
     expect(await functions.get(waits.id)).toMatchObject({ state: 'running', waitingFor: 'concurrency' });
-    expect(await sleeps(waits)).toEqual([1, 0]);
+    expect(await countSleeps(waits)).toEqual([1, 0]);
     await complete(second, 1, 'go');
     const [first, next] = [await functions.over(waits), await functions.over(second)];
     expect([first.outcome, next.outcome]).toEqual(['succeeded', 'succeeded']);

@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { Announcer } from '../../../activities/webhook/announcer.ts';
 import { DeliveryPlan } from '../../../model/webhooks/delivery-plan.ts';
-import { Reconciliation } from '../../../sagas/reconciliation.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { AddressPolicy } from '../../../webhooks/sending/address-policy.ts';
 import { endedEvent } from '../../store/webhook-records.ts';
 import { TestDoor } from '../../support/door.ts';

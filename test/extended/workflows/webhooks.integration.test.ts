@@ -1,6 +1,9 @@
 import { describe, expect } from 'vitest';
+import { deliveryWorkflowIdOf } from '../../../model/webhooks/delivery-saga.ts';
 import { verifySignature } from '../../../webhooks/verify.ts';
 import { eventually } from '../../support/eventually.ts';
+import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
+import { sweepOn } from '../../support/sweep.ts';
 import { useWebhookCases } from '../../support/webhook-cases.ts';
 import { answers } from '../../support/webhook-receiver.ts';
 import { lookAtWebhooks } from '../../support/webhooks.ts';
@@ -91,6 +94,26 @@ test('what state a sandbox has come to is told, but of none that a run is made i
   ]);
 });
 
+sweepOn(test)(INTERVENTIONS)('a delivery that is tried again, its workflow: %s', async (kind) => {
+  const { client } = all();
+  const path = `/intervened-${kind.replaceAll(' ', '-')}`;
+  const isRefusing = { now: true };
+  const endpoint = await webhooks().create(
+    receiver().at(path, (response) => void response.writeHead(isRefusing.now ? 503 : 204).end()),
+  );
+  await functions().run(await functions().deploy('true'));
+  const { id } = await webhooks().delivery(endpoint, ({ attempts }) => attempts.length > 0);
+  await intervene(client, deliveryWorkflowIdOf(id), kind);
+  if (kind.startsWith('cancel')) {
+    expect(await webhooks().delivery(endpoint, ({ state }) => state !== 'pending')).toMatchObject({ state: 'failed' });
+    return;
+  }
+  isRefusing.now = false;
+  expect((await webhooks().redeliver({ endpointId: endpoint.id, id })).status).toBe(202);
+  await lookAtWebhooks(all());
+  expect(await webhooks().delivery(endpoint, ({ state }) => state !== 'pending')).toMatchObject({ state: 'delivered' });
+});
+
 test('a time of a schedule that was not run is told, once', async () => {
   const { store } = all();
   await webhooks().create(receiver().at('/missed'), { types: ['schedule.missed'] });
@@ -113,10 +136,7 @@ test('a time of a schedule that was not run is told, once', async () => {
   await store.scheduleTimes.putMissed([missed], '2999-01-01T00:00:00.000Z');
   await lookAtWebhooks(all());
   await receiver().until('/missed', 1);
-  await eventually(
-    () => store.scheduleTimes.untold(5),
-    (untold) => untold.length === 0,
-  );
+  await eventually(() => store.scheduleTimes.untold(5), { length: 0 });
   await store.scheduleTimes.put(missed, '2999-01-01T00:00:00.000Z'); // by whoever knows of it as well
   await lookAtWebhooks(all());
   expect(await store.scheduleTimes.untold(5)).toEqual([]);

@@ -1,6 +1,6 @@
 import { Semaphore } from 'async-mutex';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Booting, type BootingDeps } from '../../../host/libvirt/booting.ts';
+import { Booting, type BootingTools } from '../../../host/libvirt/booting.ts';
 import { Workspace } from '../../../host/libvirt/layers/workspace.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
 import { MayflyError } from '../../../model/errors.ts';
@@ -30,7 +30,7 @@ async function cloned(wakesFrom: string): Promise<void> {
 }
 
 function booting(turns: Semaphore, others: object = {}): Booting {
-  return new Booting({ state, flattening: idle, filter: idle, ...others } as unknown as BootingDeps, turns);
+  return new Booting({ state, flattening: idle, filter: idle, ...others } as unknown as BootingTools, turns);
 }
 
 // Promise: a sandbox that is to end does not wait until others have woken. Costs nothing.

@@ -6,11 +6,10 @@ import { BaseDigests } from '../../../host/disk/base-digest.ts';
 import { QemuMonitor } from '../../../host/libvirt/client/qemu-monitor.ts';
 import { Virsh } from '../../../host/libvirt/client/virsh.ts';
 import { buildXml, parseXml } from '../../../host/libvirt/client/xml.ts';
-import { BlockPull } from '../../../host/libvirt/layers/block-pull.ts';
 import { putLayers } from '../../../host/libvirt/layers/disk-layers.ts';
-import { Flattening } from '../../../host/libvirt/layers/flattening.ts';
 import { References } from '../../../host/libvirt/layers/references.ts';
 import { Workspace } from '../../../host/libvirt/layers/workspace.ts';
+import { Flattening } from '../../../host/libvirt/live/flattening.ts';
 import { ID_BYTES, snapshotIdFrom } from '../../../model/ids.ts';
 import { newId } from '../simulated/machine.ts';
 import { temporaryState } from '../temporary-state.ts';
@@ -21,7 +20,7 @@ test('killed when domain.xml is flat and spec.json not yet, the spec is made so 
   await mkdir(state.snapshots);
   const virsh = new Virsh('test:///default'); // libvirt's own pretence of a host, which has no sandbox
   const references = new References(state, new BaseDigests(state.images));
-  const flattening = new Flattening({ state, blockPull: new BlockPull(virsh, new QemuMonitor(virsh)), references });
+  const flattening = new Flattening({ state, virsh, monitor: new QemuMonitor(virsh), references });
   const workspace = new Workspace(state, newId());
   await workspace.make();
   await writeFile(workspace.overlay, '');

@@ -98,7 +98,7 @@ test('a deleted snapshot stays for the sandbox and the snapshot that refer to it
   await rm(user.folder, { recursive: true });
   await references.sweep();
   expect(await present()).toEqual([]);
-  expect(await readFile(join(state.images, 'digests.json'), 'utf8')).toBe('{}');
+  expect(await readFile(join(state.images, 'digests.json'), 'utf8')).toBe('{}\n');
 });
 
 test('what is not deleted stays, whether something refers to it or not', async () => {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SavedMemory } from '../../../host/libvirt/memory/saved-memory.ts';
+import { SavedMemory } from '../../../host/libvirt/client/saved-memory.ts';
 import { jobOf, maxMemoryKib } from '../../../host/libvirt/output/job-info.ts';
 import { sandboxId } from '../../store/support.ts';
 

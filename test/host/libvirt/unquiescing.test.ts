@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Unquiescing } from '../../../host/libvirt/layers/unquiescing.ts';
+import { Unquiescing } from '../../../host/libvirt/live/unquiescing.ts';
 import { GIB } from '../../../model/snapshots/storage.ts';
 import { newId } from '../simulated/machine.ts';
 

@@ -86,7 +86,7 @@ export class TestMachine {
   async certify(sandboxId: string): Promise<void> {
     const { publicKey } = await this.credentials.makeCredentials(sandboxId);
     this.#serial += 1n;
-    const actor = { apiKeyId: 'test', agentId: null };
+    const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
     const signed = await this.ca.sign({ sandboxId, publicKey, actor, source: 'golden-debian12', serial: this.#serial });
     await this.credentials.storeCertificate(sandboxId, signed.certificate);
   }

@@ -1,6 +1,6 @@
 import { completable, createRequestStateCodec, McpServer, ResourceTemplate } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import type { Caller } from '../../../mcp/call.ts';
+import type { Caller } from '../../../mcp/lib/call.ts';
 import { embedded, PNG, png, text } from './fixture-contents.ts';
 import { registerFixtureInputs } from './fixture-inputs.ts';
 import { registerFixtureTasks } from './fixture-tasks.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { inputRequired, inputResponse, type McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { createdTask, knowsTasks, registerTasks, type Task, type WorkingTask } from '../../../mcp/task.ts';
+import { createdTask, knowsTasks, registerTasks, type Task, type WorkingTask } from '../../../mcp/lib/task.ts';
 import { text } from './fixture-contents.ts';
 
 type Outcome = { status: 'completed'; result: object } | { status: 'failed'; error: object } | { status: 'cancelled' };

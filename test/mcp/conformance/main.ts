@@ -41,7 +41,7 @@ async function suiteFolder(): Promise<string> {
 const modules = await suiteFolder();
 const server = await startStoreServer();
 const store = await openStore(server.uri);
-const { secret } = await store.apiKeys.create({ name: 'conformance', scopes: ['admin'] });
+const { secret } = await store.apiKeys.create({ project: 'default', name: 'conformance', scopes: ['admin'] });
 const logger = pino({ level: process.env['MAYFLY_LOG_LEVEL'] ?? 'error' });
 const deps = { store, sagas: {}, guests: {}, version: '0', logger, mcpServerOf: createFixtureServer };
 const app = createApp(deps as unknown as AppDeps);

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { queueKeysOf } from '../../../api/acceptance/queue-keys.ts';
-import { keysNamed } from '../../../api/runs/keys-named.ts';
 import { canonicalNumber, exactValue } from '../../../model/events/json/exact-json.ts';
 import { RawJson, stringifyRaw } from '../../../model/events/json/raw-json.ts';
+import { scalarAt, textAt, valueAt } from '../../../model/events/json-pointer.ts';
 import type { FunctionSpec } from '../../../model/functions/function.ts';
 import { passesFilter } from '../../../model/functions/hook-filter.ts';
-import { scalarAt, textAt, valueAt } from '../../../model/functions/json-pointer.ts';
+import { queueKeysOf } from '../../../services/intake/queue-keys.ts';
+import { keysNamed } from '../../../services/runs/keys-named.ts';
 import { read } from './received.ts';
 
 const [ODD, EVEN] = ['9007199254740993', '9007199254740992'];

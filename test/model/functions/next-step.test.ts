@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { EX_TEMPFAIL, nextStep } from '../../../model/functions/next-step.ts';
-import type { Attempt, RunFailure, RunRecord } from '../../../model/functions/run.ts';
+import type { Attempt, RunRecord } from '../../../model/functions/run.ts';
+import type { RunFailure } from '../../../model/functions/run-state.ts';
 import { functionVersion, runRecord } from '../../store/run-records.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00.000Z');
@@ -68,7 +69,7 @@ describe('what was started', () => {
   });
 
   it('is not tried again when somebody has cancelled it', () => {
-    const cancelledBy = { apiKeyId: 'k', agentId: null };
+    const cancelledBy = { apiKeyId: 'k', agentId: null, project: 'default' };
     expect(nextStep(endedBy({}, { cancelledBy }), idempotent(), NOW)).toEqual({ step: 'end' });
     expect(nextStep(notStarted('boot_failed', { cancelledBy }), plain, NOW)).toEqual({ step: 'end' });
   });

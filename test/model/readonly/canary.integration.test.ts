@@ -1,8 +1,8 @@
 import { tmpdir } from 'node:os';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { textOf } from '../../../readonly/command.ts';
-import { PROGRAMS, readReadonlyCommand } from '../../../readonly/readonly-command.ts';
+import { textOf } from '../../../model/readonly/command.ts';
+import { PROGRAMS, readReadonlyCommand } from '../../../model/readonly/readonly-command.ts';
 import { CanaryRoot } from '../../guest/canary-root.ts';
 import { seed, seedOf, sweep } from '../../support/sweep.ts';
 import { randomTexts } from './random-texts.ts';

@@ -1,12 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, describe, expect, it } from 'vitest';
-import { type ReadonlyCommand, textOf } from '../../../readonly/command.ts';
-import { parse } from '../../../readonly/grammar.ts';
+import { describe, expect, it } from 'vitest';
+import { type ReadonlyCommand, textOf } from '../../../model/readonly/command.ts';
+import { parse } from '../../../model/readonly/grammar.ts';
 import { seed, seedOf, sweep } from '../../support/sweep.ts';
+import { useFolder } from '../../support/use-folder.ts';
 import { argument, quoted } from './quoting.ts';
 
 const parsed = (text: string) => {
@@ -209,8 +207,7 @@ function byGrammar(command: ReadonlyCommand): Map<string, string[]> {
 const TENTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
 describe('the grammar beside bash', () => {
-  const cwd = mkdtempSync(join(tmpdir(), 'mayfly-grammar-'));
-  afterAll(() => rmSync(cwd, { recursive: true }));
+  const cwd = useFolder();
 
   sweep(TENTHS)(`reads what it accepts as bash does (seed ${seed()}, tenth %s)`, async (tenth) => {
     const words = fc.array(fc.constantFrom(...TOKENS), { minLength: 1, maxLength: 10 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { names } from '../../../readonly/options.ts';
-import { PROGRAMS } from '../../../readonly/readonly-command.ts';
-import type { Arguments } from '../../../readonly/table.ts';
+import { names } from '../../../model/readonly/options.ts';
+import { PROGRAMS } from '../../../model/readonly/readonly-command.ts';
+import type { Arguments } from '../../../model/readonly/table.ts';
 
 /** Options that write, remove or run for one program or another. */
 const DANGEROUS = (

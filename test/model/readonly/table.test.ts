@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../model/limits.ts';
-import { names } from '../../../readonly/options.ts';
-import { PROGRAMS } from '../../../readonly/readonly-command.ts';
-import type { Arguments } from '../../../readonly/table.ts';
-import { isBuiltIn, UNSEEN } from '../../../readonly/value.ts';
+import { names } from '../../../model/readonly/options.ts';
+import { PROGRAMS } from '../../../model/readonly/readonly-command.ts';
+import type { Arguments } from '../../../model/readonly/table.ts';
+import { isBuiltIn, UNSEEN } from '../../../model/readonly/value.ts';
 import { readOnlyPage } from '../../../scripts/docs/read-only.ts';
 
 const FIELDS = new Set(

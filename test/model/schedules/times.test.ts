@@ -1,5 +1,8 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nextRun, type Times, timeAt, timesBetween } from '../../../model/schedules/times.ts';
+import { type Cron, readCron } from '../../../model/schedules/cron.ts';
+import { nextRun, type Times, timesBetween } from '../../../model/schedules/times.ts';
+import { transitionsBetween } from '../../../model/schedules/zone.ts';
 
 /** Which times a schedule has, and what its clocks do to them. */
 const BERLIN = { every: null, timeZone: 'Europe/Berlin', startAt: null, endAt: null } as const;
@@ -32,10 +35,10 @@ describe('30 2 * * * in Berlin (case 47)', () => {
 
   it('is known as what it is, whoever asks for that instant alone', () => {
     const both = { ...half, dst: { gap: 'run-after', repeat: 'first' } } as const;
-    expect(timeAt(both, Date.parse('2026-10-25T01:30Z'))).toMatchObject({ dst: 'repeat', isRun: false });
-    expect(timeAt(both, Date.parse('2026-10-25T00:30Z'))).toMatchObject({ dst: null, isRun: true });
-    expect(timeAt(both, Date.parse('2026-03-29T01:00Z'))).toMatchObject({ localTime: '2026-03-29T02:30', isRun: true });
-    expect(timeAt({ ...half, dst: skip }, Date.parse('2026-03-29T01:00Z'))).toBeNull();
+    const at = (text: string) => [...timesBetween(both, Date.parse(text) - 1, Date.parse(text))];
+    expect(at('2026-10-25T01:30Z')).toMatchObject([{ dst: 'repeat', isRun: false }]);
+    expect(at('2026-10-25T00:30Z')).toMatchObject([{ dst: null, isRun: true }]);
+    expect(at('2026-03-29T01:00Z')).toMatchObject([{ localTime: '2026-03-29T02:30', isRun: true }]);
   });
 });
 
@@ -81,4 +84,58 @@ it('counts intervals from 1970', () => {
     '2026-03-29T01:00',
     '2026-03-29T01:15',
   ]);
+});
+
+/** With gaps and repeats of an hour or less, at night, at midnight, and in the south; and none. */
+const ZONES = 'Europe/Berlin America/New_York America/Santiago Africa/Cairo Africa/Casablanca Australia/Lord_Howe UTC';
+const MINUTE = 60_000;
+
+/** Reads a clock of the zone each minute, and knows no transitions. */
+function* readings(cron: Cron, timeZone: string, from: number, to: number): Generator<string> {
+  const clock = new Intl.DateTimeFormat('sv', { timeZone, dateStyle: 'short', timeStyle: 'short' });
+  const shown = (at: number) => Date.parse(`${clock.format(at).replace(' ', 'T')}Z`);
+  const line = (at: number, wall: number, dst: string) =>
+    `${new Date(at).toISOString().slice(0, 16)} ${new Date(wall).toISOString().slice(0, 16)} ${dst}`;
+  const isTime = (wall: number) => {
+    const time = new Date(wall);
+    const isOfMonth = cron.daysOfMonth.includes(time.getUTCDate());
+    const isOfWeek = cron.daysOfWeek.includes(time.getUTCDay());
+    const isOfDay = cron.isEither ? isOfMonth || isOfWeek : isOfMonth && isOfWeek;
+    const isOfClock = cron.minutes.includes(time.getUTCMinutes()) && cron.hours.includes(time.getUTCHours());
+    return isOfDay && isOfClock && cron.months.includes(time.getUTCMonth() + 1);
+  };
+  let latest = shown(from - MINUTE);
+  for (let at = from; at <= to; at += MINUTE) {
+    const wall = shown(at);
+    for (let left = latest + MINUTE; left < wall; left += MINUTE) if (isTime(left)) yield line(at, left, 'gap');
+    if (isTime(wall)) yield line(at, wall, wall <= latest ? 'repeat' : '');
+    latest = Math.max(latest, wall);
+  }
+}
+
+it('has the times that a clock on the wall shows, for any expression, around changes in zones of all kinds', () => {
+  const field = (min: number, max: number) =>
+    fc.oneof(
+      { weight: 3, arbitrary: fc.constant('*') },
+      fc.uniqueArray(fc.integer({ min, max }), { minLength: 1, maxLength: 4 }).map((values) => values.join(',')),
+      fc.integer({ min: 2, max: max - min }).map((step) => `*/${step}`),
+    );
+  const text = fc.tuple(field(0, 59), field(0, 4), field(1, 31), field(1, 12), field(0, 6)).map((all) => all.join(' '));
+  const dst = fc.record({ gap: fc.constantFrom('skip', 'run-after'), repeat: fc.constantFrom('first', 'both') });
+  fc.assert(
+    fc.property(text, dst, fc.constantFrom(...ZONES.split(' ')), fc.nat(), (expression, policy, timeZone, nth) => {
+      const cron = readCron(expression);
+      if ('problem' in cron) return; // it never fires
+      const changes = transitionsBetween(timeZone, Date.UTC(2026, 0, 1), Date.UTC(2029, 0, 1));
+      const from = (changes[nth % (changes.length || 1)]?.at ?? Date.UTC(2027, 5, 1)) - 720 * MINUTE;
+      const times = { ...BERLIN, cron: expression, timeZone, dst: policy };
+      const found = [...timesBetween(times, from - 1, from + 2_160 * MINUTE)];
+      expect(
+        found.map(({ at, localTime, dst }) => `${new Date(at).toISOString().slice(0, 16)} ${localTime} ${dst ?? ''}`),
+      ).toEqual([...readings(cron, timeZone, from, from + 2_160 * MINUTE)]);
+      for (const { dst, isRun } of found)
+        if (dst !== 'gap') expect(isRun).toBe(dst === null || policy.repeat === 'both');
+    }),
+    { numRuns: Number(process.env['MAYFLY_TEST_RUNS'] ?? 30) },
+  );
 });

@@ -29,9 +29,14 @@ test('equal payloads look different: each has a nonce of its own', async () => {
   expect(first?.data).not.toEqual(second?.data);
 });
 
-test('what was never encrypted is decoded as it is', async () => {
-  const before = payloadOf(SECRET);
-  expect(await new EncryptedPayloads([NEW]).decode([before])).toEqual([before]);
+test('a payload in the clear is refused, unless it is a line for people', async () => {
+  const codec = new EncryptedPayloads([NEW]);
+  await expect(codec.decode([payloadOf(SECRET)])).rejects.toMatchObject({
+    code: 'payload_key_unusable',
+    message: expect.stringContaining('is not encrypted'),
+  });
+  const line = payloadOf(readable('sbx-1'));
+  expect(await codec.decode([line])).toEqual([line]);
 });
 
 test('the first key encrypts, all decrypt: so keys are changed', async () => {

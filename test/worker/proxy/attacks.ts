@@ -5,6 +5,7 @@ import { FORGET_HOST_WORKFLOW } from '../../../model/sagas/forget-host.ts';
 import { MACHINE_ENDED, OPERATE, type SandboxInput } from '../../../model/sagas/messages.ts';
 import { CONTROL_QUEUE, hostQueue, workflowIdOf } from '../../../model/sagas/queues.ts';
 import { RECONCILE_HOST_WORKFLOW } from '../../../model/sagas/reconcile.ts';
+import { INSTALLATION } from '../../support/installation-id.ts';
 
 /** What a script with a process's certificate tries with Temporal. */
 export type Attack = (service: Connection['workflowService'], at: Attacked) => Promise<unknown>;
@@ -75,7 +76,10 @@ export const ATTACKS: Attacks = {
   'takes the work of another host': (service, { queue }) =>
     service.pollActivityTaskQueue({ namespace, taskQueue: { name: queue } }),
   'runs workflows of its own': (service) =>
-    service.pollWorkflowTaskQueue({ namespace, taskQueue: { name: hostQueue({ hostId: OTHER }) } }),
+    service.pollWorkflowTaskQueue({
+      namespace,
+      taskQueue: { name: hostQueue({ hostId: OTHER, installationId: INSTALLATION }) },
+    }),
   'puts a token together': (service) =>
     service.respondActivityTaskCompleted({ namespace, taskToken: Buffer.from('0a05', 'hex') }),
   'puts a longer token together': (service) =>
@@ -84,7 +88,7 @@ export const ATTACKS: Attacks = {
   'answers by ids': (service, { workflowExecution }) =>
     service.respondActivityTaskCompletedById({ namespace, ...workflowExecution, activityId: '1' }),
   'starts a workflow on a queue of its own': async (service, { start }) => {
-    const taskQueue = { name: hostQueue({ hostId: OTHER }) };
+    const taskQueue = { name: hostQueue({ hostId: OTHER, installationId: INSTALLATION }) };
     return service.startWorkflowExecution(await start('certificate', 'certificate/x/y', {}, { taskQueue }));
   },
   'starts a workflow that is not ours': async (service, { start }) =>
@@ -143,7 +147,12 @@ export const OF_THE_API: Attacks = {
   'changes a sandbox': (service, { workflowExecution }) =>
     service.updateWorkflowExecution({ namespace, workflowExecution, request: { input: { name: 'patch' } } }),
   'stops the sandbox of another host': async (service, { workflowExecution, encoded }) => {
-    const args = await encoded({ kind: 'stall', operationId: 'opn-0000000000000001', cause: 'host', why: 'x' });
+    const args = await encoded({
+      kind: 'suspend-for-space',
+      operationId: 'opn-0000000000000001',
+      cause: 'host',
+      why: 'x',
+    });
     const input = { name: OPERATE, args };
     return service.updateWorkflowExecution({ namespace, workflowExecution, request: { input } });
   },

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino';
 import type { Store } from '../../../store/connect.ts';
 import type { Completion } from '../../../store/waitpoints/waitpoints.ts';
 
@@ -12,20 +11,13 @@ const AT_ONCE = 100;
  * sends it has a token and no name, so the entry says which token that was, and who made the waitpoint; never the data.
  */
 export class CompletedWaitpoints {
-  constructor(
-    private readonly store: Pick<Store, 'audit' | 'waitpoints'>,
-    private readonly logger: Logger,
-  ) {}
+  constructor(private readonly store: Pick<Store, 'audit' | 'waitpoints'>) {}
 
   async look(): Promise<void> {
     const { waitpoints } = this.store;
-    try {
-      for (const completion of await waitpoints.unaudited(AT_ONCE)) {
-        await this.#record(completion);
-        await waitpoints.audited(completion.waitpoint.id);
-      }
-    } catch (error) {
-      this.logger.warn({ err: error }, 'the audit is told of completed waitpoints again in two seconds');
+    for (const completion of await waitpoints.unaudited(AT_ONCE)) {
+      await this.#record(completion);
+      await waitpoints.audited(completion.waitpoint.id);
     }
   }
 

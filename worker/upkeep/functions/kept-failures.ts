@@ -1,7 +1,6 @@
-import type { Logger } from 'pino';
 import { RECONCILER } from '../../../model/sagas/reconcile.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
+import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 
 /** What is kept is kept for days. Milliseconds. */
 export const LOOK_AT_KEPT_EVERY_MS = 60_000;
@@ -12,18 +11,13 @@ const AT_ONCE = 100;
 export class KeptFailures {
   constructor(
     private readonly store: Pick<Store, 'snapshots'>,
-    private readonly reconciliation: Pick<Reconciliation, 'deleteSnapshot'>,
-    private readonly logger: Logger,
+    private readonly reconciliation: Pick<Reconciliation, 'snapshots'>,
   ) {}
 
   /** @param now ISO 8601. `@default` the present time */
   async look(now = new Date().toISOString()): Promise<void> {
-    try {
-      for (const { id: snapshotId, hostId, installationId = null } of await this.store.snapshots.past(now, AT_ONCE)) {
-        await this.reconciliation.deleteSnapshot({ snapshotId, hostId, installationId, actor: RECONCILER });
-      }
-    } catch (error) {
-      this.logger.warn({ err: error }, 'what was kept of failed runs stays for another minute');
+    for (const { id: snapshotId, hostId, installationId } of await this.store.snapshots.past(now, AT_ONCE)) {
+      await this.reconciliation.snapshots.delete({ snapshotId, hostId, installationId, actor: RECONCILER });
     }
   }
 }

@@ -1,14 +1,15 @@
 import type { Logger } from 'pino';
 import { requireSpec } from '../../../activities/function/accepted-version.ts';
 import { storedEvent } from '../../../activities/function/stored-event.ts';
-import type { DispatcherBell } from '../../../api/acceptance/dispatcher-bell.ts';
-import { isPassing, refuseUnlessFits } from '../../../api/acceptance/schema-check.ts';
-import type { InputSchemas } from '../../../api/functions/schema/input-schemas.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import { readJson } from '../../../model/events/json/json-text.ts';
 import { readStructured } from '../../../model/events/structured-mode.ts';
-import { type RunFailure, type RunRecord, WAITING } from '../../../model/functions/run.ts';
+import type { RunRecord } from '../../../model/functions/run.ts';
+import { type RunFailure, WAITING } from '../../../model/functions/run-state.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
+import type { DispatcherBell } from '../../../services/intake/dispatcher-bell.ts';
+import { isPassing, refuseUnlessFits } from '../../../services/intake/schema-check.ts';
+import type { InputSchemas } from '../../../services/schema/input-schemas.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Unchecked } from '../../../store/functions/queue/unchecked-runs.ts';
 
@@ -30,11 +31,7 @@ export class LateChecks {
   ) {}
 
   async look(signal?: AbortSignal): Promise<void> {
-    try {
-      while (await this.#round(signal));
-    } catch (error) {
-      if (!signal?.aborted) this.logger.warn({ err: error }, 'events are checked by their schemas in a second');
-    }
+    while (await this.#round(signal));
   }
 
   /** @returns whether something became of one */
@@ -75,8 +72,8 @@ export class LateChecks {
   async #failureOf(run: RunRecord): Promise<RunFailure | null> {
     try {
       const spec = await requireSpec(this.store, run);
-      const { data = null } = readStructured(readJson(await storedEvent(this.store, run)));
-      await refuseUnlessFits(this.schemas, { digest: run.versionDigest, function: run.function, spec }, data);
+      const event = readStructured(readJson(await storedEvent(this.store, run)));
+      await refuseUnlessFits(this.schemas, { digest: run.versionDigest, function: run.function, spec }, event);
       return null;
     } catch (error) {
       if (isPassing(error)) throw error;

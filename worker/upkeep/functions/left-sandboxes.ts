@@ -2,8 +2,8 @@ import type { Logger } from 'pino';
 import { isMayflyError } from '../../../model/errors.ts';
 import { isRunId } from '../../../model/ids.ts';
 import { isFinal } from '../../../model/sandbox/sandbox.ts';
-import type { Reconciliation } from '../../../sagas/reconciliation.ts';
 import type { Store } from '../../../store/connect.ts';
+import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 
 /** It finds nothing, unless somebody who had been given up went on. Milliseconds. */
 export const LOOK_FOR_LEFT_EVERY_MS = 60_000;
@@ -17,18 +17,14 @@ const YOUNG_MS = 300_000;
 export class LeftSandboxes {
   constructor(
     private readonly store: Pick<Store, 'runMembers' | 'runs' | 'sandboxes'>,
-    private readonly reconciliation: Pick<Reconciliation, 'end'>,
+    private readonly reconciliation: Pick<Reconciliation, 'sandboxes'>,
     private readonly logger: Logger,
   ) {}
 
   /** @param now milliseconds since 1970. `@default` the present time */
   async look(now = Date.now()): Promise<void> {
-    try {
-      for (const id of await this.store.runMembers.sandboxes(new Date(now - YOUNG_MS).toISOString())) {
-        await this.#endIfLeft(id);
-      }
-    } catch (error) {
-      this.logger.warn({ err: error }, 'sandboxes of runs that are over stay for another minute');
+    for (const id of await this.store.runMembers.sandboxes(new Date(now - YOUNG_MS).toISOString())) {
+      await this.#endIfLeft(id);
     }
   }
 
@@ -52,6 +48,6 @@ export class LeftSandboxes {
 
   async #end(id: string): Promise<void> {
     this.logger.warn({ sandboxId: id }, 'a sandbox of a run that is over ends');
-    await this.reconciliation.end(id);
+    await this.reconciliation.sandboxes.end(id);
   }
 }

@@ -1,7 +1,6 @@
 import { CancellationScope, condition, defineSignal, setCurrentDetails, setHandler } from '@temporalio/workflow';
 import type { TriedSetup } from '../../../activities/setup/setup.ts';
 import { SETUP_UNNEEDED, SETUP_WANTED, type SetupInput } from '../../../model/functions/setup/setup-saga.ts';
-import { DEFAULT_TIMEOUTS } from '../../../model/sandbox/timeouts.ts';
 import { whenCancelled } from '../../saga/cancellation.ts';
 import { controlUntilDone } from '../../saga/control.ts';
 import { TaskLife } from '../../source/task-life.ts';
@@ -21,7 +20,7 @@ export class SetupLife extends TaskLife {
   #undoing: CancellationScope | null = null;
 
   constructor(readonly input: SetupInput) {
-    super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.taskPauseMs);
+    super(input.timeouts);
     setHandler(unneeded, () => {
       this.isTold = true;
       this.#undoing?.cancel();

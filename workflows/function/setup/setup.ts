@@ -1,11 +1,12 @@
 import { continueAsNew, isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../../activities/control.ts';
 import type { TriedSetup } from '../../../activities/setup/setup.ts';
-import type { RunFailure } from '../../../model/functions/run.ts';
+import type { RunFailure } from '../../../model/functions/run-state.ts';
 import type { SetupInput } from '../../../model/functions/setup/setup-saga.ts';
 import { shallContinue } from '../../saga/continuing.ts';
 import { control, controlUntilDone } from '../../saga/control.ts';
 import { failureOf, refusal } from '../../saga/failure.ts';
+import { MINUTE_MS, PROFILE } from '../../saga/profiles.ts';
 import { saga } from '../../saga/saga.ts';
 import { runTaskCommand } from '../../source/task-command.ts';
 import { taskSteps } from '../../source/task-life.ts';
@@ -13,19 +14,10 @@ import { TaskSandbox } from '../../source/task-sandbox.ts';
 import { SetupLife } from './setup-life.ts';
 
 /** Files of a function, into an emulated guest. */
-const STEP = {
-  scheduleToStartTimeout: '2m',
-  startToCloseTimeout: '30m',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 5 },
-} as const;
+const STEP = PROFILE.work(30 * MINUTE_MS, { hostDownMs: 2 * MINUTE_MS });
 
 /** The memory of a guest may have to be written. */
-const { takeSetupSnapshot } = proxyActivities<ControlActivities>({
-  startToCloseTimeout: '30m',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 10 },
-});
+const { takeSetupSnapshot } = proxyActivities<ControlActivities>(PROFILE.work(30 * MINUTE_MS));
 
 /**
  * What is saved once for all runs of a function, and goes with the last version that needs it:
@@ -101,9 +93,9 @@ function attempt(life: SetupLife, of: TriedSetup): Promise<{ snapshotId: string 
 async function placeFiles(life: SetupLife, of: TriedSetup): Promise<void> {
   const { project, setupKey, tried } = of;
   const host = await control.setupHost(of);
-  const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: tried.sandboxId });
   const { snapshotId: sandboxId, sandboxId: attemptId } = tried;
-  await step.placeSetupFiles({ project, setupKey, sandboxId, generation: life.generation, attemptId });
+  const target = { project, setupKey, sandboxId, attemptId };
+  await taskSteps(life, host, target, { ...STEP, summary: attemptId }).placeSetupFiles();
 }
 
 async function runScript(life: SetupLife, of: TriedSetup): Promise<void> {

@@ -16,10 +16,11 @@ from mayfly._async.transport import AsyncRepeating
 from mayfly.deadline import DEFAULT_SECONDS, deadline, fresh
 from mayfly.errors import MayflyApiError, MayflyApprovalNeededError, MayflyError
 from mayfly.openapi.api.sandboxes import create_sandbox, destroy_sandbox, get_sandbox, list_sandboxes
-from mayfly.openapi.api.snapshots import diff_snapshots
+from mayfly.openapi.api.snapshots import diff_snapshots, list_all_snapshots
 from mayfly.openapi.client import AuthenticatedClient
-from mayfly.openapi.models import Diff, Forks, ListSandboxesAlive, ListSandboxesResponse200
+from mayfly.openapi.models import Diff, Forks, ListAllSnapshotsResponse200, ListSandboxesAlive, ListSandboxesResponse200
 from mayfly.openapi.models import Sandbox as SandboxRecord
+from mayfly.openapi.models import Snapshot as SnapshotRecord
 from mayfly.openapi.types import UNSET
 from mayfly.secret import Key
 from mayfly.values import prefer, without_none
@@ -116,6 +117,18 @@ class AsyncMayfly:
                 alive=ListSandboxesAlive.TRUE if alive else UNSET,
             )
             page = cast(ListSandboxesResponse200, found)
+            for record in page.items:
+                yield record
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    async def snapshots(self, *, page_size: int = 100) -> AsyncIterator[SnapshotRecord]:
+        """Lists those of all sandboxes, newest first, page by page as they are read."""
+        cursor: str | None = None
+        while True:
+            found = await list_all_snapshots.asyncio(client=self.api, limit=page_size, cursor=cursor or UNSET)
+            page = cast(ListAllSnapshotsResponse200, found)
             for record in page.items:
                 yield record
             cursor = page.next_cursor

@@ -1,5 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { InputSchemas } from '../../../../api/functions/schema/input-schemas.ts';
+import { RawJson } from '../../../../model/events/json/raw-json.ts';
+import { InputSchemas } from '../../../../services/schema/input-schemas.ts';
+import { refuseInexact } from '../../../../services/schema/schema-text.ts';
 
 const schemas = new InputSchemas();
 afterAll(() => schemas.close());
@@ -79,6 +81,44 @@ describe('the data of an event', () => {
     [{ if: { type: 'string' }, else: { minimum: 2 } }, 1, [{ field: '', problem: 'must be >= 2' }]],
   ])('by %j: %j', async (schema, data, expected) => {
     await expect(problems(schema, data)).resolves.toEqual(expected);
+  });
+
+  it.each([
+    [{ const: 9007199254740992 }, '9007199254740993', 'must be 9007199254740992'],
+    [{ enum: [1, 9007199254740992] }, '9007199254740993', 'must be one of [1,9007199254740992]'],
+    [{ minimum: 9007199254740994 }, '9007199254740993', 'must be >= 9007199254740994'],
+    [{ maximum: 9007199254740992 }, '9007199254740993', 'must be <= 9007199254740992'],
+    [{ exclusiveMinimum: 9007199254740992 }, '9007199254740993', null],
+    [{ exclusiveMaximum: 9007199254740994 }, '9007199254740993', null],
+    [{ exclusiveMinimum: -9007199254740992 }, '-9007199254740993.5', 'must be > -9007199254740992'],
+    [{ multipleOf: 2 }, '9007199254740993', 'must be multiple of 2'],
+    [{ multipleOf: 3 }, '9007199254740993', null],
+    [{ multipleOf: 0.5 }, '9007199254740993.5', null],
+    [{ multipleOf: 7 }, '1e999999999', 'must be multiple of 7'],
+    [{ multipleOf: 3 }, `1e${'9'.repeat(400)}`, 'must be multiple of 3'],
+    [{ type: 'integer' }, '9007199254740993', null],
+    [{ type: 'integer' }, '9007199254740993.5', 'must be integer'],
+    [{ type: 'number', minimum: 1 }, '1e400', null],
+    [{ uniqueItems: true }, '[9007199254740992,9007199254740993]', null],
+    [{ uniqueItems: true }, '[9007199254740993,9007199254740993.0]', expect.stringMatching(/duplicate/)],
+    [{ const: { a: ['n1', 1.5] } }, '{"a":["n1",9007199254740993]}', expect.stringMatching(/^must be/)],
+    [{ not: { const: 9007199254740992 } }, '9007199254740993', null],
+    [{ propertyNames: { enum: ['/x~'] }, $ref: '#/$defs/n', $defs: { n: { items: true } } }, '{"/x~":1e400}', null],
+  ])('has numbers that no double holds, by %j: %s', async (schema, text, problem) => {
+    const expected = problem === null ? [] : [{ field: '', problem }];
+    await expect(problems(schema, new RawJson(text))).resolves.toEqual(expected);
+  });
+
+  it('is at its place where a number is beyond a double', async () => {
+    const schema = { properties: { '/~': { items: { maximum: 9007199254740992 } } } };
+    const data = new RawJson('{"/~":[1,9007199254740993],"x":"9007199254740993"}');
+    const problem = 'must be <= 9007199254740992';
+    await expect(problems(schema, data)).resolves.toEqual([{ field: '/~1~0/1', problem }]);
+  });
+
+  it('cannot be compared with a number of a schema that would be another one', () => {
+    expect(() => refuseInexact('{"const":9007199254740993}')).toThrow('has the number 9007199254740993');
+    expect(() => refuseInexact('{"const":1.10,"maximum":1e21,"multipleOf":0.1}')).not.toThrow();
   });
 
   it('is told of all that is wrong with it, up to 20', async () => {

@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Door, jsonOf, openDoor } from '../../../api/support.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { jsonOf, useDoor } from '../../../api/support.ts';
 
 /** Promise: a backfill that is asked for again with its Idempotency-Key is one backfill; what is refused takes no key. Seconds. */
-let door: Door;
+const door = useDoor();
 let schedules = 0;
 beforeAll(async () => {
-  door = await openDoor();
   const made = await door.call('PUT', '/v1/functions/fn', { source: 'golden', command: 'true' });
   expect(made.status).toBe(201);
 });
-afterAll(() => door?.close());
 
 const HOUR_MS = 3_600_000;
 const to = new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS).toISOString();

@@ -1,14 +1,10 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { KeyRoom } from '../../../../api/acceptance/key-room.ts';
-import { type Door, noGuests, openDoor, problemOf } from '../../../api/support.ts';
+import { expect, it, vi } from 'vitest';
+import { KeyRoom } from '../../../../services/intake/key-room.ts';
+import { noGuests, problemOf, useDoor } from '../../../api/support.ts';
 
 /** Promise: one key does not fill the queue of all, and to know that costs next to nothing. Seconds. */
-let door: Door;
-beforeAll(async () => {
-  door = await openDoor(noGuests, { queueLimits: { runs: 1_000, bytes: 1_000_000, runsOfKey: 2 } });
-});
-afterAll(() => door?.close());
+const door = useDoor(noGuests, { queueLimits: { runs: 1_000, bytes: 1_000_000, runsOfKey: 2 } });
 
 const logger = pino({ level: 'silent' });
 const deploy = async (name: string, more: object) => {

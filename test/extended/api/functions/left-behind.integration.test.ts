@@ -1,18 +1,13 @@
-import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RunRecord } from '../../../../model/functions/run.ts';
 import { CompletedWaitpoints } from '../../../../worker/upkeep/functions/completed-waitpoints.ts';
 import { githubHeaders } from '../../../api/hooks/use-hooks.ts';
-import { type Door, jsonOf, openDoor, problemOf } from '../../../api/support.ts';
+import { jsonOf, problemOf, useDoor } from '../../../api/support.ts';
 import { runId, runRecord } from '../../../store/run-records.ts';
 import { eventually } from '../../../support/eventually.ts';
 
 /** Promise: what functions leave behind is told by name: runs that were not started, batches, keys, projects, waitpoints. Seconds. */
-let door: Door;
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(() => door?.close());
+const door = useDoor();
 
 let count = 0;
 async function deployed(more: object = {}, key?: string): Promise<string> {
@@ -121,7 +116,7 @@ it('who completed a waitpoint, and when, is in the audit of its run once, and th
   const headers = { 'Content-Type': 'application/json' };
   const complete = () => door.app.request(second.path, { method: 'POST', headers, body });
   expect((await complete()).status).toBe(200);
-  const upkeep = new CompletedWaitpoints(door.store, pino({ level: 'silent' }));
+  const upkeep = new CompletedWaitpoints(door.store);
   for (let n = 0; n < 2; n++) {
     await upkeep.look();
     expect((await complete()).status).toBe(200); // the same again is nothing new

@@ -1,13 +1,9 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { QueueRoom } from '../../../../api/acceptance/queue-room.ts';
-import { type Door, jsonOf, noGuests, openDoor, problemOf } from '../../../api/support.ts';
+import { expect, it } from 'vitest';
+import { QueueRoom } from '../../../../services/intake/queue-room.ts';
+import { jsonOf, noGuests, problemOf, useDoor } from '../../../api/support.ts';
 
-let door: Door;
-beforeAll(async () => {
-  door = await openDoor(noGuests, { queueLimits: { runs: 3, bytes: 400_000 } });
-});
-afterAll(() => door?.close());
+const door = useDoor(noGuests, { queueLimits: { runs: 3, bytes: 400_000 } });
 
 const deploy = async (name: string) => {
   expect((await door.call('PUT', `/v1/functions/${name}`, { source: 'golden', command: 'cat' })).status).toBe(201);

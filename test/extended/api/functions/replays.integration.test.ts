@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunOutcome } from '../../../../model/functions/run.ts';
-import { type Door, jsonOf, openDoor, problemOf } from '../../../api/support.ts';
+import { describe, expect, it } from 'vitest';
+import type { RunOutcome } from '../../../../model/functions/run-state.ts';
+import { jsonOf, problemOf, useDoor } from '../../../api/support.ts';
 import { eventually } from '../../../support/eventually.ts';
 
 interface Run {
@@ -12,11 +12,7 @@ interface Run {
   redrivenAs: string | null;
 }
 
-let door: Door;
-beforeAll(async () => {
-  door = await openDoor();
-});
-afterAll(() => door?.close());
+const door = useDoor();
 
 let count = 0;
 /** @returns its name, of a function of five versions */
@@ -53,10 +49,7 @@ describe('a replay', () => {
   it('is of the version and the event that were asked for, and is marked (case 33)', async () => {
     const name = await deployed();
     expect((await door.call('POST', `/v1/functions/${name}/versions/3/activate`)).status).toBe(200);
-    const old = await eventually(
-      () => trigger(name, { n: 1 }),
-      ({ version }) => version === 3,
-    );
+    const old = await eventually(() => trigger(name, { n: 1 }), { version: 3 });
     expect((await door.call('POST', `/v1/functions/${name}/versions/5/activate`)).status).toBe(200);
     const same = await post(old.id, 'replay', {});
     const replay = await jsonOf<Run>(same);
@@ -76,10 +69,7 @@ describe('a replay', () => {
     const name = await deployed();
     const old = await trigger(name, {});
     await deploy(name, 6);
-    await eventually(
-      () => jsonOf<Run>(post(old.id, 'replay', { version: 'current' })),
-      ({ version }) => version === 6,
-    );
+    await eventually(() => jsonOf<Run>(post(old.id, 'replay', { version: 'current' })), { version: 6 });
     await door.store.functionVersions.remove({ project: 'default', name }, 5);
     expect((await problemOf(post(old.id, 'replay', {}))).code).toBe('function_gone');
   });

@@ -5,7 +5,7 @@ import { createApp } from '../../../../api/app.ts';
 import type { Store } from '../../../../store/connect.ts';
 import { Closers } from '../../../../worker/config/closers.ts';
 import { GITHUB, githubHeaders, SECRET } from '../../../api/hooks/use-hooks.ts';
-import { ImmediateSagas } from '../../../api/immediate-sagas.ts';
+import { immediateSagas } from '../../../api/immediate-sagas.ts';
 import { noGuests } from '../../../api/support.ts';
 import { functionRecord, functionVersion } from '../../../store/run-records.ts';
 import { openStore } from '../../../support/open-store.ts';
@@ -46,7 +46,7 @@ test('61: the disk of the store is full: 503 and Retry-After, nothing half accep
     const store = await openStore(server.uri);
     closers.add('store', () => store.close());
     await haveHook(store);
-    const sagas = new ImmediateSagas(store);
+    const sagas = immediateSagas(store);
     const app = createApp({ store, sagas, guests: noGuests, version: '0', logger: pino({ level: 'silent' }) });
     const post = async (n: number) => {
       const headers = githubHeaders(bodyOf(n), { id: `delivery-${n}` }) as [string, string][];

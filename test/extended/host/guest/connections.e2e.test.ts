@@ -12,6 +12,7 @@ import type { StepContext } from '../../../../host/step-context.ts';
 import { ID_BYTES, macAddress, sandboxIdFrom } from '../../../../model/ids.ts';
 import { builtAgent, readGuestFile } from '../../../host/guest/machine.ts';
 import { startMachine, type TestMachine } from '../../../host/libvirt/machine.ts';
+import { eventually } from '../../../support/eventually.ts';
 
 const id = sandboxIdFrom(randomBytes(ID_BYTES));
 let machine: TestMachine;
@@ -29,7 +30,7 @@ beforeAll(async () => {
   let serial = 0n;
   const renew = async () => {
     const { publicKey } = await credentials.makeCredentials(id);
-    const actor = { apiKeyId: 'test', agentId: null };
+    const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
     const signed = await ca.sign({ sandboxId: id, publicKey, actor, source: machine.source, serial: ++serial });
     await credentials.storeCertificate(id, signed.certificate);
     return readFile(join(credentials.directory(id), CERTIFICATE_FILE), 'utf8');
@@ -56,7 +57,7 @@ const agent = (): Promise<AgentSession> => guests.agent(id, context());
 /** Runs a shell command as root through the agent, and waits for its end. */
 async function asRoot(command: string): Promise<void> {
   const session = await agent();
-  const commandId = id.replace('sbx', 'cmd');
+  const commandId = sandboxIdFrom(randomBytes(ID_BYTES)).replace('sbx', 'cmd');
   const spec = { command, argv: null, env: {}, stdin: '', stdinOpen: false, cwd: null, user: 'root' };
   const body = Buffer.from(JSON.stringify({ ...spec, timeoutSeconds: 60, maxOutputBytes: 65_536 }));
   const started = await session.request({ method: 'PUT', path: `/v1/commands/${commandId}`, body });
@@ -76,6 +77,19 @@ test('the golden image has the agent, and where it runs is known', async () => {
     lease: { macAddress: macAddress(id) },
   });
   process.stderr.write(`whereabouts ${(performance.now() - began).toFixed(0)} ms\n`);
+});
+
+test.each([-30_000, 30_000])('the skew of a clock that was set by %i ms is measured at the login', async (setMs) => {
+  await asRoot(`date -s @$(($(date +%s) + ${setMs / 1_000}))`);
+  guests.close(id);
+  const session = await agent();
+  const skewMs = await eventually(
+    () => session.clockSkewMs,
+    (known) => known !== 0,
+  );
+  expect(Math.abs(skewMs - setMs)).toBeLessThan(15_000);
+  await asRoot(`date -s @$(($(date +%s) - ${setMs / 1_000}))`);
+  guests.close(id);
 });
 
 test('an agent that is missing is brought, as a whole', async () => {

@@ -44,7 +44,7 @@ async function boot(id: string): Promise<SshEndpoint> {
 
 async function logIn(id: string, endpoint: SshEndpoint): Promise<void> {
   const { publicKey } = await credentials.makeCredentials(id);
-  const actor = { apiKeyId: 'test', agentId: null };
+  const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
   const { certificate } = await ca.sign({ sandboxId: id, publicKey, actor, source, serial: 1n });
   await credentials.storeCertificate(id, certificate);
   const credentialsDir = credentials.directory(id);

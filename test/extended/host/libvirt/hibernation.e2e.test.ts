@@ -4,8 +4,9 @@ import { open, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { sha256Of } from '../../../../host/disk/base-digest.ts';
 import type { Clone } from '../../../../host/hypervisor.ts';
-import { savedMemoryFolder } from '../../../../host/libvirt/memory/saved-memory.ts';
+import { savedMemoryFolder } from '../../../../host/libvirt/client/saved-memory.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../../../model/ids.ts';
 import { killLibvirtd } from '../../../host/libvirt/killed-libvirtd.ts';
 import { beginStep, killedAfter } from '../../../host/libvirt/killed-step.ts';
@@ -139,6 +140,33 @@ test('a machine whose memory was written, but not taken, is hibernated all the s
   await host.hibernate(id, stepContext());
   await host.wake(id, 'running', stepContext());
   await saveBehindLibvirt();
+  await host.wake(id, 'running', stepContext());
+  expect(await counted()).toBeGreaterThan(before);
+});
+
+test('memory that has changed is refused, stays hibernated, and is woken when it is as it was', async () => {
+  const { host } = machine();
+  const before = await counted();
+  const began = performance.now();
+  await host.hibernate(id, stepContext());
+  const tookMs = performance.now() - began;
+  const hashing = performance.now();
+  await sha256Of(image);
+  const hashMs = performance.now() - hashing;
+  process.stderr.write(`hibernated in ${tookMs.toFixed(0)} ms, of that hashed ${hashMs.toFixed(0)} ms\n`);
+  const file = await open(image, 'r+');
+  const at = Math.floor((await file.stat()).size / 2);
+  const kept = (await file.read({ buffer: Buffer.alloc(262_144), position: at })).buffer;
+  await file.write(randomBytes(kept.length), 0, kept.length, at);
+  for (let twice = 0; twice < 2; twice++)
+    await expect(host.wake(id, 'running', stepContext())).rejects.toMatchObject({
+      code: 'wake_failed',
+      message: expect.stringContaining('has changed'),
+    });
+  await host.hibernate(id, stepContext()); // as the saga takes a wake back
+  expect([await whereabouts(), await machines()]).toEqual(['hibernated', []]);
+  await file.write(kept, 0, kept.length, at);
+  await file.close();
   await host.wake(id, 'running', stepContext());
   expect(await counted()).toBeGreaterThan(before);
 });

@@ -15,7 +15,7 @@ import { temporaryState } from '../../../host/temporary-state.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const MANY = 1_000_000;
-/** What docs/decisions/0019-file-system-diff.md promises. */
+/** What docs/decisions/0009-snapshots.md promises. */
 const GRANTED = { seconds: 120, memoryBytes: 1024 * MEBIBYTE };
 
 let state: StateDir;

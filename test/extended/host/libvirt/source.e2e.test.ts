@@ -10,8 +10,8 @@ import type { GateAnswer, GateRequest } from '../../../../host/source/gate-clien
 import { SourceReads } from '../../../../host/source/source-reads.ts';
 import { Credentials } from '../../../../host/ssh/credentials.ts';
 import { sourceIdOf } from '../../../../model/ids.ts';
+import { readReadonlyCommand } from '../../../../model/readonly/readonly-command.ts';
 import type { SourceInspection } from '../../../../model/snapshots/source-access.ts';
-import { readReadonlyCommand } from '../../../../readonly/readonly-command.ts';
 import { guestBinaries } from '../../../../worker/config/artifacts.mjs';
 import { stepContext } from '../../../host/libvirt/living-guest.ts';
 import { startMachine, type TestMachine } from '../../../host/libvirt/machine.ts';
@@ -86,7 +86,7 @@ async function contentOf(console: SourceConsole): Promise<string> {
 
 async function ask(request: GateRequest, { sshd }: SourceInspection): Promise<GateAnswer> {
   const certify = async (publicKey: string) => {
-    const actor = { apiKeyId: 'test', agentId: null };
+    const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
     return (await ca.sign({ sandboxId: ID, publicKey, actor, source: NAME, serial: 1n })).certificate;
   };
   return sourceReads.ask({ id: ID, name: NAME, sshd, certify }, request, AbortSignal.timeout(60_000));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SimulatedHypervisor } from '../../../../host/simulated/driver.ts';
-import { writeSpec } from '../../../../host/simulated/snapshot-spec.ts';
+import { snapshotFolder } from '../../../../host/simulated/snapshots.ts';
 import type { StateDir } from '../../../../host/state-dir.ts';
 import type { FileChange, FileChangeRecord, GuestName } from '../../../../model/files/file-change.ts';
 import { asLogged } from '../../../host/compared/as-logged.ts';
@@ -34,7 +34,8 @@ async function save(): Promise<string> {
   await mkdir(state.snapshot(snapshotId));
   execFileSync('cp', ['--archive', '--', tree, join(state.snapshot(snapshotId), 'root')]);
   const savedAt = new Date().toISOString();
-  await writeSpec(state.snapshot(snapshotId), { sandboxId: newId(), kind: 'disk', savedAt, sha256: null });
+  const spec = { sandboxId: newId(), kind: 'disk', savedAt, sha256: null } as const;
+  await snapshotFolder(state, snapshotId).write(state.snapshot(snapshotId), spec);
   return snapshotId;
 }
 
@@ -93,6 +94,24 @@ describe('two saved trees', () => {
     ]);
     expect(await found('/nothing', '/a/../other', '/a/b/c/d', '/a\0')).toEqual([]);
     expect(await found('/')).toHaveLength(4);
+  });
+
+  test("have Mayfly's own files in neither list nor archive", async () => {
+    await mkdir(join(tree, 'etc/ssh'), { recursive: true });
+    const before = await save();
+    for (const folder of ['var/lib/mayfly/commands', 'opt']) await mkdir(join(tree, folder), { recursive: true });
+    for (const path of ['var/lib/mayfly/commands/1', 'opt/mayfly', 'etc/ssh/mayfly_revoked', 'opt/mayfly2']) {
+      await writeFile(join(tree, path), path);
+    }
+    const after = await save();
+    const listed = ['added /opt', 'added /opt/mayfly2', 'added /var', 'added /var/lib'];
+    expect(briefs(await changes(before, after))).toEqual(listed);
+    expect((await records(before, after)).at(-1)).toMatchObject({ added: listed.length, changed: 0 });
+    const archive = await buffer(host.snapshots.changesAsTar({ before, after, within: [] }, timeout()));
+    const names = String(execFileSync('tar', ['-t'], { input: archive }))
+      .trim()
+      .split('\n');
+    expect(names.map((name) => name.replace(/\/$/, ''))).toEqual(['./opt', './opt/mayfly2', './var', './var/lib']);
   });
 
   test('are never left by a link', async () => {

@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Connection } from '@temporalio/client';
@@ -10,10 +8,10 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { hostQueue, workflowIdOf } from '../../../../model/sagas/queues.ts';
 import type { SandboxRecord } from '../../../../model/sandbox/sandbox.ts';
-import { reportMachineEnd } from '../../../../sagas/machine-end.ts';
-import { operate } from '../../../../sagas/operations.ts';
-import { reconcileHostNow } from '../../../../sagas/reconciling.ts';
-import { TemporalSagas } from '../../../../sagas/temporal-sagas.ts';
+import { reportMachineEnd } from '../../../../temporal/machine-end.ts';
+import { Reconciliation } from '../../../../temporal/reconciliation.ts';
+import { reconcileHostNow } from '../../../../temporal/reconciling.ts';
+import { TemporalSagas } from '../../../../temporal/temporal-sagas.ts';
 import { Closers } from '../../../../worker/config/closers.ts';
 import { readConfig, type TemporalTls } from '../../../../worker/config/config.ts';
 import { localUsersProbe } from '../../../../worker/doctor/local-users.ts';
@@ -23,21 +21,22 @@ import { payloadKeyPath, temporalClient } from '../../../../worker/payloads/data
 import { startProxyPart } from '../../../../worker/proxy/proxy-part.ts';
 import { connectTemporal } from '../../../../worker/servers/temporal.ts';
 import { readTemporalTls } from '../../../../worker/servers/temporal-tls.ts';
-import { useMayfly } from '../../../support/mayfly.ts';
+import { INSTALLATION } from '../../../support/installation-id.ts';
 import { makeCertificates, proxyTls, temporalTls } from '../../../support/temporal-certificates.ts';
+import { useFolder } from '../../../support/use-folder.ts';
+import { useMayfly } from '../../../support/use-mayfly.ts';
 import { ATTACKS, type Attacks, attacked, OF_THE_API, OTHER } from '../../../worker/proxy/attacks.ts';
 
 /** A host worker, and an API, that were taken over: scripts with their certificate and all keys of theirs. The sandbox is on the host `test`. */
 const mayfly = useMayfly();
 const closers = new Closers();
 const PERMISSION_DENIED = 7;
-let folder: string;
+const folder = useFolder();
 let address: string;
 let sandbox: SandboxRecord;
 const connections = new Map<string, NativeConnection>();
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-proxy-'));
   await makeCertificates(folder, ['proxy-server', 'api', 'host-test', 'host-other', 'control']);
   const { dataConverter } = mayfly();
   const settings = { ...proxyTls(folder), MAYFLY_PROXY_PORT: '0', MAYFLY_STATE_DIR: join(folder, 'state') };
@@ -55,7 +54,6 @@ beforeEach(async () => {
 afterAll(async () => {
   for (const connection of connections.values()) await connection.close();
   await closers.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** A connection with the certificate of that process. */
@@ -79,7 +77,7 @@ function clientOf(name: string) {
 }
 
 const namespace = 'default';
-const actor = { apiKeyId: 'admin', agentId: null };
+const actor = { apiKeyId: 'admin', agentId: null, project: 'default' };
 
 function target() {
   const encoded = async (value: unknown) => {
@@ -131,27 +129,34 @@ test('the host that has the sandbox asks that it waits for room, and for nothing
   const client = clientOf('host-test');
   const operation = { operationId: 'opn-0000000000000002', actor };
   await nothingComesOf(async () => {
-    await expect(operate(client, sandbox.id, { kind: 'pause', ...operation })).rejects.toMatchObject({
+    await expect(
+      new Reconciliation(client).sandboxes.operate(sandbox.id, { kind: 'pause', ...operation }),
+    ).rejects.toMatchObject({
       cause: { code: PERMISSION_DENIED },
     });
   });
   const operationId = 'opn-0000000000000003';
-  await operate(client, sandbox.id, { kind: 'stall', operationId, cause: 'quota_exceeded', why: 'a test' });
+  await new Reconciliation(client).sandboxes.operate(sandbox.id, {
+    kind: 'suspend-for-space',
+    operationId,
+    cause: 'quota_exceeded',
+    why: 'a test',
+  });
   await mayfly().until(sandbox.id, ({ stalledBy }) => stalledBy !== null);
 });
 
 test('what is of its row is passed on: a life by the API, and what a host says of its own', async () => {
   const sagas = new TemporalSagas(clientOf('api'), { signer: mayfly().requestKey.signer({ process: 'api' }) });
   const input = mayfly().input();
-  await sagas.create(input);
-  await sagas.settled(input.id, AbortSignal.timeout(60_000));
+  await sagas.sandboxes.create(input);
+  await sagas.sandboxes.settled(input.id, AbortSignal.timeout(60_000));
   expect(await mayfly().record(input.id)).toMatchObject({ state: 'running' });
   const { hostId, installationId } = mayfly().machine().observer;
   await reconcileHostNow(clientOf('host-test'), { hostId, installationId, graceMs: 60_000 });
   // The workflow has the host look again, and the machine lives.
   await reportMachineEnd(clientOf('host-test'), input.id, { hostId, reason: 'crashed', seenAt: input.requestedAt });
-  await sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
-  await sagas.ended(input.id, AbortSignal.timeout(60_000));
+  await sagas.sandboxes.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
+  await sagas.sandboxes.ended(input.id, AbortSignal.timeout(60_000));
   expect(await mayfly().record(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
 });
 
@@ -162,7 +167,7 @@ test('a task is answered for by the host that was given it, and by no other', as
     taskQueue: 'rogue',
     workflowsPath: fileURLToPath(new URL('../../../worker/rogue-workflow.ts', import.meta.url)),
   });
-  const name = `${hostQueue({ hostId: OTHER })}/ins-0000000000000001`;
+  const name = hostQueue({ hostId: OTHER, installationId: INSTALLATION });
   const { workflowService: own } = connectionOf('host-other');
   await worker.runUntil(async () => {
     const args = ['anything', name, {}];

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { InputSchemas, type SchemaLimits } from '../../../../../api/functions/schema/input-schemas.ts';
+import { InputSchemas, type SchemaLimits } from '../../../../../services/schema/input-schemas.ts';
 import { isValidator, validatorPids } from '../../../../api/functions/schema/validator-pids.ts';
 import { eventually } from '../../../../support/eventually.ts';
 
@@ -118,7 +118,7 @@ test.each([
 );
 
 test('a process that has asked ends by itself, and what it has asked with it', async () => {
-  const schemasModule = fileURLToPath(new URL('../../../../../api/functions/schema/input-schemas.ts', import.meta.url));
+  const schemasModule = fileURLToPath(new URL('../../../../../services/schema/input-schemas.ts', import.meta.url));
   const program = `
     const { InputSchemas } = await import(${JSON.stringify(schemasModule)});
     const held = setInterval(() => {}, 1_000);
@@ -134,10 +134,7 @@ test('a process that has asked ends by itself, and what it has asked with it', a
   const argv = ['--import', 'tsx', '--input-type=module', '--eval', program];
   const { stdout } = await promisify(execFile)(process.execPath, argv);
   expect(stdout).toMatch(/^\d+\n$/);
-  await eventually(
-    async () => isValidator(stdout.trim()),
-    (isThere) => !isThere,
-  );
+  await eventually(async () => isValidator(stdout.trim()), false);
 });
 
 /** Promise: the process is there before the first question, which waits for none; warming again changes nothing. */

@@ -1,0 +1,237 @@
+import { MayflyError } from '../../model/errors.ts';
+import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
+import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { decideDue, isSerial } from '../../model/schedules/due-times.ts';
+import {
+  type DueTime,
+  type MissedReason,
+  type ScheduledFor,
+  type ScheduleRecord,
+  specAt,
+} from '../../model/schedules/schedule.ts';
+import type { ScheduleInput } from '../../model/schedules/schedule-saga.ts';
+import type { Store } from '../../store/connect.ts';
+import { cancelRun } from '../../store/functions/run-cancel.ts';
+import { type ProjectStore, storeOf } from '../../store/project-store.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import { eventOf, timeRecord } from './schedule-event.ts';
+
+/** Accepts an event as every door does. */
+export type AcceptEvent = (
+  store: ProjectStore,
+  target: { record: FunctionRecord; version: FunctionVersion },
+  arrival: {
+    event: ReceivedEvent;
+    sameness: { by: 'event'; text: string };
+    digest: string;
+    schedule: ScheduledFor;
+    actor: Actor;
+  },
+) => Promise<{ run: RunRecord; isNew: boolean }>;
+
+interface Deps {
+  store: Store;
+  reconciliation: Reconciliation;
+  acceptEvent: AcceptEvent;
+  /** SHA-256, hex. */
+  digestOf: (text: string) => string;
+}
+
+type Changes = Partial<Omit<ScheduleRecord, 'project' | 'name' | 'version'>>;
+
+const DAY_MS = 86_400_000;
+/** Runs that are begun at once. */
+const AT_ONCE = 50;
+/** Poll intervals for the runs that others wait for: what ends without a workflow wakes no schedule. Milliseconds. */
+const POLL_MS = { cancelling: 1_000, running: 15_000 };
+/** Outcomes that do not pause a schedule that pauses on failure. */
+const NO_FAILURES: readonly string[] = ['succeeded', 'cancelled', 'skipped'];
+
+/** What the workflow of a schedule asks of the store. */
+export function createScheduleActivities({ store, reconciliation, acceptEvent, digestOf }: Deps) {
+  /** @returns null: it was changed meanwhile */
+  async function save(record: ScheduleRecord, changes: Changes): Promise<ScheduleRecord | null> {
+    const { version } = record;
+    const isSaved = await store.schedules.change(record, { ...changes, wakeAt: null }, { version });
+    return isSaved ? { ...record, ...changes, wakeAt: null, version: version + 1 } : null;
+  }
+
+  async function recordMissed(
+    record: ScheduleRecord,
+    missed: readonly (Omit<DueTime, 'overlap'> & { reason: MissedReason; detail?: string })[],
+  ): Promise<void> {
+    for (const isFilled of [false, true]) {
+      const times = missed.filter((time) => time.isFilled === isFilled);
+      const records = times.map((time) => timeRecord(record, time, { state: 'missed', ...time }));
+      await store.scheduleTimes.putMissed(records, keptUntil(), isFilled);
+    }
+  }
+
+  async function accept(record: ScheduleRecord, time: DueTime): Promise<RunRecord> {
+    const { project, name } = record;
+    const spec = isManual(time) ? record : specAt(record, Date.parse(time.at));
+    const ref = { project, name: spec.function };
+    const found = await store.functions.get(ref);
+    const version = found && (await store.functionVersions.get(ref, found.activeVersion));
+    if (!found || !version) throw new MayflyError('function_not_found', `There is no function ${ref.name}.`);
+    if (found.state === 'draining') throw new MayflyError('function_draining', `${ref.name} is being deleted.`);
+    const event = eventOf(record, { ...time, spec });
+    const { source, id } = event.attributes;
+    const { run } = await acceptEvent(
+      storeOf(store, { project, isOperator: false }),
+      { record: found, version },
+      {
+        event,
+        sameness: { by: 'event', text: JSON.stringify([source, id]) },
+        digest: digestOf(`${source} ${id}`), // when it fired is none of what makes it another
+        schedule: { name, nominalAt: time.at },
+        actor: record.createdBy,
+      },
+    );
+    if (found.state !== 'paused') await reconciliation.functions.ensureDispatcher(ref);
+    return run;
+  }
+
+  /** @returns its run; null: its function did not take its event */
+  async function begin(record: ScheduleRecord, time: DueTime): Promise<RunRecord | null> {
+    try {
+      const run = await accept(record, time);
+      await store.scheduleTimes.put(timeRecord(record, time, { state: 'ran', runId: run.id }), keptUntil());
+      return run;
+    } catch (error) {
+      if (!(error instanceof MayflyError) || !REFUSALS.has(error.code)) throw error;
+      await recordMissed(record, [{ ...time, reason: 'refused', detail: `${error.code}: ${error.message}` }]);
+      return null;
+    }
+  }
+
+  /** Begins those that wait for nothing. What was decided is in the store: begun once more, it has the same run. */
+  async function beginAll(record: ScheduleRecord): Promise<Pick<ScheduleRecord, 'queue' | 'active'>> {
+    const [queue, active] = [[...record.queue], [...record.active]];
+    for (let left = AT_ONCE; left > 0; left -= 1) {
+      const place = placeOfNext(queue, active);
+      const [time] = place < 0 ? [] : queue.splice(place, 1);
+      if (!time) break;
+      const run = await begin(record, time);
+      if (run && (isSerial(time) || record.pauseOnFailure)) active.push({ runId: run.id, overlap: time.overlap });
+    }
+    return { queue, active };
+  }
+
+  async function cancel(record: ScheduleRecord, runIds: readonly string[]): Promise<void> {
+    for (const runId of runIds) {
+      const run = await store.runs.get(runId);
+      if (!run || run.cancelledBy !== null) continue;
+      await cancelRun(store.runs, run, record.createdBy, (id, actor) => reconciliation.functions.cancelRun(id, actor));
+    }
+  }
+
+  /** Forgets runs of which nothing is left. @returns what that changes of the schedule */
+  async function settle(record: ScheduleRecord, isCancelled: boolean): Promise<Changes> {
+    const isOverlapped = record.queue.some(({ overlap }) => overlap === 'cancel-other');
+    const ending = record.active.filter((run) => isCancelled || (isOverlapped && isSerial(run)));
+    await cancel(
+      record,
+      ending.map(({ runId }) => runId),
+    );
+    const ends = await store.runs.ends(record.active.map(({ runId }) => runId));
+    const active = record.active.filter(({ runId }) => {
+      const { state, cleanup } = ends.get(runId) ?? { state: 'ended', cleanup: 'none' };
+      return state !== 'ended' || cleanup === 'pending';
+    });
+    const pauseReason = isCancelled
+      ? 'its workflow was cancelled in Temporal'
+      : await failureAmong(
+          record,
+          record.active.filter((run) => !active.includes(run)).map(({ runId }) => runId),
+        );
+    if (record.pausedAt !== null || pauseReason === null) return { active };
+    const at = new Date().toISOString();
+    return { active, pausedAt: at, pauseReason, updatedAt: at };
+  }
+
+  /** Null: none of the runs pauses the schedule. */
+  async function failureAmong({ pauseOnFailure }: ScheduleRecord, runIds: readonly string[]): Promise<string | null> {
+    for (const runId of pauseOnFailure ? runIds : []) {
+      const { outcome = null } = (await store.runs.get(runId)) ?? {};
+      if (outcome !== null && !NO_FAILURES.includes(outcome)) return `${runId} is ${outcome}`;
+    }
+    return null;
+  }
+
+  /** @returns null: the record was changed meanwhile */
+  async function advance(found: ScheduleRecord, isCancelled: boolean): Promise<{ wakeInMs: number } | null> {
+    const settled = { ...found, ...(await settle(found, isCancelled)) };
+    const { changes, missed, nextAt } = decideDue(settled, Date.now());
+    await recordMissed(found, missed);
+    const { active, pausedAt, pauseReason, updatedAt } = settled;
+    const decided = await save(found, { ...changes, active, pausedAt, pauseReason, updatedAt });
+    if (!decided) return null;
+    const begun = isCancelled ? decided : await beginAll(decided);
+    const isBegun = begun.queue.length < decided.queue.length;
+    const saved = isBegun ? await save(decided, begun) : decided;
+    return saved && { wakeInMs: waitMs(saved, nextAt) };
+  }
+
+  return {
+    /**
+     * Decides on the times of a schedule until now, and begins those that are run. Each decision is stored before it is acted
+     * on. @returns when there is more to do; null: the schedule is gone
+     */
+    async advanceSchedule(input: ScheduleInput & { isCancelled: boolean }): Promise<{ wakeInMs: number | null }> {
+      const { project, name, isCancelled } = input;
+      for (;;) {
+        const record = await store.schedules.get({ project, name });
+        if (!record) return { wakeInMs: null };
+        if (record.deletedAt === null) {
+          const advanced = await advance(record, isCancelled);
+          if (advanced) return advanced;
+          continue;
+        }
+        await store.scheduleTimes.removeOf(record);
+        await store.schedules.remove(record, record);
+      }
+    },
+  };
+}
+
+export type ScheduleActivities = ReturnType<typeof createScheduleActivities>;
+
+/** They stay: the function is to be mended first. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  'function_not_found',
+  'function_draining',
+  'event_invalid',
+  'event_too_large',
+  'event_conflict',
+  'key_invalid',
+  'schema_too_slow',
+  'invalid_event',
+]);
+
+function isManual({ triggerId, isFilled }: DueTime): boolean {
+  return triggerId !== null || isFilled;
+}
+
+/** Returns the place of the first time that waits for no run; -1: there is none. */
+function placeOfNext(queue: readonly DueTime[], active: ScheduleRecord['active']): number {
+  const isRunning = active.some(isSerial);
+  return queue.findIndex((time) => !isRunning || !isSerial(time));
+}
+
+/** At most a day: a timer does not hear of a clock that was set. Milliseconds. */
+function waitMs({ queue, active, pauseOnFailure }: ScheduleRecord, nextAt: number): number {
+  if (placeOfNext(queue, active) >= 0) return 1;
+  const isPolled = active.length > 0 && (queue.length > 0 || pauseOnFailure);
+  const isCancelling = queue.some(({ overlap }) => overlap === 'cancel-other');
+  const pollMs = isCancelling ? POLL_MS.cancelling : POLL_MS.running;
+  return Math.max(1, Math.min(nextAt - Date.now(), isPolled ? pollMs : DAY_MS));
+}
+
+/** When a record that is written now is removed. ISO 8601. */
+function keptUntil(): string {
+  return new Date(Date.now() + LIMITS.functions.schedules.timesDays * DAY_MS).toISOString();
+}

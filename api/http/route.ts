@@ -1,0 +1,171 @@
+import { type RouteConfig, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { ErrorCode } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { Scope } from '../../model/scopes.ts';
+import { canBeReserved } from '../../services/sandboxes/reserved-sandbox.ts';
+import type { Store } from '../../store/connect.ts';
+import { strip } from '../schema/strip.ts';
+import { open, requires } from './auth.ts';
+import { isOptional, limitBody, readJson } from './body.ts';
+import type { App, Env, RequestDeps } from './context.ts';
+import { BODY, type Codes, KEYED, problems } from './problem-answers.ts';
+import { resolveSandboxId } from './sandbox-reference.ts';
+import { noQuery } from './schemas.ts';
+import { checked } from './validation.ts';
+
+type Media = NonNullable<NonNullable<RouteConfig['request']>['body']>;
+type Answers = RouteConfig['responses'];
+
+/** Parts of a request, each checked by its schema. A `media` body is passed on as it is. */
+interface Parts {
+  params?: z.ZodObject;
+  query?: z.ZodObject;
+  headers?: z.ZodObject;
+  body?: z.ZodType;
+  media?: Media;
+}
+
+type Valid<I, K extends keyof Parts> = I extends { [P in K]: infer S extends z.ZodType } ? z.output<S> : unknown;
+type JsonOf<A> = A extends { content: { 'application/json': { schema: infer S extends z.ZodType } } }
+  ? z.input<S>
+  : never;
+type Value<O> = JsonOf<O[keyof O]>;
+
+/** A valid request, with what its key may see. */
+export interface Call<I = Parts> {
+  c: Context<Env>;
+  deps: RequestDeps;
+  store: RequestDeps['store'];
+  /** Documents of all projects: for operators, and where no key is needed. */
+  wholeStore: Store;
+  params: Valid<I, 'params'>;
+  query: Valid<I, 'query'>;
+  headers: Valid<I, 'headers'>;
+  body: Valid<I, 'body'>;
+}
+
+/** A value with its status, where an operation has several. */
+class Reply<T> {
+  constructor(
+    readonly status: ContentfulStatusCode,
+    readonly value: T,
+  ) {}
+}
+
+export function reply<T>(status: ContentfulStatusCode, value: T): Reply<T> {
+  return new Reply(status, value);
+}
+
+type Outcome<O> = Value<O> | Reply<Value<O>> | Response | undefined;
+
+interface Definition<I extends Parts, O extends Answers> {
+  /** Tag of the operation. `@default` that of the file */
+  tag?: string;
+  /** Scope that the key must have; null: any key. `open`: no key is needed. */
+  scope: Scope | 'open' | null;
+  summary: string;
+  description?: string;
+  in?: I;
+  /** Success answers; a value without a status is answered with the lowest. */
+  out: O;
+  /** Problems beyond those of every operation, of bodies and of Idempotency-Keys. */
+  problems?: readonly (ErrorCode | Codes)[];
+  /** Bytes of the body; null: a stream, unbounded. `@default` {@link LIMITS.bodyBytes} */
+  limit?: number | null;
+  /** Answers with a value, which is stripped to its schema, with a response of its own, or with nothing: 204. */
+  handle: (call: Call<I>) => Outcome<O> | Promise<Outcome<O>>;
+}
+
+export type Route = (app: App) => void;
+type Method = 'get' | 'put' | 'post' | 'patch' | 'delete';
+
+/** Returns the function that defines operations with a tag. */
+export function routeOf(ofFile: string) {
+  return <I extends Parts, O extends Answers>(
+    operationId: string,
+    method: Method,
+    path: string,
+    definition: Definition<I, O>,
+  ): Route => {
+    return (app) => {
+      const { summary, description, tag = ofFile, scope } = definition;
+      const texts = { operationId, summary, ...(description !== undefined && { description }), tags: [tag] };
+      const { middleware, request } = requestOf(method, definition);
+      const security = scope === 'open' && { security: [] };
+      const responses = { ...definition.out, ...problems(...problemsOf(method, path, definition)) };
+      app.openAPIRegistry.registerPath({ method, path, ...texts, ...security, request, responses });
+      const pattern = path.replaceAll(/\{(\w+)\}/g, ':$1');
+      app.on(method, [pattern], ...middleware, (c) => answer(c, path, definition));
+    };
+  };
+}
+
+type AnyDefinition = Pick<Definition<Parts, Answers>, 'scope' | 'limit' | 'in' | 'problems'>;
+
+function requestOf(method: Method, { scope, limit = LIMITS.bodyBytes, in: parts = {} }: AnyDefinition) {
+  const { params, query = noQuery, headers, body, media } = parts;
+  const isEmptyFine = body !== undefined && isOptional(body);
+  const json = body && { required: !isEmptyFine, content: { 'application/json': { schema: body } } };
+  const middleware = [
+    ...(method === 'get' || limit === null ? [] : [limitBody(limit)]),
+    ...(body ? [readJson(isEmptyFine)] : []),
+    ...(scope === 'open' ? [open] : scope ? [requires(scope)] : []),
+  ];
+  const request = {
+    query,
+    ...(params && { params }),
+    ...(headers && { headers }),
+    ...((media ?? json) && { body: media ?? json }),
+  };
+  return { middleware, request };
+}
+
+function takesSandbox(path: string): boolean {
+  return path.startsWith('/v1/sandboxes/{id}');
+}
+
+function problemsOf(method: Method, path: string, { in: parts = {}, problems: own = [] }: AnyDefinition) {
+  const isReservable = takesSandbox(path) && canBeReserved({ method: method.toUpperCase(), path });
+  return [
+    ...(parts.body ? [BODY] : []),
+    ...(parts.headers && 'idempotency-key' in parts.headers.shape ? [KEYED] : []),
+    ...own,
+    ...(isReservable ? (['sandbox_not_running'] as const) : []),
+  ];
+}
+
+async function answer<I extends Parts, O extends Answers>(
+  c: Context<Env>,
+  path: string,
+  { in: parts, out, handle }: Definition<I, O>,
+): Promise<Response> {
+  const deps = c.get('deps');
+  const valid = await validParts(c, parts ?? {});
+  if (valid.params && takesSandbox(path)) valid.params['id'] = await resolveSandboxId(c, String(valid.params['id']));
+  const wholeStore = c.get('wholeStore');
+  const outcome = await handle({ c, deps, store: deps?.store, wholeStore, ...valid } as Call<I>);
+  if (outcome instanceof Response) return outcome;
+  if (outcome === undefined) return c.body(null, 204);
+  const { status, value } =
+    outcome instanceof Reply ? outcome : reply(Number(Object.keys(out)[0]) as ContentfulStatusCode, outcome);
+  return c.json(strip(schemaOf(out[status]), value) as object, status);
+}
+
+/** @throws MayflyError invalid_request, invalid_id */
+async function validParts({ req }: Context<Env>, { params, query = noQuery, headers, body }: Parts) {
+  const queries = Object.entries(req.queries()).map(([name, all]) => [name, all.length === 1 ? all[0] : all]);
+  return {
+    query: checked('query', query, Object.fromEntries(queries)),
+    params: params && checked('path', params, req.param()),
+    headers: headers && checked('header', headers, req.header()),
+    body: body && checked('body', body, await req.json()),
+  };
+}
+
+function schemaOf(answered: Answers[number] | undefined): z.ZodType {
+  const media = answered && 'content' in answered ? answered.content?.['application/json'] : undefined;
+  if (media && 'schema' in media && media.schema instanceof z.ZodType) return media.schema;
+  throw new TypeError('an answer without a schema');
+}

@@ -1,0 +1,43 @@
+import { z } from '@hono/zod-openapi';
+
+/**
+ * Strips a value to the fields that a schema of an answer has, so that no internal field is answered. It checks no bounds: what
+ * was stored under other limits is answered as it is.
+ */
+export function strip<T extends z.ZodType>(schema: T, value: z.input<T>): z.output<T> {
+  return stripped(schema, value) as z.output<T>;
+}
+
+function stripped(schema: z.core.$ZodType, value: unknown): unknown {
+  if (schema instanceof z.ZodObject) return isFields(value) ? fieldsOf(schema, value) : value;
+  if (schema instanceof z.ZodArray)
+    return Array.isArray(value) ? value.map((item) => stripped(schema.element, item)) : value;
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return value === null ? null : stripped(schema.unwrap(), value);
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
+    return value === undefined ? schema.parse(value) : stripped(schema.unwrap(), value);
+  if (schema instanceof z.ZodPipe) return stripped(schema.in, value);
+  if (schema instanceof z.ZodUnion) return stripped(optionFor(schema, value), value);
+  if (schema instanceof z.ZodRecord && isFields(value))
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, stripped(schema.valueType, one)]));
+  return value;
+}
+
+function fieldsOf({ shape }: z.ZodObject, value: Record<string, unknown>): object {
+  const fields = Object.entries(shape).map(([name, field]) => [name, stripped(field, value[name])] as const);
+  return Object.fromEntries(fields.filter(([, one]) => one !== undefined));
+}
+
+/** Returns the option that the value meets; where bounds keep it from all, the one that shares most fields with it. */
+function optionFor({ options }: z.ZodUnion, value: unknown): z.core.$ZodType {
+  const shared = (option: z.core.$ZodType) =>
+    option instanceof z.ZodObject && isFields(value)
+      ? Object.keys(option.shape).filter((name) => name in value).length
+      : 0;
+  const met = options.find((option) => z.safeParse(option, value).success);
+  return met ?? options.toSorted((one, other) => shared(other) - shared(one))[0] ?? z.unknown();
+}
+
+function isFields(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

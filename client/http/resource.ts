@@ -1,0 +1,94 @@
+import type { Approval, paths } from './openapi.ts';
+import type { WaitOptions } from './options.ts';
+import { prefer } from './paths.ts';
+import type { CallOptions, PostOptions, RequestShape, Transport } from './transport.ts';
+
+type Method = 'get' | 'put' | 'post' | 'patch' | 'delete';
+
+/** Method and path of an operation, as in `GET /v1/hosts`. */
+export type Route = {
+  [P in keyof paths]: { [M in Method]: paths[P][M] extends object ? `${Uppercase<M>} ${P}` : never }[Method];
+}[keyof paths];
+
+type Operation<R extends Route> = R extends `${infer M} ${infer P extends keyof paths}`
+  ? paths[P][Lowercase<M> & Method]
+  : never;
+type PathValues<R, V> = R extends `${string}{${infer N extends string & keyof V}}${infer Rest}`
+  ? [V[N] extends number ? number : string, ...PathValues<Rest, V>]
+  : [];
+type PathArguments<R extends Route> = Operation<R> extends { parameters: { path: infer V } } ? PathValues<R, V> : [];
+
+type Given<T> = [NonNullable<T>] extends [never] ? object : NonNullable<T>;
+type Parameters<R extends Route> =
+  Operation<R> extends { parameters: infer P extends { query?: unknown; header?: unknown } } ? P : never;
+type QueryValue<T> = T extends 'true' ? true : T extends 'false' ? false : T;
+type QueryOf<Q> = { [N in keyof Q]: N extends 'cursor' ? string : QueryValue<Q[N]> };
+/** Refuses options of pages where an operation has none. */
+type WithoutPages<Q> = 'limit' extends keyof Q ? unknown : { limit?: never; cursor?: never };
+type WaitOf<H> = 'prefer' extends keyof H ? WaitOptions : unknown;
+
+/** Options of an operation, its query among them. */
+export type OptionsOf<R extends Route> = (R extends `POST ${string}` ? PostOptions : CallOptions) &
+  QueryOf<Given<Parameters<R>['query']>> &
+  WithoutPages<Given<Parameters<R>['query']>> &
+  WaitOf<Given<Parameters<R>['header']>>;
+/** Body of an operation. */
+export type BodyOf<R extends Route> =
+  Operation<R> extends { requestBody?: { content: { 'application/json': infer B } } } ? B : never;
+
+type JsonOf<T> = T extends { content: { 'application/json': infer B } } ? B : undefined;
+type Success<R extends Route> = Operation<R> extends { responses: infer A } ? JsonOf<A[keyof A]> : never;
+/** Answer of an operation; the transport waits for approvals itself. */
+export type AnswerOf<R extends Route> = Success<R> extends Approval ? Success<R> : Exclude<Success<R>, Approval>;
+
+type Arguments<T> = object extends T ? [T?] : [T];
+
+/** Operation without a body. */
+export type Ask<R extends Route> = (...args: [...PathArguments<R>, ...Arguments<OptionsOf<R>>]) => Promise<AnswerOf<R>>;
+/** Operation with a body. */
+export type Send<R extends Route> = (
+  ...args: [...PathArguments<R>, ...Arguments<BodyOf<R>>, ...Arguments<OptionsOf<R>>]
+) => Promise<AnswerOf<R>>;
+
+/** Group of operations. Each throws as {@link MayflyClient} does. */
+export abstract class Resource {
+  constructor(protected readonly transport: Transport) {}
+
+  /** Binds an operation: it takes the values of its path, then options with its query. */
+  protected ask<R extends Route>(route: R): Ask<R> {
+    const { method, path, parameters } = partsOf(route);
+    return (...args) => {
+      const { call, ...options } = splitOptions(args[parameters.length]);
+      return this.transport.json({ method, path: filled(path, parameters, args), ...options }, call);
+    };
+  }
+
+  /** Binds an operation with a JSON body, which comes after the values of its path. */
+  protected send<R extends Route>(route: R): Send<R> {
+    const { method, path, parameters } = partsOf(route);
+    return (...args) => {
+      const { call, ...options } = splitOptions(args[parameters.length + 1]);
+      const body = args[parameters.length] ?? {};
+      return this.transport.json({ method, path: filled(path, parameters, args), body, ...options }, call);
+    };
+  }
+}
+
+function partsOf(route: Route) {
+  const [method, path] = route.split(' ') as [RequestShape['method'], string];
+  return { method, path, parameters: path.match(/\{[^}]+\}/g) ?? [] };
+}
+
+function filled(path: string, parameters: readonly string[], values: readonly unknown[]): string {
+  return parameters.reduce((text, name, at) => text.replace(name, () => encodeURIComponent(String(values[at]))), path);
+}
+
+function splitOptions(options: unknown = {}) {
+  const { waitSeconds, signal, deadlineSeconds, idempotencyKey, ...query } = options as WaitOptions & PostOptions;
+  const call = {
+    ...(signal && { signal }),
+    ...(deadlineSeconds !== undefined && { deadlineSeconds }),
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+  };
+  return { query, headers: waitSeconds === undefined ? {} : prefer(waitSeconds), call };
+}

@@ -1,3 +1,0 @@
-module mayfly/diff
-
-go 1.25

@@ -1,0 +1,34 @@
+package run
+
+import (
+	"encoding/json"
+	"io"
+
+	"mayfly/gate/check"
+	"mayfly/gate/sandbox"
+)
+
+// Hello says which gate this is, and what the kernel offers it, as one line of JSON.
+func Hello(out io.Writer, version string) error {
+	data, err := json.Marshal(struct {
+		Version string        `json:"version"`
+		Sandbox sandbox.Offer `json:"sandbox"`
+	}{version, sandbox.Look()})
+	if err != nil {
+		return err
+	}
+	answer := NewAnswer(out, defaultOutputBytes)
+	answer.Add(streamStdout, append(data, '\n'))
+	return answer.Finish(exited())
+}
+
+// Refuse answers a request that cannot be read.
+func Refuse(out io.Writer, reason error) error {
+	refusal := &check.Refusal{Reason: reason.Error()}
+	return NewAnswer(out, 0).Finish(&End{Outcome: "not-started", Refusal: refusal})
+}
+
+func exited() *End {
+	code := 0
+	return &End{Outcome: "exited", ExitCode: &code}
+}

@@ -1,0 +1,3 @@
+module mayfly
+
+go 1.25

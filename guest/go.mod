@@ -1,3 +1,0 @@
-module mayfly/guest
-
-go 1.25

@@ -1,0 +1,123 @@
+import { EventEmitter, once, setMaxListeners } from 'node:events';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
+import type { CommandRecord, EndSignal } from '../../model/sandbox/command.ts';
+import { notStarted } from './command-ending.ts';
+import { CommandRun, type CommandRunDeps } from './command-run.ts';
+import type { Backlog } from './output-writer.ts';
+
+interface UnderWay {
+  commandRun: CommandRun;
+  ended: Promise<CommandRecord>;
+}
+
+/**
+ * The commands this worker sees to their end: one command run each, whoever asks for it (Temporal, the relay, the
+ * worker's own start).
+ */
+export class CommandRuns {
+  readonly #deps: CommandRunDeps;
+  readonly #underWay = new Map<string, UnderWay>();
+  /** Events are named by command. */
+  readonly #begun = new EventEmitter().setMaxListeners(0);
+  readonly #tidying = new Set<Promise<void>>();
+  readonly #backlog: Backlog = { bytes: 0 };
+  readonly #stop = new AbortController();
+
+  constructor(deps: CommandRunDeps) {
+    this.#deps = deps;
+    setMaxListeners(0, this.#stop.signal); // some for each command
+  }
+
+  /**
+   * Sees a command to its end, starting it unless it was started; the record then.
+   * @throws MayflyError what keeps it from going on for now; host_unavailable when this worker ends
+   */
+  runToEnd(commandId: string): Promise<CommandRecord> {
+    return this.#of(commandId).ended;
+  }
+
+  /** Ends a command's process tree, or keeps it from being started. Resolves when the guest has the wish, or it ended. */
+  async cancel(commandId: string, signal: EndSignal): Promise<void> {
+    const { commandRun, ended } = this.#of(commandId);
+    try {
+      await Promise.race([commandRun.cancel(signal), ended]);
+    } catch (error) {
+      if (!isMayflyError(error, 'command_ended')) throw error;
+    }
+  }
+
+  /** Ends a command that nobody handed over to Temporal; should it run nevertheless, sees it to its end. */
+  async settle(commandId: string): Promise<void> {
+    const { commandRun, ended } = this.#of(commandId);
+    commandRun.withhold(notStarted('temporal_unavailable', 'Temporal never got the command, so it was not started.'));
+    await ended;
+  }
+
+  /** Ends all commands of a sandbox that is being put back, and resolves when their records say so. */
+  async interruptAll(sandboxId: string): Promise<void> {
+    const { openCommands } = await this.#deps.store.activity.get(sandboxId);
+    await Promise.all(
+      openCommands.map(async (commandId) => {
+        if (!(await this.#deps.store.commands.get(commandId))) return; // its request died before it was recorded
+        const { commandRun, ended } = this.#of(commandId);
+        commandRun.interrupt();
+        await ended;
+      }),
+    );
+  }
+
+  /**
+   * Resolves when a command is known to have started, or to have ended. Of one that is not run here yet it waits for
+   * that first, so only a command that is `requested` may be asked about.
+   * @throws the signal's reason
+   */
+  async whenStarted(commandId: string, signal: AbortSignal): Promise<void> {
+    if (!this.#underWay.has(commandId)) await once(this.#begun, commandId, { signal });
+    const underWay = this.#underWay.get(commandId);
+    if (underWay) await Promise.race([underWay.commandRun.started, underWay.ended]);
+  }
+
+  /** Whether the store has a record of it: one that was set back may not. */
+  async isKnown(commandId: string): Promise<boolean> {
+    return (await this.#deps.store.commands.get(commandId)) !== null;
+  }
+
+  isUnderWay(commandId: string): boolean {
+    return this.#underWay.has(commandId);
+  }
+
+  /** What the command run of a command is at; null when there is none. */
+  detailOf(commandId: string): string | null {
+    return this.#underWay.get(commandId)?.commandRun.detail ?? null;
+  }
+
+  /** Lets go of all commands, which run on. Those who wait for one are told at once. */
+  async stop(): Promise<void> {
+    this.#stop.abort(new MayflyError('host_unavailable', 'This host worker ends; another goes on with the command.'));
+    await Promise.allSettled([...this.#underWay.values()].map(({ ended }) => ended));
+    await Promise.all(this.#tidying);
+  }
+
+  #of(commandId: string): UnderWay {
+    const present = this.#underWay.get(commandId);
+    if (present) return present;
+    const commandRun = new CommandRun(this.#deps, commandId, this.#backlog, this.#stop.signal);
+    const underWay = { commandRun, ended: this.#run(commandId, commandRun) };
+    this.#underWay.set(commandId, underWay);
+    this.#begun.emit(commandId);
+    underWay.ended.catch(() => undefined); // told to whoever waits; without one, the next run finds out
+    return underWay;
+  }
+
+  async #run(commandId: string, commandRun: CommandRun): Promise<CommandRecord> {
+    try {
+      await Promise.resolve(); // so that it is in the map before it can leave it
+      this.#stop.signal.throwIfAborted();
+      return await commandRun.run();
+    } finally {
+      this.#underWay.delete(commandId);
+      const tidied = commandRun.tidied().finally(() => this.#tidying.delete(tidied));
+      this.#tidying.add(tidied);
+    }
+  }
+}

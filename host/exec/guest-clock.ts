@@ -1,0 +1,30 @@
+/**
+ * Difference of a guest's clock to the host's: so all times of a command are of one clock. It is the skew that was measured
+ * at the login, unless the guest's clock was set since then.
+ */
+export class GuestClock {
+  #aheadMs = 0;
+
+  /**
+   * @param said by the guest, ISO 8601 @param between before and after it, by the host; the same twice: it was exactly then. ISO 8601
+   * @param skewMs as measured at the login
+   */
+  measure(said: string, [from, until]: readonly [string, string], skewMs: number): void {
+    const at = Date.parse(said);
+    const known = Math.min(Date.parse(until), Math.max(Date.parse(from), at - skewMs));
+    this.#aheadMs = at - known;
+  }
+
+  /** The same time by the host's clock. @param said ISO 8601; null stays null */
+  toHost(said: string): string;
+  toHost(said: string | null): string | null;
+  toHost(said: string | null): string | null {
+    return said === null ? null : new Date(Date.parse(said) - this.#aheadMs).toISOString();
+  }
+
+  /** Returns an end by the host's clock: `now` when the guest's clock was set since the start. @param said ISO 8601 */
+  toHostEnd(said: string, startedAt: string | null, now: string): string {
+    const at = this.toHost(said);
+    return at > now || (startedAt !== null && at < startedAt) ? now : at;
+  }
+}

@@ -1,0 +1,201 @@
+import { stat, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { MayflyError } from '../../../model/errors.ts';
+import { nameBacking } from '../../disk/image.ts';
+import { flushFile } from '../../os/atomic-file.ts';
+import type { StepContext } from '../../step-context.ts';
+import { VirshError } from '../client/virsh.ts';
+import type { Element } from '../client/xml.ts';
+import type { Layer } from '../domain-xml/clone-disks.ts';
+import { BlockPull } from '../layers/block-pull.ts';
+import { type LayeredDisk, layeredDisks, putLayers } from '../layers/disk-layers.ts';
+import { SnapshotFolder } from '../layers/snapshot-folder.ts';
+import { Workspace } from '../layers/workspace.ts';
+import type { LibvirtTools } from '../tools/tools.ts';
+
+/** What must stay free on the host beside the copy. Bytes. */
+const SPARE_BYTES = 1_073_741_824;
+
+/** A disk, the layers of snapshots that it shall refer to no more, and what lies below those. */
+interface Pull {
+  target: string;
+  leaving: Layer[];
+  base: Layer;
+}
+
+/**
+ * Makes the disks of a living sandbox refer to fewer snapshots: what they read from these is copied into the layer they write
+ * to, while the sandbox goes on. docs/decisions/0011-chains-and-quotas.md says what a crash leaves at each point.
+ */
+export class Flattening {
+  readonly #blockPull: BlockPull;
+
+  constructor(private readonly deps: Pick<LibvirtTools, 'state' | 'virsh' | 'monitor' | 'references'>) {
+    this.#blockPull = new BlockPull(deps.virsh, deps.monitor);
+  }
+
+  /** Down to the source. @throws MayflyError flatten_failed, sandbox_not_running, host_unavailable */
+  async flatten(sandboxId: string, context: StepContext): Promise<void> {
+    await this.#leave(sandboxId, context, async () => true);
+  }
+
+  /**
+   * Down to the first snapshot that is not deleted.
+   * @returns how many snapshots its disks refer to no more
+   * @throws MayflyError flatten_failed, sandbox_not_running, host_unavailable
+   */
+  async mergeDeleted(sandboxId: string, context: StepContext): Promise<number> {
+    return this.#leave(sandboxId, context, (id) => new SnapshotFolder(this.deps.state, id).isRemoved());
+  }
+
+  /** @param isLeft whether a snapshot is to be referred to no more; asked of the newest first, until one is to stay */
+  async #leave(
+    sandboxId: string,
+    context: StepContext,
+    isLeft: (snapshotId: string) => Promise<boolean>,
+  ): Promise<number> {
+    const { signal } = context;
+    await this.stop(sandboxId);
+    const workspace = new Workspace(this.deps.state, sandboxId);
+    const spec = await workspace.spec();
+    if (spec === null) throw new MayflyError('sandbox_not_running', `${sandboxId} is not on this host.`);
+    const leaving: string[] = [];
+    for (const id of spec.snapshots) {
+      if (!(await isLeft(id))) break;
+      leaving.push(id);
+    }
+    if (leaving.length === 0) return 0;
+    const pulls = this.#pulls(await workspace.domain(), leaving, await this.#blockPull.disks(sandboxId));
+    await this.#checkRoom(sandboxId, pulls);
+    signal.throwIfAborted();
+    await workspace.markPulling();
+    try {
+      for (const { target, base } of pulls) {
+        context.alive(`copying ${target}`);
+        await this.#blockPull.pull(sandboxId, target, base.path, signal);
+      }
+    } catch (error) {
+      await this.stop(sandboxId);
+      signal.throwIfAborted();
+      if (!(error instanceof VirshError)) throw error;
+      if (error.failure.result === 'not_found' || /domain is not running/i.test(error.stderr)) {
+        throw new MayflyError('sandbox_not_running', `${sandboxId} does not run.`, { cause: error });
+      }
+      throw new MayflyError('flatten_failed', `The disks of ${sandboxId} stay as they are: ${error.message}`, {
+        cause: error,
+      });
+    }
+    await this.stop(sandboxId);
+    const left = (await workspace.spec())?.snapshots ?? [];
+    if (!leaving.some((id) => left.includes(id))) return leaving.length;
+    throw new MayflyError('flatten_failed', `The disks of ${sandboxId} are copied, but it still refers to snapshots.`);
+  }
+
+  /**
+   * Ends what was left under way, also by a worker that was killed: a disk whose copy was whole refers to what lies below
+   * from then on, another's copy is given up. QEMU does not save while it copies, so a save begins with this.
+   * Of a machine that is off, the images are made to name what lies below them again. Costs nothing when there is none.
+   */
+  async stop(sandboxId: string): Promise<void> {
+    const workspace = new Workspace(this.deps.state, sandboxId);
+    if (!(await workspace.isPulling())) return;
+    const domain = await workspace.domain();
+    const disks = layeredDisks(domain).filter(({ layers }) => layers.some(({ path }) => this.#isSnapshots(path)));
+    for (const { target } of disks) await this.#blockPull.abort(sandboxId, target);
+    const live = await this.#blockPull.disks(sandboxId);
+    const hasLeft = await this.#settle(workspace, domain, disks, live);
+    if (live.length === 0) await mend(disks);
+    await workspace.unmarkPulling();
+    if (hasLeft) await this.deps.references.sweep();
+  }
+
+  /**
+   * Writes down what the disks refer to, as the living domain has it. When domain.xml says so already, only spec.json was
+   * not written any more: that is made up for, whether there is a domain or not.
+   * @returns whether there are snapshots that it refers to no more
+   */
+  async #settle(
+    workspace: Workspace,
+    domain: Element,
+    disks: readonly LayeredDisk[],
+    live: readonly LayeredDisk[],
+  ): Promise<boolean> {
+    const spec = await workspace.spec();
+    if (spec === null) return false;
+    const shorter = disks.flatMap((disk) => shortened(disk, live));
+    for (const { target, layers } of shorter) {
+      await this.#blockPull.writeDown(workspace.sandboxId, layers);
+      await flushFile(layers[0].path); // a domain's cache mode may have QEMU leave that out
+      putLayers(domain, target, layers);
+    }
+    const files = layeredDisks(domain).flatMap(({ layers }) => layers.map(({ path }) => path));
+    const snapshots = spec.snapshots.filter((id) =>
+      files.some((path) => dirname(path) === this.deps.state.snapshot(id)),
+    );
+    const hasLeft = snapshots.length < spec.snapshots.length;
+    if (shorter.length === 0 && !hasLeft) return false;
+    const bases = spec.bases.filter(({ path }) => !this.#isSnapshots(path) || files.includes(path));
+    await workspace.change({ ...spec, bases, snapshots }, domain);
+    return hasLeft;
+  }
+
+  #pulls(domain: Element, leaving: readonly string[], live: readonly LayeredDisk[]): Pull[] {
+    const folders = leaving.map((id) => this.deps.state.snapshot(id));
+    return layeredDisks(domain).flatMap(({ target, layers: [, ...below] }) => {
+      const staying = below.findIndex(({ path }) => !folders.includes(dirname(path)));
+      if (staying <= 0) return [];
+      // Since its start a domain calls a layer what that was called when it was written.
+      const base = liveBelow(target, live).at(staying - below.length);
+      if (!base)
+        throw new MayflyError('sandbox_not_running', `The disk ${target} of the sandbox is in use by no machine.`);
+      return [{ target, leaving: below.slice(0, staying), base }];
+    });
+  }
+
+  #isSnapshots(path: string): boolean {
+    return dirname(dirname(path)) === this.deps.state.snapshots;
+  }
+
+  /** The copy is at most as large as all that is copied from. */
+  async #checkRoom(sandboxId: string, pulls: readonly Pull[]): Promise<void> {
+    const files = await Promise.all(pulls.flatMap(({ leaving }) => leaving).map(({ path }) => stat(path)));
+    const needed = files.reduce((sum, { blocks }) => sum + blocks * 512, 0);
+    const { bavail, bsize } = await statfs(this.deps.state.sandboxes);
+    if (bavail * bsize >= needed + SPARE_BYTES) return;
+    const [wanted, free] = [needed + SPARE_BYTES, bavail * bsize].map((bytes) => Math.ceil(bytes / 1_048_576));
+    throw new MayflyError(
+      'flatten_failed',
+      `The disks of ${sandboxId} refer to ${pulls[0]?.leaving.length} snapshots, and stay so: to copy what they read ` +
+        `from these the host needs ${wanted} MiB, and has ${free}. Delete snapshots or sandboxes, or give it more room.`,
+    );
+  }
+}
+
+/**
+ * QEMU names the new base in an image when all is copied, but may have died before it wrote down where the copies lie.
+ * Then only what the domain says is right.
+ */
+async function mend(disks: readonly LayeredDisk[]): Promise<void> {
+  for (const { layers } of disks) {
+    const [active, below] = layers;
+    if (below) await nameBacking(active.path, below);
+  }
+}
+
+/**
+ * A disk that the living domain has, of the layers that it is written down with, without some of those in between. Which
+ * they are tells their number: those at the bottom stay.
+ */
+function shortened(
+  { target, layers }: LayeredDisk,
+  live: readonly LayeredDisk[],
+): Pick<LayeredDisk, 'target' | 'layers'>[] {
+  const [active, ...below] = layers;
+  const left = liveBelow(target, live).length;
+  const isIt = live.some((disk) => disk.target === target && disk.layers[0].path === active.path);
+  return isIt && left > 0 && left < below.length ? [{ target, layers: [active, ...below.slice(-left)] }] : [];
+}
+
+function liveBelow(target: string, live: readonly LayeredDisk[]): Layer[] {
+  return live.find((disk) => disk.target === target)?.layers.slice(1) ?? [];
+}

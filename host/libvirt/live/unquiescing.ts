@@ -1,0 +1,53 @@
+import { MayflyError } from '../../../model/errors.ts';
+import { fullness, type HostDisk, hasRoomAgain } from '../../../model/snapshots/storage.ts';
+import { diskOf } from '../../disk/host-disk.ts';
+import type { Domains } from '../client/domains.ts';
+import type { Jobs } from '../client/jobs.ts';
+import { Freezer } from '../guest/freezer.ts';
+import type { GuestAgent } from '../guest/guest-agent.ts';
+import type { Attempt } from '../layers/snapshot-folder.ts';
+import type { LibvirtTools } from '../tools/tools.ts';
+
+interface UnquiescingDeps {
+  domains: Pick<Domains, 'isStoppedByError' | 'bring'>;
+  agent: Pick<GuestAgent, 'thaw'>;
+  freezer: Pick<Freezer, 'thaw'>;
+  jobs: Pick<Jobs, 'stopSnapshot'>;
+  /** On which the sandboxes' disks are. */
+  disk: () => Promise<HostDisk>;
+}
+
+/** Ends what an attempt to save may have frozen in its guest. No memory is saved of one that is not frozen any more. */
+export class Unquiescing {
+  constructor(private readonly deps: UnquiescingDeps) {}
+
+  /** @throws MayflyError guest_unreachable when it can't be known, host_disk_full when the guest stands still for that */
+  async thaw(attempt: Attempt | null): Promise<void> {
+    if (attempt === null || !(attempt.quiesce || attempt.kind === 'full')) return;
+    await this.#letGoOn(attempt.sandboxId);
+    if (attempt.quiesce) await this.deps.agent.thaw(attempt.sandboxId);
+    if (attempt.kind !== 'full') return;
+    await this.deps.jobs.stopSnapshot(attempt.sandboxId);
+    await this.deps.freezer.thaw(attempt);
+  }
+
+  /**
+   * A freeze writes what the guest has in memory to its disks first. When the host's disk is full then, QEMU stops the
+   * guest, whose agent cannot answer until the write has been repeated; the storage watch is refused meanwhile.
+   */
+  async #letGoOn(sandboxId: string): Promise<void> {
+    const { domains, disk } = this.deps;
+    if (!(await domains.isStoppedByError(sandboxId))) return;
+    const now = await disk();
+    if (!hasRoomAgain(now)) {
+      const why = `${sandboxId} stands still, since a write of its disk failed, and waits for room`;
+      throw new MayflyError('host_disk_full', `${why}: ${fullness(now)}. Delete snapshots or sandboxes there.`);
+    }
+    await domains.bring(sandboxId, 'running');
+  }
+}
+
+/** Makes one for the sandboxes of a host. */
+export function unquiescingOf({ state, virsh, ...tools }: LibvirtTools): Unquiescing {
+  return new Unquiescing({ ...tools, freezer: new Freezer(virsh, tools.domains), disk: () => diskOf(state.root) });
+}

@@ -1,0 +1,47 @@
+import { rm } from 'node:fs/promises';
+import { z } from 'zod';
+import { sha256Of, stampOf } from '../../disk/base-digest.ts';
+import { readJson, writeJson } from '../../os/json-file.ts';
+import { readSaveImage } from './save-image.ts';
+
+const RECORD = z.strictObject({ stamp: z.string(), sha256: z.string() });
+
+/** Digest of the saved memory of a hibernated sandbox. Covers QEMU's stream: libvirt edits the text before it. */
+export class MemoryDigest {
+  /** @param image the saved memory @param file where its digest is kept, which ends with the workspace */
+  constructor(
+    private readonly image: string,
+    private readonly file: string,
+  ) {}
+
+  /** Hashes what was saved, unless that is done, or libvirt is set to compress it. */
+  async record(signal: AbortSignal): Promise<void> {
+    if ((await this.#recorded()) !== null) return;
+    const stamp = await stampOf(this.image);
+    const sha256 = await this.#hash(signal).catch((error: unknown) => {
+      if (error instanceof TypeError) return null;
+      throw error;
+    });
+    if (sha256 !== null) await writeJson(this.file, { stamp, sha256 });
+  }
+
+  /** Hashes the file again only when it was touched. Memory without a digest counts as unchanged. */
+  async isUnchanged(signal: AbortSignal): Promise<boolean> {
+    const recorded = await this.#recorded();
+    if (recorded === null || recorded.stamp === (await stampOf(this.image))) return true;
+    return recorded.sha256 === (await this.#hash(signal));
+  }
+
+  async forget(): Promise<void> {
+    await rm(this.file, { force: true });
+  }
+
+  async #recorded(): Promise<z.infer<typeof RECORD> | null> {
+    return await readJson(this.file, RECORD);
+  }
+
+  async #hash(signal: AbortSignal): Promise<string> {
+    const { streamAt } = await readSaveImage(this.image);
+    return await sha256Of(this.image, signal, streamAt);
+  }
+}

@@ -1,0 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+interface Polling {
+  everyMs: number;
+  /** `@default` without end */
+  withinMs?: number;
+  signal?: AbortSignal;
+}
+
+/**
+ * Repeats `look` until it finds something.
+ * @returns what it found; null when the time is over @throws the signal's reason
+ */
+export async function poll<T>(look: () => T | Promise<T>, options: Polling): Promise<NonNullable<T> | null> {
+  const { everyMs, withinMs = Number.POSITIVE_INFINITY, signal } = options;
+  const deadline = Date.now() + withinMs;
+  for (;;) {
+    signal?.throwIfAborted();
+    const found = await look();
+    if (found !== null && found !== undefined) return found;
+    if (Date.now() >= deadline) return null;
+    await sleep(everyMs, undefined, signal && { signal }).catch(() => signal?.throwIfAborted());
+  }
+}

@@ -1,0 +1,129 @@
+import type { IncomingMessage } from 'node:http';
+import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
+import { pipeline, Readable } from 'node:stream';
+import type { ConnectionOptions } from 'node:tls';
+import { MayflyError } from '../../model/errors.ts';
+import type { GuestRequest, Guests } from '../../services/guests.ts';
+import type { RelayAddress } from '../../store/access/hosts.ts';
+import { currentRequestId, REQUEST_ID_HEADER } from '../../store/audit/request-id.ts';
+import type { Store } from '../../store/connect.ts';
+import { IDENTITY, TLS } from './tls.ts';
+import { webStream } from './web-stream.ts';
+
+/** Shorter than a relay keeps an unused connection, so that none is used in the moment it is closed. Milliseconds. */
+const UNUSED_MS = 60_000;
+/** Until a relay is known not to be there; it is on this machine or on the same network. Milliseconds. */
+const CONNECT_MS = 5_000;
+/** Answers that may have no body: RFC 9110 §6.4.1. */
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
+/** Of the connection between us and the relay, not of the answer: RFC 9110 §7.6.1. */
+const HOP_BY_HOP: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'transfer-encoding', 'date']);
+
+/** The relay was not there: nothing of the request has reached it. */
+class NotReached extends Error {}
+
+/** Requests to the relays of all hosts, by connections that are kept. */
+export class RelayClient implements Guests {
+  /** By host; an entry is replaced when its relay is not there any more: a worker that started again has another. */
+  readonly #known = new Map<string, RelayAddress>();
+  // A session that is resumed would prove a key of the past.
+  readonly #agent = new Agent({ keepAlive: true, timeout: UNUSED_MS, maxCachedSessions: 0, scheduling: 'lifo' });
+
+  constructor(private readonly store: Pick<Store, 'hosts'>) {}
+
+  async request(hostId: string, path: string, init: GuestRequest = {}): Promise<Response> {
+    const { signal } = init;
+    signal?.throwIfAborted();
+    try {
+      const known = this.#known.get(hostId);
+      if (known) return await this.#send(known, path, init);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!(error instanceof NotReached)) throw await this.#unavailable(hostId, error);
+    }
+    const announced = await this.store.hosts.relayOf(hostId);
+    if (!announced) throw await this.#unavailable(hostId, new NotReached('it has not said where its relay is'));
+    this.#known.set(hostId, announced);
+    try {
+      return await this.#send(announced, path, init);
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw await this.#unavailable(hostId, error);
+    }
+  }
+
+  /** Closes what is kept. Requests under way fail. */
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  #send({ url, key }: RelayAddress, path: string, init: GuestRequest): Promise<Response> {
+    const { method = 'GET', headers, body, signal } = init;
+    const requestId = currentRequestId();
+    const { hostname, port } = new URL(url);
+    const options: RequestOptions & Pick<ConnectionOptions, 'pskCallback'> = {
+      ...TLS,
+      agent: this.#agent,
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port,
+      path,
+      method,
+      headers: {
+        ...headers,
+        ...(requestId !== undefined && { [REQUEST_ID_HEADER]: requestId }),
+        ...(body instanceof Uint8Array && { 'content-length': String(body.length) }),
+      },
+      pskCallback: () => ({ psk: Buffer.from(key, 'hex'), identity: IDENTITY }),
+      checkServerIdentity: () => undefined, // there is no certificate: who has the key is the relay
+      ...(signal && { signal }),
+    };
+    const request = httpsRequest(options);
+    request.setNoDelay(true); // node:tls drops the agent's, and a small write would wait for the one before to be acknowledged: 40 ms
+    return new Promise((resolve, reject) => {
+      let reached = false;
+      const late = setTimeout(() => {
+        request.destroy(new NotReached(`no connection to ${url} within ${CONNECT_MS / 1000} s`));
+      }, CONNECT_MS);
+      request.once('socket', (socket) => {
+        const ready = () => {
+          clearTimeout(late);
+          reached = true;
+          if (body instanceof ReadableStream) pipeline(Readable.fromWeb(body), request, () => {});
+          else request.end(body);
+        };
+        if (request.reusedSocket) ready();
+        else socket.once('secureConnect', ready);
+      });
+      request.once('response', (response) => resolve(asResponse(response)));
+      request.on('error', (error: NodeJS.ErrnoException) => {
+        clearTimeout(late);
+        // A kept connection that the relay had just closed; what it is asked may be asked twice (docs/relay.md).
+        const stale = request.reusedSocket && error.code === 'ECONNRESET' && !(body instanceof ReadableStream);
+        reject(reached && !stale ? error : new NotReached(error.message, { cause: error }));
+      });
+    });
+  }
+
+  async #unavailable(hostId: string, cause: unknown): Promise<MayflyError> {
+    const host = await this.store.hosts.get(hostId);
+    const heard = host ? `it was last heard of at ${host.lastSeenAt}` : 'it was never heard of';
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const what = cause instanceof NotReached ? 'cannot be reached' : 'went away during the request';
+    return new MayflyError(
+      'host_unavailable',
+      `The worker of host ${hostId} ${what}: ${why}; ${heard}. Start it on that machine: \`mayfly serve host\`, or \`mayfly up\`.`,
+      { cause },
+    );
+  }
+}
+
+function asResponse(message: IncomingMessage): Response {
+  const status = message.statusCode ?? 0;
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(message.headers)) {
+    if (typeof value === 'string' && !HOP_BY_HOP.has(name)) headers.set(name, value);
+  }
+  if (!BODILESS.has(status)) return new Response(webStream(message), { status, headers });
+  message.resume();
+  return new Response(null, { status, headers });
+}

@@ -1,0 +1,71 @@
+import { isUtf8 } from 'node:buffer';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
+import type { GuestName } from '../../model/files/file-change.ts';
+import type { FileComparison } from '../../model/files/file-comparison.ts';
+import { bytesOfGuestName, guestNameOf, quotedPath } from '../../model/guest-name.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { unifiedDiff } from '../diff/unified-diff.ts';
+import type { HostSnapshots } from '../snapshots.ts';
+
+interface FileRequest {
+  before: string;
+  after: string;
+  path: GuestName;
+}
+type SavedFile = Awaited<ReturnType<HostSnapshots['readFile']>>;
+
+const ABSENT = '/dev/null';
+
+/**
+ * One file in two snapshots. One that is in neither is not found; one that is in one of them was added, or removed.
+ * @throws MayflyError file_not_found, file_conflict, and what {@link HostSnapshots.readFile} throws
+ */
+export async function compareFile(
+  snapshots: Pick<HostSnapshots, 'readFile'>,
+  { before, after, path }: FileRequest,
+  signal: AbortSignal,
+): Promise<FileComparison> {
+  const maxBytes = LIMITS.diff.fileBytes;
+  const old = await readUnlessAbsent(() => snapshots.readFile({ snapshotId: before, path, maxBytes }, signal));
+  const now = await readUnlessAbsent(() => snapshots.readFile({ snapshotId: after, path, maxBytes }, signal));
+  if (!old && !now) {
+    throw new MayflyError('file_not_found', `There is no ${JSON.stringify(path)} in ${before}, nor in ${after}.`);
+  }
+  const kind = kindOf(old, now);
+  return {
+    path,
+    before: old && { size: old.size },
+    after: now && { size: now.size },
+    kind,
+    diff: kind === 'text' ? textDiff(path, old, now) : null,
+  };
+}
+
+async function readUnlessAbsent(read: () => Promise<SavedFile>): Promise<SavedFile | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isMayflyError(error, 'file_not_found')) return null;
+    throw error;
+  }
+}
+
+function kindOf(old: SavedFile | null, now: SavedFile | null): FileComparison['kind'] {
+  const sides = [old, now].filter((side) => side !== null);
+  if (sides.some(({ content, size }) => size > content.length)) return 'too-large';
+  if (old && now && old.content.equals(now.content)) return 'same';
+  return sides.every(({ content }) => isUtf8(content) && !content.includes(0)) ? 'text' : 'binary';
+}
+
+function textDiff(path: GuestName, old: SavedFile | null, now: SavedFile | null): string {
+  const text = (side: SavedFile | null) => side?.content.toString('utf8') ?? '';
+  return unifiedDiff(text(old), text(now), {
+    before: old ? labelOf('a', path) : ABSENT,
+    after: now ? labelOf('b', path) : ABSENT,
+  });
+}
+
+/** As `git diff` names the two sides: `a/etc/hosts`. */
+function labelOf(side: string, path: GuestName): string {
+  return quotedPath(guestNameOf(Buffer.concat([Buffer.from(side), bytesOfGuestName(path)])));
+}

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { MayflyError } from '../../model/errors.ts';
+import { isSandboxId } from '../../model/ids.ts';
+import { readSmall } from '../guest/agent-body.ts';
+import { allowMethods, answerJson, type Route } from './exchange.ts';
+
+/** What removes residue of its machine; each removes nothing that the store says is alive or wanted. */
+export interface ResidueRemoval {
+  sandboxes(ids: readonly string[]): Promise<void>;
+  snapshots(): Promise<void>;
+  captures(): Promise<void>;
+}
+
+/** Ids of 20 characters each, of as many sandboxes as a host ever holds. */
+const BODY_BYTES = 1_048_576;
+
+const wish = z.strictObject({ sandboxIds: z.array(z.string().refine(isSandboxId)) });
+
+/** `POST /residue/sandboxes`, `…/snapshots` and `…/captures`: what `mayfly doctor --fix` asks the worker of this machine to remove. */
+export function residueRoute(removal: ResidueRemoval): Route {
+  return async (exchange) => {
+    const [kind, ...rest] = exchange.segments;
+    if (rest.length > 0) throw new MayflyError('not_found', 'The relay has nothing at that path.');
+    allowMethods(exchange, 'POST');
+    if (kind === 'sandboxes') await removal.sandboxes(await idsOf(exchange.request));
+    else if (kind === 'snapshots') await removal.snapshots();
+    else if (kind === 'captures') await removal.captures();
+    else throw new MayflyError('not_found', 'The relay has nothing at that path.');
+    answerJson(exchange.response, 200, { removed: true });
+  };
+}
+
+async function idsOf(request: Parameters<typeof readSmall>[0]): Promise<string[]> {
+  const body = await readSmall(request, BODY_BYTES, 'body_too_large');
+  const parsed = wish.safeParse(JSON.parse(body.toString() || 'null'));
+  if (parsed.success) return parsed.data.sandboxIds;
+  throw new MayflyError('invalid_request', 'A list of sandbox ids is needed.');
+}

@@ -1,0 +1,112 @@
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  type ElicitRequestFormParams,
+  type ElicitRequestURLParams,
+  type InputRequiredResult,
+  inputRequired,
+  inputResponse,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import { ApprovalNeededError } from '../../client/http/api-error.ts';
+import type { Approval } from '../../client/http/openapi.ts';
+import { visibleJson } from '../../model/approvals/visible-text.ts';
+import type { Call } from './call.ts';
+import { maskText } from './clean-text.ts';
+import { ToolError } from './error-text.ts';
+import type { Showing, Shown } from './showing.ts';
+
+/** How long the user of who asks is waited for, and then who decides. Seconds: both, and a create, are less than what a client gives a call. */
+const ANSWER_SECONDS = 20;
+/** Of what is shown of a request. Characters. */
+const SHOWN = 1_000;
+const NAME = 'approval';
+
+/**
+ * Runs what may need somebody's leave. Where it does, that is shown to the user of who asks, who decides nothing by it: he
+ * is led to where people log in. Then it is waited for a little.
+ * @returns what is to be shown, to a client of 2026-07-28
+ * @throws ApprovalNeededError when nobody has decided by then
+ */
+export async function withLeave<T>(
+  call: Call,
+  context: ServerContext,
+  { showing, capabilities }: { showing: Showing; capabilities: ClientCapabilities | undefined },
+  run: () => Promise<T>,
+): Promise<T | InputRequiredResult> {
+  const { mcpReq } = context;
+  const shown = mcpReq.requestState<Shown>();
+  if (typeof shown === 'object') {
+    const response = inputResponse(mcpReq.inputResponses, NAME);
+    return afterAnswer(call, shown, response.kind === 'elicit' ? response.action : 'cancel', run);
+  }
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof ApprovalNeededError)) throw error;
+    const { approval, idempotencyKey } = error;
+    const asked = { approvalId: approval.id, idempotencyKey };
+    call.undoneBy(() => call.client.approvals.withdraw(approval.id));
+    const mode = modeOf(mcpReq.envelope ? declaredIn(mcpReq) : capabilities);
+    if (!mode) throw error;
+    const params = paramsOf(mode, error, showing.pageOf(approval.id));
+    if (mcpReq.envelope) {
+      const inputRequests = {
+        [NAME]: params.mode === 'url' ? inputRequired.elicitUrl(params) : inputRequired.elicit(params),
+      };
+      return inputRequired({ inputRequests, requestState: await showing.codec.mint(asked) });
+    }
+    const answer = await mcpReq.elicitInput(params, { timeout: ANSWER_SECONDS * 1_000 }).catch(() => null);
+    call.signal.throwIfAborted();
+    if (!answer) throw error;
+    return afterAnswer(call, asked, answer.action, run);
+  }
+}
+
+async function afterAnswer<T>(
+  call: Call,
+  { approvalId, idempotencyKey }: Shown,
+  action: 'accept' | 'decline' | 'cancel',
+  run: () => Promise<T>,
+): Promise<T> {
+  const { approvals } = call.client;
+  if (action === 'decline') {
+    await approvals.withdraw(approvalId, { signal: call.signal });
+    throw new ToolError(`Nothing was begun: your user declined, and ${approvalId} is withdrawn.`, 'do without it.');
+  }
+  call.goesOnAs(idempotencyKey);
+  if (action === 'accept') {
+    const approval: Approval = await approvals.get(approvalId, {
+      waitSeconds: ANSWER_SECONDS,
+      signal: call.signal,
+    });
+    call.tell(`${approval.id} is ${approval.state}`);
+  }
+  return run();
+}
+
+type Mode = 'url' | 'form';
+
+/** A client that says nothing of modes has forms, as before there were any. */
+function modeOf(capabilities: ClientCapabilities | undefined): Mode | null {
+  const elicitation = capabilities?.elicitation;
+  if (!elicitation) return null;
+  if (elicitation.url) return 'url';
+  return elicitation.form || Object.keys(elicitation).length === 0 ? 'form' : null;
+}
+
+function declaredIn({ envelope }: ServerContext['mcpReq']): ClientCapabilities | undefined {
+  const declared: Readonly<Record<string, unknown>> = envelope ?? {};
+  return declared[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined; // the SDK has looked at it
+}
+
+/** A form has no field: nothing that a client fills in decides. */
+function paramsOf(mode: Mode, { approval, message: why }: ApprovalNeededError, page: string) {
+  const { id, action, request, digest, expiresAt } = approval;
+  const what = visibleJson(request);
+  const asked = what.length > SHOWN ? `${what.slice(0, SHOWN)}… (${page} has all of it)` : what;
+  const how = `Who has ${approval.role} decides at ${page}, or with: mayfly approval approve ${id} --digest ${digest}`;
+  const message = maskText(`${action}: ${asked}\n${why}. Nothing is begun before; it expires at ${expiresAt}.\n${how}`);
+  if (mode === 'url') return { mode, message, url: page, elicitationId: id } satisfies ElicitRequestURLParams;
+  return { mode, message, requestedSchema: { type: 'object', properties: {} } } satisfies ElicitRequestFormParams;
+}

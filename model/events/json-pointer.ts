@@ -1,0 +1,61 @@
+import { decodeBase64 } from './base64.ts';
+import type { ReceivedEvent } from './cloud-event.ts';
+import { canonicalNumber } from './json/exact-json.ts';
+import { utf8Text } from './json/json-text.ts';
+import { itemText, memberText } from './json/member-text.ts';
+
+const INDEX = /^(?:0|[1-9]\d*)$/;
+
+/**
+ * What a JSON Pointer (RFC 6901) points to in a value; undefined: nothing is there.
+ * @param pointer well-formed
+ */
+export function valueAt(value: unknown, pointer: string): unknown {
+  let at: unknown = value;
+  for (const name of tokensOf(pointer)) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return undefined;
+    if (Array.isArray(at) && !INDEX.test(name)) return undefined;
+    at = (at as Record<string, unknown>)[name];
+  }
+  return at;
+}
+
+/**
+ * Text at a JSON Pointer, as it stands in a JSON text; undefined: nothing is there.
+ * @param json well-formed @param pointer well-formed
+ */
+export function textAt(json: string, pointer: string): string | undefined {
+  let at: string | undefined = json.trim();
+  for (const name of tokensOf(pointer)) {
+    if (at?.startsWith('{')) at = memberText(at, name);
+    else if (at?.startsWith('[') && INDEX.test(name)) at = itemText(at, Number(name));
+    else return undefined;
+  }
+  return at;
+}
+
+/**
+ * JSON text of the string, number or word at a JSON Pointer into the data of an event: equal ones have the same, and numbers are
+ * the ones that were sent. Undefined: nothing is there; null: an object or a list.
+ */
+export function scalarAt(event: Pick<ReceivedEvent, 'data' | 'json'>, pointer: string): string | null | undefined {
+  const value = valueAt(event.data, pointer);
+  if (typeof value === 'number') return canonicalNumber(textAt(dataText(event), pointer) ?? '');
+  return typeof value === 'object' && value !== null ? null : (JSON.stringify(value) as string | undefined);
+}
+
+/** Returns the JSON text of the data of an event, as it was sent. @param event with data that is JSON */
+export function dataText({ json }: Pick<ReceivedEvent, 'json'>): string {
+  const text = utf8Text(json) ?? '';
+  const data = memberText(text, 'data');
+  if (data !== undefined) return data;
+  const base64: unknown = JSON.parse(memberText(text, 'data_base64') ?? '""');
+  return utf8Text(decodeBase64(String(base64)) ?? new Uint8Array()) ?? '';
+}
+
+function tokensOf(pointer: string): string[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+}

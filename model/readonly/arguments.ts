@@ -1,0 +1,205 @@
+import { Fault } from './fault.ts';
+import { names, type Option, optionOf } from './options.ts';
+import type { Arguments, Operands, ValueType } from './table.ts';
+import { mayStartWithDash, quote, valueFault } from './value.ts';
+
+interface Operand {
+  /** Of `argv`. */
+  index: number;
+  type: string;
+  /** Whether there may be any number of this. */
+  repeated: boolean;
+}
+
+export interface Reading {
+  operands: Operand[];
+  /** Indexes of the arguments that are options, or values of options. */
+  options: number[];
+  /** Of the argument `--`. */
+  separator: number | null;
+  /** Whether every fixed operand is there and any number may follow, and of which type. */
+  open: string | null;
+  /** Values by option name, the last one given. */
+  values: Map<string, string>;
+  /** Commands of which one must be what is piped into it, if anything is; null for any. */
+  fedBy: string[] | null;
+}
+
+/**
+ * Reads a program's arguments as `table.ts` says.
+ * @throws Fault for the first argument that is not allowed.
+ */
+export function readArguments(node: Arguments, types: Record<string, ValueType>, argv: readonly string[]): Reading {
+  const reader = new ArgumentReader(node, types, argv);
+  reader.scan(true);
+  return reader.reading();
+}
+
+/**
+ * Reads options up to the first operand only.
+ * @returns the operand's index, and the options' values.
+ * @throws Fault for the first option that is not allowed.
+ */
+export function readLeadingOptions(
+  node: Arguments,
+  types: Record<string, ValueType>,
+  argv: readonly string[],
+): { next: number; values: Map<string, string> } {
+  const reader = new ArgumentReader(node, types, argv);
+  return { next: reader.scan(false), values: reader.values };
+}
+
+class ArgumentReader {
+  readonly #scopes: Arguments[];
+  readonly #style: string;
+  readonly #operands: number[] = [];
+  readonly #options: number[] = [];
+  readonly values = new Map<string, string>();
+  #separator: number | null = null;
+  #at = 1;
+  readonly #end: number;
+
+  constructor(
+    node: Arguments,
+    private readonly types: Record<string, ValueType>,
+    private readonly argv: readonly string[],
+  ) {
+    this.#scopes = [node];
+    this.#style = node.style ?? 'getopt';
+    this.#end = argv.length - (node.last === undefined ? 0 : 1);
+    if (node.last !== undefined && argv.at(-1) !== node.last) throw new Fault(0, `must end in \`${node.last}\``);
+    if (node.first !== undefined && !isFirst(node.first, argv[1])) throw new Fault(0, `must begin with: ${node.first}`);
+  }
+
+  /** Goes through the arguments. @param permutes Whether options may follow operands. @returns where it stopped */
+  scan(permutes: boolean): number {
+    for (; this.#at < this.#end; this.#at++) {
+      const argument = this.argv[this.#at] ?? '';
+      const isOption = this.#separator === null && this.#style !== 'words' && /^-./s.test(argument);
+      if (!isOption && !permutes) break;
+      if (isOption && this.#current.optionsFirst && this.#operands.length > 0) {
+        throw new Fault(this.#at, 'here options come before operands');
+      }
+      if (!isOption) this.#operand(argument);
+      else if (this.#style === 'long') this.#long(argument);
+      else if (argument === '--') this.#separator = this.#at;
+      else if (argument.startsWith('--')) this.#doubleDash(argument);
+      else this.#bundle(argument);
+    }
+    return this.#at;
+  }
+
+  get #current(): Arguments {
+    return this.#scopes.at(-1) ?? {};
+  }
+
+  #give(name: string, option: Option, value: string | null, index = this.#at): void {
+    this.#options.push(index);
+    this.values.set(name, value ?? '');
+    if (value === null) return;
+    const fault = valueFault(this.types, option.type, value);
+    if (fault !== null) throw new Fault(index, `${name}: ${fault}`);
+  }
+
+  /** What was read. @throws Fault when something is missing, or is an operand that is not allowed */
+  reading(): Reading {
+    for (const group of this.#scopes.flatMap((scope) => scope.require ?? [])) {
+      if (!this.#given(group)) throw new Fault(0, `one of these must be given: ${group}`);
+    }
+    const { verbs, verbOptional, operands, operandsWith } = this.#current;
+    if (verbs && !verbOptional) throw new Fault(0, `needs one of: ${Object.keys(verbs).join(' ')}`);
+    const others = Object.entries(operandsWith ?? {}).find(([group]) => this.#given(group));
+    const [options, separator, values] = [this.#options, this.#separator, this.values];
+    const fedBy = this.#scopes.flatMap((scope) => scope.fedBy ?? []);
+    const read = { options, separator, values, fedBy: fedBy.length > 0 ? fedBy : null };
+    return { ...this.#assign(others?.[1] ?? operands ?? []), ...read };
+  }
+
+  /** Takes the next argument as the value of an option. */
+  #takeValue(name: string, option: Option): void {
+    const index = this.#at + 1;
+    const value = this.argv[index];
+    if (value === undefined || index >= this.#end) throw new Fault(this.#at, `${name} needs a value`);
+    if (value !== '-' && value.startsWith('-') && !mayStartWithDash(option.type)) {
+      throw new Fault(index, `the value of ${name} must not start with \`-\`, unless it is attached`);
+    }
+    this.#options.push(this.#at);
+    this.#give(name, option, value, index);
+    this.#at = index;
+  }
+
+  #long(argument: string): void {
+    const option = optionOf(this.#scopes, argument);
+    if (!option) throw this.#unknown(argument);
+    if (option.kind === 'value') this.#takeValue(argument, option);
+    else this.#give(argument, option, null);
+  }
+
+  #doubleDash(argument: string): void {
+    const equals = argument.indexOf('=');
+    const name = equals < 0 ? argument : argument.slice(0, equals);
+    const option = optionOf(this.#scopes, name);
+    if (!option) throw this.#unknown(name);
+    if (equals >= 0 && option.kind === 'flag') throw new Fault(this.#at, `${name} takes no value`);
+    if (equals >= 0) this.#give(name, option, argument.slice(equals + 1));
+    else if (option.kind === 'value') this.#takeValue(name, option);
+    else this.#give(name, option, null);
+  }
+
+  #bundle(argument: string): void {
+    if (/^-[0-9]+$/.test(argument) && this.#scopes.some((scope) => scope.digits)) {
+      this.#options.push(this.#at);
+      return;
+    }
+    for (let offset = 1; offset < argument.length; offset++) {
+      const name = `-${argument.charAt(offset)}`;
+      const option = optionOf(this.#scopes, name);
+      if (!option) throw this.#unknown(name);
+      const rest = argument.slice(offset + 1);
+      if (option.kind === 'value' && rest === '') {
+        this.#takeValue(name, option);
+        return;
+      }
+      this.#give(name, option, option.kind === 'flag' || rest === '' ? null : rest);
+      if (option.kind !== 'flag') return;
+    }
+  }
+
+  #operand(argument: string): void {
+    const { verbs } = this.#current;
+    if (!verbs) {
+      this.#operands.push(this.#at);
+      return;
+    }
+    const verb = Object.entries(verbs).find(([known]) => names(known).includes(argument));
+    if (!verb) throw new Fault(this.#at, `${quote(argument)} is none of: ${Object.keys(verbs).join(' ')}`);
+    this.#scopes.push(verb[1]);
+  }
+
+  #given(group: string): boolean {
+    return names(group).some((name) => this.values.has(name));
+  }
+
+  #assign(spec: Operands): Pick<Reading, 'operands' | 'open'> {
+    const rest = spec.at(-1)?.endsWith('...') ? spec.at(-1)?.slice(0, -3) : undefined;
+    const fixed = rest === undefined ? spec : spec.slice(0, -1);
+    const needed = fixed.filter((type) => !type.endsWith('?')).length;
+    if (this.#operands.length < needed) throw new Fault(0, `needs ${needed} operand(s)`);
+    const operands = this.#operands.map((index, n) => {
+      const type = fixed[n]?.replace('?', '') ?? rest;
+      if (type === undefined) throw new Fault(index, `${quote(this.argv[index] ?? '')} is one operand too many`);
+      const fault = valueFault(this.types, type, this.argv[index] ?? '');
+      if (fault !== null) throw new Fault(index, fault);
+      return { index, type, repeated: n >= fixed.length };
+    });
+    return { operands, open: rest !== undefined && operands.length >= fixed.length ? rest : null };
+  }
+
+  #unknown(name: string): Fault {
+    return new Fault(this.#at, `${quote(name)} is not among the options that are allowed here`);
+  }
+}
+
+function isFirst(first: string, argument = ''): boolean {
+  return names(first).some((name) => argument === name || (/^-[^-]/.test(name) && argument.startsWith(name)));
+}

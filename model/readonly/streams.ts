@@ -1,0 +1,55 @@
+import type { Stage } from './command.ts';
+import { Syntax } from './word.ts';
+
+/** The only redirections there are: to and from /dev/null, and `2>&1`. What follows must end the word. */
+const REDIRECTION =
+  /(?:(?<both>&>[ \t]*\/dev\/null)|(?<err>2>[ \t]*\/dev\/null)|(?<out>1?>[ \t]*\/dev\/null)|(?<join>2>&1)|(?<in><[ \t]*\/dev\/null))(?![^ \t\n|&;<>()])/y;
+const OTHER_REDIRECTION = /&>|[0-9]*[<>]/y;
+
+/** Where the streams of one stage go, as its redirections say from left to right (POSIX, Shell Command Language, 2.7). */
+export class Streams {
+  #stdin: Stage['stdin'];
+  #stdout: 'inherit' | 'null' = 'inherit';
+  #stderr: Stage['stderr'] = 'inherit';
+
+  /** @param first whether the stage is the first of its pipeline */
+  constructor(first: boolean) {
+    this.#stdin = first ? 'null' : 'pipe';
+  }
+
+  /**
+   * Takes the redirection that begins at `position`.
+   * @returns how many characters it has; 0 when there is none.
+   * @throws Syntax on any that goes elsewhere
+   */
+  take(text: string, position: number): number {
+    REDIRECTION.lastIndex = position;
+    const known = REDIRECTION.exec(text);
+    if (known) {
+      this.#redirect(known.groups ?? {});
+      return known[0].length;
+    }
+    OTHER_REDIRECTION.lastIndex = position;
+    if (!OTHER_REDIRECTION.test(text)) return 0;
+    throw new Syntax(
+      position,
+      'only `>/dev/null`, `2>/dev/null`, `&>/dev/null`, `2>&1` and `</dev/null` are allowed; quote `<` or `>` as text',
+    );
+  }
+
+  /** Redirections; `stdout` only where it differs from the usual. */
+  get said(): Pick<Stage, 'stdin' | 'stdout' | 'stderr'> {
+    const { stdin, stderr } = { stdin: this.#stdin, stderr: this.#stderr };
+    return this.#stdout === 'null' ? { stdin, stdout: 'null', stderr } : { stdin, stderr };
+  }
+
+  #redirect({ both, err, out, join }: Record<string, string | undefined>): void {
+    if (both !== undefined) {
+      this.#stdout = 'null';
+      this.#stderr = 'null';
+    } else if (out !== undefined) this.#stdout = 'null';
+    else if (err !== undefined) this.#stderr = 'null';
+    else if (join !== undefined) this.#stderr = this.#stdout === 'null' ? 'null' : 'stdout';
+    else this.#stdin = 'null';
+  }
+}

@@ -1,0 +1,5 @@
+import type { Actor } from '../sandbox/sandbox.ts';
+
+export interface StopRequest {
+  actor: Actor;
+}

@@ -1,0 +1,158 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { utf8ToBytes } from '@noble/hashes/utils.js';
+import type { DueTime, MissedReason, ScheduleAsk, ScheduleRecord, ScheduleSpec } from './schedule.ts';
+import { nextRun, type Occurrence, type Times, timesBetween } from './times.ts';
+
+/** A time that has no run. */
+export type MissedTime = Omit<DueTime, 'overlap'> & { reason: MissedReason };
+
+/** What became due of a schedule. */
+export interface Due {
+  changes: Pick<ScheduleRecord, 'handledUntil' | 'queue' | 'past' | 'pauses' | 'asks'>;
+  missed: MissedTime[];
+  /** When the next time is due. Milliseconds since 1970; Infinity: there is none. */
+  nextAt: number;
+}
+
+/** Times that may wait behind one that runs. */
+const MOST_WAITING = 1_000;
+/** Times that are decided at once. */
+const MOST_TIMES = 5_000;
+
+/** Decides on each time until `now`, and on what was asked for: it is queued, or it is missed. @param now milliseconds since 1970 */
+export function decideDue(record: ScheduleRecord, now: number): Due {
+  const queue = new DueQueue(record);
+  let [handled, nextAt] = [Date.parse(record.handledUntil), now];
+  let { asks } = record;
+  if (record.pausedAt !== null) queue.dropPaused();
+  if (!queue.hasBacklog) {
+    [handled, nextAt] = decideTimes(record, queue, now);
+    const taken = Object.values(asks)
+      .sort((a, b) => (a.at < b.at ? -1 : 1))
+      .filter((ask) => queue.addAsk(record, ask));
+    asks = Object.fromEntries(Object.entries(asks).filter(([, ask]) => !taken.includes(ask)));
+  }
+  const isNeeded = (until: string) =>
+    Date.parse(until) > handled || queue.waiting.some((time) => isOfSchedule(time) && time.at <= until);
+  const changes = {
+    handledUntil: new Date(handled).toISOString(),
+    queue: queue.waiting,
+    past: record.past.filter(({ until }) => isNeeded(until)),
+    pauses: record.pauses.filter(({ to }) => Date.parse(to) > handled),
+    asks,
+  };
+  return { changes, missed: queue.missed, nextAt };
+}
+
+/** @returns until when all times are decided, and when the next one is due */
+function decideTimes(record: ScheduleRecord, queue: DueQueue, now: number): [number, number] {
+  let handled = Date.parse(record.handledUntil);
+  let left = MOST_TIMES;
+  for (const { until, ...spec } of [...record.past, { ...record, until: new Date(now).toISOString() }]) {
+    const end = Math.min(now, Date.parse(until));
+    let before = handled;
+    for (const time of timesBetween(spec, handled, end)) {
+      const dueAt = time.at + jitterOf(record, spec, time.at);
+      // times that a gap leaves out share their instant: they are decided together
+      if (time.at > before && (dueAt > now || left <= 0)) return [time.at - 1, dueAt];
+      queue.addTime(spec, time, reasonOf(record, spec, time, now - dueAt));
+      before = time.at;
+      left -= 1;
+    }
+    handled = Math.max(handled, end);
+  }
+  const next = nextRun(record, handled);
+  return [handled, next ? next.at + jitterOf(record, record, next.at) : Infinity];
+}
+
+function reasonOf(
+  { pausedAt, pauses }: ScheduleRecord,
+  { catchupWindowSeconds }: ScheduleSpec,
+  { at, dst, isRun }: Occurrence,
+  lateMs: number,
+): MissedReason | null {
+  if (!isRun && dst !== null) return dst;
+  const wasPaused = pauses.some(({ from, to }) => at >= Date.parse(from) && at < Date.parse(to));
+  if (pausedAt !== null || wasPaused) return 'paused';
+  return lateMs > catchupWindowSeconds * 1_000 ? 'catch-up' : null;
+}
+
+/** Delay of a time: the same for the same time, and never beyond the next one. Milliseconds. */
+export function jitterOf(
+  { project, name }: Pick<ScheduleRecord, 'project' | 'name'>,
+  spec: Times & Pick<ScheduleSpec, 'jitterSeconds'>,
+  at: number,
+): number {
+  if (spec.jitterSeconds === 0) return 0;
+  const most = Math.min(spec.jitterSeconds * 1_000, (nextRun(spec, at)?.at ?? Infinity) - at);
+  const hash = sha256(utf8ToBytes(`${project}/${name}/${at}`));
+  return Math.floor((new DataView(hash.buffer).getUint32(0) / 2 ** 32) * most);
+}
+
+function isOfSchedule({ triggerId, isFilled }: DueTime): boolean {
+  return triggerId === null && !isFilled;
+}
+
+export function isSerial({ overlap }: Pick<DueTime, 'overlap'>): boolean {
+  return overlap !== 'allow-all';
+}
+
+/** Times that wait for their run: those that overlap are queued or missed, as their policies say. */
+class DueQueue {
+  waiting: DueTime[];
+  readonly missed: MissedTime[] = [];
+  readonly #isRunning: boolean;
+
+  constructor({ queue, active }: ScheduleRecord) {
+    this.waiting = [...queue];
+    this.#isRunning = active.some(isSerial);
+  }
+
+  /** Whether times that could run at once still wait for their turn. */
+  get hasBacklog(): boolean {
+    return !this.waiting.every(isSerial);
+  }
+
+  dropPaused(): void {
+    this.#drop(isOfSchedule, 'paused');
+  }
+
+  addTime({ overlap }: ScheduleSpec, { at, localTime }: Occurrence, reason: MissedReason | null): void {
+    const time = { at: new Date(at).toISOString(), localTime, triggerId: null, isFilled: false, overlap };
+    if (reason === null) this.#add(time);
+    else this.#miss(time, reason);
+  }
+
+  /** @returns false: too many wait, it is for later */
+  addAsk(record: ScheduleRecord, { id, kind, at, from, to, overlap }: ScheduleAsk): boolean {
+    if (this.waiting.length >= MOST_WAITING) return false;
+    if (kind === 'trigger') {
+      this.#add({ at, localTime: at, triggerId: id, isFilled: false, overlap });
+      return true;
+    }
+    for (const time of timesBetween(record, Date.parse(from ?? '') - 1, Date.parse(to ?? ''))) {
+      const filled = { triggerId: null, isFilled: true, overlap };
+      if (time.isRun) this.#add({ at: new Date(time.at).toISOString(), localTime: time.localTime, ...filled });
+    }
+    return true;
+  }
+
+  #add(time: DueTime): void {
+    if (time.overlap === 'cancel-other') this.#drop(isSerial, 'overlap');
+    const serial = this.waiting.filter(isSerial).length;
+    const behind = this.#isRunning ? serial : serial - 1;
+    if (time.overlap === 'skip' && (this.#isRunning || serial > 0)) this.#miss(time, 'overlap');
+    else if (time.overlap === 'buffer-one' && behind > 0) this.#miss(time, 'overlap');
+    else if (time.overlap === 'buffer-all' && behind >= MOST_WAITING) this.#miss(time, 'buffer');
+    else this.waiting.push(time);
+  }
+
+  #drop(which: (time: DueTime) => boolean, reason: MissedReason): void {
+    for (const time of this.waiting.filter(which)) this.#miss(time, reason);
+    this.waiting = this.waiting.filter((time) => !which(time));
+  }
+
+  #miss({ overlap: _overlap, ...time }: DueTime, reason: MissedReason): void {
+    this.missed.push({ ...time, reason });
+  }
+}

@@ -1,0 +1,156 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MayflyError } from '../../model/errors.ts';
+import type { CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
+import { FrameReader, type OutputFrame } from '../../model/sandbox/output-frame.ts';
+import { begun } from '../../model/utf8.ts';
+import type { OutputPlace } from '../../store/commands/output.ts';
+import { replay } from '../../store/commands/output-replay.ts';
+import { tailOf } from '../../store/commands/output-tail.ts';
+import { refusalOf } from '../guests.ts';
+import type { ServiceDeps } from '../service-deps.ts';
+import { type TextOrBase64, textOrBase64 } from './output-text.ts';
+
+/** A piece of output as it is told. */
+type OutputPiece = TextOrBase64 & {
+  stream: OutputStream;
+  /** ISO 8601, guest clock. */
+  at: string;
+  offset: number;
+  /** How much of both streams has been told with this piece. */
+  place: OutputPlace;
+};
+
+/** From the guest's last word to the record of it takes a few writes. Milliseconds. */
+const SETTLE_MS = 20;
+/** How often the store is asked while the guest cannot be. Milliseconds. */
+const POLL_MS = 250;
+
+/**
+ * The output of one command from a place on: live from its guest while it runs, from the store when it has ended or its
+ * guest cannot be asked, or when its output is masked, which it is on its way into the store.
+ */
+export class CommandFollower {
+  readonly #deps: ServiceDeps;
+  readonly #record: CommandRecord;
+  readonly #signal: AbortSignal;
+  #place: OutputPlace;
+
+  constructor(deps: ServiceDeps, record: CommandRecord, from: OutputPlace, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#record = record;
+    this.#signal = signal;
+    this.#place = { ...from };
+  }
+
+  /** Ends when all has been told. @throws the signal's reason */
+  async *pieces(): AsyncGenerator<OutputPiece> {
+    const { store } = this.#deps;
+    const { id } = this.#record;
+    for (;;) {
+      this.#signal.throwIfAborted();
+      // Read before the output: when this says that it is over, what is stored is all there is.
+      const hasEnded = (await store.commands.get(id))?.state === 'ended';
+      if (hasEnded) return yield* this.#told(replay(store.output, id, this.#place), { isAll: true });
+      const isOver = !this.#record.spec.isMasked && (yield* this.#live());
+      if (!isOver) yield* this.#told(this.#whole(), { isAll: false });
+      await sleep(isOver ? SETTLE_MS : POLL_MS, undefined, { signal: this.#signal });
+    }
+  }
+
+  /** What is stored as far as both streams are: one may be ahead, and what comes before its rest is still to be told. */
+  async *#whole(): AsyncGenerator<OutputFrame> {
+    const { output } = this.#deps.store;
+    const { place } = await tailOf(output, this.#record.id);
+    for await (const frame of replay(output, this.#record.id, this.#place)) {
+      const bytes = frame.bytes.subarray(0, Math.max(0, place[frame.stream] - frame.offset));
+      if (bytes.length > 0) yield { ...frame, bytes };
+    }
+  }
+
+  /** @returns whether the guest has said that this was all */
+  async *#live(): AsyncGenerator<OutputPiece, boolean> {
+    const { guests, logger } = this.#deps;
+    const { id, hostId } = this.#record;
+    const frames = new LiveFrames(this.#record.spec.maxOutputBytes);
+    try {
+      const path = `/commands/${id}/output?stdout=${this.#place.stdout}&stderr=${this.#place.stderr}`;
+      const answer = await guests.request(hostId, path, { signal: this.#signal });
+      if (!answer.ok || !answer.body) throw await refusalOf(answer);
+      yield* this.#told(frames.of(answer.body), { isAll: true });
+    } catch (error) {
+      this.#signal.throwIfAborted();
+      logger.debug({ err: error, commandId: id }, 'a command is followed from the store for now');
+    }
+    return frames.isOver;
+  }
+
+  /** Tells frames, each from the beginning of a character to the end of one. What has only begun waits for the rest. */
+  async *#told(
+    frames: AsyncIterable<OutputFrame>,
+    { isAll }: { isAll: boolean },
+  ): AsyncGenerator<OutputPiece, undefined> {
+    const waiting: Partial<Record<OutputStream, OutputFrame>> = {};
+    for await (const frame of frames) {
+      const joined = this.#join(waiting[frame.stream], frame);
+      const left = begun(joined.bytes);
+      const length = joined.bytes.length - left;
+      const { stream, atMs, offset, bytes } = joined;
+      const rest = { stream, atMs, offset: offset + length, bytes: bytes.subarray(length) };
+      if (left > 0) waiting[stream] = rest;
+      else delete waiting[stream];
+      if (length > 0) yield this.#piece({ ...joined, bytes: bytes.subarray(0, length) });
+    }
+    if (!isAll) return;
+    for (const frame of Object.values(waiting)) yield this.#piece(frame);
+  }
+
+  #join(before: OutputFrame | undefined, frame: OutputFrame): OutputFrame {
+    const expected = this.#place[frame.stream] + (before?.bytes.length ?? 0);
+    if (frame.offset !== expected) {
+      throw new MayflyError(
+        'guest_failed',
+        `The guest sent ${frame.stream} from byte ${frame.offset}, not ${expected}.`,
+      );
+    }
+    return before ? { ...before, bytes: Buffer.concat([before.bytes, frame.bytes]) } : frame;
+  }
+
+  #piece({ stream, atMs, offset, bytes }: OutputFrame): OutputPiece {
+    this.#place = { ...this.#place, [stream]: offset + bytes.length };
+    const content = textOrBase64(bytes, { isCut: false });
+    return { stream, at: timeOf(atMs), offset, ...content, place: this.#place };
+  }
+}
+
+/** What a guest sends live, as frames. */
+class LiveFrames {
+  readonly #reader = new FrameReader();
+  readonly #maxOffset: number;
+
+  constructor(maxOffset: number) {
+    this.#maxOffset = maxOffset;
+  }
+
+  get isOver(): boolean {
+    return this.#reader.isOver;
+  }
+
+  async *of(body: AsyncIterable<Uint8Array>): AsyncGenerator<OutputFrame> {
+    for await (const bytes of body) {
+      for (const item of this.#reader.push(bytes)) {
+        if ('exit' in item) return;
+        if (item.offset + item.bytes.length > this.#maxOffset) {
+          throw new MayflyError('guest_failed', 'The guest sends more output than is to be kept.');
+        }
+        yield item;
+      }
+    }
+    throw new MayflyError('guest_unreachable', 'The live output broke off.');
+  }
+}
+
+/** A guest's clock may say anything. */
+function timeOf(atMs: number): string {
+  const time = new Date(atMs);
+  return Number.isNaN(time.getTime()) ? new Date(0).toISOString() : time.toISOString();
+}

@@ -1,0 +1,166 @@
+import { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { refusalOf } from '../guests.ts';
+import { openTunnel } from '../ports/tunnel.ts';
+import type { ServiceDeps } from '../service-deps.ts';
+import { DESKTOP_PORTS } from './desktop-ports.ts';
+import { ProtocolError } from './rfb/byte-reader.ts';
+import { PASSWORD_FILE_BYTES, type Passwords, passwordsOf } from './rfb/password.ts';
+import { Screen, type Wire } from './rfb/screen.ts';
+
+/** Where a guest has its passwords, and what says that it has a desktop; base64url. The file door gives it to nobody. */
+export const PASSWORD_PATH = Buffer.from('/var/lib/mayfly-desktop/passwd').toString('base64url');
+/** All that is done with one connection. Milliseconds. */
+const ANSWERED_MS = 60_000;
+/** How often a desktop that starts is looked for. Milliseconds. */
+const POLL_MS = 500;
+
+/** A sandbox that is awake. */
+export interface Place {
+  sandboxId: string;
+  hostId: string;
+  /** How long its desktop may take to start. */
+  seconds: number;
+  /** When the caller goes away. */
+  signal: AbortSignal;
+}
+
+/** The screens of guests, of which few are open at once. */
+export class Screens {
+  #open = 0;
+
+  constructor(private readonly most: number = LIMITS.desktop.screens) {}
+
+  /**
+   * @param use what is done with it; the connection ends with that
+   * @throws MayflyError no_desktop, desktop_unavailable, too_many_requests, and why the guest is not reached
+   */
+  async with<T>(deps: Pick<ServiceDeps, 'guests'>, place: Place, use: (screen: Screen) => Promise<T>): Promise<T> {
+    if (this.#open >= this.most) {
+      throw new MayflyError('too_many_requests', `${this.#open} screens are looked at already.`, {
+        retryAfterSeconds: 1,
+      });
+    }
+    this.#open++;
+    try {
+      return await connected(deps, place, DESKTOP_PORTS.screen, async (wire) => {
+        const screen = await Screen.open(wire, async () => (await passwords(deps, place)).control);
+        return use(screen);
+      });
+    } finally {
+      this.#open--;
+    }
+  }
+}
+
+/** @throws MayflyError no_desktop */
+export async function passwords(
+  deps: Pick<ServiceDeps, 'guests'>,
+  { sandboxId, hostId, signal }: Place,
+): Promise<Passwords> {
+  const response = await deps.guests.request(hostId, passwordPath(sandboxId), { signal });
+  if (!response.ok) {
+    const refusal = await refusalOf(response);
+    throw refusal.code === 'file_not_found' ? noDesktop(sandboxId) : refusal;
+  }
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of response.body ?? []) {
+    parts.push(part);
+    length += part.length;
+    if (length > PASSWORD_FILE_BYTES) break;
+  }
+  const file = Buffer.concat(parts);
+  if (file.length === PASSWORD_FILE_BYTES) return passwordsOf(file);
+  throw new ProtocolError(`its file of passwords has not ${PASSWORD_FILE_BYTES} bytes`);
+}
+
+export function passwordPath(sandboxId: string): string {
+  return `/sandboxes/${sandboxId}/agent/v1/files?path=${PASSWORD_PATH}`;
+}
+
+function noDesktop(sandboxId: string): MayflyError {
+  return new MayflyError('no_desktop', `${sandboxId} was made of a source without one.`);
+}
+
+/**
+ * Does something with a connection to a port of a desktop, which ends with that.
+ * @throws MayflyError no_desktop, desktop_unavailable
+ */
+export async function connected<T>(
+  deps: Pick<ServiceDeps, 'guests'>,
+  place: Place,
+  port: number,
+  use: (wire: Wire) => Promise<T>,
+): Promise<T> {
+  // Not AbortSignal.any with AbortSignal.timeout: Node 20 may collect both as garbage, and then they never fire.
+  const over = new AbortController();
+  let isLate = false;
+  const timer = setTimeout(
+    () => {
+      isLate = true;
+      over.abort();
+    },
+    place.seconds * 1_000 + ANSWERED_MS,
+  );
+  const left = () => over.abort(place.signal.reason);
+  place.signal.addEventListener('abort', left, { once: true });
+  if (place.signal.aborted) left();
+  try {
+    return await use(wireOf(await listening(deps, { ...place, signal: over.signal }, port)));
+  } catch (error) {
+    if (error instanceof MayflyError) throw error;
+    place.signal.throwIfAborted();
+    if (isLate) throw unavailable(place.sandboxId, `it has not answered within ${ANSWERED_MS / 1_000} s`, error);
+    if (error instanceof ProtocolError) throw unavailable(place.sandboxId, error.message, error);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    place.signal.removeEventListener('abort', left);
+    over.abort();
+  }
+}
+
+function unavailable(sandboxId: string, why: string, cause: unknown): MayflyError {
+  return new MayflyError('desktop_unavailable', `The desktop of ${sandboxId}: ${why}.`, { cause });
+}
+
+/** A desktop that starts is waited for; where there is none, that is said at once. */
+async function listening(deps: Pick<ServiceDeps, 'guests'>, place: Place, port: number): Promise<Duplex> {
+  const deadline = performance.now() + place.seconds * 1_000;
+  for (let isKnown = false; ; ) {
+    const refusal = await openTunnel(deps.guests, { ...place, port }).catch((error: unknown) => error);
+    if (refusal instanceof Duplex) return refusal;
+    if (!isMayflyError(refusal, 'port_closed')) throw refusal;
+    if (!isKnown) await refuseWithout(deps, place);
+    isKnown = true;
+    if (performance.now() > deadline) throw unavailable(place.sandboxId, 'it has not started yet', refusal);
+    await sleep(POLL_MS, undefined, { signal: place.signal });
+  }
+}
+
+/** @throws MayflyError no_desktop */
+async function refuseWithout(deps: Pick<ServiceDeps, 'guests'>, { sandboxId, hostId, signal }: Place): Promise<void> {
+  const answer = await deps.guests.request(hostId, passwordPath(sandboxId), { method: 'HEAD', signal });
+  if (answer.ok) return;
+  const refusal = await refusalOf(answer);
+  throw refusal.code === 'file_not_found' ? noDesktop(sandboxId) : refusal;
+}
+
+function wireOf(tunnel: Duplex): Wire {
+  return {
+    write: (bytes) => void tunnel.write(bytes),
+    end: () => void tunnel.end(),
+    incoming: bytesOf(tunnel),
+  };
+}
+
+async function* bytesOf(tunnel: Duplex): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    yield* tunnel;
+  } catch (cause) {
+    throw new ProtocolError(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}

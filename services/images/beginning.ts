@@ -1,0 +1,136 @@
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
+import type { ImageRecord } from '../../model/image/image-record.ts';
+import { type Build, type BuildStage, buildOf, sourceOf, sourcesOf } from '../../model/image/steps.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
+import { type Origin, placeableOrigin } from '../sandboxes/placement.ts';
+import { BuildHosts } from './build-hosts.ts';
+
+/** Where a stage begins: at its source, behind the last of its steps that is known, or where another one will have ended. */
+export interface StageBeginning {
+  place: number;
+  /** The first step that is done. */
+  first: number;
+  /** What its sandbox is made of; of one with a parent, what that is made of. */
+  origin: Origin;
+  parent: number | null;
+}
+
+/** Where a build begins. */
+export interface Beginning {
+  build: Build;
+  /** See {@link ImageRecord.content}. */
+  content: string;
+  contents: { source: string; content: string }[];
+  /** Those that have to be there, in their order; none when all is known. */
+  stages: StageBeginning[];
+  /** Of the last step, when all are known. */
+  snapshotId: string | null;
+  /** What its sandboxes are made of, as large as the largest. */
+  origin: Origin;
+}
+
+type Wanted = Pick<ImageRecord, 'id' | 'project' | 'request'>;
+
+/** @throws MayflyError dockerfile_unsupported, no_host, and what {@link placeableOrigin} refuses with */
+export async function beginningOf(store: ProjectStore, { id, project, request }: Wanted): Promise<Beginning> {
+  const { network } = request;
+  const plain = buildOf(request, { project, content: '' });
+  const origins = new Map<string, Origin>();
+  for (const source of sourcesOf(plain)) origins.set(source, await sourceOrigin(store, source, network));
+  const contents: Beginning['contents'] = [];
+  for (const [source, { content }] of origins) {
+    contents.push({ source, content: content ?? (await contentOf(store, source)) ?? id });
+  }
+  const content = contents.find(({ source }) => source === plain.source)?.content ?? id;
+  const build = buildOf(request, { project, content, contents });
+  const hosts = new BuildHosts([...origins.values()], build.stages.length);
+  const known = new KnownSteps(store, build, network, hosts);
+  const snapshotId = await known.snapshotOf(build.steps.length - 1);
+  const largest = [...origins.values()].reduce((a, b) => (a.size.memoryMib >= b.size.memoryMib ? a : b));
+  const all = { build, content, contents, snapshotId, origin: largest };
+  if (snapshotId !== null) return { ...all, stages: [] };
+  const stages = await neededStages(build, known, origins);
+  return { ...all, stages: stages.map((stage) => ({ ...stage, origin: hosts.only(stage.origin) })) };
+}
+
+/** From the target on: what a step that is not known copies from, and where a stage begins of which none is known. */
+async function neededStages(build: Build, known: KnownSteps, origins: Map<string, Origin>): Promise<StageBeginning[]> {
+  const found: StageBeginning[] = [];
+  const needed = new Set([build.stages.length - 1]);
+  for (let place = build.stages.length - 1; place >= 0; place--) {
+    const stage = build.stages[place];
+    const source = origins.get(sourceOf(build.stages, place));
+    if (!stage || !source || !needed.has(place)) continue;
+    const beginning = await beginningOfStage(build, stage, known);
+    const { first, parent = null, origin = source } = beginning;
+    if (parent !== null) needed.add(parent);
+    for (const { copied } of build.steps.slice(first, stage.end)) if (copied) needed.add(copied.stage);
+    found.unshift({ place, first, parent, origin });
+  }
+  return found;
+}
+
+/** Without an origin it is its source. */
+type Found = Pick<StageBeginning, 'first'> & Partial<StageBeginning>;
+
+async function beginningOfStage(build: Build, stage: BuildStage, known: KnownSteps): Promise<Found> {
+  for (let index = stage.end - 1; index >= stage.first; index--) {
+    const origin = await known.originOf(index);
+    if (origin) return { first: index + 1, origin };
+  }
+  return { first: stage.first, ...('stage' in stage.origin && (await endOf(build, stage.origin.stage, known))) };
+}
+
+async function endOf(build: Build, place: number, known: KnownSteps): Promise<Partial<StageBeginning>> {
+  const stage = build.stages[place];
+  if (!stage) throw new MayflyError('internal', 'A stage begins nowhere.');
+  if (stage.first === stage.end) return 'stage' in stage.origin ? endOf(build, stage.origin.stage, known) : {};
+  const origin = await known.originOf(stage.end - 1);
+  return origin ? { origin } : { parent: place };
+}
+
+/** Which steps were done before, by whomever of the project, and are there still. */
+class KnownSteps {
+  constructor(
+    private readonly store: ProjectStore,
+    private readonly build: Build,
+    private readonly network: ImageRecord['request']['network'],
+    private readonly hosts: BuildHosts,
+  ) {}
+
+  async snapshotOf(index: number): Promise<string | null> {
+    return (await this.originOf(index))?.snapshotId ?? null;
+  }
+
+  /** Null also when its host is away, or another than that of the other stages: then it is built anew. */
+  async originOf(index: number): Promise<Origin | null> {
+    const step = this.build.steps[index];
+    const layer = step && (await this.store.imageLayers.get(step.key));
+    const snapshot = layer && (await this.store.snapshots.get(layer.snapshotId));
+    if (snapshot?.state !== 'ready') return null;
+    try {
+      const origin = await placeableOrigin(this.store, { snapshotId: snapshot.id, network: this.network });
+      return this.hosts.take(origin) ? origin : null;
+    } catch (error) {
+      if (isMayflyError(error, 'no_host')) return null;
+      throw error;
+    }
+  }
+}
+
+/** @throws MayflyError source_running */
+async function sourceOrigin(
+  store: ProjectStore,
+  source: string,
+  network: ImageRecord['request']['network'],
+): Promise<Origin> {
+  const origin = await placeableOrigin(store, { source, network });
+  if (origin.captureId === null) return origin;
+  throw new MayflyError('source_running', `${source} runs: an image is built of what stays as it is.`);
+}
+
+/** Null while no host has read it. */
+async function contentOf(store: ProjectStore, name: string): Promise<string | null> {
+  const all = (await store.hosts.list()).flatMap(({ sources }) => sources.filter((source) => source.name === name));
+  return all.map(({ content }) => content ?? null).find((content) => content !== null) ?? null;
+}

@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import type { ContextEntry } from '../../model/dockerfile/context.ts';
+import { refusedAt } from '../../model/dockerfile/refusal.ts';
+import { PLATFORM, type RootImage } from '../../model/dockerfile/root-image.ts';
+import { bytesOf, type ReadContext } from './context-bytes.ts';
+import { imageSettings, OciConfig } from './oci-settings.ts';
+
+/** What stands at the top of an OCI layout, or of what `docker save` writes. */
+export const LAYOUT_NAMES = ['blobs', 'index.json', 'oci-layout', 'manifest.json', 'repositories'];
+
+/** Of a manifest or a configuration; the layers are not read here. */
+const MOST_OF_TEXT = 4_194_304;
+/** As Docker has it. */
+const MOST_LAYERS = 127;
+/** An index may name another one. */
+const MOST_INDEXES = 4;
+
+const Descriptor = z.object({
+  mediaType: z.string().max(256).default(''),
+  digest: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'is no SHA-256'),
+  size: z.int().min(0),
+  platform: z.object({ architecture: z.string(), os: z.string() }).optional(),
+});
+type Descriptor = z.infer<typeof Descriptor>;
+const Index = z.object({ manifests: z.array(Descriptor).min(1).max(1_000) });
+const Manifest = z.object({ config: Descriptor, layers: z.array(Descriptor).min(1).max(MOST_LAYERS) });
+const LAYER = /^application\/vnd\.(?:oci\.image\.layer\.v1\.tar|docker\.image\.rootfs\.diff\.tar)(?:[.+]gzip)?$/;
+
+type Files = ReadonlyMap<string, ContextEntry>;
+
+/**
+ * The image of an OCI layout for this platform: https://github.com/opencontainers/image-spec, 1.1. Files were digested when
+ * they were sent, so that each blob is held against its name.
+ * @throws MayflyError dockerfile_unsupported with the line of FROM
+ */
+export async function ociImage(files: Files, read: ReadContext, line: number): Promise<Omit<RootImage, 'path'>> {
+  return await new Layout(files, read, line).image();
+}
+
+class Layout {
+  constructor(
+    private readonly files: Files,
+    private readonly read: ReadContext,
+    private readonly line: number,
+  ) {}
+
+  async image(): Promise<Omit<RootImage, 'path'>> {
+    const index = this.files.get('index.json');
+    if (!index || !this.files.has('oci-layout')) {
+      const isDockers = this.files.has('manifest.json') || this.files.has('repositories');
+      throw this.#refused(
+        isDockers
+          ? 'it is what an older `docker save` writes: have skopeo copy it to oci-archive:, or save it with Docker 25'
+          : 'there is neither an archive nor an OCI layout (index.json, oci-layout)',
+      );
+    }
+    const { config, layers } = await this.#json(await this.#pick(index), Manifest, 'the manifest');
+    const about = await this.#json(this.#blob(config), OciConfig, 'the configuration');
+    const platform = `${about.os}/${about.architecture}`;
+    if (platform !== PLATFORM) throw this.#refused(`its image is for ${platform}; this host is ${PLATFORM}`);
+    const { diff_ids: diffIds } = about.rootfs;
+    if (diffIds.length !== layers.length) {
+      throw this.#refused(`its manifest has ${layers.length} layers, its configuration ${diffIds.length}`);
+    }
+    const found = layers.map((layer, n) => {
+      if (!LAYER.test(layer.mediaType))
+        throw this.#refused(`layers of ${JSON.stringify(layer.mediaType)} are not read`);
+      return { entry: this.#blob(layer), diffId: diffIds[n] ?? '' };
+    });
+    return { layers: found, settings: imageSettings(about.config ?? {}, this.line) };
+  }
+
+  /** The one manifest for this platform, of an index or of one that it names. */
+  async #pick(index: ContextEntry, depth = 0): Promise<ContextEntry> {
+    const { manifests } = await this.#json(index, Index, 'the index');
+    const known = manifests.filter(({ platform }) => platform?.os !== 'unknown');
+    const fitting = known.filter(({ platform }) => !platform || `${platform.os}/${platform.architecture}` === PLATFORM);
+    const digests = new Set(fitting.map(({ digest }) => digest));
+    const [one] = fitting;
+    if (!one) {
+      const others = known.map(({ platform }) => `${platform?.os}/${platform?.architecture}`).slice(0, 10);
+      throw this.#refused(`it has no image for ${PLATFORM}, but for ${others.join(', ')}`);
+    }
+    if (digests.size > 1) throw this.#refused(`it has ${digests.size} images for ${PLATFORM}: it may have one`);
+    const entry = this.#blob(one);
+    if (!/\.(?:index\.v1|manifest\.list\.v2)\+json$/.test(one.mediaType)) return entry;
+    if (depth === MOST_INDEXES) throw this.#refused('its indexes name each other without end');
+    return await this.#pick(entry, depth + 1);
+  }
+
+  /** What a digest names, when it is that. */
+  #blob({ digest, size }: Descriptor): ContextEntry {
+    const hex = digest.slice('sha256:'.length);
+    const entry = this.files.get(`blobs/sha256/${hex}`);
+    if (entry?.type !== 'file') throw this.#refused(`the blob ${digest} is missing`);
+    if (entry.digest !== hex) throw this.#refused(`the blob ${digest} is sha256:${entry.digest}`);
+    if (entry.size !== size) throw this.#refused(`the blob ${digest} has ${entry.size} bytes, not ${size}`);
+    return entry;
+  }
+
+  async #json<T>(entry: ContextEntry, schema: z.ZodType<T>, what: string): Promise<T> {
+    if (entry.size > MOST_OF_TEXT) throw this.#refused(`${what} has more than ${MOST_OF_TEXT} bytes`);
+    const text = (await bytesOf(this.read, entry, MOST_OF_TEXT)).toString('utf8');
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      throw this.#refused(`${what} is no JSON`);
+    }
+    const parsed = schema.safeParse(value);
+    if (parsed.success) return parsed.data;
+    const [issue] = parsed.error.issues;
+    throw this.#refused(`${what} is none: ${issue?.path.join('.')}: ${issue?.message}`);
+  }
+
+  #refused(problem: string): Error {
+    return refusedAt(this.line, `the OCI layout is refused: ${problem}`);
+  }
+}

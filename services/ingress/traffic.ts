@@ -1,0 +1,96 @@
+import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { labelOf, type PortTarget } from '../../model/ports/port-address.ts';
+import type { KnownPort, KnownPorts } from './known-ports.ts';
+import { TokenBuckets } from './token-buckets.ts';
+
+/** How often it is looked whether what goes through a port may go on: all is to be over in a second. Milliseconds. */
+const LOOK_MS = 400;
+
+/** One request, or one connection that it has become. */
+interface Passing {
+  target: PortTarget;
+  /** By which it was let in: the key, or the secret of the port and the key for which the token was made. It ends with either. */
+  token: { secret: string | null; apiKeyId: string } | null;
+  /** Milliseconds since 1970; null: never. */
+  expiresAt: number | null;
+  end(why: Error): void;
+}
+
+/** What goes through the ports of all sandboxes by this process: how much, and for how long. */
+export class Traffic {
+  readonly #passing = new Map<string, Set<Passing>>();
+  readonly #requests = new TokenBuckets(LIMITS.ports.requestsPerSecond);
+  #look: NodeJS.Timeout | null = null;
+
+  constructor(private readonly known: KnownPorts) {}
+
+  /** @throws MayflyError too_many_requests */
+  count(target: PortTarget): void {
+    const name = labelOf(target);
+    if (!this.#requests.take(name)) {
+      const why = `More than ${LIMITS.ports.requestsPerSecond} requests a second are asked of ${name}.`;
+      throw new MayflyError('too_many_requests', why, { retryAfterSeconds: 1 });
+    }
+    this.#begin();
+  }
+
+  /** Ends it when it may go on no more. @returns to be called when it is over */
+  add(passing: Passing): () => void {
+    const name = labelOf(passing.target);
+    const others = this.#passing.get(name) ?? new Set();
+    this.#passing.set(name, others.add(passing));
+    this.#begin();
+    return () => {
+      others.delete(passing);
+      if (others.size === 0 && this.#passing.get(name) === others) this.#passing.delete(name);
+    };
+  }
+
+  /** Ends all. */
+  close(): void {
+    if (this.#look) clearInterval(this.#look);
+    this.#look = null;
+    for (const passing of [...this.#passing.values()].flatMap((all) => [...all])) {
+      passing.end(new Error('the process stops'));
+    }
+  }
+
+  #begin(): void {
+    this.#look ??= setInterval(() => this.#lookAtAll(), LOOK_MS).unref();
+  }
+
+  #lookAtAll(): void {
+    this.#requests.forgetFull();
+    for (const all of this.#passing.values()) void this.#lookAt(all);
+    if (this.#passing.size > 0 || this.#requests.size > 0 || !this.#look) return;
+    clearInterval(this.#look);
+    this.#look = null;
+  }
+
+  async #isGood({ secret, apiKeyId }: NonNullable<Passing['token']>, { port }: KnownPort): Promise<boolean> {
+    if (secret !== null && secret !== port.secret) return false;
+    return this.known.keyOf(apiKeyId).then(
+      (key) => key !== null,
+      () => true,
+    );
+  }
+
+  async #lookAt(all: ReadonlySet<Passing>): Promise<void> {
+    const [first] = all;
+    if (!first) return;
+    for (const passing of all) {
+      if (passing.expiresAt !== null && passing.expiresAt <= Date.now())
+        passing.end(new Error('the token has expired'));
+    }
+    // With the store away what goes through goes on; nothing new is let in.
+    const known = await this.known.readNow(first.target).catch(() => undefined);
+    if (known === undefined) return;
+    for (const passing of all) {
+      const { token } = passing;
+      if (!known) passing.end(new Error('the port was closed'));
+      else if (token && !(await this.#isGood(token, known)))
+        passing.end(new Error('the token is void, or its key revoked'));
+    }
+  }
+}

@@ -1,0 +1,217 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { MayflyError } from '../../model/errors.ts';
+import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
+import { beginningOf, isLargeEvent, NO_ORIGIN, type RunRecord, runIdOf } from '../../model/functions/run.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import type { ScheduledFor } from '../../model/schedules/schedule.ts';
+import { steadyClock } from '../../model/steady-clock.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
+import type { InputSchemas } from '../schema/input-schemas.ts';
+import type { KnownFunction } from './function-cache.ts';
+import { gatheringOf, type QueueKeys, queueKeysOf } from './queue-keys.ts';
+import { isCheckedWithin, refuseUnlessFits } from './schema-check.ts';
+
+/** By what two events are the same, and for how long. */
+export interface Sameness {
+  by: keyof typeof LIMITS.functions.dedupeHours;
+  /** Null: it is like no other. */
+  text: string | null;
+  /** The sender's own id decides: what is sent again under it may differ. `@default` false */
+  isSenders?: boolean;
+}
+
+export interface Arrival {
+  event: ReceivedEvent;
+  sameness: Sameness;
+  /** SHA-256 of what was sent, hex. */
+  digest: string;
+  delaySeconds?: number | undefined;
+  /** `@default` of no schedule */
+  schedule?: ScheduledFor | undefined;
+  /** Whether as many wait as may, those of its lane among them: then only what has come before is taken. `@default` never */
+  isFull?: (lane: string | null) => boolean;
+  /** So long its check by the schema is waited for; one that is later is made before its run is admitted. Milliseconds. `@default` until it is made */
+  checkMs?: number;
+  /** Whose event it is, when it did not come by itself. */
+  origin?: Pick<RunRecord, 'replayOf' | 'redriveOf'>;
+  actor: Actor;
+}
+
+export interface Accepted {
+  run: RunRecord;
+  /** False: it had come before. */
+  isNew: boolean;
+}
+
+/** By what it waits, and whether it is known to fit the schema: else that is to be checked. */
+type Fitting = QueueKeys & { isChecked: boolean };
+
+const HOUR_MS = 3_600_000;
+let sequence = 0;
+const NOTHING_YET = {
+  cleanup: 'none',
+  waitingFor: null,
+  outcome: null,
+  skippedFor: null,
+  supersededBy: null,
+  exitCode: null,
+  signal: null,
+  failure: null,
+  admittedAt: null,
+  startedAt: null,
+  endedAt: null,
+  attempts: [],
+  tries: 0,
+  failedStarts: 0,
+  result: null,
+  artifacts: [],
+  isBatch: false,
+  batch: null,
+  cancelledBy: null,
+  redrivenAs: null,
+} as const;
+
+/**
+ * Stores an event as a run, under an id that is made of what makes two events the same; so of many at once, in whatever
+ * processes, one is stored, and all are told of that.
+ * @throws MayflyError event_conflict, idempotency_key_reused, event_too_large, event_invalid, schema_too_slow, key_invalid, queue_full
+ */
+export async function acceptEvent(
+  { runs, runContents, gatheredRuns }: Pick<ProjectStore, 'runs' | 'runContents' | 'gatheredRuns'>,
+  schemas: InputSchemas,
+  { record, version }: KnownFunction,
+  arrival: Arrival,
+): Promise<Accepted> {
+  const { event, digest, sameness } = arrival;
+  const { project, name } = record;
+  const dedupe = sha256(JSON.stringify([project, name, sameness.by, sameness.text ?? randomBytes(16).toString('hex')]));
+  let fitting: Fitting;
+  try {
+    fitting = await fittingOf(schemas, version, arrival);
+  } catch (error) {
+    const run = await cameBefore(runs, dedupe, arrival);
+    if (run) return { run, isNew: false };
+    throw error;
+  }
+  const isFull = arrival.isFull?.(fitting.lane) ?? false;
+  const isInline = !isLargeEvent(event.json.length);
+  for (let epoch = 0; ; ) {
+    const id = runIdOf(dedupe, epoch);
+    const present = isInline && !isFull ? null : await runs.get(id);
+    const run = present ?? runOf(id, { record, version }, arrival, { ...fitting, dedupe, epoch });
+    if (!present) {
+      if (isFull) throw queueFull(project);
+      if (!isInline) await runContents.put(id, `event/${digest}`, event.json);
+      if (await runs.accept(run, isInline ? event.json : null)) {
+        if (run.waitingFor === 'batch') await gatheredRuns.wakeIfFull(run, version.spec.batch?.maxSize ?? 1);
+        return { run, isNew: true };
+      }
+    }
+    const found = present ?? (await runs.get(id));
+    if (!found) continue; // it was removed meanwhile: its place is free
+    if (isSame(found, dedupe)) return { run: unlessOther(found, arrival), isNew: false };
+    epoch += 1;
+  }
+}
+
+/** The run of the same event, which is told of whatever is said of its event now; null: none. @throws MayflyError event_conflict, idempotency_key_reused */
+async function cameBefore(
+  runs: Pick<ProjectStore['runs'], 'get'>,
+  dedupe: string,
+  arrival: Arrival,
+): Promise<RunRecord | null> {
+  if (arrival.sameness.text === null) return null;
+  for (let epoch = 0; ; epoch++) {
+    const found = await runs.get(runIdOf(dedupe, epoch));
+    if (!found) return null;
+    if (isSame(found, dedupe)) return unlessOther(found, arrival);
+  }
+}
+
+function isSame(run: RunRecord, dedupe: string): boolean {
+  return run.dedupe === dedupe && Date.parse(run.dedupeUntil) > steadyClock.now();
+}
+
+/** @throws MayflyError event_conflict, idempotency_key_reused: it is of other content */
+function unlessOther(run: RunRecord, { digest, sameness }: Arrival): RunRecord {
+  if (sameness.isSenders || run.eventDigest === digest) return run;
+  throw conflictOf(sameness, run);
+}
+
+function queueFull(project: string): MayflyError {
+  const why = `As many runs of ${project}, or of its key, wait as may, or their events are as large together.`;
+  return new MayflyError('queue_full', why, { retryAfterSeconds: 10 });
+}
+
+function conflictOf({ by }: Sameness, { id }: RunRecord): MayflyError {
+  if (by !== 'event') return new MayflyError('idempotency_key_reused', `${id} is of another event with that key.`);
+  return new MayflyError('event_conflict', `${id} is of another event with that source and id.`);
+}
+
+function runOf(
+  id: string,
+  { record, version }: KnownFunction,
+  { event, digest, sameness, delaySeconds = 0, schedule, origin = NO_ORIGIN, actor }: Arrival,
+  { isChecked, dedupe, epoch, ...keys }: Fitting & Pick<RunRecord, 'dedupe' | 'epoch'>,
+): RunRecord {
+  const now = steadyClock.now();
+  const at = new Date(now).toISOString();
+  const due = now + delaySeconds * 1_000;
+  const after = (from: number, ms: number) => new Date(from + ms).toISOString();
+  const { id: eventId, source, type, time = null } = event.attributes;
+  const dueAt = delaySeconds > 0 ? after(due, 0) : null;
+  const gathering = gatheringOf(version.spec);
+  return {
+    ...NOTHING_YET,
+    ...origin,
+    attempts: [],
+    artifacts: [],
+    id,
+    project: record.project,
+    function: record.name,
+    version: version.version,
+    versionDigest: version.digest,
+    ...beginningOf({ gathering, dueAt, lane: keys.lane }, { isChecked, now: at }),
+    event: { id: eventId, source, type, time },
+    eventBytes: event.json.length,
+    eventDigest: digest,
+    ...keys,
+    gathering,
+    events: [],
+    lateBinding: version.spec.lateBinding,
+    priority: version.spec.priority,
+    dedupe,
+    epoch,
+    dedupeUntil: after(now, LIMITS.functions.dedupeHours[sameness.by] * HOUR_MS),
+    acceptedAt: at,
+    seq: sequence++ % 1_000_000,
+    dueAt,
+    expiresAt: after(due, version.spec.maxEventAgeSeconds * 1_000),
+    updatedAt: at,
+    retentionDays: version.spec.retentionDays,
+    schedule: schedule ?? null,
+    createdBy: actor,
+  };
+}
+
+/** What the function makes of an event. @throws MayflyError event_too_large, event_invalid, schema_too_slow, key_invalid, too_many_requests */
+async function fittingOf(
+  schemas: InputSchemas,
+  version: KnownFunction['version'],
+  { event, checkMs }: Arrival,
+): Promise<Fitting> {
+  const { spec, function: name } = version;
+  const bytes = event.json.length;
+  if (bytes > spec.input.maxBytes) {
+    throw new MayflyError('event_too_large', `It has ${bytes} bytes; ${name} takes ${spec.input.maxBytes}.`);
+  }
+  let isChecked = true;
+  if (checkMs === undefined) await refuseUnlessFits(schemas, version, event);
+  else isChecked = await isCheckedWithin(checkMs, schemas, version, event);
+  return { ...queueKeysOf(spec, event), isChecked };
+}
+
+export function sha256(bytes: string | Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

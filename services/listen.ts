@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, isIPv6, type Server } from 'node:net';
+import { MayflyError } from '../model/errors.ts';
+
+export interface Place {
+  address: string;
+  /** 0: any free one. */
+  port: number;
+  /** The variable of the environment that names the port, `…_PORT`; that of the address ends with `_ADDRESS`. */
+  setting: string;
+}
+
+/**
+ * @returns the port at which it listens
+ * @throws MayflyError port_unavailable, which names the setting; Error for what is no matter of the place
+ */
+export async function listen(server: Server, place: Place): Promise<number> {
+  try {
+    return await listening(server, place);
+  } catch (cause) {
+    const problem = problemOf(cause, place);
+    if (problem === null) throw cause;
+    throw new MayflyError('port_unavailable', `${problem}.`, { cause });
+  }
+}
+
+/**
+ * Looks whether all of these can be listened at, together, and leaves them free.
+ * @throws MayflyError port_unavailable, which names each that cannot
+ */
+export async function checkPlaces(places: readonly Place[]): Promise<void> {
+  const problems: string[] = [];
+  const held: Server[] = [];
+  const fixed = places.filter(({ port }) => port !== 0);
+  try {
+    for (const [i, place] of fixed.entries()) {
+      const server = createServer();
+      try {
+        await listening(server, place);
+        held.push(server);
+      } catch (cause) {
+        const problem = problemOf(cause, place, fixed.slice(0, i));
+        if (problem === null) throw cause;
+        problems.push(problem);
+      }
+    }
+  } finally {
+    await Promise.all(held.map(closed));
+  }
+  if (problems.length > 0) throw new MayflyError('port_unavailable', `${problems.join('; ')}.`);
+}
+
+async function listening(server: Server, { address, port }: Place): Promise<number> {
+  server.listen(port, address);
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+async function closed(server: Server): Promise<void> {
+  const done = once(server, 'close');
+  server.close();
+  await done;
+}
+
+/** Why it cannot be listened there, or null where that is no matter of the place. @param before what was to be had first */
+function problemOf(cause: unknown, { address, port, setting }: Place, before: readonly Place[] = []): string | null {
+  const where = `${isIPv6(address) ? `[${address}]` : address}:${port} (${setting})`;
+  const addressSetting = setting.replace(/_PORT$/, '_ADDRESS');
+  const same = before.find((other) => other.port === port);
+  const { code = '' } = cause as NodeJS.ErrnoException;
+  switch (code) {
+    case 'EADDRINUSE':
+      return same ? `${where} is the port of ${same.setting}, too` : `Another program listens at ${where}`;
+    case 'EACCES':
+      return `${where} is not for this user: a port below 1024 needs root`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `${where} cannot be listened at: ${addressSetting} is no address of this machine`;
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,159 @@
+import { Duplex } from 'node:stream';
+import { END, MAX_PIECE_BYTES, NOTHING, PieceReader, pieceOf } from '../../model/ports/pieces.ts';
+import type { PortTarget } from '../../model/ports/port-address.ts';
+import { type Guests, refusalOf } from '../guests.ts';
+
+/** Bytes that wait for the other side, each way. */
+const WAITING_BYTES = 65_536;
+
+interface Wanted extends PortTarget {
+  hostId: string;
+  signal: AbortSignal;
+  /** Told of bytes, either way. `@default` nobody is */
+  passed?: () => void;
+}
+
+/**
+ * Opens a TCP connection to a port of a sandbox's loopback, by the relay of its host. Each side ends its direction when it
+ * wants to; what is cut off is destroyed, with an error.
+ * @param wanted.signal ends it, also when it is open
+ * @throws MayflyError port_closed, port_refused, too_many_requests, host_unavailable, guest_unreachable; the signal's reason
+ */
+export async function openTunnel(guests: Guests, { hostId, sandboxId, port, signal, passed }: Wanted): Promise<Duplex> {
+  // Not AbortSignal.any: Node 20 may collect it as garbage, and then it never fires.
+  const stop = new AbortController();
+  const ended = () => stop.abort(signal.reason);
+  signal.addEventListener('abort', ended, { once: true });
+  if (signal.aborted) ended();
+  const release = () => signal.removeEventListener('abort', ended);
+  const outgoing = new Outgoing();
+  try {
+    const options = { method: 'POST', body: outgoing.body, signal: stop.signal } as const;
+    const response = await guests.request(hostId, `/ports/${sandboxId}/${port}`, options);
+    if (!response.ok) {
+      outgoing.end(); // so that its connection is good for another
+      throw await refusalOf(response);
+    }
+    return new Tunnel(outgoing, response, stop, passed).once('close', release);
+  } catch (error) {
+    release();
+    outgoing.cutOff(error);
+    throw error;
+  }
+}
+
+/** What goes to the program, as the body of a request: taken in only as fast as it is read. */
+class Outgoing {
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #isOver = false;
+  #taken = () => {};
+  /** When nobody reads it any more. */
+  onCancel: (reason: unknown) => void = () => {};
+
+  readonly body = new ReadableStream<Uint8Array>(
+    {
+      start: (controller) => {
+        this.#controller = controller;
+        controller.enqueue(NOTHING); // the head of the request goes with the first of its body
+      },
+      pull: () => {
+        const taken = this.#taken;
+        this.#taken = () => {};
+        taken();
+      },
+      cancel: (reason) => {
+        this.#isOver = true;
+        this.onCancel(reason);
+      },
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: WAITING_BYTES }),
+  );
+
+  /** @param done is called when there is room for more */
+  write(bytes: Uint8Array, done: () => void): void {
+    if (this.#isOver) return;
+    for (let at = 0; at < bytes.length; at += MAX_PIECE_BYTES) {
+      this.#controller?.enqueue(pieceOf(bytes.subarray(at, at + MAX_PIECE_BYTES)));
+    }
+    if ((this.#controller?.desiredSize ?? 0) > 0) done();
+    else this.#taken = done;
+  }
+
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#controller?.enqueue(END);
+    this.#controller?.close();
+  }
+
+  cutOff(why: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#controller?.error(why);
+  }
+}
+
+/** A connection as node:http wants it. */
+class Tunnel extends Duplex {
+  readonly #pieces: AsyncGenerator<Uint8Array | null, void, undefined>;
+
+  constructor(
+    private readonly outgoing: Outgoing,
+    response: Response,
+    private readonly stop: AbortController,
+    private readonly passed: () => void = () => {},
+  ) {
+    super({ highWaterMark: WAITING_BYTES });
+    this.#pieces = piecesOf(response);
+    outgoing.onCancel = (reason) => this.destroy(asError(reason));
+    this.on('error', () => {}); // whoever uses it hears of it; it may also break when nobody does any more
+  }
+
+  override _read(): void {
+    this.#pieces.next().then(
+      ({ value }) => {
+        this.passed();
+        this.push(value ?? null);
+        // What is behind its end is the end of the other direction.
+        if (!value) this.#pieces.next().catch(() => {});
+      },
+      (error: Error) => this.destroy(error),
+    );
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.passed();
+    this.outgoing.write(chunk, done);
+  }
+
+  override _final(done: () => void): void {
+    this.outgoing.end();
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    const isOver = this.readableEnded && this.writableFinished;
+    // Where both directions have ended, the connection to the relay is good for another.
+    if (!isOver) {
+      const why = error ?? new Error('the connection was given up');
+      this.stop.abort(why);
+      this.outgoing.cutOff(why);
+    }
+    done(error);
+  }
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error('the connection was cut off');
+}
+
+/** What the program writes, null when it writes no more, and then nothing until both sides have ended. */
+async function* piecesOf({ body }: Response): AsyncGenerator<Uint8Array | null, void, undefined> {
+  const reader = new PieceReader();
+  for await (const chunk of body ?? []) {
+    if (reader.isEnded) continue;
+    yield* reader.read(chunk);
+    if (reader.isEnded) yield null;
+  }
+  if (!reader.isEnded) throw new Error('the connection was cut off');
+}

@@ -1,0 +1,124 @@
+import { MayflyError } from '../../model/errors.ts';
+import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
+import { editedEvent } from '../../model/events/edited-event.ts';
+import { readJson } from '../../model/events/json/json-text.ts';
+import { readStructured } from '../../model/events/structured-mode.ts';
+import { isDeadLetter, type RunRecord } from '../../model/functions/run.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
+import { type Accepted, type Sameness, sha256 } from '../intake/accept-event.ts';
+import type { Acceptance } from '../intake/acceptance.ts';
+import type { KnownFunction } from '../intake/function-cache.ts';
+import type { ServiceDeps } from '../service-deps.ts';
+
+/** By what events are accepted: {@link Acceptance} of the API, or as much of it. */
+export type Door = Pick<Acceptance, 'target' | 'accept'>;
+type Stores = Pick<ServiceDeps, 'store'>;
+/** Version of the function that a replay runs: the run's own, or the one active now. */
+export const VERSIONS = ['same', 'current'] as const;
+type Version = (typeof VERSIONS)[number];
+
+interface Replay {
+  version: Version;
+  /** JSON, in place of the event of the run; undefined: that. */
+  event?: string | undefined;
+  /** By what it is the same as another replay. */
+  sameness: Sameness;
+  actor: Actor;
+}
+
+/**
+ * Accepts the event of a run once more, or another in its place: it is never the same as what came by itself.
+ * @throws MayflyError run_is_batch, invalid_event, idempotency_key_reused, function_gone, and as {@link Acceptance.accept}
+ */
+export async function replayed(
+  stores: Stores,
+  acceptance: Door,
+  run: RunRecord,
+  { version, event: edited, sameness, actor }: Replay,
+): Promise<Accepted> {
+  refuseBatch(run);
+  const target = await targetOf(stores, acceptance, run, version);
+  const event = edited === undefined ? await eventOf(stores, run) : editedEvent(edited, run.event);
+  const asked = JSON.stringify([run.id, version, edited === undefined ? null : sha256(event.json)]);
+  return acceptance.accept(stores, target, {
+    event,
+    sameness,
+    digest: sha256(asked),
+    origin: { replayOf: run.id, redriveOf: null },
+    actor,
+  });
+}
+
+/**
+ * Accepts the event of a dead letter once more, and marks that. The run in its place is named after it: whoever asks again,
+ * also after a death in the middle, is told of that one.
+ * @throws MayflyError run_is_batch, not_dead_letter, function_gone, and as {@link Acceptance.accept}
+ */
+export async function redriven(
+  stores: Stores,
+  acceptance: Door,
+  run: RunRecord,
+  { version, actor }: Pick<Replay, 'version' | 'actor'>,
+): Promise<Accepted> {
+  refuseBatch(run);
+  const { store } = stores;
+  const present = run.redrivenAs === null ? null : await store.runs.get(run.redrivenAs);
+  if (present) return { run: present, isNew: false };
+  if (!isDeadLetter(run)) throw new MayflyError('not_dead_letter', whyNone(run));
+  const target = await targetOf(stores, acceptance, run, version);
+  const accepted = await acceptance.accept(stores, target, {
+    event: await eventOf(stores, run),
+    sameness: { by: 'run', text: `redrive/${run.id}` },
+    digest: run.eventDigest,
+    origin: { replayOf: run.id, redriveOf: run.id },
+    actor,
+  });
+  await store.runs.redriven(run.id, accepted.run.id);
+  return accepted;
+}
+
+/** @throws MayflyError run_is_batch */
+function refuseBatch({ id, isBatch, events }: RunRecord): void {
+  if (isBatch)
+    throw new MayflyError('run_is_batch', `${id} has the events of ${events.length} runs, and none of its own.`);
+}
+
+function whyNone({ id, state, outcome, redrivenAs }: RunRecord): string {
+  if (redrivenAs !== null) return `${id} was redriven as ${redrivenAs}, which was removed since.`;
+  return `${id} is ${outcome ?? state}.`;
+}
+
+/** @throws MayflyError function_not_found, function_draining, function_gone */
+async function targetOf(stores: Stores, acceptance: Door, run: RunRecord, version: Version): Promise<KnownFunction> {
+  const current = await acceptance.target(stores, run.function);
+  if (version === 'current') return current;
+  const same = await stores.store.functionVersions.get(run.function, run.version);
+  if (same?.digest === run.versionDigest) return { ...current, version: same };
+  throw new MayflyError('function_gone', `Version ${run.version} of ${run.function} is not there any more.`);
+}
+
+/** @throws MayflyError run_not_found */
+async function eventOf({ store }: Stores, run: RunRecord): Promise<ReceivedEvent> {
+  const json = await store.runs.event(run);
+  if (!json) throw new MayflyError('run_not_found', `${run.id} was removed, and its event with it.`);
+  return readStructured(readJson(json));
+}
+
+/** Of one replay among those of the same API key. @param key undefined: it is like no other */
+export function samenessOf(apiKeyId: string, key: string | undefined): Sameness {
+  return { by: 'key', text: key === undefined ? null : JSON.stringify(['replay', apiKeyId, key]) };
+}
+
+/** As workers accept what they are told to: nobody's Idempotency-Key is in it. */
+export function acceptAgainBy(door: Door) {
+  return {
+    replay: (
+      store: ProjectStore,
+      run: RunRecord,
+      { once, ...of }: Pick<Replay, 'version' | 'actor'> & { once: string },
+    ) => replayed({ store }, door, run, { ...of, sameness: { by: 'run', text: `replay/${once}` } }),
+    redrive: (store: ProjectStore, run: RunRecord, of: Pick<Replay, 'version' | 'actor'>) =>
+      redriven({ store }, door, run, of),
+  };
+}

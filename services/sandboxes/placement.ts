@@ -1,0 +1,210 @@
+import { MayflyError } from '../../model/errors.ts';
+import {
+  HOST_STALE_SECONDS,
+  type HostProposals,
+  type HostRecord,
+  holding,
+  hostRefOf,
+  includesHost,
+  isPlaceable,
+  isSameHost,
+  type KnownHost,
+  proposalsOf,
+} from '../../model/host.ts';
+import { missingSource } from '../../model/images.ts';
+import type { Size } from '../../model/project-limits.ts';
+import type { Network, SandboxSpec } from '../../model/sandbox/sandbox.ts';
+import type { CaptureRecord } from '../../model/snapshots/capture.ts';
+import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import { isUnlimited, type StorageQuota } from '../../model/snapshots/storage.ts';
+import { alike } from '../../model/source-content.ts';
+import { sizeOfSource } from '../../model/source-size.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
+import { requireCapture, requireSnapshot } from '../require.ts';
+
+/** What sandboxes are made from, and the live hosts that can do so, the one with most memory to spare first. */
+export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'>, HostProposals {
+  captureId: string | null;
+  /** What they can reach. */
+  network: Network;
+  /** How each counts in the quotas of its project. */
+  size: Size;
+  /** Whether the quotas of bytes are to be looked at by who places them. */
+  isDiskLimited: boolean;
+}
+
+interface OriginRequest {
+  source?: string | undefined;
+  snapshotId?: string | undefined;
+  captureId?: string | undefined;
+  cpus?: number | undefined;
+  memoryMib?: number | undefined;
+  network?: Pick<Network, 'egress'> | undefined;
+}
+
+/**
+ * What a request's sandboxes are made from. Refuses, before anything is made, what no host could do; whether a host has
+ * room is its own to say, in the saga.
+ * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found,
+ *   capture_not_ready, exceeds_hosts, source_differs, invalid_request, forbidden
+ */
+export async function placeableOrigin(store: ProjectStore, request: OriginRequest): Promise<Origin> {
+  const { snapshotId, source } = request;
+  const isDiskLimited = await store.isDiskLimited();
+  if (snapshotId !== undefined) return { ...(await originOfSnapshot(store, snapshotId, request)), isDiskLimited };
+  if (source === undefined) throw new MayflyError('invalid_request', 'Neither a source nor a snapshot is named.');
+  return { ...(await originOfSource(store, source, request)), isDiskLimited };
+}
+
+type PlainOrigin = Omit<Origin, 'isDiskLimited'>;
+
+async function originOfSnapshot(
+  store: ProjectStore,
+  snapshotId: string,
+  { cpus, memoryMib, network: wanted }: OriginRequest,
+): Promise<PlainOrigin> {
+  const snapshot = await requireSnapshot({ store }, snapshotId);
+  if (snapshot.kind === 'full') refuseResizing({ cpus, memoryMib });
+  const host = await forkingHost(store, snapshot);
+  const network = networkFor(wanted, snapshot.network);
+  const proposals = proposalsOf(largeEnough([host], memoryMib));
+  const size = sizeOf({ cpus, memoryMib }, [host], snapshot);
+  return { source: snapshot.source, snapshotId, captureId: null, network, size, ...proposals };
+}
+
+async function originOfSource(
+  store: ProjectStore,
+  source: string,
+  { captureId, cpus, memoryMib, network: wanted }: OriginRequest,
+): Promise<PlainOrigin> {
+  const known = await knownHosts(store);
+  refuseUnknown(known, source);
+  const capture =
+    captureId === undefined
+      ? await newestCapture(store, known, source)
+      : await cloneable(store, known, captureId, source);
+  const hosts = largeEnough(
+    capture ? known.live.filter((host) => isSameHost(hostRefOf(host), capture)) : holding(known.live, source),
+    memoryMib,
+  );
+  const proposals = capture ? proposalsOf(hosts) : alike(hosts, source);
+  const network = networkFor(wanted, capture && { egress: 'none', allowed: capture.allowedEgress });
+  const size = sizeOf({ cpus, memoryMib }, hosts, { source });
+  return { source, snapshotId: null, captureId: capture?.id ?? null, network, size, ...proposals };
+}
+
+/**
+ * As large as is wished, or as what it is made of: what was saved with its memory, else the source; of several hosts' the
+ * largest.
+ */
+function sizeOf(
+  { cpus, memoryMib }: Pick<OriginRequest, 'cpus' | 'memoryMib'>,
+  hosts: readonly HostRecord[],
+  from: Pick<SnapshotRecord, 'source'> & Partial<Pick<SnapshotRecord, 'kind' | 'size'>>,
+): Size {
+  const saved = from.kind === 'full' ? from.size : undefined;
+  return sizeOfSource(from.source, hosts, {
+    cpus: cpus ?? saved?.cpus,
+    memoryMib: memoryMib ?? saved?.memoryMib,
+  });
+}
+
+/** @param from what it is made of has, and may have at most @throws MayflyError forbidden */
+function networkFor(wanted: Pick<Network, 'egress'> | undefined, from: Network | null): Network {
+  const { egress, allowed } = from ?? { egress: 'none' };
+  const network = { egress: wanted?.egress ?? egress, ...(allowed !== undefined && { allowed }) };
+  if (allowed === undefined || allowed === 'internet' || network.egress === allowed) return network;
+  const why = `it is made of a capture that allows its clones the egress ${allowed}, and no more`;
+  throw new MayflyError('forbidden', `The egress ${network.egress} is refused: ${why}.`);
+}
+
+/** Those that have so much memory in all: whether they have it to spare changes, that does not. @throws MayflyError exceeds_hosts */
+function largeEnough<H extends HostRecord>(hosts: H[], memoryMib = 0): H[] {
+  const large = hosts.filter(({ capacity }) => capacity.memoryTotalMib >= memoryMib);
+  if (large.length > 0) return large;
+  const most = Math.max(...hosts.map(({ capacity }) => capacity.memoryTotalMib));
+  throw new MayflyError('exceeds_hosts', `It needs ${memoryMib} MiB of memory; the largest host has ${most} in all.`);
+}
+
+/** The hosts to propose for whom. What a key or project with a quota of bytes wishes is admitted by placement, one after another. */
+export function proposedTo(apiKey: StorageQuota, { hosts, content, isDiskLimited }: Origin): HostProposals {
+  if (isDiskLimited || !isUnlimited(apiKey)) return { hosts: [] };
+  return { hosts, ...(content !== undefined && { content }) };
+}
+
+/** What runs in saved memory has seen its processors and their memory: they stay as they were. */
+function refuseResizing(wanted: Pick<OriginRequest, 'cpus' | 'memoryMib'>): void {
+  const problem =
+    'must be left out: the snapshot has memory (kind `full`), so its forks are as large as what was saved';
+  const fields = Object.entries(wanted).flatMap(([field, value]) => (value === undefined ? [] : [{ field, problem }]));
+  if (fields.length === 0) return;
+  const names = fields.map(({ field }) => field).join(', ');
+  throw new MayflyError('invalid_request', `${names} ${problem}.`, { fields });
+}
+
+/** The host that has the snapshot, and alone can use it. */
+async function forkingHost(store: ProjectStore, snapshot: SnapshotRecord): Promise<KnownHost> {
+  const { id: snapshotId, state, hostId } = snapshot;
+  if (state !== 'ready') throw new MayflyError('snapshot_not_ready', `The snapshot ${snapshotId} is ${state}.`);
+  const { live } = await knownHosts(store);
+  const host = live.find((one) => isSameHost(hostRefOf(one), snapshot));
+  if (host) return host;
+  throw new MayflyError('no_host', `Only ${hostId}, which is away or drained, has the snapshot ${snapshotId}.`);
+}
+
+/** @throws MayflyError invalid_request, no_host, capture_not_found, capture_not_ready */
+async function cloneable(
+  store: ProjectStore,
+  { live }: Known,
+  captureId: string,
+  source: string,
+): Promise<CaptureRecord> {
+  const capture = await requireCapture({ store }, captureId);
+  if (capture.source !== source) {
+    const problem = `is of the source ${JSON.stringify(capture.source)}`;
+    throw new MayflyError('invalid_request', `captureId ${problem}.`, { fields: [{ field: 'captureId', problem }] });
+  }
+  if (capture.state !== 'ready') {
+    throw new MayflyError('capture_not_ready', `The capture ${captureId} is ${capture.state}.`);
+  }
+  if (includesHost(live.map(hostRefOf), capture)) return capture;
+  throw new MayflyError('no_host', `Only ${capture.hostId}, which is away or drained, has the capture ${captureId}.`);
+}
+
+/** Null where the source itself can be cloned, or was never captured. @throws MayflyError source_differs */
+async function newestCapture(store: ProjectStore, { live }: Known, source: string): Promise<CaptureRecord | null> {
+  const isCloneable = ({ sources }: HostRecord) => sources.some(({ name, cloneable }) => name === source && cloneable);
+  if (live.some(isCloneable)) return null;
+  const ready = (await store.captures.ready(source)).filter((capture) => includesHost(live.map(hostRefOf), capture));
+  const hostIds = [...new Set(ready.map(({ hostId }) => hostId))];
+  if (hostIds.length < 2) return ready[0] ?? null;
+  const where = `${hostIds.join(' and ')} each have captures of a machine ${JSON.stringify(source)}`;
+  throw new MayflyError('source_differs', `${where}, and those are different machines: name the capture (captureId).`);
+}
+
+/** @throws MayflyError no_host, source_not_found */
+export async function refuseUnplaceable(store: Pick<ProjectStore, 'hosts'>, source: string): Promise<void> {
+  refuseUnknown(await knownHosts(store), source);
+}
+
+function refuseUnknown({ hosts, live }: Known, source: string): void {
+  if (holding(live, source).length > 0) return;
+  const away = holding(hosts, source).map((host) => host.id);
+  if (away.length > 0)
+    throw new MayflyError('no_host', `Only hosts that are away or drained have that source: ${away.join(', ')}.`);
+  throw new MayflyError('source_not_found', missingSource(source, live));
+}
+
+interface Known {
+  hosts: KnownHost[];
+  live: KnownHost[];
+}
+
+/** @throws MayflyError no_host when none is live */
+async function knownHosts(store: Pick<ProjectStore, 'hosts'>): Promise<Known> {
+  const hosts = await store.hosts.list();
+  const live = hosts.filter((host) => isPlaceable(host));
+  if (live.length > 0) return { hosts, live };
+  const why = `None of ${hosts.length} known hosts was heard of within ${HOST_STALE_SECONDS} s and is not drained.`;
+  throw new MayflyError('no_host', why);
+}

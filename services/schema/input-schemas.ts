@@ -1,0 +1,141 @@
+import { Mutex } from 'async-mutex';
+import { MayflyError } from '../../model/errors.ts';
+import { exactDataOf } from '../../model/events/json/exact-json.ts';
+import { RawJson } from '../../model/events/json/raw-json.ts';
+import type { Answer, Problem, Question } from './messages.ts';
+import { schemaText } from './schema-text.ts';
+import { type NoAnswer, type ProcessLimits, ValidatorProcess } from './validator-process.ts';
+
+export interface SchemaLimits extends ProcessLimits {
+  /** Questions that are answered or wait for it. */
+  waiting: number;
+}
+
+/**
+ * Measured on 2 cores of a busy machine: a schema of 64 KiB, of properties with a pattern each, compiles in 0.4 s; an event
+ * of 0.8 MiB takes 0.1 s, in a new process; 100 compiled schemas of 64 KiB are 35 MiB. A slower processor has room.
+ */
+const LIMITS: SchemaLimits = { compileMs: 2_000, validateMs: 500, heapMiB: 64, waiting: 1_000 };
+/** Seconds: a full line takes less when its questions are good ones. */
+const RETRY_AFTER_SECONDS = 1;
+
+/**
+ * JSON Schemas (draft 2020-12) of the input of functions: checked at deploy, applied to the data of each event. One for
+ * each API process. They are compiled and run in one process beside it, one at a time, which starts at the first
+ * question, or before it by `warm`, and is replaced when a question takes more time or memory than it may.
+ */
+export class InputSchemas {
+  readonly #limits: SchemaLimits;
+  readonly #turn = new Mutex();
+  #waiting = 0;
+  #process: ValidatorProcess | null = null;
+  #isClosed = false;
+
+  /** @param limits for tests */
+  constructor(limits: Partial<SchemaLimits> = {}) {
+    this.#limits = { ...LIMITS, ...limits };
+  }
+
+  /** @throws MayflyError invalid_schema that names the place, schema_too_slow, too_many_requests */
+  async check(schema: unknown): Promise<void> {
+    await this.#ask({ schema: schemaText(schema) });
+  }
+
+  /**
+   * @param digest of the schema: what is compiled is kept under it
+   * @param data a JSON value; as {@link RawJson} its numbers are compared digit by digit
+   * @param signal when it fires before its turn has come there is no answer
+   * @returns what is wrong with the data, at most 20; nothing when it fits
+   * @throws MayflyError schema_too_slow, too_many_requests; invalid_schema of one that `check` would refuse; the reason of the signal
+   */
+  async problemsOf(digest: string, schema: unknown, data: unknown, signal?: AbortSignal): Promise<Problem[]> {
+    const texts = dataTexts(data);
+    if (texts === null) return [{ field: '', problem: 'is nested too deeply' }];
+    return await this.#ask({ schema: schemaText(schema), digest, ...texts }, signal);
+  }
+
+  /** Has the process started by now: the first event waits for none then. Where it does not start, a question says so. */
+  async warm(): Promise<void> {
+    await this.#turn.runExclusive(async () => {
+      if (this.#process?.isOver !== false && !this.#isClosed)
+        this.#process = await ValidatorProcess.start(this.#limits);
+    });
+  }
+
+  /** Ends the process, and what waits. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#process?.kill();
+    await this.#turn.waitForUnlock();
+  }
+
+  async #ask(question: Question, signal?: AbortSignal): Promise<Problem[]> {
+    if (this.#waiting >= this.#limits.waiting) {
+      throw new MayflyError('too_many_requests', 'Too many events wait to be checked.', {
+        retryAfterSeconds: RETRY_AFTER_SECONDS,
+      });
+    }
+    this.#waiting++;
+    try {
+      const answer = await this.#turn.runExclusive(() => {
+        signal?.throwIfAborted();
+        return this.#answer(question);
+      });
+      if (typeof answer === 'string') throw tooSlow(answer, question);
+      if ('invalid' in answer) throw invalid(answer.invalid);
+      return answer.problems;
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  /** What ends a process that others have used is asked once more in a new one: what those left in memory may be why. */
+  async #answer(question: Question): Promise<Answer | NoAnswer> {
+    const used = this.#process?.isOver === false ? this.#process : null;
+    const answer = await (used ?? (await this.#start())).ask(question);
+    if (answer !== 'ended' || used === null || this.#isClosed) return this.#unlessClosed(answer);
+    return this.#unlessClosed(await (await this.#start()).ask(question));
+  }
+
+  async #start(): Promise<ValidatorProcess> {
+    this.#refuseClosed();
+    const started = await ValidatorProcess.start(this.#limits);
+    if (started === null) throw new MayflyError('internal', 'The process that checks data by schemas does not start.');
+    this.#process = started;
+    if (this.#isClosed) await started.kill();
+    return started;
+  }
+
+  #unlessClosed(answer: Answer | NoAnswer): Answer | NoAnswer {
+    if (typeof answer === 'string') this.#refuseClosed();
+    return answer;
+  }
+
+  #refuseClosed(): void {
+    if (this.#isClosed) throw new MayflyError('internal', 'This API process is stopping.');
+  }
+}
+
+/** @returns null of what is nested deeper than can be written down */
+function dataTexts(data: unknown): { data: string; exact?: string } | null {
+  try {
+    if (!(data instanceof RawJson)) return { data: JSON.stringify(data) };
+    const inexact = exactDataOf(data.text);
+    return inexact ? { data: inexact.plain, exact: inexact.exact } : { data: data.text };
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+function invalid(problem: Problem): MayflyError {
+  const at = problem.field === '' ? '' : ` at ${problem.field}`;
+  return new MayflyError('invalid_schema', `The schema is not valid${at}: it ${problem.problem}.`, {
+    fields: [problem],
+  });
+}
+
+function tooSlow(why: NoAnswer, { data }: Question): MayflyError {
+  const what = data === undefined ? 'Compiling the schema' : 'Checking the data by the schema';
+  return new MayflyError('schema_too_slow', `${what} took more ${why === 'time' ? 'time' : 'memory'} than it may.`);
+}

@@ -1,0 +1,63 @@
+import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { type Caller, KeyWatch } from './key-watch.ts';
+
+const KINDS = {
+  sandboxes: LIMITS.streams.ofSandboxes,
+  approvals: LIMITS.streams.ofApprovals,
+  runs: LIMITS.streams.ofRuns,
+  commands: LIMITS.streams.ofCommands,
+} as const;
+export type StreamKind = keyof typeof KINDS;
+
+interface Held {
+  kind: StreamKind;
+  apiKeyId: string;
+  project: string;
+}
+
+/**
+ * The event streams of one process. Nobody gets all: a key may open another one while it holds fewer of that kind than are
+ * free, and where there are several projects, a project too (Choudhury and Hahne, "Dynamic queue length thresholds", 1998).
+ * So whoever comes later finds one free.
+ */
+export class Streams {
+  readonly #open = new Set<Held>();
+  readonly keys = new KeyWatch();
+
+  /** How many of a kind are open. */
+  count(kind: StreamKind): number {
+    return this.#of((one) => one.kind === kind).length;
+  }
+
+  /**
+   * @returns to be called when it is over
+   * @throws MayflyError too_many_requests, project_quota_exceeded
+   */
+  async begin({ apiKey, deps }: Caller, kind: StreamKind): Promise<() => void> {
+    const { id: apiKeyId, project } = apiKey;
+    const { limit, isAlone } = await deps.store.streamShare();
+    const ofProject = this.#of((one) => one.project === project);
+    if (limit !== null && ofProject.length >= limit) {
+      const message = `The project ${project} may have ${limit} event streams open at once, and has ${ofProject.length}.`;
+      throw new MayflyError('project_quota_exceeded', message);
+    }
+    const free = KINDS[kind] - this.count(kind);
+    const shares = [
+      { holder: `The API key ${apiKeyId}`, held: this.#of((one) => one.kind === kind && one.apiKeyId === apiKeyId) },
+      ...(isAlone ? [] : [{ holder: `The project ${project}`, held: ofProject.filter((one) => one.kind === kind) }]),
+    ];
+    for (const { holder, held } of shares) {
+      if (held.length < free) continue;
+      const message = `${holder} has ${held.length} event streams of ${kind} open; ${free} are left for all.`;
+      throw new MayflyError('too_many_requests', message);
+    }
+    const stream: Held = { kind, apiKeyId, project };
+    this.#open.add(stream);
+    return () => this.#open.delete(stream);
+  }
+
+  #of(isMeant: (one: Held) => boolean): Held[] {
+    return [...this.#open].filter(isMeant);
+  }
+}

@@ -1,0 +1,34 @@
+import { CACHE_LIFETIME_MS } from '../store/mongo/cache-lifetime.ts';
+
+interface Options {
+  /** `@default` lifetime of what is read from the store */
+  ttlMs?: number;
+  /** `@default` 10,000; the oldest entry is evicted first */
+  maxEntries?: number;
+}
+
+/** Results of calls by key, for a while. Simultaneous callers share one call; a rejected or null result is not kept. */
+export class TtlCache<T> {
+  readonly #entries = new Map<string, { at: number; result: Promise<T> }>();
+
+  constructor(private readonly options: Options = {}) {}
+
+  /** Tells whether the latest result is kept, expired or not. */
+  has(key: string): boolean {
+    return this.#entries.has(key);
+  }
+
+  async get(key: string, load: () => Promise<T>): Promise<T> {
+    const { ttlMs = CACHE_LIFETIME_MS, maxEntries = 10_000 } = this.options;
+    const cached = this.#entries.get(key);
+    if (cached && performance.now() - cached.at < ttlMs) return cached.result;
+    const entry = { at: performance.now(), result: load() };
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > maxEntries && oldest !== undefined) this.#entries.delete(oldest);
+    const drop = () => void (this.#entries.get(key) === entry && this.#entries.delete(key));
+    entry.result.then((result) => result === null && drop(), drop);
+    return entry.result;
+  }
+}

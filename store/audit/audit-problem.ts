@@ -1,0 +1,21 @@
+export type AuditProblemKind =
+  | 'edited'
+  | 'missing'
+  | 'inserted'
+  | 'truncated'
+  | 'reordered'
+  | 'forged-head'
+  | 'no-chain'
+  | 'gone'
+  | 'unborn'
+  | 'restarted'
+  | 'rolled-back'
+  | 'unrecorded'
+  | 'time-went-back';
+
+export interface AuditProblem {
+  /** Number of the entry; null for what concerns the chain as a whole. */
+  seq: number | null;
+  kind: AuditProblemKind;
+  detail: string;
+}

@@ -1,0 +1,17 @@
+import type { Connection, Model, Schema } from 'mongoose';
+import { storeErrorOf } from './failure.ts';
+
+const OPERATIONS = /^(aggregate|bulkWrite|delete|find|insertMany|replace|save|update)/;
+
+/**
+ * Creates the model of a collection, whose operations fail with `store_unavailable` when the store does not answer. Asked
+ * again, it returns that model.
+ */
+export function modelOf<D>(connection: Connection, collection: string, schema: Schema<D>): Model<D> {
+  const present = connection.models[collection];
+  if (present) return present as Model<D>;
+  schema.post(OPERATIONS, { errorHandler: true }, (error: unknown) => {
+    throw storeErrorOf(`use the collection ${collection}`, error);
+  });
+  return connection.model<D>(collection, schema, collection);
+}

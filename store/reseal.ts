@@ -1,0 +1,63 @@
+import type { Connection } from 'mongoose';
+import { MayflyError } from '../model/errors.ts';
+import { repositoriesOf } from './connect.ts';
+import { reaching } from './mongo/failure.ts';
+import { openConnection } from './mongo/open.ts';
+import { documentsOf, type StoredDocument } from './sealed/scan.ts';
+import type { StoreKeys } from './sealed/seal.ts';
+import { Sealing } from './sealed/sealing.ts';
+
+/** What came of it, in documents. */
+export interface Resealed {
+  sealed: number;
+  /** Those that stay as they are, with why: their key is not here, or they were changed. */
+  unreadable: { collection: string; id: string; why: string }[];
+}
+
+/**
+ * Seals what is sealed with another key than the first with the first. It may be cut short and begun again, and
+ * run beside everything else: what somebody has written meanwhile is left as they wrote it.
+ * @throws MayflyError store_unavailable; payload_key_unusable when the store is sealed with a key that is not among these
+ */
+export async function reseal(uri: string, keys: StoreKeys): Promise<Resealed> {
+  const connection = await openConnection(uri);
+  try {
+    const sealing = new Sealing(keys);
+    await sealing.check(connection, false);
+    const all: Resealed = { sealed: 0, unreadable: [] };
+    repositoriesOf(connection, sealing, null);
+    for (const collection of sealing.encrypted().keys()) {
+      for await (const document of documentsOf(connection, collection)) {
+        try {
+          all.sealed += await resealOne(connection, sealing, collection, document);
+        } catch (error) {
+          if (!isUnreadable(error)) throw error;
+          all.unreadable.push({ collection, id: document._id, why: error.message });
+        }
+      }
+    }
+    return all;
+  } finally {
+    await connection.close();
+  }
+}
+
+/** @returns 1 when it was sealed, 0 when that was not needed any more */
+async function resealOne(
+  connection: Connection,
+  sealing: Sealing,
+  name: string,
+  document: StoredDocument,
+): Promise<number> {
+  const change = sealing.of(name).resealed(document);
+  if (!change) return 0;
+  const as = { _id: document._id, ...change.seen };
+  const { modifiedCount } = await reaching('seal what is stored', () =>
+    connection.collection<StoredDocument>(name).updateOne(as, { $set: change.set }),
+  );
+  return modifiedCount;
+}
+
+function isUnreadable(error: unknown): error is MayflyError {
+  return error instanceof MayflyError && (error.code === 'payload_key_unusable' || error.code === 'record_damaged');
+}

@@ -1,0 +1,39 @@
+import { MayflyError } from '../../model/errors.ts';
+import {
+  CAPTURE_MEMO,
+  CAPTURE_WORKFLOW,
+  type CaptureInput,
+  captureMemoOf,
+  captureWorkflowIdOf,
+} from '../../model/snapshots/capture.ts';
+import { TaskClient } from '../call/task-client.ts';
+
+/** Makes and deletes captures of sources. */
+export class CaptureWorkflows extends TaskClient {
+  /**
+   * Begins a capture of a source, or deletes one; the same again joins the one that runs.
+   * @throws MayflyError source_busy while another one is made or deleted
+   */
+  async begin(input: CaptureInput): Promise<void> {
+    const { task, captureId, source, hostId, actor } = input;
+    await this.calls.call(async () => {
+      const { other } = await this.startOrJoin(CAPTURE_WORKFLOW, {
+        workflowId: captureWorkflowIdOf(input),
+        args: [input],
+        memoKey: CAPTURE_MEMO,
+        task: captureMemoOf(input),
+        apiKeyId: actor.apiKeyId,
+        staticSummary: `${task} ${captureId} of ${source} on ${hostId}`,
+      });
+      if (!other) return;
+      const what = typeof other.running === 'string' ? other.running : 'something else';
+      const why = `${JSON.stringify(source)} is busy on ${hostId}: ${what}.`;
+      throw new MayflyError('source_busy', why, { cause: other.cause, retryAfterSeconds: 5 });
+    });
+  }
+
+  /** Resolves when none is made or deleted of the source. @throws the signal's reason when it fires first */
+  async ended(of: Pick<CaptureInput, 'hostId' | 'source'>, signal: AbortSignal): Promise<void> {
+    await this.result(captureWorkflowIdOf(of), signal);
+  }
+}

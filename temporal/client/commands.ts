@@ -1,0 +1,37 @@
+import { readable } from '../../model/sagas/readable.ts';
+import {
+  CANCEL_COMMAND,
+  COMMAND_WORKFLOW,
+  type CommandInput,
+  commandWorkflowIdOf,
+  type EndSignal,
+} from '../../model/sandbox/command.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { WorkflowClient } from '../call/workflow-client.ts';
+
+/** Starts and cancels the workflows of commands. */
+export class CommandWorkflows extends WorkflowClient {
+  /** Resolves when Temporal has the command, which is recorded already; the same id again joins the one that is there. */
+  async begin(input: CommandInput): Promise<void> {
+    await this.start(COMMAND_WORKFLOW, { ...optionsOf(input), workflowIdReusePolicy: 'REJECT_DUPLICATE' });
+  }
+
+  /** Restarts the workflow of an unfinished command. Idempotent. */
+  async resume(input: CommandInput): Promise<void> {
+    await this.start(COMMAND_WORKFLOW, { ...optionsOf(input), workflowIdReusePolicy: 'ALLOW_DUPLICATE' });
+  }
+
+  /** Resolves when Temporal has the request; it waits there while the host is down. */
+  async cancel(commandId: string, actor: Actor, signal: EndSignal): Promise<void> {
+    await this.signal(commandWorkflowIdOf(commandId), CANCEL_COMMAND, actor, signal);
+  }
+}
+
+function optionsOf(input: CommandInput) {
+  return {
+    workflowId: commandWorkflowIdOf(input.commandId),
+    args: [input],
+    workflowIdConflictPolicy: 'USE_EXISTING' as const,
+    staticSummary: readable(`${input.commandId} in ${input.sandboxId}`),
+  };
+}

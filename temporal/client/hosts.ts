@@ -1,0 +1,23 @@
+import { FORGET_HOST_WORKFLOW, type ForgetHostInput, forgetHostWorkflowIdOf } from '../../model/sagas/forget-host.ts';
+import { readable } from '../../model/sagas/readable.ts';
+import { WorkflowClient } from '../call/workflow-client.ts';
+
+/** Decommissions hosts. */
+export class HostWorkflows extends WorkflowClient {
+  /** Begins to give a host up which is lost. Resolves when Temporal has it; joins the one that runs. */
+  async forget(input: ForgetHostInput): Promise<void> {
+    const { hostId, actor } = input;
+    await this.start(FORGET_HOST_WORKFLOW, {
+      workflowId: forgetHostWorkflowIdOf(hostId),
+      args: [input],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      staticSummary: readable(`forget ${hostId}`),
+      staticDetails: `Asked for by API key ${actor.apiKeyId}`,
+    });
+  }
+
+  /** Resolves when nothing waits for the host any more. @throws the signal's reason when it fires first */
+  async forgotten(hostId: string, signal: AbortSignal): Promise<void> {
+    await this.result(forgetHostWorkflowIdOf(hostId), signal);
+  }
+}

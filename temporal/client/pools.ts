@@ -1,0 +1,137 @@
+import { WithStartWorkflowOperation } from '@temporalio/client';
+import { MayflyError } from '../../model/errors.ts';
+import {
+  DELETE_POOL,
+  type GaveWay,
+  POOL_GAVE_WAY,
+  POOL_USED,
+  POOL_WORKFLOW,
+  type PoolClaims,
+  type PoolInput,
+  type PoolOrder,
+  poolWorkflowIdOf,
+  SET_POOL,
+} from '../../model/pools/pool.ts';
+import { CLAIM, type ClaimRequest, RETIRE } from '../../model/sagas/messages.ts';
+import { CONTROL_QUEUE, workflowIdOf } from '../../model/sagas/queues.ts';
+import { readable } from '../../model/sagas/readable.ts';
+import type { Membership } from '../../model/sandbox/membership.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { ask } from '../call/ask.ts';
+import { rethrow } from '../call/failure.ts';
+import { WorkflowClient } from '../call/workflow-client.ts';
+
+/** A member that is given up. */
+export interface GivenUp {
+  id: string;
+  project: string;
+  pool: Pick<Membership, 'name'>;
+}
+
+type PoolRef = Pick<PoolInput, 'project' | 'name'>;
+type PoolWorkflow = (input: PoolInput) => Promise<void>;
+
+/** A claim greets a guest; what takes longer is asked again. Milliseconds. */
+const CLAIM_ONCE_MS = 10_000;
+/** A claim that is late may be granted still, so it is asked for until it is known: as long as a create is waited for. Milliseconds. */
+const CLAIM_MS = 60_000;
+const JOINED = { workflowIdConflictPolicy: 'USE_EXISTING', workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
+
+/** Sets pools, claims and retires their members. */
+export class PoolWorkflows extends WorkflowClient {
+  /**
+   * Sets a pool, or makes it. Resolves when it goes by that: members of before can't be claimed any more.
+   * @throws MayflyError too_many_requests while it is being deleted
+   */
+  async set(input: PoolInput): Promise<void> {
+    const options = { ...startOptions(input), ...JOINED, taskQueue: CONTROL_QUEUE };
+    const startWorkflowOperation = new WithStartWorkflowOperation<PoolWorkflow>(POOL_WORKFLOW, options);
+    startWorkflowOperation.workflowHandle().catch(() => {});
+    const { wish, actor } = input;
+    const args: [PoolOrder] = [{ wish, actor }];
+    await this.calls.call(() =>
+      this.client.workflow.executeUpdateWithStart<PoolWorkflow, void, [PoolOrder]>(SET_POOL, {
+        startWorkflowOperation,
+        args,
+      }),
+    );
+  }
+
+  /** Resolves when Temporal has the request that all members of a pool end, and the pool with them. */
+  async delete(input: PoolInput, actor: Actor): Promise<void> {
+    await this.signalWithStart(POOL_WORKFLOW, startOptions({ ...input, isResumed: true }), DELETE_POOL, actor);
+  }
+
+  /** Resolves when the pool is deleted. @throws the signal's reason when it fires first */
+  async deleted(pool: PoolRef, signal: AbortSignal): Promise<void> {
+    await this.result(poolWorkflowIdOf(pool), signal);
+  }
+
+  /** Has a workflow go on with a pool, unless one does. */
+  async resume(input: PoolInput): Promise<void> {
+    await this.start(POOL_WORKFLOW, { ...startOptions({ ...input, isResumed: true }), ...JOINED });
+  }
+
+  /** Tells a pool how many creates came that might have had a member. */
+  async used(pool: PoolRef, claims: PoolClaims): Promise<void> {
+    await this.signal(poolWorkflowIdOf(pool), POOL_USED, claims);
+  }
+
+  /**
+   * Claims a member of a pool. Resolves when the store has it; the same request again has the same answer.
+   * @throws MayflyError sandbox_busy, sandbox_ended, sandbox_not_running when it can't be had; name_taken
+   */
+  async claim(sandboxId: string, request: ClaimRequest): Promise<void> {
+    const late = AbortSignal.timeout(CLAIM_MS);
+    try {
+      await this.calls.wait(late, () => this.#claim(sandboxId, request));
+    } catch (error) {
+      if (!late.aborted) throw error;
+      const why = `${sandboxId} has not said whether it is claimed.`;
+      throw new MayflyError('temporal_unavailable', why, { cause: error, retryAfterSeconds: 2, mayHaveBegun: true });
+    }
+  }
+
+  /** As {@link claim}, asked once. @throws MayflyError why it is not the request's; temporal_unavailable when it may be */
+  async claimOnce(sandboxId: string, request: ClaimRequest): Promise<void> {
+    try {
+      await this.client.withDeadline(Date.now() + CLAIM_ONCE_MS, () => this.#claim(sandboxId, request));
+    } catch (error) {
+      rethrow(error);
+      throw error;
+    }
+  }
+
+  #claim(sandboxId: string, request: ClaimRequest): Promise<void> {
+    return this.askOpen(sandboxId, CLAIM, { args: [request], updateId: `${CLAIM}/${request.requestId}` });
+  }
+
+  /** Has a member end, unless it is claimed. @returns whether it does, or has no workflow any more */
+  async retire(sandboxId: string): Promise<boolean> {
+    return (
+      (await this.unlessGone(() => ask<boolean>(this.client, workflowIdOf(sandboxId), RETIRE, { args: [] }))) ?? true
+    );
+  }
+
+  /**
+   * Has members end for want of room, unless they are claimed; their pools make none for a while, so that what was made free is
+   * whose it was made free for.
+   * @returns those that end, or have no workflow any more
+   */
+  async giveWay(members: readonly GivenUp[], why: GaveWay): Promise<string[]> {
+    const pools = new Set(members.map(({ project, pool }) => poolWorkflowIdOf({ project, name: pool.name })));
+    await Promise.all([...pools].map((workflowId) => this.signal(workflowId, POOL_GAVE_WAY, why)));
+    const ending = await Promise.all(members.map(async ({ id }) => ((await this.retire(id)) ? [id] : [])));
+    return ending.flat();
+  }
+}
+
+function startOptions(input: PoolInput) {
+  const { project, name, wish, actor } = input;
+  return {
+    workflowId: poolWorkflowIdOf(input),
+    args: [input] as [PoolInput],
+    staticSummary: readable(`the pool ${name} of ${project}, from ${wish.source}`),
+    staticDetails: `Asked for by API key ${actor.apiKeyId}`,
+  };
+}

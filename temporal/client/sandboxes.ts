@@ -1,0 +1,222 @@
+import { randomUUID } from 'node:crypto';
+import { WithStartWorkflowOperation } from '@temporalio/client';
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import { redactText } from '../../model/redaction/redact.ts';
+import { TEMPORAL_OPERATOR } from '../../model/sagas/cancellation.ts';
+import {
+  ACCEPTED,
+  DESTROY,
+  EVENT_HAPPENED,
+  HOST_FORGOTTEN,
+  type HostForgotten,
+  OPERATE,
+  OPERATED,
+  type Operation,
+  type OperationReport,
+  PATCH,
+  RECORD_EVENTS_WORKFLOW,
+  RESTORE_RECORD,
+  recordEventsWorkflowIdOf,
+  SANDBOX_WORKFLOW,
+  type SandboxInput,
+  type SandboxPatch,
+  SEARCH_ATTRIBUTES,
+  SETTLED,
+} from '../../model/sagas/messages.ts';
+import { CONTROL_QUEUE, workflowIdOf } from '../../model/sagas/queues.ts';
+import { readable } from '../../model/sagas/readable.ts';
+import { RECONCILER } from '../../model/sagas/reconcile.ts';
+import type { StopRequest } from '../../model/sagas/stop-request.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
+import { ask } from '../call/ask.ts';
+import { isGone } from '../call/failure.ts';
+import { SigningClient } from '../call/signing-client.ts';
+
+type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
+
+/** A run that is open, as Temporal's list shows it: that follows what happens by some seconds. */
+export interface OpenRun {
+  sandboxId: string;
+  startedAt: Date;
+  /** What it last said of itself; null: nothing yet. */
+  state: string | null;
+  hostId: string | null;
+}
+
+const SOURCE = defineSearchAttributeKey(SEARCH_ATTRIBUTES.source, SearchAttributeType.KEYWORD);
+const HOST = defineSearchAttributeKey(SEARCH_ATTRIBUTES.host, SearchAttributeType.KEYWORD);
+const AGENT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, SearchAttributeType.KEYWORD);
+/** Of the list of all open runs of sandboxes. */
+const OPEN_SANDBOXES = `WorkflowType = "${SANDBOX_WORKFLOW}" AND ExecutionStatus = "Running"`;
+
+/** Starts, asks and ends the workflows of sandboxes. */
+export class SandboxWorkflows extends SigningClient {
+  /** Resolves when Temporal has the request, before its workflow has begun. @returns false: that id has a workflow, or had one */
+  begin(input: SandboxInput): Promise<boolean> {
+    return this.#startNew(input, 'REJECT_DUPLICATE');
+  }
+
+  /** Has a workflow of its own go on with a sandbox that has none. @returns false when it has one by now */
+  takeOver(input: SandboxInput): Promise<boolean> {
+    return this.#startNew(input, 'ALLOW_DUPLICATE');
+  }
+
+  async #startNew(
+    input: SandboxInput,
+    workflowIdReusePolicy: 'REJECT_DUPLICATE' | 'ALLOW_DUPLICATE',
+  ): Promise<boolean> {
+    const options = { ...startOptions(input), taskQueue: CONTROL_QUEUE, workflowIdReusePolicy };
+    const started = await this.unlessGone(() =>
+      this.client.workflow.start<SandboxWorkflow>(SANDBOX_WORKFLOW, { ...options, workflowIdConflictPolicy: 'FAIL' }),
+    );
+    return started !== undefined;
+  }
+
+  /**
+   * As {@link begin}, for whoever waits for {@link settled} then. Resolves when the workflow has begun, and has recorded the
+   * request if the store let it. The same id again joins the workflow that is there.
+   */
+  async create(input: SandboxInput): Promise<void> {
+    const startWorkflowOperation = new WithStartWorkflowOperation<SandboxWorkflow>(SANDBOX_WORKFLOW, {
+      ...startOptions(input),
+      taskQueue: CONTROL_QUEUE,
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    });
+    // Rejected as well when the call is; the call's own error is the one that is reported.
+    startWorkflowOperation.workflowHandle().catch(() => {});
+    const update = { startWorkflowOperation, args: [] as [], updateId: SETTLED, waitForStage: 'ACCEPTED' } as const;
+    await this.calls.call(() => this.client.workflow.startUpdateWithStart(SETTLED, update));
+  }
+
+  /** Resolves when the request is recorded. @throws MayflyError name_taken: it never will be */
+  async recorded(id: string): Promise<void> {
+    await this.calls.call(async () => {
+      try {
+        await ask(this.client, workflowIdOf(id), ACCEPTED, { args: [], updateId: ACCEPTED });
+      } catch (error) {
+        if (!isGone(error)) throw error;
+        await this.handle(workflowIdOf(id)).result(); // says why it ended without a record
+      }
+    });
+  }
+
+  /** Resolves when the sandbox is running or at its end. @throws MayflyError name_taken; the signal's reason when it fires first */
+  async settled(id: string, signal: AbortSignal): Promise<void> {
+    await this.calls.wait(signal, () => ask(this.client, workflowIdOf(id), SETTLED, { args: [], updateId: SETTLED }));
+  }
+
+  /** Resolves when the store has it. @throws MayflyError sandbox_ended, also of one that never was */
+  async patch(id: string, patch: SandboxPatch): Promise<void> {
+    const question = { args: [patch], updateId: randomUUID() };
+    await this.calls.call(() => this.askOpen(id, PATCH, question));
+  }
+
+  /** Resolves when Temporal has the request; starts a workflow of its own when there is none. */
+  async destroy(input: SandboxInput, stop: StopRequest): Promise<void> {
+    await this.signalWithStart(SANDBOX_WORKFLOW, startOptions(input), DESTROY, stop);
+  }
+
+  /** Destroys a sandbox whose workflow an operator has terminated. @returns false when nobody has */
+  async destroyTerminated(input: Omit<SandboxInput, 'begin'>): Promise<boolean> {
+    if ((await this.statusOf(workflowIdOf(input.id))) !== 'TERMINATED') return false;
+    await this.destroy({ ...input, begin: 'destroy' }, { actor: TEMPORAL_OPERATOR });
+    return true;
+  }
+
+  /** Ends a workflow whose sandbox has ended by the store. */
+  async end(sandboxId: string): Promise<void> {
+    await this.signal(workflowIdOf(sandboxId), DESTROY, { actor: RECONCILER } satisfies StopRequest);
+  }
+
+  /** Has a sandbox end without the host that it is on; starts a workflow that goes on with it when none runs. */
+  async leaveHost(input: SandboxInput, forgotten: HostForgotten): Promise<void> {
+    await this.signalWithStart(SANDBOX_WORKFLOW, startOptions(input), HOST_FORGOTTEN, forgotten);
+  }
+
+  /** Resolves when the store has the record: it may have been set back to before it. @returns false when no workflow of it runs */
+  async restoreRecord(sandboxId: string): Promise<boolean> {
+    const restored = await this.unlessGone(async () => {
+      await this.handle(workflowIdOf(sandboxId)).executeUpdate(RESTORE_RECORD, { args: [] });
+      return true;
+    });
+    return restored ?? false;
+  }
+
+  /** Whether a workflow of it runs. */
+  async isOpen(sandboxId: string): Promise<boolean> {
+    return (await this.statusOf(workflowIdOf(sandboxId))) === 'RUNNING';
+  }
+
+  async listOpen(): Promise<OpenRun[]> {
+    const runs: OpenRun[] = [];
+    const found = this.client.workflow.list({ query: OPEN_SANDBOXES });
+    for await (const { workflowId, startTime, searchAttributes } of found) {
+      const [, sandboxId] = /^sandbox\/(.*)$/.exec(workflowId) ?? [];
+      if (sandboxId === undefined) continue;
+      const attribute = (name: string) => searchAttributes[name]?.map(String)[0] ?? null;
+      const [state, hostId] = [attribute(SEARCH_ATTRIBUTES.state), attribute(SEARCH_ATTRIBUTES.host)];
+      runs.push({ sandboxId, startedAt: startTime, state, hostId });
+    }
+    return runs;
+  }
+
+  /** Resolves when nothing is left of it. @throws the signal's reason when it fires first */
+  async ended(id: string, signal: AbortSignal): Promise<void> {
+    await this.result(workflowIdOf(id), signal);
+  }
+
+  /**
+   * Begins a snapshot, a restore, a pause or a resume. Resolves when it is accepted and recorded; the same operation id
+   * again joins the one that is there.
+   * @throws MayflyError sandbox_busy, sandbox_not_running, sandbox_ended, snapshot_name_taken, snapshot_not_found, snapshot_not_ready
+   */
+  async operate(sandboxId: string, operation: Operation): Promise<void> {
+    const question = { args: [operation], updateId: operation.operationId };
+    await this.calls.call(() => this.askOpen(sandboxId, OPERATE, question));
+  }
+
+  /**
+   * Resolves when the operation has ended, with why it failed; null when it did not.
+   * @throws the signal's reason when it fires first
+   */
+  async operated(sandboxId: string, operationId: string, signal: AbortSignal): Promise<SandboxFailure | null> {
+    const question = { args: [operationId], updateId: `${OPERATED}/${operationId}` };
+    const report = await this.calls.wait(signal, () =>
+      ask<OperationReport>(this.client, workflowIdOf(sandboxId), OPERATED, question),
+    );
+    return report?.failure ?? null;
+  }
+
+  /**
+   * Appends to the sandbox's audit trail what no workflow does: a file access, for example. Resolves when Temporal has it,
+   * which is before it is written; the same `eventId` again changes nothing. Names and counts only, never content.
+   */
+  async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {
+    const signed = { sandboxId, event: { ...event, runId: null } };
+    const options = {
+      workflowId: recordEventsWorkflowIdOf(sandboxId),
+      args: [{ sandboxId }],
+      staticSummary: readable(`accesses to ${sandboxId}`),
+    };
+    const signature = this.signer.sign('event', signed);
+    await this.signalWithStart(RECORD_EVENTS_WORKFLOW, options, EVENT_HAPPENED, { ...event, signature });
+  }
+}
+
+function startOptions(input: SandboxInput) {
+  const { source, agentId } = input.spec;
+  const [host] = input.hosts;
+  return {
+    workflowId: workflowIdOf(input.id),
+    args: [input] as [SandboxInput],
+    typedSearchAttributes: [
+      { key: SOURCE, value: source },
+      ...(agentId ? [{ key: AGENT, value: redactText(agentId) }] : []),
+      ...(host ? [{ key: HOST, value: host.hostId }] : []),
+    ],
+    staticSummary: readable(`${input.id} from ${source}`),
+    staticDetails: `Asked for by API key ${input.createdBy.apiKeyId}${agentId ? `, agent ${agentId}` : ''}`,
+  };
+}

@@ -1,0 +1,152 @@
+import { ApplicationFailure, WorkflowFailedError } from '@temporalio/client';
+import { isErrorCode, MayflyError } from '../../model/errors.ts';
+import {
+  BAKE_MEMO,
+  BAKE_SOURCE_WORKFLOW,
+  type BakeSourceInput,
+  bakeWorkflowIdOf,
+  DELETE_SOURCE_WORKFLOW,
+  type DeleteSourceInput,
+} from '../../model/snapshots/baked-source.ts';
+import { captureWorkflowIdOf } from '../../model/snapshots/capture.ts';
+import {
+  SOURCE_TASK_MEMO,
+  SOURCE_WORKFLOW,
+  type SourceInput,
+  sourceWorkflowIdOf,
+} from '../../model/snapshots/source-access.ts';
+import {
+  FORCE_STOP,
+  SOURCE_POWER_MEMO,
+  SOURCE_POWER_WORKFLOW,
+  type SourcePowerEnd,
+  type SourcePowered,
+  type SourcePowerInput,
+  sourcePowerWorkflowIdOf,
+} from '../../model/snapshots/source-power.ts';
+import { TaskClient } from '../call/task-client.ts';
+
+type SourceRef = Pick<SourceInput, 'hostId' | 'name'>;
+
+/** What stands in the memo while a source is deleted. */
+const DELETING = 'delete';
+
+/** Prepares, powers, bakes and deletes sources. */
+export class SourceWorkflows extends TaskClient {
+  /**
+   * Begins to prepare a source, or to take that back; joins the same task when it runs already.
+   * @throws MayflyError too_many_requests while the other task runs on it
+   */
+  async beginTask(input: SourceInput): Promise<void> {
+    const { hostId, name, task, actor } = input;
+    const started = await this.calls.call(() =>
+      this.startOrJoin(SOURCE_WORKFLOW, {
+        workflowId: sourceWorkflowIdOf(hostId, name),
+        args: [input],
+        memoKey: SOURCE_TASK_MEMO,
+        task,
+        apiKeyId: actor.apiKeyId,
+        staticSummary: `${task} ${name} on ${hostId}`,
+      }),
+    );
+    if (started?.other) throw inTheWay(name, task === 'prepare' ? 'unprepared' : 'prepared', started.other);
+  }
+
+  /** Resolves when no task runs on the source. @throws the signal's reason when it fires first */
+  async taskEnded({ hostId, name }: SourceRef, signal: AbortSignal): Promise<void> {
+    await this.result(sourceWorkflowIdOf(hostId, name), signal);
+  }
+
+  /**
+   * Begins to start or to stop a source; joins the same task when it runs already, and forces a stop that runs.
+   * @throws MayflyError too_many_requests while the other task runs on it; source_busy while it is captured or prepared
+   */
+  async beginPower(input: SourcePowerInput): Promise<void> {
+    const { hostId, name, task, force, actor } = input;
+    if (task === 'stop' && !force) await this.#refuseBusy(input);
+    const workflowId = sourcePowerWorkflowIdOf(input);
+    const started = await this.calls.call(() =>
+      this.startOrJoin(SOURCE_POWER_WORKFLOW, {
+        workflowId,
+        args: [input],
+        task,
+        memoKey: SOURCE_POWER_MEMO,
+        apiKeyId: actor.apiKeyId,
+        staticSummary: `${task} ${name} on ${hostId}`,
+      }),
+    );
+    if (started?.other) throw inTheWay(name, task === 'start' ? 'stopped' : 'started', started.other);
+    if (force && started?.isNew === false) await this.signal(workflowId, FORCE_STOP, actor);
+  }
+
+  /**
+   * Resolves when neither is done to the source, with how that ended: no record has it. Undefined when nothing is known any more.
+   * @throws the signal's reason when it fires first
+   */
+  powerEnded(of: SourceRef, signal: AbortSignal): Promise<SourcePowerEnd | undefined> {
+    return this.calls.wait(signal, async () => {
+      try {
+        return { failure: null, ...((await this.handle(sourcePowerWorkflowIdOf(of)).result()) as SourcePowered) };
+      } catch (error) {
+        const cause = error instanceof WorkflowFailedError ? error.cause : undefined;
+        if (!(cause instanceof ApplicationFailure) || !cause.type || !isErrorCode(cause.type)) throw error;
+        return { failure: { code: cause.type, message: cause.message } };
+      }
+    });
+  }
+
+  /** Refuses what would fail when the source went off meanwhile. */
+  async #refuseBusy({ hostId, name }: SourcePowerInput): Promise<void> {
+    const busy = {
+      'it is being captured, or a capture of it deleted': captureWorkflowIdOf({ hostId, source: name }),
+      'it is being prepared, or unprepared': sourceWorkflowIdOf(hostId, name),
+    };
+    for (const [why, workflowId] of Object.entries(busy)) {
+      if ((await this.statusOf(workflowId)) !== 'RUNNING') continue;
+      const what = `${JSON.stringify(name)} is busy on ${hostId}: ${why}.`;
+      throw new MayflyError('source_busy', what, { retryAfterSeconds: 5 });
+    }
+  }
+
+  /**
+   * Begins to make a source of a snapshot; the same bake id again joins it.
+   * @throws MayflyError source_exists while another one works on that name
+   */
+  async bake(input: BakeSourceInput): Promise<void> {
+    const { hostId, name, snapshot, bakeId } = input;
+    const summary = `bake ${name} of ${snapshot.id} on ${hostId}`;
+    const other = await this.#beginBaked(BAKE_SOURCE_WORKFLOW, input, bakeId, summary);
+    if (!other) return;
+    const why = `${JSON.stringify(name)} is being baked or deleted at this moment.`;
+    throw new MayflyError('source_exists', why, { cause: other.cause });
+  }
+
+  /** Begins to delete a baked source; joins the deletion that runs already. @throws MayflyError too_many_requests while it is baked */
+  async delete(input: DeleteSourceInput): Promise<void> {
+    const { hostId, name } = input;
+    const summary = `delete the source ${name} on ${hostId}`;
+    const other = await this.#beginBaked(DELETE_SOURCE_WORKFLOW, input, DELETING, summary);
+    if (!other) return;
+    const why = `${JSON.stringify(name)} is being baked; it can be deleted when that has ended.`;
+    throw new MayflyError('too_many_requests', why, { cause: other.cause, retryAfterSeconds: 5 });
+  }
+
+  async #beginBaked(type: string, input: BakeSourceInput | DeleteSourceInput, task: string, staticSummary: string) {
+    const workflowId = bakeWorkflowIdOf(input.hostId, input.name);
+    const { apiKeyId } = input.actor;
+    const started = await this.calls.call(() =>
+      this.startOrJoin(type, { workflowId, args: [input], memoKey: BAKE_MEMO, task, apiKeyId, staticSummary }),
+    );
+    return started?.other;
+  }
+
+  /** Resolves when no bake and no deletion of that name runs. @throws the signal's reason when it fires first */
+  async bakeEnded({ hostId, name }: SourceRef, signal: AbortSignal): Promise<void> {
+    await this.result(bakeWorkflowIdOf(hostId, name), signal);
+  }
+}
+
+function inTheWay(name: string, participle: string, { cause }: { cause: unknown }): MayflyError {
+  const why = `${JSON.stringify(name)} is being ${participle} at this moment.`;
+  return new MayflyError('too_many_requests', why, { cause, retryAfterSeconds: 5 });
+}

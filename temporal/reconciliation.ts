@@ -1,0 +1,12 @@
+import type { Client } from '@temporalio/client';
+import type { RequestSigner } from '../model/sandbox/signed-request.ts';
+import { waitFor } from './call/wait.ts';
+import { Workflows } from './workflows.ts';
+
+/** What workers ask of workflows: errors are Temporal's own, for the retry policy of an activity. */
+export class Reconciliation extends Workflows {
+  constructor(client: Client, signer?: RequestSigner) {
+    const wait = <T>(signal: AbortSignal, call: () => Promise<T>) => waitFor(client, signal, call);
+    super(client, { call: (call) => call(), wait }, signer);
+  }
+}

@@ -1,0 +1,56 @@
+import type { Client } from '@temporalio/client';
+import type { RequestSigner } from '../model/sandbox/signed-request.ts';
+import { rethrow } from './call/failure.ts';
+import { ROUND_MS, waitFor } from './call/wait.ts';
+import type { Calls } from './call/workflow-client.ts';
+import { Workflows } from './workflows.ts';
+
+interface Options {
+  /** How long the server may hold one round of a wait. Milliseconds. `@default` 10 s */
+  roundMs?: number;
+  /** How long one call may take before Temporal counts as away. Milliseconds. `@default` 10 s */
+  callMs?: number;
+  signer?: RequestSigner;
+}
+
+const CALL_MS = 10_000;
+
+/**
+ * What the API asks of workflows. Nothing is answered with data: callers read the store. Where a workflow is gone, or has ended
+ * meanwhile, the calls resolve and the record decides. They throw MayflyError, such as temporal_unavailable.
+ */
+export class TemporalSagas extends Workflows {
+  constructor(client: Client, { roundMs = ROUND_MS, callMs = CALL_MS, signer }: Options = {}) {
+    super(client, new MappedCalls(client, roundMs, callMs), signer);
+  }
+}
+
+/** Public members of {@link TemporalSagas}, for tests that answer in its place. */
+export type Sagas = Pick<TemporalSagas, keyof TemporalSagas>;
+
+class MappedCalls implements Calls {
+  constructor(
+    private readonly client: Client,
+    private readonly roundMs: number,
+    private readonly callMs: number,
+  ) {}
+
+  async call<T>(call: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await this.client.withDeadline(Date.now() + this.callMs, call);
+    } catch (error) {
+      rethrow(error);
+      return undefined;
+    }
+  }
+
+  async wait<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await waitFor(this.client, signal, call, this.roundMs);
+    } catch (error) {
+      signal.throwIfAborted();
+      rethrow(error);
+      return undefined;
+    }
+  }
+}

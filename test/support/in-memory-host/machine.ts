@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import type { Clone, Lease } from '../../../host/hypervisor.ts';
+import { Bell } from '../../../host/os/bell.ts';
+import type { TemplateUse } from '../../../host/templates.ts';
+import { MayflyError } from '../../../model/errors.ts';
+import type { Boot } from '../../../model/sandbox/boot.ts';
+import type { MachineEnd, MachineState } from '../../../model/sandbox/machine-end.ts';
+import type { BakedImage } from '../../../model/snapshots/baked-source.ts';
+import type { SavedDisk } from '../../../model/snapshots/snapshot.ts';
+
+/** A disk: the content of its files, by their names. Never changed in place, so whoever holds one has a copy. */
+export type Files = ReadonlyMap<string, string>;
+
+/** What clones are made of. */
+export interface Image {
+  files: Files;
+  isRunning: boolean;
+  /** Which bake made it; null: it was always there. */
+  baked: { bakeId: string; sourceId: string; snapshotId: string; image: BakedImage } | null;
+}
+
+export interface Workspace {
+  /** Null while only half of it is there. */
+  clone: Clone | null;
+  files: Files;
+  /** Which restore put the files there; null: none. */
+  restoreId: string | null;
+  boot: Boot;
+  /** Its cable is out. */
+  isOffline: boolean;
+}
+
+export interface StoredSnapshot {
+  sandboxId: string;
+  files: Files;
+  /** Null while only half of it is there. ISO 8601. */
+  savedAt: string | null;
+}
+
+export interface StoredCapture {
+  source: string;
+  files: Files;
+  /** Null while it is being copied. ISO 8601. */
+  capturedAt: string | null;
+  isChecked: boolean;
+  /** Whether it has its final name. */
+  isKept: boolean;
+}
+
+export const GOLDEN = 'golden-debian12';
+
+/** Machine that exists only in this process, and outlives hypervisors; {@link write} and {@link read} stand for its guests. */
+export class InMemoryMachine {
+  readonly images = new Map<string, Image>([[GOLDEN, { files: new Map(), isRunning: false, baked: null }]]);
+  /** Images without their names yet, by the name they shall have. */
+  readonly staged = new Map<string, { bakeId: string; sourceId: string; files: Files; image: BakedImage | null }>();
+  readonly workspaces = new Map<string, Workspace>();
+  readonly domains = new Map<string, 'running' | 'paused' | 'hibernated'>();
+  readonly leases = new Map<string, Lease>();
+  readonly snapshots = new Map<string, StoredSnapshot>();
+  readonly captures = new Map<string, StoredCapture>();
+  /** By their keys. */
+  readonly templates = new Map<string, { templateId: string; savedAt: string; use: TemplateUse }>();
+  /** Whether it makes templates: then whoever boots cold has one built. */
+  makesTemplates = false;
+  /** Guests, and sources, whose file systems stand still for a copy. */
+  readonly frozen = new Set<string>();
+
+  /** Rings when a machine dies. */
+  readonly deaths = new Bell();
+  readonly #ends = new Map<string, MachineEnd>();
+
+  /** What nobody here has asked for. */
+  die(sandboxId: string, end: MachineEnd): void {
+    this.#ends.set(sandboxId, end);
+    this.domains.delete(sandboxId);
+    this.deaths.ring();
+  }
+
+  stateOf(sandboxId: string): MachineState {
+    const domain = this.domains.get(sandboxId);
+    if (domain) return domain === 'hibernated' ? domain : 'on';
+    return this.#ends.get(sandboxId) ?? (this.workspaces.has(sandboxId) ? 'stopped' : 'lost');
+  }
+
+  isOn(sandboxId: string): boolean {
+    return this.domains.has(sandboxId);
+  }
+
+  /** Whether something that runs in it goes on. */
+  moves(sandboxId: string): boolean {
+    return this.domains.get(sandboxId) === 'running' && !this.frozen.has(sandboxId);
+  }
+
+  /** Writes in a guest. @throws MayflyError guest_unreachable when it stands still */
+  write(sandboxId: string, name: string, content: string): void {
+    const workspace = this.#answering(sandboxId);
+    workspace.files = new Map(workspace.files).set(name, content);
+  }
+
+  /** What a guest reads; null: it has no such file. @throws MayflyError guest_unreachable when it stands still */
+  read(sandboxId: string, name: string): string | null {
+    return this.#answering(sandboxId).files.get(name) ?? null;
+  }
+
+  #answering(sandboxId: string): Workspace {
+    const workspace = this.workspaces.get(sandboxId);
+    if (workspace && this.moves(sandboxId)) return workspace;
+    const state = this.frozen.has(sandboxId) ? 'frozen' : (this.domains.get(sandboxId) ?? 'off');
+    throw new MayflyError('guest_unreachable', `${sandboxId} is ${state}.`);
+  }
+}
+
+/** What a copy of a disk takes: here the bytes of its files. */
+export function describeDisk(files: Files): SavedDisk {
+  const storedBytes = sizeOf(files);
+  const content = [...files.keys()].sort().map((name) => [name, files.get(name)]);
+  const sha256 = createHash('sha256').update(JSON.stringify(content)).digest('hex');
+  return { target: 'root', sha256, virtualBytes: storedBytes, storedBytes };
+}
+
+/** Bytes. */
+export function sizeOf(files: Files): number {
+  return [...files].reduce((sum, [name, content]) => sum + name.length + content.length, 0);
+}

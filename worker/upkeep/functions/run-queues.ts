@@ -1,0 +1,184 @@
+import type { Logger } from 'pino';
+import { beginRun } from '../../../activities/function/begin-run.ts';
+import { isMayflyError } from '../../../model/errors.ts';
+import { type BulkInput, bulkWorkflowIdOf } from '../../../model/functions/bulk.ts';
+import { type RunRecord, runIdOf } from '../../../model/functions/run.ts';
+import { UNDER_WAY, WAITING } from '../../../model/functions/run-state.ts';
+import { steadyClock } from '../../../model/steady-clock.ts';
+import type { Store } from '../../../store/connect.ts';
+import { hasOpenRuns, removeFunction } from '../../../store/functions/queue/function-removal.ts';
+import { gatheringPrefix, isGathering } from '../../../store/functions/run-place.ts';
+import type { PastRun } from '../../../store/retention/past-runs.ts';
+import type { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { BatchEnds } from '../gathering/batch-ends.ts';
+import { GatheredEvents } from '../gathering/gathered-events.ts';
+
+/** How soon a run is begun of which nobody was told, or which is due. Milliseconds. */
+export const LOOK_AT_QUEUES_EVERY_MS = 1_000;
+/** Milliseconds. */
+const ENSURED_EVERY_MS = 5_000;
+/** Who admits a run begins it at once, or has died. Milliseconds. */
+const NOT_BEGUN_MS = 5_000;
+/** Who asks for a deletion does it at once, where nothing is to be waited for: the name may be another's by then. Milliseconds. */
+const BEING_DELETED_MS = 5_000;
+/** A bulk action that goes on says so with each page. Milliseconds. */
+const BULK_SILENT_MS = 10_000;
+/** Of one look. */
+const AT_ONCE = 500;
+
+/** Looks at what nobody tells of: runs that are due, have expired, were cancelled by somebody who died before telling, or have what they sleep for, queues without a dispatcher, functions that go with their last run. */
+export class RunQueues {
+  /** By `<project>/<name>`, when its dispatcher was asked for. Milliseconds of the monotonic clock. */
+  readonly #ensuredAt = new Map<string, number>();
+  readonly #gathered: GatheredEvents;
+  readonly #batchEnds: BatchEnds;
+
+  constructor(
+    readonly store: Store,
+    readonly reconciliation: Pick<Reconciliation, 'functions' | 'resume'>,
+    private readonly logger: Logger,
+  ) {
+    this.#gathered = new GatheredEvents(store);
+    this.#batchEnds = new BatchEnds(store);
+  }
+
+  /** @throws the first failure, after all that can be done has been done */
+  async look(): Promise<void> {
+    const duties = [
+      () => this.#wake(),
+      () => this.#tellBatches(),
+      () => this.#ensureDispatchers(),
+      () => this.#beginRuns(),
+      () => this.#resumeBulks(),
+      () => this.#removeFunctions(),
+    ];
+    const failures: unknown[] = [];
+    for (const duty of duties) await duty().catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async #tellBatches(): Promise<void> {
+    for (const batch of await this.store.gatheredRuns.untold(AT_ONCE)) {
+      await this.#apart({ runId: batch.id }, () => this.#batchEnds.tell(batch));
+    }
+  }
+
+  async #beginRuns(): Promise<void> {
+    for (const run of await this.store.runs.notBegun(before(NOT_BEGUN_MS))) {
+      await this.#apart({ runId: run.id }, () => beginRun(this, run));
+    }
+  }
+
+  async #resumeBulks(): Promise<void> {
+    for (const { id: bulkId, project, function: name, updatedAt } of await this.store.bulks.open()) {
+      if (updatedAt >= before(BULK_SILENT_MS)) continue;
+      await this.#apart({ bulkId }, () => this.#resumeBulk({ bulkId, project, function: name }));
+    }
+  }
+
+  async #removeFunctions(): Promise<void> {
+    for (const ref of await this.store.functions.draining()) {
+      if (ref.updatedAt >= before(BEING_DELETED_MS)) continue;
+      if (!(await hasOpenRuns(this.store, ref))) await removeFunction(this.store, ref);
+    }
+  }
+
+  #resumeBulk(bulk: BulkInput): Promise<void> {
+    return this.reconciliation.resume(bulkWorkflowIdOf(bulk.bulkId), () =>
+      this.reconciliation.functions.startBulk(bulk),
+    );
+  }
+
+  /** Removes runs that are to be kept no longer; one behind which there is another of the same event goes after that. */
+  async removePast(): Promise<void> {
+    const { pastRuns } = this.store;
+    const now = new Date().toISOString();
+    await this.store.bulks.removePast(now);
+    for (let after = ''; ; ) {
+      const page = await pastRuns.past(after, now, AT_ONCE);
+      for (const { run } of page) await this.#remove(run);
+      const last = page.at(-1);
+      if (!last) return;
+      after = last.removeAfter;
+    }
+  }
+
+  async #remove({ id, cleanup, dedupe, epoch, redriveOf }: PastRun): Promise<void> {
+    const { runs, pastRuns, runContents, receipts, waitpoints } = this.store;
+    const next = runIdOf(dedupe, epoch + 1);
+    if (cleanup === 'pending' || (await runs.ends([next])).has(next)) return;
+    if (redriveOf !== null) await runs.redriven(redriveOf, id); // who redrove it may have died before
+    await runContents.remove(id);
+    await receipts.remove(id);
+    await waitpoints.removeOf(id);
+    await pastRuns.remove(id);
+  }
+
+  /** Of a queue that is met for the first time at once, of others now and then: most have one, which looks by itself. */
+  async #ensureDispatchers(): Promise<void> {
+    const queues = await this.store.runQueue.functions();
+    const now = performance.now();
+    const known = new Map(this.#ensuredAt);
+    this.#ensuredAt.clear();
+    for (const ref of queues) {
+      const id = `${ref.project}/${ref.name}`;
+      const at = known.get(id) ?? -Infinity;
+      const isDue = now - at >= ENSURED_EVERY_MS;
+      if (isDue) await this.reconciliation.functions.ensureDispatcher(ref);
+      this.#ensuredAt.set(id, isDue ? now : at);
+    }
+  }
+
+  async #wake(): Promise<void> {
+    const now = steadyClock.iso();
+    const groups = new Set<string>();
+    for (const run of await this.store.runQueue.due(now, AT_ONCE)) {
+      await this.#apart({ runId: run.id }, () => this.#wakeOne(run, now, groups));
+    }
+  }
+
+  async #wakeOne(run: RunRecord, now: string, groups: Set<string>): Promise<void> {
+    if (UNDER_WAY.some((state) => state === run.state)) await this.#tell(run, now);
+    else if (run.expiresAt <= now) await this.#expire(run, now);
+    else if (run.gathering || run.isBatch) await this.#gather(run, now, groups);
+    else await this.store.runQueue.enqueue(run);
+  }
+
+  /** One that fails does not keep the others from their turn. @throws MayflyError store_unavailable */
+  async #apart(what: object, act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      if (isMayflyError(error, 'store_unavailable')) throw error;
+      this.logger.warn({ err: error, ...what }, 'run not handled');
+    }
+  }
+
+  /** @param groups those that were looked at */
+  async #gather(run: RunRecord, now: string, groups: Set<string>): Promise<void> {
+    const group = isGathering(run) ? gatheringPrefix(run) : run.id;
+    if (groups.has(group)) return;
+    groups.add(group);
+    const isQueued = await this.#gathered.look(run, now);
+    if (isQueued) await this.reconciliation.functions.wakeDispatcher({ project: run.project, name: run.function });
+  }
+
+  /** What somebody wrote down who may have died before telling it: a cancel, or what came for its waitpoints. */
+  async #tell({ id, cancelledBy }: RunRecord, now: string): Promise<void> {
+    if (!cancelledBy) {
+      await this.reconciliation.functions.lookAtWaits(id);
+      return this.store.waitingRuns.told(id, now);
+    }
+    await this.reconciliation.functions.cancelRun(id, cancelledBy);
+    await this.store.runs.cancelTold(id);
+  }
+
+  async #expire(run: RunRecord, at: string): Promise<void> {
+    const ended = { outcome: 'expired', endedAt: at, updatedAt: at } as const;
+    await this.store.runs.end(run.id, WAITING, ended, run.retentionDays);
+  }
+}
+
+function before(ms: number): string {
+  return new Date(steadyClock.now() - ms).toISOString();
+}

@@ -1,0 +1,69 @@
+import type { Logger } from 'pino';
+import type { ScheduleRecord } from '../../../model/schedules/schedule.ts';
+import type { Store } from '../../../store/connect.ts';
+import type { ScheduleWorkflows } from '../../../temporal/client/schedules.ts';
+
+/** Poll interval for schedules that were changed, and for those that have no workflow. Milliseconds. */
+export const WAKE_SCHEDULES_EVERY_MS = 1_000;
+export const ENSURE_SCHEDULES_EVERY_MS = 60_000;
+/** Schedules of one poll, and how many of them side by side. */
+const [AT_ONCE, BESIDE] = [200, 8];
+/** Time that a workflow has to take up a change before it is woken once more. Milliseconds. */
+const AGAIN_MS = 30_000;
+
+/** Wakes the workflows of schedules whose records were changed, and starts those that are gone. Any number of processes may. */
+export class ScheduleKeeper {
+  constructor(
+    private readonly store: Pick<Store, 'schedules' | 'scheduleTimes'>,
+    private readonly workflows: Pick<ScheduleWorkflows, 'wake' | 'ensure'>,
+    private readonly logger: Logger,
+  ) {}
+
+  async wake(): Promise<void> {
+    const { schedules } = this.store;
+    const due = await schedules.due(new Date().toISOString(), AT_ONCE);
+    await this.#each(due, async (found) => {
+      const { version, wakeAt } = found;
+      const isOwn = await schedules.change(
+        found,
+        { wakeAt: new Date(Date.now() + AGAIN_MS).toISOString() },
+        { version },
+      );
+      if (!isOwn) return; // it was changed since, or another process wakes it
+      try {
+        await this.workflows.wake(found);
+      } catch (error) {
+        await schedules.change(found, { wakeAt }, { version: version + 1 }).catch(() => false);
+        throw error;
+      }
+    });
+  }
+
+  /** Starts what was terminated, or lost with Temporal's database. */
+  async ensure(): Promise<void> {
+    await this.#each(await this.store.schedules.all(), (ref) => this.workflows.ensure(ref));
+  }
+
+  /** Removes what is to be kept no longer of times. */
+  async removePast(): Promise<void> {
+    await this.store.scheduleTimes.prune(new Date().toISOString());
+  }
+
+  async #each<T extends Pick<ScheduleRecord, 'project' | 'name'>>(
+    refs: T[],
+    act: (ref: T) => Promise<void>,
+  ): Promise<void> {
+    const left = [...refs];
+    const worker = async () => {
+      for (let ref = left.shift(); ref; ref = left.shift()) {
+        try {
+          await act(ref);
+        } catch (error) {
+          const { project, name } = ref;
+          this.logger.info({ err: error, project, name }, 'the workflow of a schedule was not reached; retry follows');
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: BESIDE }, worker));
+  }
+}

@@ -1,0 +1,40 @@
+import { condition, continueAsNew, defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
+import type { ControlActivities } from '../../activities/control.ts';
+import { type ScheduleInput, WAKE_SCHEDULE } from '../../model/schedules/schedule-saga.ts';
+import { whenCancelled } from '../saga/cancellation.ts';
+import { shallContinue } from '../saga/continuing.ts';
+
+/** By the queue: what is repeated until the store answers costs the history no events. */
+const { advanceSchedule } = proxyActivities<ControlActivities>({
+  startToCloseTimeout: '30s',
+  retry: { initialInterval: '100ms', maximumInterval: '5s' },
+});
+
+const wakeSchedule = defineSignal(WAKE_SCHEDULE);
+
+/**
+ * One schedule, from when it is made until it is deleted:
+ *
+ *   its times until now are decided → those that are run become events → it sleeps until the next time, or until it is woken
+ *
+ * What it decides by is in the store: another run of this workflow goes on where the last one was. A cancellation in Temporal
+ * cancels the runs under way and pauses the schedule; the next workflow of it goes on from there.
+ */
+export async function schedule({ project, name }: ScheduleInput): Promise<void> {
+  let isWoken = false;
+  let isCancelled = false;
+  setHandler(wakeSchedule, () => {
+    isWoken = true;
+  });
+  whenCancelled(() => {
+    isCancelled = true;
+  });
+  for (;;) {
+    isWoken = false;
+    const isLast = isCancelled;
+    const { wakeInMs } = await advanceSchedule({ project, name, isCancelled: isLast });
+    if (wakeInMs === null || isLast) return;
+    if (shallContinue() && !isCancelled) return continueAsNew<typeof schedule>({ project, name });
+    await condition(() => isWoken || isCancelled, wakeInMs);
+  }
+}

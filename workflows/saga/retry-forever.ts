@@ -1,0 +1,47 @@
+import { CancellationScope, log, sleep, workflowInfo } from '@temporalio/workflow';
+import { failureOf } from './failure.ts';
+
+/** Longest pause: nobody who mends something wants to wait longer. Milliseconds. */
+const LONGEST_PAUSE_MS = 300_000;
+/** Longest pause of a run with a long history: at some forty events an attempt it is not full before the longest TTL is over. */
+const RARE_PAUSE_MS = 3_600_000;
+const LONG_HISTORY = 10_000;
+
+interface RetryPolicy {
+  /** Pause after the first attempt, ms. It doubles, so that days of failures cost little history. */
+  pauseMs: number;
+  /** `@default` five minutes */
+  longestPauseMs?: number;
+  /** Says what is waited for; null: nothing any more. */
+  recordWaiting: (waitingFor: string | null) => unknown;
+}
+
+/**
+ * Retries until success; meanwhile the record says why. It ends with its scope.
+ * @param what names the step, unless the attempt itself does
+ * @param attempt the n-th, n from 1
+ * @throws CancelledFailure
+ */
+export async function retryForever<T>(
+  what: string | (() => string),
+  attempt: (n: number) => Promise<T>,
+  { pauseMs, longestPauseMs, recordWaiting }: RetryPolicy,
+): Promise<T> {
+  let recorded: string | null = null;
+  for (let n = 1; ; n++) {
+    try {
+      const result = await attempt(n);
+      if (recorded !== null) await recordWaiting(null);
+      return result;
+    } catch (error) {
+      if (CancellationScope.current().consideredCancelled) throw error;
+      const step = typeof what === 'string' ? what : what();
+      const waitingFor = `${step}: ${failureOf(error, step).message}`;
+      log.warn('retry until success', { waitingFor });
+      if (waitingFor !== recorded) await recordWaiting(waitingFor);
+      recorded = waitingFor;
+    }
+    const usualMs = workflowInfo().historyLength > LONG_HISTORY ? RARE_PAUSE_MS : LONGEST_PAUSE_MS;
+    await sleep(Math.min(pauseMs * 2 ** (n - 1), longestPauseMs ?? Math.max(pauseMs, usualMs)));
+  }
+}

@@ -1,0 +1,164 @@
+import type { ActivityOptions } from '@temporalio/common';
+import { CancellationScope, isCancellation, log, TimeoutFailure } from '@temporalio/workflow';
+import type { Prepared } from '../../activities/sandbox/create.ts';
+import { type HostProposals, type HostRef, includesHost, isSameHost } from '../../model/host.ts';
+import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
+import { hostOf, type SandboxFailure } from '../../model/sandbox/sandbox.ts';
+import { type CreateSteps, createSteps, sawNoOtherStep } from '../life/create-steps.ts';
+import type { Life } from '../life/life.ts';
+import { controlStep } from '../saga/control.ts';
+import { causeOf, failureOf } from '../saga/failure.ts';
+import { onHost } from '../saga/host-activities.ts';
+import { PROFILE } from '../saga/profiles.ts';
+import { canPreempt, retryAfterPreemption } from './preemption.ts';
+
+/** A host that has prepared the sandbox. */
+interface Placed {
+  host: CreateSteps;
+  clone: Prepared['clone'];
+}
+
+/** A host that is tried. */
+interface Candidate {
+  host: CreateSteps;
+  prepare: () => Promise<Prepared>;
+  /** Why it refused; undefined: it has not. */
+  refusal?: unknown;
+}
+
+/**
+ * Placement of one sandbox: the hosts that the API proposes, then those of placement, one at a time, until one accepts. Where all
+ * have refused, members of pools are evicted on those that had no room.
+ */
+export class Placement {
+  /** Hosts with steps that are not compensated, the newest last. */
+  #open: Candidate[] = [];
+
+  constructor(
+    private readonly life: Life,
+    private readonly userCaKeys: string[],
+  ) {}
+
+  /** @throws the refusal of the last host, or the failure of a step that is none */
+  async prepare(): Promise<Placed> {
+    const { life } = this;
+    const tried: HostRef[] = [];
+    let refusal: unknown;
+    for (const propose of life.isBound ? [proposedHosts] : [proposedHosts, proposeHosts]) {
+      const { hosts, content } = await propose(life);
+      for (const ref of hosts) {
+        if (includesHost(tried, ref)) continue;
+        tried.push(ref);
+        const host = createSteps(life, ref);
+        const candidate: Candidate = { host, prepare: () => host.prepare(this.userCaKeys, content) };
+        this.#open.push(candidate);
+        const placed = await this.#try(candidate, candidate.prepare);
+        if (placed) return placed;
+        ({ refusal } = candidate);
+        if (!canPreempt(life, refusal)) await this.#leave(candidate);
+      }
+    }
+    for (const candidate of this.#open) {
+      const prepare = () => retryAfterPreemption(life, candidate.host.host, candidate.refusal, candidate.prepare);
+      const placed = await this.#try(candidate, prepare);
+      if (placed) return placed;
+      ({ refusal } = candidate);
+    }
+    await this.#leaveAllBut(null);
+    await life.recordChange('sandbox.state', { hostId: null, installationId: null });
+    throw refusal;
+  }
+
+  /** Compensates what is not compensated yet. */
+  async compensate(): Promise<void> {
+    for (const { host } of this.#open.toReversed()) {
+      await host.removeWorkspace();
+      await host.removeCredentials();
+      await host.releaseReservation();
+    }
+  }
+
+  /** @returns null when it refused */
+  async #try(candidate: Candidate, prepare: () => Promise<Prepared>): Promise<Placed | null> {
+    const { life } = this;
+    try {
+      await recordCandidate(life, candidate.host.host);
+      const { clone } = await prepare();
+      await this.#leaveAllBut(candidate);
+      return { host: candidate.host, clone };
+    } catch (error) {
+      if (!isRefusal(failureOf(error, life.failedStep))) throw error;
+      candidate.refusal = error;
+      return null;
+    }
+  }
+
+  async #leaveAllBut(placed: Candidate | null): Promise<void> {
+    for (const candidate of this.#open.filter((one) => one !== placed)) await this.#leave(candidate);
+  }
+
+  /** Compensates what a host may have done though it refused. One that does not answer holds nobody up: it does so when it is back. */
+  async #leave(candidate: Candidate): Promise<void> {
+    const { life } = this;
+    const { refusal, host } = candidate;
+    const { cleanupMs, cleanupPauseMs } = life.timeouts;
+    const undo = (options: ActivityOptions) => removeFrom(life, host.host, options, !sawNoOtherStep(refusal));
+    const isSilent = causeOf(refusal) instanceof TimeoutFailure;
+    const isDone = !isSilent && (await succeeds(() => undo(PROFILE.firstTry(cleanupMs, life.timeouts))));
+    this.#open = this.#open.filter((one) => one !== candidate);
+    if (isDone) return;
+    const undoLater = () => undo(PROFILE.undo(cleanupMs, life.timeouts, 2 * cleanupPauseMs));
+    void CancellationScope.nonCancellable(() => life.forgotten.orLeft(host.host, undoLater)).catch((error: unknown) =>
+      log.warn('a host that refused is not compensated', { sandboxId: life.id, reason: String(error) }),
+    );
+  }
+}
+
+/** Writes down that a host is tried, before it is: whatever ends the sandbox then looks there. */
+async function recordCandidate(life: Life, host: HostRef): Promise<void> {
+  if (isSameHost(life.record, host)) return;
+  const { hostId, installationId } = host;
+  const others = life.record.askedHosts.filter((asked) => !isSameHost(asked, host));
+  const askedHosts = [...others, { hostId, installationId }];
+  await life.recordChange('sandbox.state', { hostId, installationId, askedHosts });
+}
+
+async function removeFrom(life: Life, host: HostRef, options: ActivityOptions, isAll: boolean): Promise<void> {
+  const summary = `${life.id} · ${host.hostId}, which refused it`;
+  const on = onHost(host, { ...options, summary }, { sandboxId: life.id, generation: CLEANUP_GENERATION });
+  if (isAll) {
+    await on.removeWorkspace();
+    await on.removeCredentials();
+  }
+  await on.releaseReservation();
+}
+
+/** @throws CancelledFailure */
+async function succeeds(run: () => Promise<void>): Promise<boolean> {
+  try {
+    await run();
+    return true;
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    return false;
+  }
+}
+
+/** By the API; before them the one on which an earlier run of this create was at work, where the workflow was reset. */
+async function proposedHosts({ record, proposedHosts: proposed }: Life): Promise<HostProposals> {
+  const host = hostOf(record);
+  return host ? { ...proposed, hosts: [host, ...proposed.hosts] } : proposed;
+}
+
+async function proposeHosts(life: Life): Promise<HostProposals> {
+  const { spec, createdBy } = life.record;
+  life.enter('placing');
+  const wanted = { spec, sandboxId: life.id, apiKeyId: createdBy.apiKeyId };
+  return life.timed('proposeHosts', () => controlStep.proposeHosts(wanted));
+}
+
+/** The host has no room, or its worker never took the request: another may do it. */
+function isRefusal({ code, step }: SandboxFailure): boolean {
+  if (step !== 'reserve') return false;
+  return code === 'capacity_exhausted' || code === 'host_disk_full' || code === 'host_unavailable';
+}
