@@ -84,8 +84,8 @@ const folders = async () => (await readdir(machine().state.captures)).sort();
 
 /** Appends a line, makes it durable, and only then says in a file in memory that it did. */
 const WRITER =
-  'i=0; while :; do i=$((i+1)); echo line-$i >> /root/lines; sync /root/lines; echo $i > /dev/shm/done; done';
-const acknowledged = async () => Number(await inGuest('cat /dev/shm/done'));
+  'i=0; while :; do i=$((i+1)); echo line-$i >> /root/lines; sync /root/lines; echo $i >> /dev/shm/done; done';
+const acknowledged = async () => Number(await inGuest('tail -n 1 /dev/shm/done'));
 
 /** The file system of a copy is clean as it lies there, and holds these lines, read in user space. */
 async function linesIn(image: string): Promise<string[]> {

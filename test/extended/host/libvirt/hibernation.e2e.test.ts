@@ -25,9 +25,9 @@ beforeAll(async () => {
   const { leaseFolder, ca, booted } = machine();
   image = join(savedMemoryFolder(leaseFolder), `${id}.save`);
   clone = await booted.wake(id, [ca.publicKey]);
-  // a counter in memory alone, and a process that only this boot has
+  // counts in memory alone, in a process of this boot; appended, so that no read finds the file empty
   await run(
-    'nohup sh -c "i=0; while :; do i=\\$((i+1)); echo \\$i > /dev/shm/count; sleep 0.05; done" >/dev/null 2>&1 &',
+    'nohup sh -c "i=0; while :; do i=\\$((i+1)); echo \\$i >> /dev/shm/count; sleep 0.05; done" >/dev/null 2>&1 &',
   );
 });
 
@@ -36,7 +36,7 @@ async function run(command: string): Promise<string> {
   return (await machine().ca.ssh(address, clone.hostKey, id, command)).stdout.trim();
 }
 
-const counted = async () => Number(await run('cat /dev/shm/count'));
+const counted = async () => Number(await run('tail -n 1 /dev/shm/count'));
 const whereabouts = async () => (await machine().host.whereabouts(id)).domain;
 
 /** Pids of QEMU processes of the sandbox. */
@@ -48,7 +48,7 @@ async function machines(): Promise<string[]> {
 
 test('its RAM is given back, and it goes on where it was, with another lease and the right time', async () => {
   const { host } = machine();
-  const [count, bootId] = (await run('cat /dev/shm/count /proc/sys/kernel/random/boot_id')).split('\n');
+  const [count, bootId] = (await run('tail -n 1 /dev/shm/count; cat /proc/sys/kernel/random/boot_id')).split('\n');
   const before = await host.diskBytes(id);
   expect(await machines()).toHaveLength(1);
   const began = performance.now();
@@ -71,7 +71,7 @@ test('its RAM is given back, and it goes on where it was, with another lease and
   process.stderr.write(`woken twice in ${(performance.now() - woke).toFixed(0)} ms\n`);
   expect(await whereabouts()).toBe('running');
   const askedAt = Date.now();
-  const look = await run('cat /proc/sys/kernel/random/boot_id /dev/shm/count; date +%s');
+  const look = await run('cat /proc/sys/kernel/random/boot_id; tail -n 1 /dev/shm/count; date +%s');
   const [sameBoot, now, seconds] = look.split('\n');
   expectRightTime(seconds, askedAt);
   expect(sameBoot).toBe(bootId);
