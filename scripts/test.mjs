@@ -37,7 +37,7 @@ import { reportLines } from './test/report.mjs';
 import { Tally } from './test/tally.mjs';
 
 /** Wall time after which a file outside of `npm test` is ended. Milliseconds. */
-const REST_FILE_MS = 1_200_000;
+const REST_FILE_MS = 900_000;
 
 /** @param {string} line */
 const say = (line) => process.stdout.write(`${line}\n`);

@@ -17,6 +17,8 @@ import { VitestRun } from './vitest-run.mjs';
 /** @typedef {{ tier: 'quick' | 'all' | 'rest', args?: string[], isShown?: boolean, isFiltered?: boolean, fileMs?: number }} How
  * `tier`: as test/support/sweep.ts has it. `args`: for vitest. `isFiltered`: tests that do not run were not chosen. */
 
+/** Red files of the rest that are run once more: when there are more, the code is to blame and not the machine's load. */
+const REPEATED_FILES = 3;
 /** More lanes than cores, because tests also wait. */
 const LANES = 3;
 /** One batch of such a project runs at a time: it keeps a core busy. */
@@ -59,26 +61,35 @@ export class Lanes {
   }
 
   /**
-   * Runs all that {@link runQuick} leaves out, a file at a time in an order that the seed gives.
+   * Runs all that {@link runQuick} leaves out, a file at a time in an order that the seed gives. Runs a few red files once
+   * more, and reports those that then pass as unsteady.
    * @param {TestFile[]} files
    * @param {{ endMs: number, fileMs: number }} limits No file starts after `endMs` (of `Date.now`); each is ended after `fileMs`.
    */
   async runRest(files, { endMs, fileMs }) {
-    const { say, seed } = this.#deps;
+    const { say, seed, signal } = this.#deps;
     const rest = shuffled(
       files.filter(({ hasRest }) => hasRest),
       seed,
     );
     say(`the rest: ${rest.length} files in the order of seed ${seed}`);
-    const tally = await this.#runBatches(
-      rest.map((file) => ({ project: file.project, files: [file], seconds: file.seconds })),
-      ({ files: [file] }) =>
-        file?.isExtended
-          ? { tier: 'all', fileMs }
-          : { tier: 'rest', args: ['--tags-filter=sweep'], isFiltered: true, fileMs },
-      () => Date.now() < endMs,
-    );
+    const run = (/** @type {TestFile[]} */ chosen, /** @type {() => boolean} */ mayBegin) =>
+      this.#runBatches(
+        chosen.map((file) => ({ project: file.project, files: [file], seconds: file.seconds })),
+        ({ files: [file] }) =>
+          file?.isExtended
+            ? { tier: 'all', fileMs }
+            : { tier: 'rest', args: ['--tags-filter=sweep'], isFiltered: true, fileMs },
+        mayBegin,
+      );
+    const tally = await run(rest, () => Date.now() < endMs);
     say(`the rest: ${tally.files.size} of ${rest.length} files ran`);
+    const red = rest.filter(({ path }) => tally.failures.some(({ file }) => file === path));
+    const isRepeatable =
+      endMs < Number.POSITIVE_INFINITY &&
+      red.length <= REPEATED_FILES &&
+      tally.failures.every(({ file }) => file !== '');
+    if (isRepeatable && !signal.aborted) tally.settleUnsteady(await run(red, () => true));
     return tally;
   }
 

@@ -9,10 +9,11 @@ const SHOWN_LINES = 10;
  * @param {NodeJS.ProcessEnv} again What the command that repeats a test needs set.
  * @returns {string[]}
  */
-export function reportLines({ passed, failures, files }, again) {
+export function reportLines({ passed, failures, unsteady, files }, again) {
   const withLeft = [...files.values()].filter(({ left }) => left > 0);
   const left = withLeft.reduce((sum, one) => sum + one.left, 0);
   return [
+    ...unsteady.flatMap((failure) => ['', 'UNSTEADY, passed in a second run:', ...failureLines(failure, again)]),
     ...failures.flatMap((failure) => ['', ...failureLines(failure, again)]),
     ...(left > 0 ? [`left out in ${withLeft.length} files: ${left} tests; \`npm run test:all\` runs them`] : []),
     `${passed} passed, ${failures.length} failed`,

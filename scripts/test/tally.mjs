@@ -14,6 +14,8 @@ export class Tally {
   passed = 0;
   /** @type {Failure[]} */
   failures = [];
+  /** @type {Failure[]} Of files that passed when they were run once more: no failures, but reported. */
+  unsteady = [];
   /** @type {Map<string, FileUse>} By path. */
   files = new Map();
   /** Processor seconds of all processes. */
@@ -49,10 +51,23 @@ export class Tally {
     this.files.set(file, { project, ...use, left });
   }
 
+  /**
+   * Takes the failures of files that have passed in a second run out of the failures.
+   * @param {Tally} second
+   */
+  settleUnsteady(second) {
+    const isSteady = (/** @type {Failure} */ { file }) =>
+      !second.files.has(file) || second.failures.some((failure) => failure.file === file || failure.file === '');
+    this.unsteady.push(...this.failures.filter((failure) => !isSteady(failure)));
+    this.failures = this.failures.filter(isSteady);
+    this.cpuSeconds += second.cpuSeconds;
+  }
+
   /** @param {Tally} other Of other files, or of the points that this one left out. */
   add(other) {
     this.passed += other.passed;
     this.failures.push(...other.failures);
+    this.unsteady.push(...other.unsteady);
     for (const [path, use] of other.files) this.files.set(path, use);
     this.cpuSeconds += other.cpuSeconds;
   }

@@ -37,3 +37,18 @@ test('tests that this run leaves out are counted', () => {
     '1 passed, 0 failed',
   ]);
 });
+
+test('a file that passes in its second run is reported as unsteady, and one that fails again fails the run', () => {
+  const [first, second] = [new Tally(), new Tally()];
+  const tests = (outcome: 'passed' | 'failed') => [{ title: 't', outcome, error: 'empty' }];
+  for (const file of ['a', 'b', 'hung']) {
+    const use = { wallSeconds: 1, cpuSeconds: 1 };
+    first.countFile({ event: 'ended', file, project: 'e2e', tests: tests('failed'), errors: [] }, use);
+    const outcome = file === 'b' ? 'failed' : 'passed';
+    if (file !== 'hung')
+      second.countFile({ event: 'ended', file, project: 'e2e', tests: tests(outcome), errors: [] }, use);
+  }
+  first.settleUnsteady(second);
+  expect(first.failures.map(({ file }) => file)).toEqual(['b', 'hung']);
+  expect(reportLines(first, {}).slice(0, 3)).toEqual(['', 'UNSTEADY, passed in a second run:', 'FAILED: a: t']);
+});
