@@ -1,12 +1,17 @@
 import { readdir, readFile } from 'node:fs/promises';
 
-/** The process of a sandbox's machine. @throws Error when there is none */
+/** Finds the QEMU processes of a sandbox. */
+export async function qemusOf(sandboxId: string): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
+  return pids.filter((_, n) => commands[n]?.includes(`guest=${sandboxId},`)).map(Number);
+}
+
+/** Finds the QEMU process of a sandbox. @throws Error when there is none */
 export async function qemuOf(sandboxId: string): Promise<number> {
-  for (const name of (await readdir('/proc')).filter((each) => /^\d+$/.test(each))) {
-    const command = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => ''); // it has ended meanwhile
-    if (command.includes(`guest=${sandboxId},`)) return Number(name);
-  }
-  throw new Error(`no QEMU of ${sandboxId}`);
+  const [pid] = await qemusOf(sandboxId);
+  if (pid === undefined) throw new Error(`no QEMU of ${sandboxId}`);
+  return pid;
 }
 
 /** Processor time that it has had, in milliseconds: fields 14 and 15 of proc_pid_stat(5), in hundredths of a second. */

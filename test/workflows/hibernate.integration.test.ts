@@ -26,6 +26,7 @@ test('its memory is given back, and taken again when it is resumed', async ({ ma
     'sandbox.hibernated',
     'sandbox.resumed',
   ]);
+  await mayfly.keepHistory('hibernated', id);
 });
 
 test('one that wants it is hibernated when it is idle, and tried again where that fails', async ({

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest';
+import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { changedSandbox } from '../support/changed-sandbox.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { SAGA_POINTS } from '../support/saga-points.ts';
@@ -18,6 +19,23 @@ test('a restore brings back what was saved, and keeps what was there', async ({ 
   expect(await mayfly.record(id)).toMatchObject({ state: 'running', parentSnapshotId: snapshot.id, waitingFor: null });
 });
 
+test('a snapshot that its host refuses leaves the sandbox as it was, and running', async ({ mayfly, operations }) => {
+  const { id, snapshot } = await changedSandbox(mayfly, operations);
+  for (const step of ['verifySnapshot', 'revertDisk'] as const) {
+    mayfly.arm(`${step}.before=1*error(source_changed)`, id);
+    const { failure } = await operations.restore(id, snapshot.id, { keep: false });
+    expect(failure).toMatchObject({ step, code: 'source_changed' });
+    expect(await mayfly.record(id)).toMatchObject({
+      state: 'running',
+      waitingFor: null,
+      parentSnapshotId: snapshot.id,
+    });
+    expect(await operations.read(id)).toBe('new');
+  }
+  const { kept } = await operations.restore(id, snapshot.id);
+  expect(kept).toMatchObject({ state: 'ready' });
+});
+
 describe.concurrent('a step of a restore', () => {
   test.for(pairsOf(STEPS, ['before', 'after']))(
     '%s that fails %s its effect leaves the sandbox what it was',
@@ -33,6 +51,23 @@ describe.concurrent('a step of a restore', () => {
       const told = await operations.told(id);
       expect(told.find(({ kind }) => kind === 'sandbox.restore-failed')).toMatchObject({ detail: { failure } });
       if (step === 'bootDomain' && where === 'before') await mayfly.keepHistory('restore-failed', id);
+    },
+  );
+
+  test.for(STEPS)(
+    '%s that fails, as does what brings it back, is waited for, and a delete ends that',
+    async (step, { mayfly, operations }) => {
+      const { id, snapshot } = await changedSandbox(mayfly, operations);
+      mayfly.arm(`${step}.before=error`, id);
+      const { operationId } = await operations.beginRestore(id, snapshot.id, true);
+      const waiting = await mayfly.until(id, ({ waitingFor }) => waitingFor !== null);
+      expect(waiting).toMatchObject({ state: 'restoring', waitingFor: expect.stringContaining(step) });
+      const ended = operations.ended(id, operationId);
+      if (step === 'removeDomain') mayfly.arm(undefined, id); // the cleanup needs it too
+      const destroyed = await mayfly.destroy(id);
+      expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
+      expect(unprovenLayers(destroyed.proof?.observations ?? [])).toEqual([]);
+      await ended;
     },
   );
 });

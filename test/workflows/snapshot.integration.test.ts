@@ -65,7 +65,7 @@ describe.concurrent('one operation at a time', () => {
 });
 
 describe.concurrent('deleting', () => {
-  test.for(['before', 'after'])(
+  test.for(['before', 'during', 'after'])(
     'that fails %s its effect a few times is repeated',
     async (where, { mayfly, operations }) => {
       const input = mayfly.input();

@@ -18,6 +18,8 @@ describe.concurrent('a source', () => {
         waitingFor: null,
       });
       expect(await source.tree()).toEqual(before);
+      source.arm(undefined);
+      expect(await source.done('prepare')).toMatchObject({ state: 'prepared', failure: null });
     },
   );
 });

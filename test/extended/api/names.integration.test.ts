@@ -38,12 +38,6 @@ describe('POST /v1/sandboxes with a name', () => {
     expect(JSON.stringify(refused)).not.toContain(id);
   });
 
-  it('is won by one of many at once', async () => {
-    const asked = await Promise.all(Array.from({ length: 8 }, () => post({ name: 'race' }, { Prefer: 'wait=0' })));
-    expect(asked.filter(({ status }) => status === 202)).toHaveLength(1);
-    expect(asked.filter(({ status }) => status === 409)).toHaveLength(7);
-  });
-
   it('gives the same answer to the same Idempotency-Key, also while the first is under way', async () => {
     const both = await Promise.all([1, 2].map(() => post({ name: 'same' }, keyed('same'))));
     const again = await post({ name: 'same' }, keyed('same'));
@@ -59,13 +53,6 @@ describe('POST /v1/sandboxes with a name', () => {
     const second = await jsonOf<SandboxView>(post({ name: 'later' }, keyed('later')));
     expect(second.name).toBe('later');
     expect(second.id).not.toBe(id);
-  });
-
-  it('is free again when the create has failed', async () => {
-    door.sagas.outcome = 'failed';
-    expect((await problemOf(post({ name: 'unlucky' }))).code).toBe('ip_timeout');
-    door.sagas.outcome = 'running';
-    expect((await made('unlucky')).name).toBe('unlucky');
   });
 
   it('takes no name that is none, or could be taken for an id', async () => {

@@ -101,11 +101,6 @@ describe('before it is prepared', () => {
     const refused = await call('POST', `/v1/sources/${NAME}/prepare`, {});
     expect([refused.status, await refused.json()]).toMatchObject([403, { code: 'forbidden' }]);
   });
-
-  test('a stopped source is told so', async () => {
-    const response = await prepare('golden-debian12');
-    expect([response.status, await response.json()]).toMatchObject([409, { code: 'source_not_running' }]);
-  });
 });
 
 describe('prepared', () => {
@@ -142,10 +137,9 @@ describe('prepared', () => {
     expect(await ran('grep nothing /srv/data/lines || echo none')).toMatchObject({ stdout: { text: 'none\n' } });
   });
 
-  test('output and time are bounded', async () => {
+  test('output is bounded', async () => {
     const cut = await ran('cat /srv/data/big', { maxOutputBytes: 1_000 });
     expect([cut.stdout.text?.length, cut.stdout.truncated]).toEqual([1_000, true]);
-    expect(await ran('find / -name nothing-is-called-so', { timeoutSeconds: 1 })).toBeDefined();
   });
 
   test.each([

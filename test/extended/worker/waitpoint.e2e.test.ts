@@ -1,19 +1,12 @@
-import { readdir, readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
+import { qemusOf } from '../../support/qemu-of.ts';
 import { useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
 /** Two minutes on two cores alone; without KVM, beside other work, many. Milliseconds. */
 const LONGEST_MS = 1_200_000;
 const mayfly = useServedOnLibvirt();
-
-/** Whether a QEMU process of a sandbox is there. */
-async function hasMachine(sandboxId: string): Promise<boolean> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
-  return commands.some((command) => command.includes(`guest=${sandboxId}`));
-}
 
 /** Until the machine of a run is off, or the run has ended. */
 async function untilAsleep(id: string) {
@@ -45,7 +38,7 @@ test(
     const { id } = await client.runs.create('asks', {});
     const asleep = await untilAsleep(id);
     expect(asleep).toMatchObject({ isOff: true, state: 'running' });
-    expect(await hasMachine(asleep.sandboxId)).toBe(false);
+    expect(await qemusOf(asleep.sandboxId)).toEqual([]);
     const { MAYFLY_URL: base = '' } = cliEnv;
     const waitpoint = await client.waitpoints.create(id, { name: 'approval' });
     const completed = await fetch(`${base}${waitpoint.path}`, {
@@ -61,7 +54,7 @@ test(
     expect(counted).toBe('42 {"ok":true}');
     expect(sameBoot).toBe(boot);
     expect(Math.abs(Number(seconds) - Date.parse(over.endedAt ?? '') / 1_000)).toBeLessThan(60);
-    expect(await hasMachine(asleep.sandboxId)).toBe(false);
+    expect(await qemusOf(asleep.sandboxId)).toEqual([]);
 
     const other = await client.runs.create('asks', {});
     const cancelled = await untilAsleep(other.id);

@@ -5,7 +5,6 @@ import { useBakeCases } from '../../support/bake-cases.ts';
 import { eventually } from '../../support/eventually.ts';
 import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
 import { reconcileOnce } from '../../support/reconcile-once.ts';
-import { SAGA_POINTS } from '../../support/saga-points.ts';
 import { stepBegun } from '../../support/step-begun.ts';
 import { sweepOn } from '../../support/sweep.ts';
 
@@ -15,15 +14,6 @@ const { test } = useBakeCases();
 const sweep = sweepOn(test);
 
 describe.concurrent('a bake', () => {
-  sweep(SAGA_POINTS.bake.steps)('that failed at %s is done under the same name', async (step, { mayfly, bakery }) => {
-    const asked = bakery.input();
-    mayfly.arm(`${step}.after=error`, asked.sourceId);
-    expect(await bakery.bake(asked)).toMatchObject({ state: 'failed', failure: { step } });
-    if (step === 'publishSource') await bakery.keepHistory('bake-failed', asked.name);
-    mayfly.arm(undefined, asked.sourceId);
-    expect(await bakery.bake(bakery.input(asked.name))).toMatchObject({ state: 'ready', failure: null });
-  });
-
   test('when the builder cannot be made, its reason is told', async ({ mayfly, bakery }) => {
     const asked = bakery.input();
     mayfly.arm('bootDomain.before=error(boot_failed)', asked.builderId);

@@ -1,45 +1,13 @@
 import { beforeAll, expect, vi } from 'vitest';
 import { UNMEASURED_BYTES } from '../../../model/snapshots/storage.ts';
-import { hibernated, kindsOf, readReservedMib, refusalOf } from '../../support/hibernated.ts';
+import { hibernated, readReservedMib, refusalOf } from '../../support/hibernated.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { letSleep } from '../../support/sleeping-host.ts';
 
 const { test, alone, mayfly: all } = useSagaCases();
 beforeAll(() => letSleep(machine().hypervisor, all().failpoints));
 
-/** Memory of a sandbox of these tests, MiB. */
-const MIB = 64;
-
 const machine = () => all().machine();
-
-test('its memory is given back and taken again, and what runs in it goes on with its output as it was', async ({
-  mayfly,
-  operations,
-}) => {
-  const { id } = await mayfly.create();
-  const script =
-    'i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.02; done; until [ -e ~/go ]; do sleep 0.02; done';
-  const command = await operations.door.run(id, { command: script }, 0);
-  await operations.door.until(command, ({ stdout, state }) => state === 'running' || stdout.bytes > 0);
-  expect(await readReservedMib(machine(), id)).toBe(MIB);
-  for (let twice = 0; twice < 2; twice++) expect(await operations.hibernate(id)).toBeNull();
-  expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated' });
-  expect(await readReservedMib(machine(), id)).toBe(0);
-  expect((await operations.door.get(command)).state).toBe('running');
-
-  for (let twice = 0; twice < 2; twice++) expect(await operations.resume(id)).toBeNull();
-  expect(await mayfly.record(id)).toMatchObject({ state: 'running' });
-  expect(await readReservedMib(machine(), id)).toBe(MIB);
-  await operations.sh(id, 'touch ~/go');
-  expect(await operations.door.ended(command)).toMatchObject({ outcome: 'exited', exitCode: 0 });
-  const wanted = Array.from({ length: 60 }, (_, n) => `line ${n + 1}\n`).join('');
-  expect(await operations.door.text(command)).toBe(wanted);
-  expect((await kindsOf(operations, id)).filter((kind) => /hibernated|resumed/.test(kind))).toEqual([
-    'sandbox.hibernated',
-    'sandbox.resumed',
-  ]);
-  await mayfly.keepHistory('hibernated', id);
-});
 
 test('paused, it is hibernated too; hibernated, it is neither saved, restored nor paused', async ({
   mayfly,

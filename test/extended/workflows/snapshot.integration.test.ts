@@ -72,14 +72,6 @@ test.for(['deleted', 'ttl'])(
 );
 
 describe.concurrent('one operation at a time', () => {
-  test('a name is one snapshot’s, until it is deleted', async ({ mayfly, operations }) => {
-    const { id } = await mayfly.create();
-    const first = await operations.snapshot(id, 'base');
-    await expect(operations.beginSnapshot(id, 'base')).rejects.toMatchObject({ code: 'snapshot_name_taken' });
-    await operations.delete(first);
-    expect(await operations.snapshot(id, 'base')).toMatchObject({ state: 'ready' });
-  });
-
   test('what does not run or has ended is refused; a host that cannot save memory says so, and nothing is left', async ({
     mayfly,
     operations,
@@ -126,13 +118,4 @@ test('a snapshot that a lost workflow left half made is taken back with its sand
   expect(await operations.record(snapshotId)).toMatchObject({ state: 'failed' });
   expect(await operations.onHost()).toEqual([]);
   await mayfly.keepHistory('taken-over-while-saving', input.id);
-});
-
-test('deleting that fails in its middle is repeated', async ({ mayfly, operations }) => {
-  const input = mayfly.input();
-  await mayfly.create(input);
-  const snapshot = await operations.snapshot(input.id);
-  mayfly.arm('removeSnapshot.during=1*error', snapshot.id);
-  expect(await operations.delete(snapshot)).toMatchObject({ state: 'deleted', keptFor: null });
-  expect(await operations.onHost()).toEqual([]);
 });

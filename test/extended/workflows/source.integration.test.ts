@@ -8,10 +8,7 @@ import { useSourceCases } from '../../support/source-cases.ts';
 import { stepBegun } from '../../support/step-begun.ts';
 import { sweepOn } from '../../support/sweep.ts';
 
-const {
-  steps: STEPS,
-  undos: [{ steps: UNDOS }],
-} = SAGA_POINTS.prepare;
+const STEPS = SAGA_POINTS.prepare.steps;
 
 const test = useSourceCases();
 const sweep = sweepOn(test);
@@ -29,13 +26,6 @@ describe.concurrent('a source', () => {
       expect(await source.tree()).toEqual(prepared);
     },
   );
-
-  sweep(STEPS)('is prepared by a second attempt after %s failed', async (step, { source }) => {
-    source.arm(`${step}.after=error`);
-    expect(await source.done('prepare')).toMatchObject({ state: 'unprepared', failure: { step } });
-    source.arm(undefined);
-    expect(await source.done('prepare')).toMatchObject({ state: 'prepared', failure: null });
-  });
 
   sweep(INTERVENTIONS)('that is prepared ends in order: %s', async (kind, { mayfly, source }) => {
     const before = await source.tree();
@@ -67,17 +57,12 @@ describe.concurrent('a source', () => {
     expect(await source.end()).toMatchObject({ state: 'prepared' });
   });
 
-  test('that does not run is told so, and nothing is changed', async ({ source }) => {
+  test('of which preparing was refused has nothing to take back, and is not waited for', async ({ source }) => {
     await source.stop();
     expect(await source.done('prepare')).toMatchObject({
       state: 'unprepared',
       failure: { code: 'source_not_running', step: 'inspectSource' },
     });
-  });
-
-  test('of which preparing was refused has nothing to take back, and is not waited for', async ({ source }) => {
-    await source.stop();
-    await source.done('prepare');
     expect(await source.done('unprepare')).toMatchObject({ state: 'unprepared', failure: null, waitingFor: null });
     expect(await source.audit()).toEqual(['source.prepare-failed', 'source.unprepared']);
   });
@@ -92,20 +77,6 @@ describe.concurrent('a source', () => {
       { state: 'unprepared', changes: [], preparedAt: null },
     );
     expect(await source.done('unprepare')).toMatchObject({ state: 'unprepared' });
-    expect(await source.tree()).toEqual(before);
-  });
-
-  sweep(UNDOS)('is undone by %s, which is repeated until it holds', async (step, { source }) => {
-    const before = await source.tree();
-    await source.done('prepare');
-    source.arm(`${step}.before=error`);
-    await source.begin('unprepare');
-    await eventually(
-      () => source.record(),
-      (record) => record?.waitingFor?.includes(step) ?? false,
-    );
-    source.arm(undefined);
-    expect(await source.end()).toMatchObject({ state: 'unprepared', waitingFor: null });
     expect(await source.tree()).toEqual(before);
   });
 });

@@ -10,24 +10,6 @@ const { test, mayfly: all } = useTemplateCases();
 const sweep = sweepOn(test);
 
 describe.concurrent('a template', () => {
-  sweep([
-    'cloneDisk',
-    'bootDomain',
-    'settleTemplate',
-    'saveSnapshot',
-    'verifySnapshot',
-    'compareProbes',
-    'publishTemplate',
-  ])('that failed at %s is built when it is wanted again', async (step, { mayfly, templates }) => {
-    const input = await templates.input({ rememberedMs: 600_000 });
-    const ids = templates.ids();
-    const ofBuilder = step === 'cloneDisk' || step === 'bootDomain';
-    mayfly.arm(`${step}.after=error`, ofBuilder ? ids.builderId : ids.templateId);
-    await templates.want(input, ids.templateId);
-    await templates.until(ids.templateId, 'failed');
-    await templates.built(input);
-  });
-
   test('is not built again when nobody asks, and later each time that it fails', async ({ mayfly, templates }) => {
     const input = await templates.input({ firstRetryMs: 300, longestRetryMs: 600, rememberedMs: 600_000 });
     const waits: number[] = [];
@@ -42,6 +24,7 @@ describe.concurrent('a template', () => {
     }
     expect(waits).toEqual([300, 600, 600]);
     expect((await templates.all(input)).map(({ state }) => state)).toEqual(['failed', 'gone', 'gone']);
+    await templates.built(input);
   });
 
   test('that is not wanted any more is forgotten: its failed record stays, and no workflow', async ({

@@ -93,6 +93,13 @@ export async function makeTemplate(machine: TestMachine, { before, after, look }
   }
 }
 
+/** Makes a template whose guests cannot be renewed: they have no perl. */
+export function makeBrokenTemplate(machine: TestMachine): Promise<string> {
+  const program = '/usr/bin/perl';
+  const after = `printf '#!/bin/sh\\necho no >&2\\nexit 1\\n' >${program}.new; chmod 755 ${program}.new; mv ${program}.new ${program}`;
+  return makeTemplate(machine, { after });
+}
+
 export async function removeTemplate({ host }: TestMachine, id: string): Promise<void> {
   await host.templates.retire(id);
   await host.snapshots.remove(id);

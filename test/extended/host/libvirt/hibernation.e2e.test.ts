@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { open, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import { open, readFile, truncate, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -13,6 +13,7 @@ import { beginStep, killedAfter } from '../../../host/libvirt/killed-step.ts';
 import { expectRightTime, stepContext } from '../../../host/libvirt/living-guest.ts';
 import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { delayFault } from '../../../support/passage-of-time.ts';
+import { qemusOf } from '../../../support/qemu-of.ts';
 import { sweep } from '../../../support/sweep.ts';
 
 /** One machine for all tests: what a test leaves running is the next one's. */
@@ -39,23 +40,16 @@ async function run(command: string): Promise<string> {
 const counted = async () => Number(await run('tail -n 1 /dev/shm/count'));
 const whereabouts = async () => (await machine().host.whereabouts(id)).domain;
 
-/** Pids of QEMU processes of the sandbox. */
-async function machines(): Promise<string[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
-  return pids.filter((_, n) => commands[n]?.includes(`guest=${id}`));
-}
-
 test('its RAM is given back, and it goes on where it was, with another lease and the right time', async () => {
   const { host } = machine();
   const [count, bootId] = (await run('tail -n 1 /dev/shm/count; cat /proc/sys/kernel/random/boot_id')).split('\n');
   const before = await host.diskBytes(id);
-  expect(await machines()).toHaveLength(1);
+  expect(await qemusOf(id)).toHaveLength(1);
   const began = performance.now();
   for (let twice = 0; twice < 2; twice++) await host.hibernate(id, stepContext());
   process.stderr.write(`hibernated twice in ${(performance.now() - began).toFixed(0)} ms\n`);
   expect(await whereabouts()).toBe('hibernated');
-  expect(await machines()).toEqual([]);
+  expect(await qemusOf(id)).toEqual([]);
   const asleep = await host.diskBytes(id);
   expect(await host.residentMib(id)).toBe(0);
   expect(asleep - before).toBeGreaterThan(50_000_000);
@@ -164,7 +158,7 @@ test('memory that has changed is refused, stays hibernated, and is woken when it
       message: expect.stringContaining('has changed'),
     });
   await host.hibernate(id, stepContext()); // as the saga takes a wake back
-  expect([await whereabouts(), await machines()]).toEqual(['hibernated', []]);
+  expect([await whereabouts(), await qemusOf(id)]).toEqual(['hibernated', []]);
   await file.write(kept, 0, kept.length, at);
   await file.close();
   await host.wake(id, 'running', stepContext());
@@ -177,7 +171,7 @@ test('what cannot be read is said, never booted afresh, and stays; and a delete 
   const saved = await readFile(image);
   await truncate(image, Math.floor(saved.length / 2));
   await expect(host.wake(id, 'running', stepContext())).rejects.toMatchObject({ code: 'wake_failed' });
-  expect(await machines()).toEqual([]);
+  expect(await qemusOf(id)).toEqual([]);
   await writeFile(image, saved);
   const file = await open(image, 'r+');
   await file.write('LibvirtQemudPart', 0); // a save that was cut off: libvirt itself would boot the machine

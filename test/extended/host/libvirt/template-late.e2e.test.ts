@@ -1,7 +1,7 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import { expect } from 'vitest';
 import { QemuProcesses } from '../../../../host/libvirt/watch/qemu-processes.ts';
-import { Created, makeTemplate } from '../../../host/libvirt/created.ts';
+import { Created, makeBrokenTemplate } from '../../../host/libvirt/created.ts';
 import { killedAfter } from '../../../host/libvirt/killed-step.ts';
 import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { letTimePass } from '../../../support/passage-of-time.ts';
@@ -9,14 +9,6 @@ import { sweep } from '../../../support/sweep.ts';
 
 const machine = useMachine();
 const processes = new QemuProcesses();
-
-/** A template whose guests can't be renewed. */
-async function makeBroken(): Promise<string> {
-  return await makeTemplate(machine(), {
-    after:
-      "printf '#!/bin/sh\\necho no >&2\\nexit 1\\n' >/usr/bin/perl.new; chmod 755 /usr/bin/perl.new; mv /usr/bin/perl.new /usr/bin/perl",
-  });
-}
 
 /** The files of a sandbox that processes have open, with the processes. */
 async function holdersOf(sandboxId: string): Promise<Map<string, Set<number>>> {
@@ -71,7 +63,7 @@ class DiskWatch {
 sweep([300, 700, 100, 1_200, 2_000])(
   'a wake whose worker was killed %s ms into it is not there any more when its sandbox has booted cold',
   async (ms) => {
-    await makeBroken();
+    await makeBrokenTemplate(machine());
     const sandbox = await new Created(machine()).make();
     const watch = new DiskWatch(sandbox.id);
     try {

@@ -1,68 +1,13 @@
 import { chmod, open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { Created, makeTemplate, removeTemplate } from '../../../host/libvirt/created.ts';
-import { expectRightTime, stepContext } from '../../../host/libvirt/living-guest.ts';
+import { Created, makeBrokenTemplate, makeTemplate, removeTemplate } from '../../../host/libvirt/created.ts';
+import { stepContext } from '../../../host/libvirt/living-guest.ts';
 import { useMachine } from '../../../host/libvirt/use-machine.ts';
 
 const machine = useMachine();
-let templateId: string;
 
-beforeAll(async () => {
-  templateId = await makeTemplate(machine());
-});
-
-/** One a line; what a program draws first, too. */
-const UNIQUE = [
-  'hostname',
-  'cat /etc/machine-id',
-  'cat /etc/ssh/ssh_host_ed25519_key.pub',
-  'cat /sys/class/net/[!l]*/address',
-  'hostname -I',
-  'cat /proc/sys/kernel/random/boot_id',
-  'head -c 16 /dev/urandom | od -An -tx1',
-  'cat /proc/sys/kernel/random/uuid',
-  "perl -e 'print rand, qq(\\n)'",
-  'ssh-keygen -q -t ed25519 -N "" -f /dev/shm/key; cat /dev/shm/key.pub',
-];
-
-// Promise: what wakes from a template is nobody else, and nothing of its builder. Costs half a minute.
-test('sandboxes that wake from one template have nothing in common that tells them apart', async () => {
-  const sandboxes = await Promise.all([1, 2, 3].map(async () => (await new Created(machine()).make()).boot()));
-  const said: string[][] = [];
-  for (const sandbox of sandboxes) {
-    expect(await sandbox.boots()).toMatchObject({ way: 'template', why: null, templateId });
-    const askedAt = Date.now();
-    const [seconds, ...lines] = (await sandbox.run(['date +%s', ...UNIQUE].join('; '))).split('\n');
-    expectRightTime(seconds, askedAt);
-    expect(lines).toHaveLength(UNIQUE.length);
-    said.push(lines);
-  }
-  UNIQUE.forEach((what, n) => {
-    expect(new Set(said.map((lines) => lines[n])).size, what).toBe(3);
-  });
-  const [one, ...others] = sandboxes;
-  const left = await one?.run(
-    'sudo ls /tmp /var/tmp; sudo grep -rl sbx- /etc /var/lib /run 2>/dev/null; awk \'$1 == "Tcp:"\' /proc/net/snmp | cut -d" " -f6,7',
-  );
-  const own = one?.id ?? '';
-  expect(left?.split('\n').filter((line) => /sbx-/.test(line) && !line.includes(own))).toEqual([]);
-  for (const other of others) await other.remove();
-
-  // it reboots as who it is, with another boot id, and goes on as one that has booted
-  const before = said[0]?.slice(0, 5);
-  await one?.run('echo kept >~/kept; sync');
-  await one?.off();
-  await one?.boot();
-  const again = (await one?.run(`${UNIQUE.slice(0, 6).join('; ')}; cat ~/kept`))?.split('\n') ?? [];
-  expect(again.slice(0, 4)).toEqual(before?.slice(0, 4));
-  expect(again[5]).not.toBe(said[0]?.[5]);
-  expect(again[6]).toBe('kept');
-  await machine().host.hibernate(own, stepContext());
-  await machine().host.wake(own, 'running', stepContext());
-  expect(await one?.run('hostname')).toBe(own);
-  await one?.remove();
-});
+beforeAll(() => makeTemplate(machine()));
 
 test('another project, and who asks for a cold one, boots', async () => {
   const [other, cold] = [await new Created(machine()).make('auto', 'beta'), await new Created(machine()).make('cold')];
@@ -76,10 +21,7 @@ test('another project, and who asks for a cold one, boots', async () => {
 // Promise: a guest that cannot be renewed reaches nobody; who asked for it gets one that has booted. Costs a minute.
 test('a wake that fails boots cold, in the same sandbox; after three none is tried', async () => {
   const { host } = machine();
-  const broken = await makeTemplate(machine(), {
-    after:
-      "printf '#!/bin/sh\\necho no >&2\\nexit 1\\n' >/usr/bin/perl.new; chmod 755 /usr/bin/perl.new; mv /usr/bin/perl.new /usr/bin/perl",
-  });
+  const broken = await makeBrokenTemplate(machine());
   const first = await (await new Created(machine()).make()).boot();
   expect(await first.boots()).toEqual({ way: 'cold', why: 'template_failed', templateId: null, ageSeconds: null });
   expect(await first.run("hostname; perl -e 'print 1'")).toBe(`${first.id}\n1`);
