@@ -14,36 +14,21 @@ import { UserCa } from '../ca/user-ca.ts';
 import { Failpoints } from '../host/failpoints.ts';
 import { verifySsh } from '../host/ssh/verify.ts';
 import { ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
-import type { Config } from '../worker/config/config.ts';
 import { type HostMachine, openHostMachine } from '../worker/machine/host-machine.ts';
-import { BURST_MEMORY_MIB, type BurstFigures, burstOf } from './burst.ts';
-import { Samples, type Spread } from './measure/measure.ts';
-import { type Processor, ProcessorMeter } from './measure/processor.ts';
+import { BURST, burstLine } from './creates.ts';
+import { type Extent, SMALL_MIB } from './support/bench.ts';
+import { type Figures, round, Samples } from './support/measure.ts';
+import { ownSeconds } from './support/processes.ts';
 
-const NO_GENERATION = 0;
 /** All that the steps ask of Temporal is which workflow they are of. */
 const OF_NO_WORKFLOW = { info: {} } as Context;
 
-export interface DirectFigures {
-  spreads: Record<string, Spread>;
-  /** Processor seconds a create. */
-  processor: Processor;
-  burst: BurstFigures | null;
-}
-
 /**
- * The steps of create and destroy called one after the other, without Temporal, store or audit: what a script around
- * the hypervisor would take. The durable saga is compared with this.
- * @param lives.warmUp as many before, which are not counted
- * @param atOnce so many more lives side by side; 0 leaves them out
+ * Measures the steps of create and destroy called one after the other, without Temporal, store or audit: what a script around
+ * the hypervisor takes.
  */
-export async function measureDirect(
-  config: Config,
-  source: string,
-  lives: { runs: number; warmUp: number },
-  atOnce: number,
-): Promise<DirectFigures> {
-  const { runs, warmUp } = lives;
+export async function measureDirect(extent: Extent): Promise<Figures> {
+  const { config, source, isSimulated, isQuick } = extent;
   const machine = await openHostMachine(config, Failpoints.parse(undefined));
   try {
     const caDir = join(config.stateDir, 'bench-ca');
@@ -51,32 +36,30 @@ export async function measureDirect(
     const ca = await UserCa.open(caDir);
     const host = lifeActivities(machine);
     const samples = new Samples();
-    const meter = new ProcessorMeter();
     let serial = 0n;
     const life = (into: Samples) => new DirectLife(host, ca, source, ++serial, into);
-    for (let run = -warmUp; run < runs; run++) {
-      const one = life(run < 0 ? new Samples() : samples);
-      await (run < 0 ? new ProcessorMeter() : meter).measure(1, () => one.create(null));
+    let seconds = 0;
+    await samples.rounds(extent, async (counted) => {
+      const one = life(counted);
+      const before = await ownSeconds();
+      await one.create(null);
+      if (counted === samples) seconds += (await ownSeconds()) - before;
       await one.destroy();
+    });
+    const lines = [`${round(seconds / extent.runs)} s of processor time a create`];
+    if (isSimulated) {
+      const lives = Array.from({ length: isQuick ? BURST.quick : BURST.full }, () => life(new Samples()));
+      const create = () => Promise.all(lives.map((one) => one.create(SMALL_MIB)));
+      lines.push(await burstLine(lives.length, create, () => Promise.all(lives.map((one) => one.destroy()))));
     }
-    const beside = Array.from({ length: atOnce }, () => life(new Samples()));
-    const burst = atOnce > 0 ? await measureAtOnce(beside) : null;
-    return { spreads: samples.spreads(), processor: meter.each(), burst };
+    return { spreads: samples.spreads(), lines };
   } finally {
     machine.endOnClose();
     await machine.close();
   }
 }
 
-async function measureAtOnce(lives: DirectLife[]): Promise<BurstFigures> {
-  return burstOf(
-    lives.length,
-    () => Promise.all(lives.map((life) => life.create(BURST_MEMORY_MIB))),
-    () => Promise.all(lives.map((life) => life.destroy())),
-  );
-}
-
-/** The steps of a life; nothing asks anything of the guest, so no connection is kept. */
+/** Makes the steps of a life; nothing asks anything of the guest, so no connection is kept. */
 function lifeActivities(machine: HostMachine) {
   return {
     ...createReservationActivities({ ...machine, room: { checkAwake: async () => {} } }),
@@ -94,7 +77,7 @@ function lifeActivities(machine: HostMachine) {
 
 /** One sandbox whose steps are called directly. */
 class DirectLife {
-  readonly #target = { sandboxId: sandboxIdFrom(randomBytes(ID_BYTES)), generation: NO_GENERATION };
+  readonly #target = { sandboxId: sandboxIdFrom(randomBytes(ID_BYTES)), generation: 0 };
 
   constructor(
     private readonly host: ReturnType<typeof lifeActivities>,

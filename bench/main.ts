@@ -1,95 +1,73 @@
 /**
- * `npm run bench -- [--host simulated|libvirt] [--runs N] [--quick] [--creates] [--pools] [--doors] [--door WORDS]… [--json]`: measures Mayfly in a network
- * namespace and a folder of its own, both gone afterwards. Prints a table (with --json, the figures), keeps
- * the figures in bench/results/ and draws them beside the plain tools'.
+ * `npm run bench -- [PART]… [--host simulated|libvirt] [--runs N] [--quick] [--json]`: measures Mayfly in a network namespace and a
+ * folder of its own, both gone afterwards. Prints tables (with --json, the figures), keeps the figures in bench/results/ and draws
+ * them beside the plain tools'.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { isInPlace, runInPlace } from '../cli/place/run-in-place.ts';
-import { wholeNumber } from '../cli/terminal/arguments.ts';
+import { oneOf, wholeNumber } from '../cli/terminal/arguments.ts';
 import { usageError } from '../cli/terminal/cli-error.ts';
 import { EXIT } from '../cli/terminal/exit-codes.ts';
 import { Io } from '../cli/terminal/io.ts';
 import { exitCodeOf, reportError } from '../cli/terminal/report-error.ts';
+import { MayflyClient } from '../client/mayfly-client.ts';
 import { readConfig } from '../worker/config/config.ts';
+import { startInstallation } from '../worker/installation.ts';
+import { PARTS, PARTS_ALONE } from './parts.ts';
 import { benchPicture } from './picture.ts';
-import { type Report, reportLines } from './report.ts';
-import { type BenchOptions, runBench } from './run.ts';
+import { emptyReport, type Report, reportLines } from './report.ts';
+import type { Extent } from './support/bench.ts';
+import type { Figures } from './support/measure.ts';
 
-const SOURCE = 'golden-debian12';
 const RESULTS = new URL('./results/', import.meta.url);
+const NAMES = [...PARTS_ALONE, ...PARTS].map(({ name }) => name);
 
 function readOptions(argv: string[]) {
+  const boolean = { type: 'boolean', default: false } as const;
   try {
-    return parseArgs({
+    const { values, positionals } = parseArgs({
       args: argv,
-      options: {
-        host: { type: 'string' },
-        runs: { type: 'string' },
-        quick: { type: 'boolean', default: false },
-        creates: { type: 'boolean', default: false },
-        pools: { type: 'boolean', default: false },
-        doors: { type: 'boolean', default: false },
-        door: { type: 'string', multiple: true, default: [] },
-        json: { type: 'boolean', default: false },
-      },
-    }).values;
+      allowPositionals: true,
+      options: { host: { type: 'string' }, runs: { type: 'string' }, quick: boolean, json: boolean },
+    });
+    return { ...values, parts: positionals.map((name) => oneOf('part', name, NAMES)) };
   } catch (error) {
     throw usageError(error instanceof Error ? error.message : String(error), 'See the head of bench/main.ts.');
   }
 }
 
-/** What else is measured beside the doors then: nothing that takes long. */
-const DOORS_ALONE = {
-  source: SOURCE,
-  runs: 1,
-  requests: 1,
-  stored: 0,
-  warmUp: { lives: 0, requests: 0 },
-  burst: 0,
-  pools: { claims: 0, alive: [], bursts: 0 },
-  snapshots: { rounds: 0, chain: 0 },
-  transfers: 0,
-  idle: null,
-};
-
-/** A machine under TCG takes half a minute to boot, a simulated one 100 ms: so many runs as give a median in minutes. */
-function extent(
-  kind: 'libvirt' | 'simulated',
-  { quick, creates, runs, pools, doors, door }: ReturnType<typeof readOptions>,
-): BenchOptions {
-  const lives = kind === 'simulated' ? 20 : 5;
-  const size = quick ? { runs: 3, requests: 5, stored: 100 } : { runs: lives, requests: 50, stored: 10_000 };
-  const many = kind === 'simulated' && !quick ? [1_000] : []; // of real machines, memory holds a few
-  const warmUp = kind === 'simulated' && !quick ? { lives: 10, requests: 50 } : { lives: 0, requests: 5 };
-  const burst = kind === 'simulated' ? (quick ? 10 : 50) : 0;
-  if (doors || door.length > 0) {
-    const each = runs ? wholeNumber('runs', runs, 1, 1_000) : lives * 2;
-    return { ...DOORS_ALONE, doors: { runs: each, words: door } };
-  }
-  return {
-    source: SOURCE,
-    doors: { runs: creates || pools ? 0 : quick ? 5 : lives * 2, words: [] },
-    burst: pools ? 0 : burst,
-    pools: creates
-      ? { claims: 0, alive: [], bursts: 0 }
-      : {
-          claims: quick && !pools ? 5 : 20,
-          alive: kind === 'simulated' ? [100] : [],
-          bursts: kind === 'simulated' ? (quick ? 5 : 12) : 0,
-        },
-    warmUp,
-    snapshots:
-      creates || pools ? { rounds: 0, chain: 0 } : quick ? { rounds: 3, chain: 10 } : { rounds: 15, chain: 30 },
-    transfers: creates || pools ? 0 : quick ? 1 : 5,
-    idle:
-      creates || pools
-        ? null
-        : { runs: { cli: quick ? 5 : 20, up: quick ? 1 : 5 }, sandboxes: [4, ...many], seconds: quick ? 15 : 60 },
-    ...size,
-    ...(runs && { runs: wholeNumber('runs', runs, 1, 1_000) }),
+/** Measures part by part, and destroys all it made. A part that fails is named in the report, and the others go on. */
+async function measure(io: Io, extent: Extent, wanted: readonly string[]): Promise<Report> {
+  const { config, isSimulated } = extent;
+  const report = emptyReport(config.hostKind);
+  const isWanted = (name: string) => wanted.length === 0 || wanted.includes(name);
+  const measurePart = async (name: string, run: (parts: Report['parts']) => Promise<Figures>) => {
+    io.note(name);
+    try {
+      report.parts[name] = await run(report.parts);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      report.failed.push({ part: name, why });
+      io.note(`  not measured: ${why}`);
+    }
+    await keep(report);
   };
+  for (const { name, measure } of PARTS_ALONE) if (isWanted(name)) await measurePart(name, () => measure(extent));
+  const parts = PARTS.filter(({ name, isOfLibvirt }) => isWanted(name) && !(isSimulated && isOfLibvirt));
+  if (parts.length === 0) return report;
+  const installation = await startInstallation(config, (line) => io.note(`  ${line}`));
+  try {
+    const client = new MayflyClient({ baseUrl: installation.apiUrl, apiKey: installation.adminKey });
+    const [host] = (await client.listHosts()).items;
+    if (host) report.host = { kind: host.kind, isolation: host.isolation };
+    for (const { name, measure } of parts)
+      await measurePart(name, (before) => measure({ ...extent, parts: before, installation, client }));
+    return report;
+  } finally {
+    await installation.stop({ sandboxes: 'destroy' });
+  }
 }
 
 async function keep(report: Report): Promise<void> {
@@ -103,15 +81,21 @@ function fileOf({ at }: Report, ending: 'json' | 'svg'): string {
 }
 
 async function bench(io: Io, argv: string[]): Promise<number> {
-  const options = readOptions(argv);
-  const { host, json } = options;
-  if (host !== undefined && host !== 'simulated' && host !== 'libvirt') {
-    throw usageError(`--host must be simulated or libvirt, not ${JSON.stringify(host)}`);
-  }
+  const { host, runs, quick: isQuick, json, parts } = readOptions(argv);
   if (!isInPlace(io.env))
     return runInPlace(io, 'bench', [...process.execArgv, fileURLToPath(import.meta.url), ...argv]);
-  const config = readConfig({ ...io.env, MAYFLY_TEMPLATES: 'off', ...(host && { MAYFLY_HOST: host }) });
-  const report = await runBench(io, config, extent(config.hostKind, options), keep);
+  const config = readConfig({
+    ...io.env,
+    MAYFLY_TEMPLATES: 'off',
+    MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
+    ...(host !== undefined && { MAYFLY_HOST: oneOf('host', host, ['simulated', 'libvirt']) }),
+  });
+  const isSimulated = config.hostKind === 'simulated';
+  // A machine under TCG takes half a minute to boot, a simulated one 100 ms: so many runs as give a median in minutes.
+  const usual = isQuick ? { runs: 3, warmUp: 1 } : isSimulated ? { runs: 20, warmUp: 10 } : { runs: 5, warmUp: 1 };
+  const rounds = { ...usual, ...(runs !== undefined && { runs: wholeNumber('runs', runs, 1, 1_000) }) };
+  const extent = { config, source: 'golden-debian12', isSimulated, isQuick, parts: {}, ...rounds };
+  const report = await measure(io, extent, parts);
   if (json) io.printJson(report);
   else for (const line of reportLines(report)) io.print(line);
   io.note(`kept in ${fileOf(report, 'json')}, drawn in ${fileOf(report, 'svg')}`);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { Samples, spreadOf } from '../../bench/measure/measure.ts';
-import { type Report, reportLines, sagaCost } from '../../bench/report.ts';
+import { sagaCost } from '../../bench/creates.ts';
+import { emptyReport, reportLines } from '../../bench/report.ts';
+import { Samples, spreadOf } from '../../bench/support/measure.ts';
 
 describe('spreadOf', () => {
   it('gives values that were measured, not values in between', () => {
@@ -24,61 +25,40 @@ describe('Samples', () => {
 
 describe('a report', () => {
   const figure = (medianMs: number) => ({ runs: 1, medianMs, p95Ms: medianMs, maxMs: medianMs });
-  const direct = {
-    spreads: { reserve: figure(5), cloneDisk: figure(15), create: figure(20), destroy: figure(9) },
-    processor: { own: 0.02, programs: 0.03, servers: 0 },
-    burst: { atOnce: 50, createsPerSecond: 20, destroysPerSecond: 40 },
-  };
+  const direct = { reserve: figure(5), cloneDisk: figure(15), create: figure(20), destroy: figure(9) };
   const saga = {
-    spreads: {
-      create: figure(60),
-      proposeHosts: figure(1),
-      reserve: figure(25),
-      cloneDisk: figure(30),
-      destroy: figure(20),
-    },
-    processor: { own: 0.1, programs: 0.03, servers: 0.07 },
+    create: figure(60),
+    proposeHosts: figure(1),
+    reserve: figure(25),
+    cloneDisk: figure(30),
+    destroy: figure(20),
   };
-  const nothing: Report = {
-    at: '2026-11-21T11:00:00.000Z',
-    machine: { cpu: 'cpu', cores: 2, memoryMib: 1, kernel: '6', node: '20' },
-    host: { kind: 'simulated', isolation: 'none' },
-    direct: null,
-    saga: null,
-    burst: null,
-    guest: null,
-    snapshots: null,
-    door: null,
-    pools: null,
-    idle: null,
-    doors: null,
-    failed: [],
-  };
+  const pair = { what: 'a whole create', ours: 'create', beside: 'reserve' };
 
   it('compares whole creates of one run, and divides by the steps that both have', () => {
-    expect(sagaCost(direct.spreads, saga.spreads)).toEqual({ wholeMs: 40, perStepMs: 20, steps: 2 });
+    expect(sagaCost(direct, saga)).toEqual({ wholeMs: 40, perStepMs: 20, steps: 2 });
   });
 
-  it('shows what was measured', () => {
-    const burst = { atOnce: 50, createsPerSecond: 15, destroysPerSecond: 10 };
-    const idle = {
-      cli: { 'mayfly --version': figure(80) },
-      up: figure(2_000),
-      idle: [{ sandboxes: 4, corePercent: 0.9, residentMib: 340, processes: [], create: figure(400) }],
-    };
-    const lines = reportLines({ ...nothing, direct, saga, burst, idle });
-    const text = lines.join('\n');
-    expect(text).toContain('durability costs 40 ms a create, 20 ms a step (2 steps');
-    expect(lines).toContain('a create by saga uses 0.2 s of processor time (own 0.1, programs 0.03, servers 0.07)');
-    expect(lines).toContain('  75 % of what the direct steps reach');
-    expect(text).toContain('4 sandboxes: 0.9 % of a core, 340 MiB');
-    expect(text).toContain('a create beside 4: median 400 ms');
-    expect(text).not.toContain('NOT MEASURED');
+  it('shows what was measured, ours beside what it stands on', () => {
+    const pairs = [pair, { ...pair, most: { times: 3 } }, { ...pair, most: { moreMs: 30 } }];
+    const lines = reportLines({
+      ...emptyReport('simulated'),
+      parts: { creates: { spreads: saga, pairs, lines: ['50 at once: 15 creates/s'] } },
+    });
+    expect(lines).toContain('creates');
+    expect(lines).toContain('  a whole create / reserve: 2.4 times, 35 ms more');
+    expect(lines).toContain('  a whole create / reserve: 2.4 times, 35 ms more (3 times at most)');
+    expect(lines).toContain('  a whole create / reserve: 2.4 times, 35 ms more (30 ms more at most: MISSED)');
+    expect(lines).toContain('  50 at once: 15 creates/s');
+    expect(lines.join('\n')).not.toContain('NOT MEASURED');
   });
 
   it('says what a part that failed has not measured, beside what there is', () => {
-    const lines = reportLines({ ...nothing, direct, failed: [{ part: '20 lives as sagas', why: 'no answer' }] });
-    expect(lines.join('\n')).toContain('the same steps called directly');
-    expect(lines).toContain('NOT MEASURED: 20 lives as sagas: no answer');
+    const parts = { direct: { spreads: direct, pairs: [{ ...pair, beside: 'not there' }] } };
+    const failed = [{ part: 'creates', why: 'no answer' }];
+    const lines = reportLines({ ...emptyReport('simulated'), parts, failed });
+    expect(lines.join('\n')).toContain('cloneDisk');
+    expect(lines.join('\n')).not.toContain('not there');
+    expect(lines).toContain('NOT MEASURED: creates: no answer');
   });
 });

@@ -45,7 +45,7 @@ export const NOT_HERE: [RegExp, string][] = [
   [/^(?:sudo )?npm run setup/, 'has run before any test'],
   [/^npm run types/, 'a minute; .ci/run'],
   [/^(?:npm (?:run client|install)|pip )/, 'in a project of its own, below; client/python.integration'],
-  [/^npm run bench/, 'how it is called, with all that may be left out; bench/measure'],
+  [/^npm run bench/, 'how it is called, with all that may be left out; bench/measure.test'],
 ];
 
 /** What a simulated host refuses, and how: its guests are process trees, which have no memory to save. */

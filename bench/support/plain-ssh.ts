@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PublicKeyAuthMethod } from 'ssh2';
-import { exec } from '../host/os/exec.ts';
-import { CertClient, keyWithCertificate } from '../host/ssh/cert-client.ts';
-import { CERTIFICATE_FILE, KEY_FILE, KNOWN_HOSTS_FILE } from '../host/ssh/credentials.ts';
-import type { SshEndpoint } from '../model/sandbox/sandbox.ts';
+import { exec } from '../../host/os/exec.ts';
+import { CertClient, keyWithCertificate } from '../../host/ssh/cert-client.ts';
+import { CERTIFICATE_FILE, KEY_FILE, KNOWN_HOSTS_FILE } from '../../host/ssh/credentials.ts';
+import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 
 /** The plain tools on the same guest and with the same certificate, to compare ours with. */
 export class PlainSsh {

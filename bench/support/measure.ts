@@ -6,6 +6,24 @@ export interface Spread {
   maxMs: number;
 }
 
+/** Two rows that do the same work: Mayfly, and what it stands on. */
+export interface Pair {
+  what: string;
+  /** Name of the row. */
+  ours: string;
+  beside: string;
+  /** Bound of the ratio of the medians, or of their difference. */
+  most?: { times: number } | { moreMs: number };
+}
+
+/** Result of a part of the bench. */
+export interface Figures {
+  spreads: Record<string, Spread>;
+  pairs?: Pair[];
+  /** Figures that are no times. */
+  lines?: string[];
+}
+
 /** @throws RangeError when nothing was measured: a figure is never made up */
 export function spreadOf(samples: readonly number[]): Spread {
   const sorted = [...samples].sort((a, b) => a - b);
@@ -35,7 +53,17 @@ export class Samples {
     return result;
   }
 
+  /** Times rounds, in which what is compared takes turns; those of the warm-up are not counted. */
+  async rounds({ runs, warmUp }: Rounds, round: (samples: Samples) => Promise<unknown>): Promise<void> {
+    for (let run = -warmUp; run < runs; run++) await round(run < 0 ? new Samples() : this);
+  }
+
   spreads(): Record<string, Spread> {
     return Object.fromEntries([...this.#byName].map(([name, samples]) => [name, spreadOf(samples)]));
   }
+}
+
+interface Rounds {
+  runs: number;
+  warmUp: number;
 }
