@@ -1,5 +1,6 @@
 import { isLive } from '../../model/host.ts';
-import { isShared, type PoolMember, type PoolRecord, type PoolSight } from '../../model/pools/pool.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import { isShared, type PoolMember, type PoolSight } from '../../model/pools/pool-saga.ts';
 import type { Store } from '../../store/connect.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';

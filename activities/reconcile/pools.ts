@@ -1,5 +1,5 @@
 import { heartbeat } from '@temporalio/activity';
-import { poolIdOf, poolWorkflowIdOf } from '../../model/pools/pool.ts';
+import { poolIdOf, poolWorkflowIdOf } from '../../model/pools/pool-saga.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 /** Pools whose workflows are gone, and members whose pools are. */

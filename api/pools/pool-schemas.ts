@@ -1,9 +1,10 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { idleUntil } from '../../model/pools/idle.ts';
-import { isShared, POOL_STATES, type PoolRecord } from '../../model/pools/pool.ts';
+import { type PoolRecord, poolRecord } from '../../model/pools/pool.ts';
+import { isShared } from '../../model/pools/pool-saga.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
-import { actor, egress, instant, sourceName, whole } from '../http/schemas.ts';
+import { egress, instant, sourceName, whole } from '../http/schemas.ts';
 import { strip } from '../schema/strip.ts';
 
 const NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -38,21 +39,10 @@ export const setPool = z
   .refine(({ min, max }) => min <= max, { message: 'must not be less than min', path: ['max'] })
   .openapi('SetPool');
 
-export const poolAnswer = z
-  .object({
-    project: z.string().openapi({ description: '`-`: of none, all share it' }),
-    name: z.string(),
+export const poolAnswer = poolRecord
+  .omit({ revision: true, refills: true, idle: true })
+  .extend({
     shared: z.boolean(),
-    source: z.string(),
-    cpus: z.int().nullable(),
-    memoryMib: z.int().nullable(),
-    egress,
-    min: z.int(),
-    max: z.int(),
-    state: z.enum(POOL_STATES),
-    wanted: z.int().openapi({ description: 'Members that it wants to have now' }),
-    reason: z.string().nullable().openapi({ description: 'Why the last one could not be made; null: it could' }),
-    retryAt: instant.nullable().openapi({ description: 'When it tries again, while it is degraded' }),
     members: z.array(
       z.object({
         sandboxId: z.string(),
@@ -61,16 +51,10 @@ export const poolAnswer = z
         warmAt: instant.nullable(),
       }),
     ),
-    claims: z
-      .object({ hits: z.int(), misses: z.int() })
-      .openapi({ description: 'Creates that had a member, and those that found none' }),
     idleMibHours: z.number().openapi({
       description:
         'Memory that its members held while they were ready and nobody had claimed them, since there is the pool',
     }),
-    createdBy: actor,
-    createdAt: instant,
-    updatedAt: instant,
   })
   .openapi('Pool');
 

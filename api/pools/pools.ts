@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
-import type { PoolInput, PoolRecord } from '../../model/pools/pool.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import type { PoolInput } from '../../model/pools/pool-saga.ts';
 import { NO_PROJECT } from '../../model/project.ts';
 import { orThrow } from '../../services/require.ts';
 import { refuseUnplaceable } from '../../services/sandboxes/placement.ts';

@@ -1,4 +1,5 @@
-import type { Demand, PoolMember, PoolSight, PoolTimes, PoolWish } from './pool.ts';
+import type { PoolWish } from './pool.ts';
+import type { Demand, PoolMember, PoolSight, PoolTimes } from './pool-saga.ts';
 
 /** Claims are reckoned over so long. Seconds. */
 export const DEMAND_SECONDS = 300;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { isRefusedClaim, type Miss, missOf } from '../../model/pools/claim-refusal.ts';
-import { isShared } from '../../model/pools/pool.ts';
+import { isShared } from '../../model/pools/pool-saga.ts';
 import type { ClaimRequest } from '../../model/sagas/messages.ts';
 import { recordedInput } from '../../model/sagas/reconcile.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';

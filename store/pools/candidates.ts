@@ -1,5 +1,6 @@
 import { type HostRecord, isPlaceable, type KnownHost } from '../../model/host.ts';
-import { isShared, type PoolRecord } from '../../model/pools/pool.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import { isShared } from '../../model/pools/pool-saga.ts';
 import type { ClaimRequest } from '../../model/sagas/messages.ts';
 import { sizeOfSource } from '../../model/source-size.ts';
 import type { StoredMember } from '../sandboxes/pool-members.ts';

@@ -1,5 +1,6 @@
 import type { Connection } from 'mongoose';
-import { type PoolRecord, poolIdOf } from '../../model/pools/pool.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import { poolIdOf } from '../../model/pools/pool-saga.ts';
 import { NUMBER } from '../mongo/schema.ts';
 import { Repository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';

@@ -1,15 +1,7 @@
 import type { Connection } from 'mongoose';
-import { POOL_STATES, type PoolRecord, poolIdOf } from '../../model/pools/pool.ts';
+import { type PoolRecord, poolRecord } from '../../model/pools/pool.ts';
+import { poolIdOf } from '../../model/pools/pool-saga.ts';
 import { CACHE_LIFETIME_MS } from '../mongo/cache-lifetime.ts';
-import {
-  actorPart,
-  ENCRYPTED_TEXT,
-  NAME,
-  NULLABLE_NUMBER,
-  NULLABLE_TEXT,
-  NUMBER,
-  strictPart,
-} from '../mongo/schema.ts';
 import { Repository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
@@ -18,7 +10,7 @@ export class Pools extends Repository<PoolRecord> {
   #known: { at: number; all: Promise<PoolRecord[]> } | null = null;
 
   constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'pools', noun: 'a pool', fields: poolFields() });
+    super(connection, sealing, { collection: 'pools', noun: 'a pool', model: poolRecord });
   }
 
   /** Null when there is none, or it was deleted. */
@@ -48,28 +40,4 @@ export class Pools extends Repository<PoolRecord> {
     });
     return known.all;
   }
-}
-
-function poolFields() {
-  return {
-    project: NAME,
-    name: NAME,
-    source: NAME,
-    cpus: NULLABLE_NUMBER,
-    memoryMib: NULLABLE_NUMBER,
-    egress: NAME,
-    min: NUMBER,
-    max: NUMBER,
-    revision: NUMBER,
-    state: { type: String, required: true, enum: POOL_STATES },
-    wanted: NUMBER,
-    refills: { type: Number },
-    reason: ENCRYPTED_TEXT,
-    retryAt: NULLABLE_TEXT,
-    idle: { type: strictPart({ mibHours: NUMBER, at: NAME }), required: true },
-    claims: { type: strictPart({ hits: NUMBER, misses: NUMBER }), required: true },
-    createdBy: { type: actorPart(), required: true },
-    createdAt: NAME,
-    updatedAt: NAME,
-  };
 }

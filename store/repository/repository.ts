@@ -1,7 +1,9 @@
 import type { Connection, Model, QueryFilter, SchemaDefinition } from 'mongoose';
+import type { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { isDuplicateKey } from '../mongo/failure.ts';
 import { modelOf } from '../mongo/model.ts';
+import { fieldsOf } from '../mongo/model-fields.ts';
 import { assertFields } from '../mongo/required-fields.ts';
 import { NAME, strictSchema } from '../mongo/schema.ts';
 import { olderThan, type Page, pageOf } from '../sealed/page-cursor.ts';
@@ -30,7 +32,8 @@ export interface Definition {
   /** What a record is called in errors, with its article. */
   noun: string;
   /** Fields of a record, but for its id. */
-  fields: SchemaDefinition;
+  fields?: SchemaDefinition;
+  model?: z.ZodObject;
   /** Fields that only the store knows: no record has them. */
   internal?: SchemaDefinition;
   /** Fields without which a document is damaged. */
@@ -49,8 +52,11 @@ export abstract class Repository<R extends object, D extends { _id: string } = D
     sealing: Sealing,
     private readonly definition: Definition,
   ) {
-    const { collection, fields, internal } = definition;
-    this.model = modelOf(connection, collection, strictSchema<D>({ _id: NAME, ...fields, ...internal }));
+    const { collection, fields, internal, isId } = definition;
+    const { id, ...shape } = definition.model?.shape ?? {};
+    const own = isId ? shape : { ...shape, ...(id && { id }) };
+    const model = fieldsOf(own);
+    this.model = modelOf(connection, collection, strictSchema<D>({ _id: NAME, ...fields, ...model, ...internal }));
     this.encryption = sealing.of(collection, this.model.schema);
   }
 

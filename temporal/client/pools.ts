@@ -1,17 +1,17 @@
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import { MayflyError } from '../../model/errors.ts';
+import type { PoolClaims } from '../../model/pools/pool.ts';
 import {
   DELETE_POOL,
   type GaveWay,
   POOL_GAVE_WAY,
   POOL_USED,
   POOL_WORKFLOW,
-  type PoolClaims,
   type PoolInput,
   type PoolOrder,
   poolWorkflowIdOf,
   SET_POOL,
-} from '../../model/pools/pool.ts';
+} from '../../model/pools/pool-saga.ts';
 import { CLAIM, type ClaimRequest, RETIRE } from '../../model/sagas/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../../model/sagas/queues.ts';
 import { readable } from '../../model/sagas/readable.ts';

@@ -1,7 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { CancelImage, ImageInput } from '../../model/image/image-saga.ts';
 import type { PlaybookInput } from '../../model/playbook/playbook-saga.ts';
-import type { PoolInput } from '../../model/pools/pool.ts';
+import type { PoolInput } from '../../model/pools/pool-saga.ts';
 import type { ForgetHostInput } from '../../model/sagas/forget-host.ts';
 import type { ClaimRequest, Operation, SandboxInput, SandboxPatch } from '../../model/sagas/messages.ts';
 import { requestedRecord } from '../../model/sagas/requested-record.ts';

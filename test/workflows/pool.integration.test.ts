@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { poolWorkflowIdOf } from '../../model/pools/pool.ts';
+import { poolWorkflowIdOf } from '../../model/pools/pool-saga.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { useTestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';

@@ -3,7 +3,7 @@ import { CANCEL_RUN, DISPATCHER_WORKFLOW, LOOK } from '../../model/functions/run
 import { SETUP_WORKFLOW } from '../../model/functions/setup/setup-saga.ts';
 import { CANCEL_IMAGE, IMAGE_WORKFLOW, imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { CANCEL_PLAYBOOK, PLAYBOOK_WORKFLOW, playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
-import { DELETE_POOL, POOL_GAVE_WAY, POOL_USED, POOL_WORKFLOW, SET_POOL } from '../../model/pools/pool.ts';
+import { DELETE_POOL, POOL_GAVE_WAY, POOL_USED, POOL_WORKFLOW, SET_POOL } from '../../model/pools/pool-saga.ts';
 import { FORGET_HOST_WORKFLOW, forgetHostWorkflowIdOf } from '../../model/sagas/forget-host.ts';
 import {
   ACCEPTED,

@@ -1,5 +1,5 @@
 import { CancellationScope, setHandler } from '@temporalio/workflow';
-import { TOO_OLD_MS } from '../../model/pools/pool.ts';
+import { TOO_OLD_MS } from '../../model/pools/pool-saga.ts';
 import { NO_PROJECT } from '../../model/project.ts';
 import type { ClaimRequest } from '../../model/sagas/messages.ts';
 import type { Membership } from '../../model/sandbox/membership.ts';

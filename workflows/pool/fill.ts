@@ -1,6 +1,6 @@
 import type { HostRef } from '../../model/host.ts';
 import { planOf } from '../../model/pools/plan.ts';
-import { isShared, type PoolMember, type PoolSight } from '../../model/pools/pool.ts';
+import { isShared, type PoolMember, type PoolSight } from '../../model/pools/pool-saga.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import { hostOf } from '../../model/sandbox/sandbox.ts';
 import { controlUntilDone } from '../saga/control.ts';

@@ -1,6 +1,7 @@
 import { CancellationScope, ParentClosePolicy, proxyActivities, startChild } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
-import { isShared, MEMBER_TTL_SECONDS, type MemberInput, type PoolRecord } from '../../model/pools/pool.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import { isShared, MEMBER_TTL_SECONDS, type MemberInput } from '../../model/pools/pool-saga.ts';
 import { NO_PROJECT } from '../../model/project.ts';
 import { SANDBOX_WORKFLOW, type SandboxInput } from '../../model/sagas/messages.ts';
 import { workflowIdOf } from '../../model/sagas/queues.ts';

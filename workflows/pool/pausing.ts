@@ -1,4 +1,4 @@
-import type { PoolTimes } from '../../model/pools/pool.ts';
+import type { PoolTimes } from '../../model/pools/pool-saga.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
 
 /** So many in a row that could not be made are no accident. */

@@ -10,6 +10,7 @@ import {
 } from '@temporalio/workflow';
 import { type Idle, idleUntil } from '../../model/pools/idle.ts';
 import { lately } from '../../model/pools/plan.ts';
+import type { PoolClaims, PoolRecord } from '../../model/pools/pool.ts';
 import {
   DEFAULT_POOL_TIMES,
   DELETE_POOL,
@@ -18,14 +19,12 @@ import {
   hasSameMembers,
   POOL_GAVE_WAY,
   POOL_USED,
-  type PoolClaims,
   type PoolInput,
   type PoolMember,
   type PoolOrder,
-  type PoolRecord,
   type PoolTimes,
   SET_POOL,
-} from '../../model/pools/pool.ts';
+} from '../../model/pools/pool-saga.ts';
 import type { Actor, SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
 import { runContinues } from '../saga/continuing.ts';

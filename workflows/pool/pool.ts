@@ -1,4 +1,4 @@
-import type { PoolInput } from '../../model/pools/pool.ts';
+import type { PoolInput } from '../../model/pools/pool-saga.ts';
 import { shallContinue } from '../saga/continuing.ts';
 import { fill } from './fill.ts';
 import { PoolLife } from './pool-life.ts';

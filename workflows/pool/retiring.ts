@@ -1,5 +1,6 @@
 import { sleep } from '@temporalio/workflow';
-import type { PoolMember, PoolRecord } from '../../model/pools/pool.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import type { PoolMember } from '../../model/pools/pool-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
 
 /** How soon members that end are looked at again. Milliseconds. */

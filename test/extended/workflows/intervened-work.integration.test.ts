@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { poolWorkflowIdOf } from '../../../model/pools/pool.ts';
+import { poolWorkflowIdOf } from '../../../model/pools/pool-saga.ts';
 import { templateWorkflowIdOf } from '../../../model/templates/template-saga.ts';
 import { CapturedSource } from '../../support/captured-source.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import type { PoolRecord } from '../../../model/pools/pool.ts';
-import { poolWorkflowIdOf } from '../../../model/pools/pool.ts';
+import { poolWorkflowIdOf } from '../../../model/pools/pool-saga.ts';
 import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { loseWorkflow } from '../../support/lose-workflow.ts';

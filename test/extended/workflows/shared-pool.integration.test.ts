@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import type { PoolTimes } from '../../../model/pools/pool.ts';
+import type { PoolTimes } from '../../../model/pools/pool-saga.ts';
 import { NO_PROJECT } from '../../../model/project.ts';
 import { TestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';

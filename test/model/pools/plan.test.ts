@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEMAND_SECONDS, lately, planOf, wantedOf } from '../../../model/pools/plan.ts';
-import { DEFAULT_POOL_TIMES, type PoolMember, type PoolSight, type PoolWish } from '../../../model/pools/pool.ts';
+import type { PoolWish } from '../../../model/pools/pool.ts';
+import { DEFAULT_POOL_TIMES, type PoolMember, type PoolSight } from '../../../model/pools/pool-saga.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);
 const MINUTE = 60_000;

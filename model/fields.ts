@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import type { ErrorCode } from './errors.ts';
+
+/** Returns the value that stands for an encrypted one that cannot be read. */
+export type StandIn = (problem: string) => unknown;
+
+/** Fields that the store encrypts, with what stands for one that cannot be read; null: its record is damaged. */
+export const encryptedTypes = z.registry<{ standIn: StandIn | null }>();
+
+/** @param standIn for a field that is only shown, so that its record is read without it */
+export function encrypted<T extends z.ZodType>(type: T, standIn: StandIn | null = null): T {
+  encryptedTypes.add(type, { standIn });
+  return type;
+}
+
+/** Text that is only shown, encrypted. */
+export function shownText() {
+  return encrypted(z.string(), (problem) => problem);
+}
+
+/** A field that may be absent. Its type has no undefined, as that of `exactOptional`, which OpenAPI takes for required. */
+export function optional<T extends z.ZodType>(type: T) {
+  return type.optional() as z.ZodType as z.ZodExactOptional<T>;
+}
+
+/** ISO 8601. */
+export const instant = z.string().meta({ format: 'date-time' });
+export const egress = z.enum(['none', 'internet']);
+export const size = z.object({ cpus: z.int(), memoryMib: z.int() });
+export const hostRef = z.object({
+  hostId: z.string(),
+  installationId: z.string().describe("Id in the state folder that the host's worker serves"),
+});
+
+/** Who asked. Never the key itself. */
+export const actor = z.object({
+  apiKeyId: z.string(),
+  agentId: z.string().nullable().describe('For which agent the key acted'),
+  project: z.string().describe('Of the key'),
+  approvalId: optional(z.string()).describe('By which approval, where one was needed'),
+});
+
+/** Any string for a reader, since no answer repeats the table of errors. */
+export const errorCode = z.string() as z.ZodType<ErrorCode, string>;
+
+/** Failure of a saga. */
+export const stepFailure = z.object({
+  code: errorCode,
+  step: z.string().min(0).describe('Activity that failed, as the Temporal UI names it'),
+  message: shownText(),
+});
