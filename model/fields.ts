@@ -26,6 +26,12 @@ export function optional<T extends z.ZodType>(type: T) {
 /** ISO 8601. */
 export const instant = z.string().meta({ format: 'date-time' });
 export const egress = z.enum(['none', 'internet']);
+export const network = z.object({
+  egress,
+  allowed: optional(egress).describe(
+    'All that it, and what is forked of it, may ever have: of a capture that does not allow more. Absent: anything',
+  ),
+});
 export const size = z.object({ cpus: z.int(), memoryMib: z.int() });
 export const hostRef = z.object({
   hostId: z.string(),

@@ -11,7 +11,7 @@ import { SETUP_STATES } from '../../model/functions/setup/setup.ts';
 import { ON_FAILURE } from '../../model/functions/traces.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { SECRET_FILE } from '../../model/secrets/secret.ts';
-import { SNAPSHOT_KINDS } from '../../model/snapshots/snapshot.ts';
+import { snapshotKind } from '../../model/snapshots/snapshot.ts';
 import {
   actor,
   argv,
@@ -325,7 +325,7 @@ export const versionAnswer = z
           description:
             '`preparing`: its runs wait. `failed`: they end as `not-started`; deploy the same once more to try again',
         }),
-        snapshotKind: z.enum(SNAPSHOT_KINDS).nullable().openapi({
+        snapshotKind: snapshotKind.nullable().openapi({
           description: 'What is saved: `full`: disks and memory. `disk`: its host saves no memory, and each run boots',
         }),
         failure: failure.nullable(),

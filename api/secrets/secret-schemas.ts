@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
-import { isSecretName, SECRET_NAME_PATTERN, type SecretRecord } from '../../model/secrets/secret.ts';
+import { isSecretName, SECRET_NAME_PATTERN, type SecretRecord, secretRecord } from '../../model/secrets/secret.ts';
 import type { SecretUsed } from '../../store/secrets/secret-uses.ts';
-import { actor, instant } from '../http/schemas.ts';
+import { instant } from '../http/schemas.ts';
 
 const { secrets: limits } = LIMITS.functions;
 
@@ -25,23 +25,19 @@ export const putSecret = z
   })
   .openapi('PutSecret');
 
-export const secretAnswer = z
-  .object({
-    project: z.string(),
-    name: z.string(),
-    version: z.int().openapi({ description: 'The newest: attempts that begin from now on are given it' }),
+export const secretAnswer = secretRecord
+  .omit({ valueId: true, notMasked: true, versions: true })
+  .extend({
     isMasked: z.boolean().openapi({ description: 'Whether `***` stands in its place in what its functions print' }),
     warnings: z.array(z.string()).openapi({ description: 'Why it is not masked' }),
-    createdAt: instant,
-    updatedAt: instant,
   })
   .openapi('Secret');
 
 export const secretDetail = secretAnswer
   .extend({
-    versions: z
-      .array(z.object({ version: z.int(), createdBy: actor, createdAt: instant }))
-      .openapi({ description: `The newest first, at most ${limits.versions}. Only the newest has a value` }),
+    versions: secretRecord.shape.versions.openapi({
+      description: `The newest first, at most ${limits.versions}. Only the newest has a value`,
+    }),
     uses: z
       .array(z.object({ version: z.int(), runId: z.string(), attempt: z.int(), at: instant }))
       .openapi({ description: `Which run was given which version: the newest first, at most ${limits.uses}` }),

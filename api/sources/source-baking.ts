@@ -6,7 +6,8 @@ import { operationIdFrom, sandboxIdFrom, sourceIdOf } from '../../model/ids.ts';
 import { mayNameSource } from '../../model/project.ts';
 import type { Size } from '../../model/project-limits.ts';
 import type { Actor, Network } from '../../model/sandbox/sandbox.ts';
-import { type BakedSource, type BakeSourceInput, requestedBake } from '../../model/snapshots/baked-source.ts';
+import { type BakeSourceInput, requestedBake } from '../../model/snapshots/bake-saga.ts';
+import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { type Attempt, freedWhenRefused, furtherId } from '../../services/idempotent-attempt.ts';
 import { requireSnapshot } from '../../services/require.ts';
 import { admit } from '../../services/sandboxes/admission.ts';
@@ -21,7 +22,7 @@ import { type Route, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json, preferHeaders } from '../http/schemas.ts';
 import { waitAsPreferred } from '../http/waiting.ts';
 import { answerDeletion } from '../resources/deletion.ts';
-import { bakedSource, bakedView, bakeSource, onHost, sourceParams } from './source-schemas.ts';
+import { bakedAnswer, bakedView, bakeSource, onHost, sourceParams } from './source-schemas.ts';
 
 const route = routeOf('sources');
 
@@ -36,8 +37,8 @@ export const sourceBakingRoutes: Route[] = [
       'copied to images of its own: neither the snapshot nor its sandbox is needed afterwards. docs/sources.md says what is removed.',
     in: { headers: idempotencyHeaders, body: bakeSource },
     out: {
-      201: json('Sandboxes can be made of it', bakedSource),
-      202: json('It is being made; Location says where to look', bakedSource),
+      201: json('Sandboxes can be made of it', bakedAnswer),
+      202: json('It is being made; Location says where to look', bakedAnswer),
     },
     problems: [
       SAGA,
@@ -61,8 +62,8 @@ export const sourceBakingRoutes: Route[] = [
       'Refused while a sandbox or a snapshot refers to its images, and for sources that Mayfly did not make.',
     in: { params: sourceParams, query: onHost, headers: preferHeaders },
     out: {
-      200: json('Nothing of it is left', bakedSource),
-      202: json('It is being deleted; Location says where to look', bakedSource),
+      200: json('Nothing of it is left', bakedAnswer),
+      202: json('It is being deleted; Location says where to look', bakedAnswer),
     },
     problems: [SAGA, 'source_not_found', 'source_not_baked', 'source_in_use', 'no_host', 'too_many_requests'],
     handle: ({ c, deps, params, query: { hostId } }) => answerDelete(c, deps, params.name, hostId),

@@ -10,10 +10,10 @@ import { SOURCE_TASK } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json } from '../http/schemas.ts';
 import { waitAsPreferred } from '../http/waiting.ts';
-import { accessView, sourceAccess, sourceParams, sourceTask } from './source-schemas.ts';
+import { accessAnswer, accessView, sourceParams, sourceTask } from './source-schemas.ts';
 
 const route = routeOf('sources');
-const pending = json('It goes on; Location says where to look', sourceAccess);
+const pending = json('It goes on; Location says where to look', accessAnswer);
 
 export const sourcePreparationRoutes: Route[] = [
   route('prepareSource', 'post', '/v1/sources/{name}/prepare', {
@@ -23,7 +23,7 @@ export const sourcePreparationRoutes: Route[] = [
       'Changes the source: a program, a user, and settings of its sshd, listed in `changes`; docs/sources.md has them all. ' +
       'When any of it fails, all of it is taken back. Preparing again brings the source up to date.',
     in: { params: sourceParams, headers: idempotencyHeaders, body: sourceTask },
-    out: { 200: json('It can be looked at, which was tried', sourceAccess), 202: pending },
+    out: { 200: json('It can be looked at, which was tried', accessAnswer), 202: pending },
     problems: [SOURCE_TASK, 'prepare_failed', 'guest_unreachable', 'host_key_mismatch', 'ssh_timeout'],
     handle: async ({ c, deps, store, params, body: { hostId } }) => {
       const source = await placeSource(store, params.name, hostId);
@@ -34,7 +34,7 @@ export const sourcePreparationRoutes: Route[] = [
     scope: 'operator',
     summary: 'Take back all that preparing changed',
     in: { params: sourceParams, headers: idempotencyHeaders, body: sourceTask },
-    out: { 200: json('Nothing of it is left', sourceAccess), 202: pending },
+    out: { 200: json('Nothing of it is left', accessAnswer), 202: pending },
     problems: [SOURCE_TASK, 'source_not_prepared', 'prepare_failed', 'guest_unreachable'],
     handle: async ({ c, deps, store, params, body: { hostId } }) => {
       const source = await changedSource(store, params.name, hostId);

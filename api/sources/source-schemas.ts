@@ -1,22 +1,10 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { isProjectId } from '../../model/project.ts';
-import { BAKED_SOURCE_STATES, isBakedSourceName } from '../../model/snapshots/baked-source.ts';
-import { SOURCE_ACCESS_STATES } from '../../model/snapshots/source-access.ts';
+import { bakedSource, isBakedSourceName } from '../../model/snapshots/baked-source.ts';
+import { sourceAccess } from '../../model/snapshots/source-access.ts';
 import { sourceFields } from '../access/hosts.ts';
-import {
-  actor,
-  auditQuery,
-  hostId,
-  instant,
-  printable,
-  snapshotId,
-  sourceName,
-  stepFailure,
-  viewOf,
-  whole,
-} from '../http/schemas.ts';
-import { savedDisk } from '../resources/saved-disk.ts';
+import { auditQuery, hostId, printable, snapshotId, sourceName, viewOf, whole } from '../http/schemas.ts';
 
 const sourceHostId = hostId
   .optional()
@@ -80,22 +68,7 @@ export const sourceCommand = z
   })
   .openapi('SourceCommand');
 
-export const sourceAccess = z
-  .object({
-    id: z.string(),
-    hostId: z.string(),
-    name: z.string(),
-    state: z.enum(SOURCE_ACCESS_STATES),
-    sshd: z.object({ port: z.int().nullable(), hostKey: z.string(), version: z.string() }).nullable(),
-    gateVersion: z.string().nullable(),
-    changes: z.array(z.string()),
-    preparedAt: instant.nullable(),
-    preparedBy: actor.nullable(),
-    failure: stepFailure.nullable(),
-    waitingFor: z.string().nullable(),
-    updatedAt: instant,
-  })
-  .openapi('SourceAccess');
+export const accessAnswer = sourceAccess.omit({ installationId: true }).openapi('SourceAccess');
 
 export const bakeSource = z
   .strictObject({
@@ -109,31 +82,13 @@ export const bakeSource = z
   })
   .openapi('BakeSource');
 
-export const bakedSource = z
-  .object({
-    id: z.string(),
-    project: z.string(),
-    hostId: z.string(),
-    name: z.string(),
-    state: z.enum(BAKED_SOURCE_STATES),
-    snapshotId: z.string(),
-    sandboxId: z.string().openapi({ description: 'Whose snapshot that is' }),
-    builderId: z.string().openapi({ description: 'The sandbox in which it was cleaned; it ends with the bake' }),
-    createdBy: actor,
-    createdAt: instant,
-    readyAt: instant.nullable(),
-    image: z.object({ disks: z.array(savedDisk), sizeBytes: z.int() }).nullable(),
-    failure: stepFailure.nullable(),
-    waitingFor: z.string().nullable(),
-    updatedAt: instant,
-  })
-  .openapi('BakedSource');
+export const bakedAnswer = bakedSource.omit({ installationId: true, bakeId: true }).openapi('BakedSource');
 
 export const sourceAnswer = z.object({ ...sourceFields, hosts: z.array(z.string()) }).openapi('Source');
 export const sourceDetail = sourceAnswer
   .extend({
-    access: z.array(sourceAccess).openapi({ description: 'Whether it can be looked at, by host' }),
-    baked: z.array(bakedSource).openapi({ description: 'Where it was made of a snapshot, by host' }),
+    access: z.array(accessAnswer).openapi({ description: 'Whether it can be looked at, by host' }),
+    baked: z.array(bakedAnswer).openapi({ description: 'Where it was made of a snapshot, by host' }),
   })
   .openapi('SourceDetail');
 
@@ -153,5 +108,5 @@ export const sourceCommandAnswer = z
   })
   .openapi('SourceCommandResult');
 
-export const accessView = viewOf(sourceAccess);
-export const bakedView = viewOf(bakedSource);
+export const accessView = viewOf(accessAnswer);
+export const bakedView = viewOf(bakedAnswer);

@@ -4,7 +4,7 @@ import type { Fork } from '../../client/snapshots.ts';
 import { visibleText } from '../../model/approvals/visible-text.ts';
 import type { GuestName } from '../../model/files/file-change.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { SNAPSHOT_KINDS } from '../../model/snapshots/snapshot.ts';
+import { snapshotKind } from '../../model/snapshots/snapshot.ts';
 import { fitting, MAX_CHARS } from '../lib/bounded.ts';
 import { cleanText, maskText } from '../lib/clean-text.ts';
 import { ToolError } from '../lib/error-text.ts';
@@ -32,7 +32,7 @@ const takeSnapshot = tool({
   input: z.object({
     sandboxId: SANDBOX,
     name: z.string().max(LIMITS.snapshotName.maxLength).optional(),
-    kind: z.enum(SNAPSHOT_KINDS).optional().describe('Default disk'),
+    kind: snapshotKind.optional().describe('Default disk'),
     waitSeconds: WAIT_SECONDS,
     idempotencyKey: IDEMPOTENCY_KEY,
   }),

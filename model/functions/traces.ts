@@ -19,13 +19,6 @@ export interface KeptFailure {
   failure: RunFailure | null;
 }
 
-/** Of which failed run a snapshot was kept, and until when. */
-export interface KeptOf {
-  runId: string;
-  /** ISO 8601. */
-  until: string;
-}
-
 /** Snapshots that are tried for one after another. */
 export const KEEP_TRIES = 3;
 const DAY_MS = 86_400_000;

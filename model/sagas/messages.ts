@@ -1,4 +1,3 @@
-import type { KeptOf } from '../functions/traces.ts';
 import type { HostRef } from '../host.ts';
 import type { Size } from '../project-limits.ts';
 import type { AuditEvent } from '../sandbox/audit.ts';
@@ -16,7 +15,7 @@ import type {
 } from '../sandbox/sandbox.ts';
 import type { RequestSignature, SignedEvent } from '../sandbox/signed-request.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
-import type { SnapshotKind, SnapshotReason } from '../snapshots/snapshot.ts';
+import type { SnapshotKind, SnapshotReason, SnapshotRecord } from '../snapshots/snapshot.ts';
 import type { ContinuedLife } from './continued-life.ts';
 
 /** The entity workflow's type name, its input, and the messages it answers; shared by the API (names) and the workflow (handlers). */
@@ -123,7 +122,7 @@ export interface SnapshotOperation extends OperationBase {
   /** `@default` requested */
   reason?: Extract<SnapshotReason, 'requested' | 'diff' | 'failed-run' | 'setup'>;
   /** `@default` it is no failed run's */
-  keptOf?: KeptOf;
+  keptOf?: NonNullable<SnapshotRecord['keptOf']>;
   /** Not begun any more after this, ISO 8601: by then nobody is left who would delete it. `@default` never too late */
   notAfter?: string;
 }

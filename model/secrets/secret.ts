@@ -1,28 +1,22 @@
-import type { Actor } from '../sandbox/sandbox.ts';
+import { z } from 'zod';
+import { actor, instant } from '../fields.ts';
 
-/** A version of a secret as it is told: never what it is. */
-export interface SecretVersion {
-  /** 1, 2, 3 … */
-  version: number;
-  createdBy: Actor;
-  createdAt: string;
-}
-
-/** A secret of a project, by its name. Its value is kept apart, and only the newest. */
-export interface SecretRecord {
-  project: string;
-  name: string;
-  /** The newest; one that is put again when it was deleted goes on from there. */
-  version: number;
-  /** Under which the newest value is kept; null: the secret is deleted. */
-  valueId: string | null;
-  /** Why what its functions print is not masked; null: it is. */
-  notMasked: string | null;
-  /** Those that are told, the newest first. */
-  versions: SecretVersion[];
-  createdAt: string;
-  updatedAt: string;
-}
+/** Its value is kept apart, and only the newest. */
+export const secretRecord = z.object({
+  project: z.string(),
+  name: z.string(),
+  version: z
+    .int()
+    .describe(
+      'The newest: attempts that begin from now on are given it. One that is put again when it was deleted goes on from there',
+    ),
+  valueId: z.string().nullable().describe('Under which the newest value is kept; null: the secret is deleted'),
+  notMasked: z.string().nullable().describe('Why what its functions print is not masked; null: it is'),
+  versions: z.array(z.object({ version: z.int(), createdBy: actor, createdAt: instant })).describe('The newest first'),
+  createdAt: instant,
+  updatedAt: instant,
+});
+export type SecretRecord = z.infer<typeof secretRecord>;
 
 /** Where a process finds a secret: in a variable, or in a file of the folder `$MAYFLY_SECRETS`. One of them is set. */
 export interface SecretUse {

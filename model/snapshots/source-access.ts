@@ -1,45 +1,40 @@
+import { z } from 'zod';
+import { actor, hostRef, instant, shownText, stepFailure } from '../fields.ts';
 import type { HostRef } from '../host.ts';
-import type { Actor, SandboxFailure } from '../sandbox/sandbox.ts';
+import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 
 /** The user that a prepared source has for looks: no password, no home, no shell but the gate. */
 export const SOURCE_USER = 'mayfly-readonly';
 
+const sourceSshd = z.object({
+  port: z.int().nullable().describe('TCP; null where the host alone knows it'),
+  hostKey: z.string().describe('Read on the source itself, never from the network: one OpenSSH public key line'),
+  version: z.string(),
+});
+export type SourceSshd = z.infer<typeof sourceSshd>;
+
 /**
  * unprepared → preparing → prepared → unpreparing → unprepared
  *
  * A prepare that fails goes from `preparing` through `unpreparing` back to `unprepared`: what it changed is taken back.
+ * Known of a source once it has been asked to be prepared; written by its own workflow.
  */
-export const SOURCE_ACCESS_STATES = ['unprepared', 'preparing', 'prepared', 'unpreparing'] as const;
-export type SourceAccessState = (typeof SOURCE_ACCESS_STATES)[number];
-
-/** What is known of a source once it has been asked to be prepared: `_id` is its source id. Written by its own workflow. */
-export interface SourceAccess extends HostRef {
-  id: string;
-  name: string;
-  state: SourceAccessState;
-  /** The sshd that lets us in, as its own machine describes it; null before it was ever inspected. */
-  sshd: SourceSshd | null;
-  /** SHA-256 of the gate that was installed, hex. */
-  gateVersion: string | null;
-  /** What was changed on the source, one line each, as a person would undo it. */
-  changes: string[];
-  preparedAt: string | null;
-  preparedBy: Actor | null;
-  /** Why the last prepare failed. */
-  failure: SandboxFailure | null;
-  /** What an undo that does not hold yet waits for. */
-  waitingFor: string | null;
-  updatedAt: string;
-}
-
-export interface SourceSshd {
-  /** TCP; null where the host alone knows it. */
-  port: number | null;
-  /** Read on the source itself, never from the network: one OpenSSH public key line. */
-  hostKey: string;
-  version: string;
-}
+export const sourceAccess = z.object({
+  id: z.string(),
+  ...hostRef.shape,
+  name: z.string(),
+  state: z.enum(['unprepared', 'preparing', 'prepared', 'unpreparing']),
+  sshd: sourceSshd.nullable().describe('The sshd that lets Mayfly in; null before it was ever inspected'),
+  gateVersion: z.string().nullable().describe('SHA-256 of the gate that was installed, hex'),
+  changes: z.array(z.string()).describe('What was changed on the source, one line each, as a person would undo it'),
+  preparedAt: instant.nullable(),
+  preparedBy: actor.nullable(),
+  failure: stepFailure.nullable().describe('Why the last prepare failed'),
+  waitingFor: shownText().nullable().describe('What an undo that does not hold yet waits for'),
+  updatedAt: instant,
+});
+export type SourceAccess = z.infer<typeof sourceAccess>;
 
 /** What preparing needs to know of a source before it changes anything. */
 export interface SourceInspection {

@@ -1,7 +1,8 @@
 import type { HostRef } from '../host.ts';
+import { LONGEST_CHECK_SECONDS } from '../image/ready.ts';
 import type { Actor, SandboxFailure } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
-import type { TemplateRecord, TemplateSubject, TemplateTimes } from './template.ts';
+import type { TemplateRecord, TemplateSubject } from './template.ts';
 
 /** The workflow of one key on one host, while there is a template of it, or somebody wants one; its id is {@link templateWorkflowIdOf}. */
 export const TEMPLATE_WORKFLOW = 'template';
@@ -105,3 +106,39 @@ export function newTemplate(
     updatedAt: at,
   };
 }
+
+/** How long each thing takes that a template's workflow waits for. Milliseconds; arguments, so that tests take moments. */
+export interface TemplateTimes {
+  /** A build waits for creates that are under way on its host, but no longer. */
+  quietMs: number;
+  /** Between two looks whether there are any. */
+  quietLookMs: number;
+  /** Between two looks whether it may still be woken from. */
+  lookMs: number;
+  /** From when its memory was saved until another takes its place: what its forks share is shared no longer. */
+  oldMs: number;
+  /** It goes when nobody has woken from it for so long. */
+  unusedMs: number;
+  /** From a failure to the next build; each further one doubles it. */
+  firstRetryMs: number;
+  longestRetryMs: number;
+  /** How long after that failures are remembered, when nobody asks for a template. */
+  rememberedMs: number;
+  /** The guest boots meanwhile, to its end, and is asked whether its image is ready. */
+  settleMs: number;
+}
+
+export const DEFAULT_TEMPLATE_TIMES: TemplateTimes = {
+  quietMs: 180_000,
+  quietLookMs: 2_000,
+  lookMs: 300_000,
+  oldMs: 24 * 3_600_000,
+  unusedMs: 7 * 24 * 3_600_000,
+  firstRetryMs: 30_000,
+  longestRetryMs: 600_000,
+  rememberedMs: 3_600_000,
+  settleMs: 200_000 + LONGEST_CHECK_SECONDS * 1_000,
+};
+
+/** After so many another takes its place, as after {@link TemplateTimes.oldMs}. */
+export const MOST_WAKES = 1_000;

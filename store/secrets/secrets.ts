@@ -1,9 +1,7 @@
 import type { Connection } from 'mongoose';
-import mongoose from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
-import { isSecretName, type SecretRecord } from '../../model/secrets/secret.ts';
+import { isSecretName, type SecretRecord, secretRecord } from '../../model/secrets/secret.ts';
 import { below } from '../mongo/below.ts';
-import { NAME, NULLABLE_TEXT, NUMBER } from '../mongo/schema.ts';
 import { Repository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
@@ -12,10 +10,7 @@ export type SecretRef = Pick<SecretRecord, 'project' | 'name'>;
 /** The secrets of projects, `_id` = `<project>/<name>`, without what they are. Who deletes one leaves its number. */
 export class Secrets extends Repository<SecretRecord> {
   constructor(connection: Connection, sealing: Sealing) {
-    const versions = { type: mongoose.Schema.Types.Mixed, required: true };
-    const value = { version: NUMBER, valueId: NULLABLE_TEXT, notMasked: NULLABLE_TEXT, versions };
-    const fields = { project: NAME, name: NAME, ...value, createdAt: NAME, updatedAt: NAME };
-    super(connection, sealing, { collection: 'secrets', noun: 'a secret', fields });
+    super(connection, sealing, { collection: 'secrets', noun: 'a secret', model: secretRecord });
   }
 
   /** Also one that is deleted, whose `valueId` is null. @throws MayflyError invalid_id */

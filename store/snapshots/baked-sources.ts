@@ -1,8 +1,7 @@
 import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isSourceId } from '../../model/ids.ts';
-import { BAKED_SOURCE_STATES, type BakedSource, type BakedSourceState } from '../../model/snapshots/baked-source.ts';
-import { actorPart, ENCRYPTED_TEXT, NAME, NULLABLE_TEXT, NUMBER, strictPart, TEXT } from '../mongo/schema.ts';
+import { type BakedSource, type BakedSourceState, bakedSource } from '../../model/snapshots/baked-source.ts';
 import { RecordRepository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
@@ -10,7 +9,7 @@ import type { Sealing } from '../sealed/sealing.ts';
 export class BakedSources extends RecordRepository<BakedSource> {
   constructor(connection: Connection, sealing: Sealing) {
     const named = { collection: 'bakedSources', noun: 'a source', isId: isSourceId };
-    super(connection, sealing, { ...named, fields: bakedFields(), required: ['project'] });
+    super(connection, sealing, { ...named, model: bakedSource, required: ['project'] });
   }
 
   /** All that were ever made under that name, by host. */
@@ -39,26 +38,4 @@ export class BakedSources extends RecordRepository<BakedSource> {
     if (changed) return changed;
     throw new MayflyError('source_not_found', `There is no baked source ${id} in the store.`);
   }
-}
-
-function bakedFields() {
-  const disk = strictPart({ target: NAME, sha256: NAME, virtualBytes: NUMBER, storedBytes: NUMBER });
-  return {
-    project: NAME,
-    hostId: NAME,
-    installationId: NAME,
-    name: NAME,
-    state: { type: String, required: true, enum: BAKED_SOURCE_STATES },
-    bakeId: NAME,
-    snapshotId: NAME,
-    sandboxId: NAME,
-    builderId: NAME,
-    createdBy: { type: actorPart(), required: true },
-    createdAt: NAME,
-    readyAt: NULLABLE_TEXT,
-    image: { type: strictPart({ disks: [disk], sizeBytes: NUMBER }), default: null },
-    failure: { type: strictPart({ code: NAME, step: TEXT, message: ENCRYPTED_TEXT }), default: null },
-    waitingFor: ENCRYPTED_TEXT,
-    updatedAt: NAME,
-  };
 }

@@ -1,8 +1,7 @@
 import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isCaptureId } from '../../model/ids.ts';
-import { CAPTURE_STATES, type CaptureRecord, type CaptureState } from '../../model/snapshots/capture.ts';
-import { actorPart, ENCRYPTED_TEXT, NAME, NULLABLE_TEXT, NUMBER, strictPart, TEXT } from '../mongo/schema.ts';
+import { type CaptureRecord, type CaptureState, captureRecord } from '../../model/snapshots/capture.ts';
 import { RecordRepository } from '../repository/repository.ts';
 import type { Page } from '../sealed/page-cursor.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -13,8 +12,13 @@ export type CapturePage = Page<CaptureRecord>;
 export class Captures extends RecordRepository<CaptureRecord> {
   constructor(connection: Connection, sealing: Sealing) {
     const required = ['project', 'projects', 'allowedEgress'];
-    const fields = captureFields();
-    super(connection, sealing, { collection: 'captures', noun: 'a capture', isId: isCaptureId, fields, required });
+    super(connection, sealing, {
+      collection: 'captures',
+      noun: 'a capture',
+      isId: isCaptureId,
+      model: captureRecord,
+      required,
+    });
   }
 
   /** Inserts the record of a capture that begins. Repeating it answers with what is there by now. */
@@ -49,31 +53,4 @@ export class Captures extends RecordRepository<CaptureRecord> {
   ready(source: string): Promise<CaptureRecord[]> {
     return this.find({ source: String(source), state: 'ready' }, { sort: { createdAt: -1, _id: -1 } });
   }
-}
-
-function captureFields() {
-  const disk = strictPart({ target: NAME, sha256: NAME, virtualBytes: NUMBER, storedBytes: NUMBER });
-  const saved = strictPart({
-    disks: [disk],
-    sizeBytes: NUMBER,
-    quiesced: { type: Boolean, required: true },
-    capturedAt: NAME,
-    parentId: NULLABLE_TEXT,
-    fullBecause: NULLABLE_TEXT,
-  });
-  return {
-    project: NAME,
-    projects: { type: [String], required: true },
-    allowedEgress: NAME,
-    hostId: NAME,
-    installationId: NAME,
-    source: NAME,
-    state: { type: String, required: true, enum: CAPTURE_STATES },
-    createdBy: { type: actorPart(), required: true },
-    createdAt: NAME,
-    readyAt: NULLABLE_TEXT,
-    saved: { type: saved, default: null },
-    failure: { type: strictPart({ code: NAME, step: TEXT, message: ENCRYPTED_TEXT }), default: null },
-    waitingFor: ENCRYPTED_TEXT,
-  };
 }

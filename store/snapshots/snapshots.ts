@@ -2,27 +2,15 @@ import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId, isSnapshotId } from '../../model/ids.ts';
 import {
-  SNAPSHOT_KINDS,
-  SNAPSHOT_STATES,
   type SnapshotReason,
   type SnapshotRecord,
   type SnapshotState,
+  snapshotRecord,
 } from '../../model/snapshots/snapshot.ts';
 import type { StoredPart } from '../../model/snapshots/storage.ts';
 import { isDuplicateKey } from '../mongo/failure.ts';
 import { modelOf } from '../mongo/model.ts';
-import {
-  actorPart,
-  ENCRYPTED_TEXT,
-  NAME,
-  NULLABLE_NUMBER,
-  NULLABLE_TEXT,
-  NUMBER,
-  sizePart,
-  strictPart,
-  strictSchema,
-  TEXT,
-} from '../mongo/schema.ts';
+import { NAME, NUMBER, strictSchema } from '../mongo/schema.ts';
 import { type DocumentOf, RecordRepository } from '../repository/repository.ts';
 import type { Page } from '../sealed/page-cursor.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -58,7 +46,7 @@ export class Snapshots extends RecordRepository<SnapshotRecord, SnapshotDocument
   constructor(connection: Connection, sealing: Sealing) {
     const named = { collection: 'snapshots', noun: 'a snapshot', isId: isSnapshotId };
     const internal = { expectedBytes: NUMBER };
-    super(connection, sealing, { ...named, fields: snapshotFields(), internal, required: ['project', 'network'] });
+    super(connection, sealing, { ...named, model: snapshotRecord, internal, required: ['project', 'network'] });
     this.#names = modelOf(connection, 'snapshotNames', strictSchema<NameDocument>({ _id: NAME, snapshotId: NAME }));
   }
 
@@ -157,32 +145,4 @@ export class Snapshots extends RecordRepository<SnapshotRecord, SnapshotDocument
 function checkedSandbox(id: string): string {
   if (isSandboxId(id)) return id;
   throw new MayflyError('invalid_id', 'That is not a sandbox id.');
-}
-
-function snapshotFields() {
-  const kind = { type: String, required: true, enum: SNAPSHOT_KINDS };
-  const disk = strictPart({ target: NAME, sha256: NAME, virtualBytes: NUMBER, storedBytes: NUMBER });
-  const quiesced = { type: Boolean, required: true };
-  const saved = { kind, disks: [disk], memoryBytes: NULLABLE_NUMBER, sizeBytes: NUMBER, quiesced, savedAt: NAME };
-  return {
-    project: NAME,
-    sandboxId: NAME,
-    hostId: NAME,
-    installationId: NAME,
-    source: NAME,
-    name: NAME,
-    kind,
-    state: { type: String, required: true, enum: SNAPSHOT_STATES },
-    reason: NAME,
-    parentId: NULLABLE_TEXT,
-    network: { type: strictPart({ egress: NAME, allowed: TEXT }), required: true },
-    size: { type: sizePart(), default: undefined },
-    createdBy: { type: actorPart(), required: true },
-    createdAt: NAME,
-    readyAt: NULLABLE_TEXT,
-    saved: { type: strictPart(saved), default: null },
-    failure: { type: strictPart({ code: NAME, step: TEXT, message: ENCRYPTED_TEXT }), default: null },
-    keptFor: NULLABLE_TEXT,
-    keptOf: { type: strictPart({ runId: NAME, until: NAME }), default: undefined },
-  };
 }

@@ -1,15 +1,14 @@
 import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isHostId, isSourceId } from '../../model/ids.ts';
-import type { SourceAccess, SourceAccessState } from '../../model/snapshots/source-access.ts';
-import { actorPart, ENCRYPTED_TEXT, NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictPart } from '../mongo/schema.ts';
+import { type SourceAccess, sourceAccess } from '../../model/snapshots/source-access.ts';
 import { type DocumentOf, RecordRepository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 /** Which running sources may be looked at; `_id` = source id. Each is written by its own workflow's activities only. */
 export class Sources extends RecordRepository<SourceAccess> {
   constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'sources', noun: 'a source', isId: isSourceId, fields: sourceFields() });
+    super(connection, sealing, { collection: 'sources', noun: 'a source', isId: isSourceId, model: sourceAccess });
   }
 
   /** All that were ever asked to be prepared under that name, by host. */
@@ -22,7 +21,7 @@ export class Sources extends RecordRepository<SourceAccess> {
     return this.in('prepared');
   }
 
-  in(state: SourceAccessState): Promise<SourceAccess[]> {
+  in(state: SourceAccess['state']): Promise<SourceAccess[]> {
     return this.find({ state });
   }
 
@@ -52,21 +51,3 @@ const UNKNOWN: Omit<SourceAccess, 'id' | 'hostId' | 'installationId' | 'name' | 
   failure: null,
   waitingFor: null,
 };
-
-function sourceFields() {
-  const sshd = strictPart({ port: NULLABLE_NUMBER, hostKey: NAME, version: NAME });
-  return {
-    hostId: NAME,
-    installationId: NAME,
-    name: NAME,
-    state: NAME,
-    sshd: { type: sshd, default: null },
-    gateVersion: NULLABLE_TEXT,
-    changes: [String],
-    preparedAt: NULLABLE_TEXT,
-    preparedBy: { type: actorPart(), default: null },
-    failure: { type: strictPart({ code: NAME, step: NAME, message: ENCRYPTED_TEXT }), default: null },
-    waitingFor: ENCRYPTED_TEXT,
-    updatedAt: NAME,
-  };
-}

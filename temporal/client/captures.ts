@@ -5,7 +5,7 @@ import {
   type CaptureInput,
   captureMemoOf,
   captureWorkflowIdOf,
-} from '../../model/snapshots/capture.ts';
+} from '../../model/snapshots/capture-saga.ts';
 import { TaskClient } from '../call/task-client.ts';
 
 /** Makes and deletes captures of sources. */

@@ -7,7 +7,7 @@ import {
   ephemeralSnapshotWorkflowIdOf,
   RELEASED,
   snapshotWorkflowIdOf,
-} from '../../model/snapshots/snapshot.ts';
+} from '../../model/snapshots/snapshot-saga.ts';
 import { WorkflowClient } from '../call/workflow-client.ts';
 
 /** Starts the workflows that delete snapshots. */

@@ -7,8 +7,8 @@ import {
   bakeWorkflowIdOf,
   DELETE_SOURCE_WORKFLOW,
   type DeleteSourceInput,
-} from '../../model/snapshots/baked-source.ts';
-import { captureWorkflowIdOf } from '../../model/snapshots/capture.ts';
+} from '../../model/snapshots/bake-saga.ts';
+import { captureWorkflowIdOf } from '../../model/snapshots/capture-saga.ts';
 import {
   SOURCE_TASK_MEMO,
   SOURCE_WORKFLOW,

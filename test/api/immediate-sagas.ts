@@ -9,9 +9,9 @@ import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
 import type { CommandInput } from '../../model/sandbox/command.ts';
 import { isFinal, type SandboxFailure, type SandboxState } from '../../model/sandbox/sandbox.ts';
-import { type BakeSourceInput, type DeleteSourceInput, requestedBake } from '../../model/snapshots/baked-source.ts';
-import { type CaptureInput, newCapture } from '../../model/snapshots/capture.ts';
-import type { DeleteSnapshotInput } from '../../model/snapshots/snapshot.ts';
+import { type BakeSourceInput, type DeleteSourceInput, requestedBake } from '../../model/snapshots/bake-saga.ts';
+import { type CaptureInput, newCapture } from '../../model/snapshots/capture-saga.ts';
+import type { DeleteSnapshotInput } from '../../model/snapshots/snapshot-saga.ts';
 import type { SourceInput } from '../../model/snapshots/source-access.ts';
 import type { SourcePowerEnd, SourcePowerInput, SourcePowerTask } from '../../model/snapshots/source-power.ts';
 import {

@@ -4,7 +4,8 @@ import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { CertificateRecord } from '../../model/sandbox/certificate.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { type CaptureRecord, newCapture } from '../../model/snapshots/capture.ts';
+import type { CaptureRecord } from '../../model/snapshots/capture.ts';
+import { newCapture } from '../../model/snapshots/capture-saga.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { INSTALLATION } from '../support/installation-id.ts';
 

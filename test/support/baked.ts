@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { ID_BYTES, operationIdFrom, sandboxIdFrom, sourceIdOf } from '../../model/ids.ts';
-import { type BakedSource, type BakeSourceInput, bakeWorkflowIdOf } from '../../model/snapshots/baked-source.ts';
+import { type BakeSourceInput, bakeWorkflowIdOf } from '../../model/snapshots/bake-saga.ts';
+import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { captureIdFrom, ID_BYTES, sourceIdOf } from '../../model/ids.ts';
-import { type CaptureInput, type CaptureRecord, captureWorkflowIdOf } from '../../model/snapshots/capture.ts';
+import type { CaptureRecord } from '../../model/snapshots/capture.ts';
+import { type CaptureInput, captureWorkflowIdOf } from '../../model/snapshots/capture-saga.ts';
 import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';

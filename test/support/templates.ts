@@ -9,12 +9,12 @@ import {
   type TemplateRecord,
   type TemplateState,
   type TemplateSubject,
-  type TemplateTimes,
 } from '../../model/templates/template.ts';
 import {
   LOOK_AT_TEMPLATE,
   type TemplateIds,
   type TemplateInput,
+  type TemplateTimes,
   templateWorkflowIdOf,
 } from '../../model/templates/template-saga.ts';
 import { Reconciliation } from '../../temporal/reconciliation.ts';

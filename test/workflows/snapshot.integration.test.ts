@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
-import { snapshotWorkflowIdOf } from '../../model/snapshots/snapshot.ts';
+import { snapshotWorkflowIdOf } from '../../model/snapshots/snapshot-saga.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { SAGA_POINTS } from '../support/saga-points.ts';
 import { pairsOf } from '../support/sweep.ts';

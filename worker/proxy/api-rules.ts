@@ -28,15 +28,15 @@ import {
   trustWorkflowIdOf,
 } from '../../model/sandbox/certificate.ts';
 import { CANCEL_COMMAND, COMMAND_WORKFLOW, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
-import { BAKE_SOURCE_WORKFLOW, bakeWorkflowIdOf, DELETE_SOURCE_WORKFLOW } from '../../model/snapshots/baked-source.ts';
-import { CAPTURE_WORKFLOW, captureWorkflowIdOf } from '../../model/snapshots/capture.ts';
+import { BAKE_SOURCE_WORKFLOW, bakeWorkflowIdOf, DELETE_SOURCE_WORKFLOW } from '../../model/snapshots/bake-saga.ts';
+import { CAPTURE_WORKFLOW, captureWorkflowIdOf } from '../../model/snapshots/capture-saga.ts';
 import {
   DELETE_SNAPSHOT_WORKFLOW,
   EPHEMERAL_SNAPSHOT_WORKFLOW,
   ephemeralSnapshotWorkflowIdOf,
   RELEASED,
   snapshotWorkflowIdOf,
-} from '../../model/snapshots/snapshot.ts';
+} from '../../model/snapshots/snapshot-saga.ts';
 import { SOURCE_WORKFLOW, sourceWorkflowIdOf } from '../../model/snapshots/source-access.ts';
 import { FORCE_STOP, SOURCE_POWER_WORKFLOW, sourcePowerWorkflowIdOf } from '../../model/snapshots/source-power.ts';
 import {

@@ -1,11 +1,7 @@
 import type { CaptureRemembrance } from '../../activities/source/capture-record.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
-import {
-  type CaptureCreation,
-  type CaptureInput,
-  type CaptureRecord,
-  newCapture,
-} from '../../model/snapshots/capture.ts';
+import type { CaptureRecord } from '../../model/snapshots/capture.ts';
+import { type CaptureCreation, type CaptureInput, newCapture } from '../../model/snapshots/capture-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { RecordedTask } from '../source/task-life.ts';
 

@@ -1,4 +1,4 @@
-import type { CaptureInput } from '../../model/snapshots/capture.ts';
+import type { CaptureInput } from '../../model/snapshots/capture-saga.ts';
 import { CaptureLife } from './capture-life.ts';
 import { deleteCapture } from './delete-capture.ts';
 import { takeCapture } from './take-capture.ts';

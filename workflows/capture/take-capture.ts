@@ -1,4 +1,5 @@
-import type { CaptureCreation, SavedCapture } from '../../model/snapshots/capture.ts';
+import type { SavedCapture } from '../../model/snapshots/capture.ts';
+import type { CaptureCreation } from '../../model/snapshots/capture-saga.ts';
 import { untilCancelled } from '../saga/cancellation.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';

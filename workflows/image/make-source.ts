@@ -1,7 +1,7 @@
 import { executeChild, ParentClosePolicy } from '@temporalio/workflow';
 import type { HostRef } from '../../model/host.ts';
 import { sourceIdOf } from '../../model/ids.ts';
-import { BAKE_SOURCE_WORKFLOW, bakeWorkflowIdOf, DELETE_SOURCE_WORKFLOW } from '../../model/snapshots/baked-source.ts';
+import { BAKE_SOURCE_WORKFLOW, bakeWorkflowIdOf, DELETE_SOURCE_WORKFLOW } from '../../model/snapshots/bake-saga.ts';
 import { control, controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';

@@ -4,7 +4,7 @@ import { SETUP_UNNEEDED, SETUP_WANTED } from '../../model/functions/setup/setup-
 import { LAYER_DELETED } from '../../model/sagas/messages.ts';
 import { UNENCRYPTED } from '../../model/sagas/unencrypted.ts';
 import { WAKE_SCHEDULE } from '../../model/schedules/schedule-saga.ts';
-import { RELEASED } from '../../model/snapshots/snapshot.ts';
+import { RELEASED } from '../../model/snapshots/snapshot-saga.ts';
 import { LOOK_AT_TEMPLATE } from '../../model/templates/template-saga.ts';
 import { LOOK_AT_DELIVERY } from '../../model/webhooks/delivery-saga.ts';
 import { refusal } from './failure.ts';

@@ -12,14 +12,14 @@ import {
   sleep,
 } from '@temporalio/workflow';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
+import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import {
   DELETE_SNAPSHOT_WORKFLOW,
   type DeleteSnapshotInput,
   type EphemeralSnapshotInput,
   RELEASED,
-  type SnapshotRecord,
   snapshotWorkflowIdOf,
-} from '../../model/snapshots/snapshot.ts';
+} from '../../model/snapshots/snapshot-saga.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
 import { shallContinue } from '../saga/continuing.ts';
 import { failureOf } from '../saga/failure.ts';

@@ -1,5 +1,5 @@
 import { isCancellation } from '@temporalio/workflow';
-import { LONGEST_CHAIN } from '../../model/snapshots/snapshot.ts';
+import { LONGEST_CHAIN } from '../../model/snapshots/snapshot-saga.ts';
 import type { Life } from '../life/life.ts';
 import { stepsOn } from '../life/operation-steps.ts';
 import { failureOf } from '../saga/failure.ts';

@@ -12,7 +12,7 @@ import {
   type EphemeralSnapshotInput,
   ephemeralSnapshotWorkflowIdOf,
   RELEASED,
-} from '../../model/snapshots/snapshot.ts';
+} from '../../model/snapshots/snapshot-saga.ts';
 import type { ephemeralSnapshot } from './ephemeral-snapshot.ts';
 
 /** Workflows that take ephemeral snapshots away, each begun before its snapshot is taken. */

@@ -1,5 +1,4 @@
 import { isCancellation } from '@temporalio/workflow';
-import type { KeptOf } from '../../model/functions/traces.ts';
 import type { HostRef } from '../../model/host.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotKind, SnapshotReason, SnapshotRecord, VerifiedSnapshot } from '../../model/snapshots/snapshot.ts';
@@ -17,7 +16,7 @@ interface SnapshotWish {
   kind: SnapshotKind;
   reason: SnapshotReason;
   /** `@default` it is no failed run's */
-  keptOf?: KeptOf;
+  keptOf?: NonNullable<SnapshotRecord['keptOf']>;
   actor: Actor;
 }
 

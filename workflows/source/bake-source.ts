@@ -1,9 +1,5 @@
-import {
-  type BakedImage,
-  type BakedSource,
-  type BakeSourceInput,
-  requestedBake,
-} from '../../model/snapshots/baked-source.ts';
+import { type BakeSourceInput, requestedBake } from '../../model/snapshots/bake-saga.ts';
+import type { BakedImage, BakedSource } from '../../model/snapshots/baked-source.ts';
 import { untilCancelled } from '../saga/cancellation.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';

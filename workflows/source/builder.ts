@@ -1,4 +1,4 @@
-import type { BakeSourceInput } from '../../model/snapshots/baked-source.ts';
+import type { BakeSourceInput } from '../../model/snapshots/bake-saga.ts';
 import { TaskSandbox } from './task-sandbox.ts';
 
 /** Its own TTL ends it when nobody else does any more. Seconds. */

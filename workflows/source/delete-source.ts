@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../../model/errors.ts';
-import type { BakedSource, DeleteSourceInput } from '../../model/snapshots/baked-source.ts';
+import type { DeleteSourceInput } from '../../model/snapshots/bake-saga.ts';
+import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { failureOf } from '../saga/failure.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { undoProfile } from '../saga/profiles.ts';

@@ -8,13 +8,15 @@ import {
 } from '@temporalio/workflow';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
-import { DEFAULT_TEMPLATE_TIMES, type TemplateRecord, type TemplateTimes } from '../../model/templates/template.ts';
+import type { TemplateRecord } from '../../model/templates/template.ts';
 import {
+  DEFAULT_TEMPLATE_TIMES,
   LOOK_AT_TEMPLATE,
   REMOVE_TEMPLATE,
   TEMPLATE_WANTED,
   type TemplateInput,
   type TemplateRemoval,
+  type TemplateTimes,
   type TemplateWish,
 } from '../../model/templates/template-saga.ts';
 import { auditEvent } from '../saga/audit-event.ts';

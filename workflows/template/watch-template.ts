@@ -1,6 +1,6 @@
 import { condition, log } from '@temporalio/workflow';
 import type { TemplateLook } from '../../activities/template/template.ts';
-import { MOST_WAKES } from '../../model/templates/template.ts';
+import { MOST_WAKES } from '../../model/templates/template-saga.ts';
 import { shallContinue } from '../saga/continuing.ts';
 import type { RecordedTemplate } from './template-life.ts';
 import { lookAtTemplate } from './template-steps.ts';

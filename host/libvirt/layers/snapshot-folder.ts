@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import { isSandboxId, isSnapshotId } from '../../../model/ids.ts';
-import { SNAPSHOT_KINDS } from '../../../model/snapshots/snapshot.ts';
+import { snapshotKind } from '../../../model/snapshots/snapshot.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { syncDirectory, writeFileAtomic } from '../../os/atomic-file.ts';
 import { entriesOf, isThere } from '../../os/directory.ts';
@@ -19,7 +19,7 @@ export const MEMORY_MODE = 0o400;
 const Attempt = z.strictObject({
   sandboxId: z.string().refine(isSandboxId),
   /** With `full`, the guest's processes were to be frozen. */
-  kind: z.enum(SNAPSHOT_KINDS).default('disk'),
+  kind: snapshotKind.default('disk'),
   /** The guest's file systems were to be frozen. */
   quiesce: z.boolean(),
   /** ISO 8601. */
@@ -28,7 +28,7 @@ const Attempt = z.strictObject({
 export type Attempt = z.infer<typeof Attempt>;
 
 const Saved = z.strictObject({
-  kind: z.enum(SNAPSHOT_KINDS),
+  kind: snapshotKind,
   disks: z.array(
     z.strictObject({
       target: z.string(),
@@ -45,7 +45,7 @@ const Saved = z.strictObject({
 
 const Spec = z.strictObject({
   sandboxId: z.string().refine(isSandboxId),
-  kind: z.enum(SNAPSHOT_KINDS),
+  kind: snapshotKind,
   quiesced: z.boolean(),
   /** ISO 8601. */
   savedAt: z.iso.datetime(),

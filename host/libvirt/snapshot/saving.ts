@@ -1,5 +1,5 @@
 import { MayflyError } from '../../../model/errors.ts';
-import { CHAIN_LIMIT } from '../../../model/snapshots/snapshot.ts';
+import { CHAIN_LIMIT } from '../../../model/snapshots/snapshot-saga.ts';
 import { allEnded } from '../../all-ended.ts';
 import type { SaveRequest } from '../../snapshots.ts';
 import type { StepContext } from '../../step-context.ts';

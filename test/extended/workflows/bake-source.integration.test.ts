@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { isFinal } from '../../../model/sandbox/sandbox.ts';
-import { bakeWorkflowIdOf } from '../../../model/snapshots/baked-source.ts';
+import { bakeWorkflowIdOf } from '../../../model/snapshots/bake-saga.ts';
 import { useBakeCases } from '../../support/bake-cases.ts';
 import { eventually } from '../../support/eventually.ts';
 import { INTERVENTIONS, intervene } from '../../support/interventions.ts';

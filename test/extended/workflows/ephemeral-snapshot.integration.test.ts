@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { ID_BYTES, snapshotIdFrom } from '../../../model/ids.ts';
-import { ephemeralSnapshotWorkflowIdOf } from '../../../model/snapshots/snapshot.ts';
+import { ephemeralSnapshotWorkflowIdOf } from '../../../model/snapshots/snapshot-saga.ts';
 import type { TestOperations } from '../../support/operations.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { TEST_TIMEOUTS } from '../../support/test-timeouts.ts';

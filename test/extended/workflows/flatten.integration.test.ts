@@ -4,7 +4,7 @@ import type { HostSnapshots } from '../../../host/snapshots.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import { ID_BYTES, snapshotIdFrom } from '../../../model/ids.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
-import { LONGEST_CHAIN } from '../../../model/snapshots/snapshot.ts';
+import { LONGEST_CHAIN } from '../../../model/snapshots/snapshot-saga.ts';
 import { GIB } from '../../../model/snapshots/storage.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { TestOperations } from '../../support/operations.ts';

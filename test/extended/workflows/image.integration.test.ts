@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { imageWorkflowIdOf } from '../../../model/image/image-saga.ts';
 import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
-import { bakeWorkflowIdOf } from '../../../model/snapshots/baked-source.ts';
+import { bakeWorkflowIdOf } from '../../../model/snapshots/bake-saga.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 

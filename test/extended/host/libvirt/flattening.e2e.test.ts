@@ -8,7 +8,7 @@ import { parseXml } from '../../../../host/libvirt/client/xml.ts';
 import { layeredDisks } from '../../../../host/libvirt/layers/disk-layers.ts';
 import { Workspace } from '../../../../host/libvirt/layers/workspace.ts';
 import { exec } from '../../../../host/os/exec.ts';
-import { LONGEST_CHAIN } from '../../../../model/snapshots/snapshot.ts';
+import { LONGEST_CHAIN } from '../../../../model/snapshots/snapshot-saga.ts';
 import { diffBinary } from '../../../../worker/config/artifacts.mjs';
 import { killLibvirtd } from '../../../host/libvirt/killed-libvirtd.ts';
 import { beginStep, killedAfter } from '../../../host/libvirt/killed-step.ts';

@@ -1,0 +1,64 @@
+import type { HostRef } from '../host.ts';
+import type { Actor } from '../sandbox/sandbox.ts';
+import type { Timeouts } from '../sandbox/timeouts.ts';
+import type { CaptureRecord } from './capture.ts';
+
+/** The workflow type, and the input of its one execution at a time on a source; its id is {@link captureWorkflowIdOf}. */
+export const CAPTURE_WORKFLOW = 'capture';
+interface CaptureTask extends HostRef {
+  captureId: string;
+  /** Source whose audit trail records it. */
+  sourceId: string;
+  source: string;
+  actor: Actor;
+  /** Time of the request, ISO 8601. */
+  at: string;
+  /** `@default` DEFAULT_TIMEOUTS */
+  timeouts?: Partial<Timeouts>;
+}
+
+export interface CaptureCreation extends CaptureTask, Pick<CaptureRecord, 'projects' | 'allowedEgress'> {
+  task: 'create';
+}
+
+export type CaptureInput = CaptureCreation | (CaptureTask & { task: 'delete' });
+
+/** Where a run's task and capture are told to whoever finds it running: Temporal's memo. */
+export const CAPTURE_MEMO = 'capture';
+
+export function captureMemoOf({ task, captureId }: CaptureInput): string {
+  return `${task} ${captureId}`;
+}
+
+export function captureWorkflowIdOf({ hostId, source }: Pick<CaptureInput, 'hostId' | 'source'>): string {
+  return `capture/${hostId}/${source}`;
+}
+
+/** The record of a capture that begins. */
+export function newCapture({
+  captureId,
+  hostId,
+  installationId,
+  source,
+  actor,
+  at,
+  projects,
+  allowedEgress,
+}: CaptureCreation): CaptureRecord {
+  return {
+    id: captureId,
+    project: actor.project,
+    projects,
+    allowedEgress,
+    hostId,
+    installationId,
+    source,
+    state: 'creating',
+    createdBy: actor,
+    createdAt: at,
+    readyAt: null,
+    saved: null,
+    failure: null,
+    waitingFor: null,
+  };
+}
