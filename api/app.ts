@@ -1,6 +1,8 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { requestId } from 'hono/request-id';
 import { Registry } from 'prom-client';
+import { refuseForeignOrigin } from '../mcp/http/origin.ts';
+import type { Caller } from '../mcp/lib/call.ts';
 import { createMcpServer } from '../mcp/mcp-server.ts';
 import { PortAddress } from '../model/ports/port-address.ts';
 import { Screens } from '../services/desktop/screens.ts';
@@ -38,8 +40,7 @@ import type { Route } from './http/route.ts';
 import { refuseUnknownRoutes } from './http/unknown-routes.ts';
 import { contextRoutes } from './images/contexts.ts';
 import { imageRoutes } from './images/images.ts';
-import { type McpServerOf, mcpRoutes } from './mcp/mcp.ts';
-import { refuseForeignOrigin } from './mcp/origin.ts';
+import { mcpRoutes } from './mcp/mcp.ts';
 import { healthRoutes } from './monitoring/health.ts';
 import { measureRequests, metricsRoutes } from './monitoring/metrics.ts';
 import { claimCounter } from './monitoring/pool-metrics.ts';
@@ -133,7 +134,10 @@ export function createApp(deps: AppDeps, acceptance = new Acceptance(deps, new I
   app.use(measureRequests(registry));
   app.use(dropBodyOfHead);
   app.onError(errorHandler(deps));
-  app.use('/mcp', refuseForeignOrigin(deps.names ?? []));
+  app.use('/mcp', (c, next) => {
+    refuseForeignOrigin(c.req.raw, deps.names ?? []);
+    return next();
+  });
   const own = {
     acceptance,
     poolDoor: new PoolDoor(deps, claimCounter(registry)),
@@ -150,8 +154,8 @@ export function createApp(deps: AppDeps, acceptance = new Acceptance(deps, new I
   if (deps.hookPlace?.isHere ?? true) hookDoorRoutes(app, deps, acceptance);
   else app.use(HOOK_PATH, open); // says nothing about keys where hooks are elsewhere
   healthRoutes(app, deps);
-  const serverOf: McpServerOf = (caller) => createMcpServer({ caller, version: deps.version });
-  mcpRoutes(app, deps, streams.keys, deps.mcpServerOf ?? serverOf);
+  const { mcpServerOf = (caller: Caller) => createMcpServer({ caller, version: deps.version }) } = deps;
+  mcpRoutes(app, deps, streams.keys, mcpServerOf);
   metricsRoutes(app, deps, registry);
   docsRoutes(app);
   approvalPageRoutes(app);

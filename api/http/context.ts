@@ -1,9 +1,8 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
-import type { McpServer } from '@modelcontextprotocol/server';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Registry } from 'prom-client';
-import type { Caller } from '../../mcp/lib/call.ts';
+import type { McpServerOf } from '../../mcp/http/mcp-door.ts';
 import type { ApiKey } from '../../model/access/api-key.ts';
 import { stringifyRaw } from '../../model/events/json/raw-json.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
@@ -42,7 +41,7 @@ export interface AppDeps extends Omit<ServiceDeps, 'store' | 'poolDoor'> {
   /** Where hooks are. `@default` at the API */
   hookPlace?: HookPlace;
   /** Makes what MCP clients speak to. `@default` Mayfly's own tools */
-  mcpServerOf?: (caller: Caller) => McpServer;
+  mcpServerOf?: McpServerOf;
   /** How soon what comes to a hook is answered, unless it is large. Milliseconds. `@default` 1 s */
   hookAnswerMs?: number;
 }

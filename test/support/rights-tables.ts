@@ -109,7 +109,7 @@ export const RARE: Record<ProcessName, Record<string, Rights>> = {
     },
     'schedules (api/schedules/)': { schedules: ['find', 'insert', 'update'], scheduleTimes: ['find'] },
     'actions on many runs (api/replays/)': { bulks: ['find', 'insert', 'update'] },
-    'sessions of MCP (api/mcp/)': {
+    'sessions of MCP (mcp/http/)': {
       mcpSessions: ['find', 'insert', 'update', 'remove'],
       mcpEvents: ['find', 'insert', 'update'],
     },

@@ -5,8 +5,8 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
-import { Made } from '../../mcp/lib/call.ts';
 import type { McpEvents } from '../../store/mcp/mcp-events.ts';
+import { Made } from '../lib/call.ts';
 import { StreamEvents } from './stream-events.ts';
 
 /** Makes the server of a session. */

@@ -1,7 +1,5 @@
-import type { App } from '../http/context.ts';
-
-/** `fetch` of the API's own routes: no request leaves the process, and who aborts one is answered as by the network. */
-export function ownFetch(app: App): typeof fetch {
+/** Returns `fetch` of routes of this process: no request leaves it, and who aborts one is answered as by the network. */
+export function ownFetch(app: { fetch: (request: Request) => Response | Promise<Response> }): typeof fetch {
   return async (input, init) => {
     const request = new Request(input, init);
     const { signal } = request;

@@ -1,0 +1,85 @@
+import { createMcpHandler, isInitializeRequest, isLegacyRequest, type McpServer } from '@modelcontextprotocol/server';
+import type { Logger } from 'pino';
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import type { ApiKey } from '../../model/access/api-key.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { Store } from '../../store/connect.ts';
+import type { Caller, Made } from '../lib/call.ts';
+import { showingOf } from '../lib/showing.ts';
+import type { MakeServer } from './live-session.ts';
+import { ownFetch } from './own-fetch.ts';
+import { replayed } from './replay.ts';
+import { Sessions } from './sessions.ts';
+
+/** Of the requests that tools make: they never leave this process. */
+const BASE_URL = 'http://mayfly.internal';
+
+export type McpServerOf = (caller: Caller) => McpServer;
+
+interface Deps {
+  store: Store;
+  logger: Logger;
+  /** The API, which a tool asks as its caller would. */
+  app: Parameters<typeof ownFetch>[0];
+  serverOf: McpServerOf;
+}
+
+/** MCP over HTTP: 2026-07-28 request by request, 2025-11-25 in sessions. Tools use the caller's key. */
+export class McpDoor {
+  readonly #sessions: Sessions;
+  readonly #fetch: typeof fetch;
+  readonly #modern: ReturnType<typeof createMcpHandler>['fetch'];
+
+  constructor(private readonly deps: Deps) {
+    const { app, logger, serverOf } = deps;
+    this.#sessions = new Sessions(deps);
+    this.#fetch = ownFetch(app);
+    const { fetch: modern } = createMcpHandler(
+      ({ authInfo, requestInfo }) => serverOf(this.#callerOf(requestInfo, authInfo?.token ?? '')),
+      {
+        legacy: 'reject',
+        maxRequestBodySize: LIMITS.mcp.bodyBytes,
+        onerror: (error) => logger.debug({ err: error }, 'MCP'),
+      },
+    );
+    this.#modern = modern;
+  }
+
+  /** @param body JSON of a POST @param token the key itself */
+  async answer(request: Request, body: unknown, key: ApiKey, token: string): Promise<Response> {
+    const { id: clientId, scopes } = key;
+    if (!(await isLegacyRequest(request, body)))
+      return this.#modern(request, { authInfo: { token, clientId, scopes }, parsedBody: body });
+    const make: MakeServer = (session, made) => this.deps.serverOf(this.#callerOf(request, token, session, made));
+    return this.#inSession(request, body, key, make);
+  }
+
+  async #inSession(request: Request, body: unknown, key: ApiKey, make: MakeServer): Promise<Response> {
+    if (isInitializeRequest(body)) return this.#sessions.open(key, make, request, body);
+    const id = request.headers.get('Mcp-Session-Id');
+    if (id === null) return rpcError(400, 'Bad Request: the header Mcp-Session-Id is missing; initialize gives one.');
+    const session = await this.#sessions.of(key, id, make);
+    if (!session) return rpcError(404, 'Session not found: initialize opens another one.');
+    const lastEventId = request.headers.get('Last-Event-ID');
+    if (request.method === 'GET' && lastEventId) {
+      const rest = await replayed(this.deps.store.mcpEvents, id, lastEventId, request.signal);
+      return rest ?? rpcError(404, 'There is no such stream any more: send the request again.');
+    }
+    if (request.method !== 'DELETE') return session.handle(request, body);
+    await this.#sessions.close(id);
+    return new Response(null, { status: 200 });
+  }
+
+  /** Its links are below the origin by which the caller has reached the API: origin.ts looks at that before the key. */
+  #callerOf(request: Request | undefined, apiKey: string, session: string | null = null, made?: Made): Caller {
+    const client = new MayflyClient({ baseUrl: BASE_URL, apiKey, fetch: this.#fetch });
+    const showing = showingOf(request ? new URL(request.url).origin : '', apiKey);
+    return { client, showing, session, ...(made && { made }) };
+  }
+}
+
+/** As the transport of the SDK says what is wrong with a session. */
+function rpcError(status: number, message: string): Response {
+  const code = status === 404 ? -32_001 : -32_000;
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
+}
