@@ -79,10 +79,8 @@ export class Diffs extends Resource {
   }
 }
 
-type Query = Record<string, GuestPath[] | string | number | undefined>;
-
 /** Put together by hand: URLSearchParams would lose what of a path is not UTF-8. */
-function pathOf(a: string, b: string, query: Query): string {
+function pathOf(a: string, b: string, query: Record<string, GuestPath[] | string | number | undefined>): string {
   const encoded = Object.entries(query).flatMap(([name, value]) => {
     const values = Array.isArray(value) ? value : value === undefined ? [] : [String(value)];
     return values.map((one) => `${name}=${percentEncode(typeof one === 'string' ? Buffer.from(one) : one)}`);

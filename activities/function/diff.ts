@@ -9,11 +9,6 @@ import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 import { acceptedSpec } from './accepted-version.ts';
 import type { SaidAttempt } from './known-attempt.ts';
 
-interface Deps {
-  store: Store;
-  reconciliation: Reconciliation;
-}
-
 interface DiffSideOf extends SaidAttempt {
   side: DiffSide;
 }
@@ -23,7 +18,7 @@ interface DiffSettled extends SaidAttempt {
 }
 
 /** What a process changed, between two snapshots of its sandbox that are there for it alone. */
-export function createDiffActivities({ store, reconciliation }: Deps) {
+export function createDiffActivities({ store, reconciliation }: { store: Store; reconciliation: Reconciliation }) {
   /** The run, of whose last attempt is spoken, and whose function wants to know. */
   async function wanted({ runId, sandboxId }: SaidAttempt): Promise<RunRecord | null> {
     const run = await store.runs.get(runId);

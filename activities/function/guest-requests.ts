@@ -6,8 +6,6 @@ import { MayflyError } from '../../model/errors.ts';
 const MOST_ENTRIES = 1_000;
 const LISTING_BYTES = 1_048_576;
 
-type Agent = Pick<AgentSession, 'request'>;
-
 /** What is at a path of a guest; a symbolic link is itself. */
 export interface Found {
   type: string;
@@ -17,7 +15,7 @@ export interface Found {
 /** What is asked of a guest whose answers are not trusted to be brief, or sensible. */
 export class GuestRequests {
   constructor(
-    private readonly agent: Agent,
+    private readonly agent: Pick<AgentSession, 'request'>,
     private readonly signal: AbortSignal,
   ) {}
 

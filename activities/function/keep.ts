@@ -20,11 +20,6 @@ import { tellGone } from '../snapshot/tell-gone.ts';
 import { acceptedSpec } from './accepted-version.ts';
 import type { SaidAttempt } from './known-attempt.ts';
 
-interface Deps {
-  store: Store;
-  reconciliation: Reconciliation;
-}
-
 interface KeepSettled extends SaidAttempt {
   /** Why it was given up, if it was. */
   failure: RunFailure | null;
@@ -34,7 +29,7 @@ interface KeepSettled extends SaidAttempt {
 const PAUSE_MS = 1_000;
 
 /** Of a run that failed, the disks of its sandbox, as a snapshot of its project's. */
-export function createKeepActivities({ store, reconciliation }: Deps) {
+export function createKeepActivities({ store, reconciliation }: { store: Store; reconciliation: Reconciliation }) {
   /** The run with its attempt, where something is to be kept of it. */
   async function toBeKept({ runId, sandboxId }: SaidAttempt) {
     const run = await store.runs.get(runId);

@@ -3,11 +3,10 @@ import type { RunRecord } from '../../model/functions/run.ts';
 import type { Store } from '../../store/connect.ts';
 import { eventOfRun } from '../../store/functions/run-event.ts';
 
-type Stores = Pick<Store, 'runs' | 'runContents'>;
 type Of = Pick<RunRecord, 'id' | 'eventDigest' | 'isBatch' | 'events'>;
 
 /** The event of a run, wherever it is kept; of a batch the array of its events. @throws MayflyError function_gone: it is not there any more */
-export async function storedEvent(stores: Stores, run: Of): Promise<Uint8Array> {
+export async function storedEvent(stores: Pick<Store, 'runs' | 'runContents'>, run: Of): Promise<Uint8Array> {
   const event = await eventOfRun(stores, run);
   if (event) return event;
   throw new MayflyError('function_gone', `The event of ${run.id} is not there any more.`);

@@ -25,13 +25,8 @@ interface ImageRemembrance {
   events?: AuditEvent[];
 }
 
-interface Deps {
-  store: Store;
-  reconciliation: Reconciliation;
-}
-
 /** What a build asks of the store, and of the sandbox in which it runs. What it runs is read from its record each time. */
-export function createImageActivities({ store, reconciliation }: Deps) {
+export function createImageActivities({ store, reconciliation }: { store: Store; reconciliation: Reconciliation }) {
   return {
     /**
      * Appends to the audit trail of a build, and changes its record. The events' ids make a repetition harmless.

@@ -9,11 +9,6 @@ import { until } from '../step/until.ts';
 /** Members are gone by then, or their host does not answer. Milliseconds. */
 export const GONE_WITHIN_MS = 15_000;
 
-interface Deps {
-  store: Store;
-  reconciliation: Reconciliation;
-}
-
 interface Wanted {
   hostId: string;
   source: string;
@@ -25,7 +20,7 @@ interface Wanted {
 
 /** Has members of pools end, for whoever has no room. */
 export class GivingWay {
-  constructor(private readonly deps: Deps) {}
+  constructor(private readonly deps: { store: Store; reconciliation: Reconciliation }) {}
 
   /**
    * The first of these, unless they are claimed; returns when they are gone. Those that end already are waited for first: on a

@@ -15,11 +15,6 @@ import { admitSandbox } from '../function/prepared/admitted-sandbox.ts';
 import { refuseByPolicy } from '../function/prepared/policy.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 
-interface Deps {
-  store: Store;
-  reconciliation: Reconciliation;
-}
-
 /** A try of a setup, as its workflow goes on with it. */
 export interface TriedSetup extends SetupRef {
   tried: SetupTry;
@@ -31,7 +26,7 @@ const SPARE_SECONDS = 7_200;
 const OUTPUT_BYTES = 1_048_576;
 
 /** What the workflow of a setup asks of the store while it prepares. What is done is read from its record each time. */
-export function createSetupActivities({ store, reconciliation }: Deps) {
+export function createSetupActivities({ store, reconciliation }: { store: Store; reconciliation: Reconciliation }) {
   /** @throws MayflyError setup_not_ready: it is not wanted any more */
   async function wanted({ project, setupKey: key, tried }: TriedSetup): Promise<SetupRecord> {
     const found = await store.functionSetups.get({ project, key });

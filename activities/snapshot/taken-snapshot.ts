@@ -6,11 +6,6 @@ import type { Store } from '../../store/connect.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { until } from '../step/until.ts';
 
-interface Deps {
-  store: Store;
-  reconciliation: Pick<Reconciliation, 'sandboxes'>;
-}
-
 /**
  * Has a sandbox take a snapshot, once, in an activity. `@default` of its disks alone
  * @param wish the operation's id is the snapshot's, and its name unless it has one
@@ -18,7 +13,7 @@ interface Deps {
  * @throws MayflyError why it is not
  */
 export async function takenSnapshot(
-  { store, reconciliation }: Deps,
+  { store, reconciliation }: { store: Store; reconciliation: Pick<Reconciliation, 'sandboxes'> },
   sandboxId: string,
   wish: Pick<SnapshotOperation, 'operationId' | 'reason' | 'keptOf' | 'actor'> &
     Partial<Pick<SnapshotOperation, 'name' | 'snapshotKind'>>,

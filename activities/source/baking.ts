@@ -8,7 +8,6 @@ import type { StepTarget } from '../step/steps.ts';
 
 /** `sandboxId` is the source's id: what is done to one name takes turns. */
 type BakeTarget = StepTarget & BakeRequest;
-type BakedTarget = StepTarget & { sourceId: string; name: string };
 
 /** The steps that make a source of a snapshot, their undos, and a source's end. */
 export function createBakingActivities({ hypervisor }: { hypervisor: Pick<Hypervisor, 'baking' | 'disk'> }) {
@@ -51,7 +50,7 @@ export function createBakingActivities({ hypervisor }: { hypervisor: Pick<Hyperv
       await baking.discard(request);
     },
     /** @throws MayflyError source_not_baked, source_running, source_in_use */
-    async removeSource({ sourceId, name }: BakedTarget): Promise<void> {
+    async removeSource({ sourceId, name }: StepTarget & { sourceId: string; name: string }): Promise<void> {
       await baking.remove({ sourceId, name });
     },
   };

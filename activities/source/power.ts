@@ -6,7 +6,6 @@ import type { StepTarget } from '../step/steps.ts';
 
 /** `sandboxId` is not the source's id: a start must not overtake the steps of a prepare, nor be overtaken by them. */
 type StartTarget = StepTarget & StartRequest;
-type StopTarget = StepTarget & StopRequest;
 
 /** The steps that start and stop a source. Neither has an undo: whoever is told that one failed may ask again. */
 export function createSourcePowerActivities({ hypervisor: { power } }: { hypervisor: Pick<Hypervisor, 'power'> }) {
@@ -16,7 +15,7 @@ export function createSourcePowerActivities({ hypervisor: { power } }: { hypervi
       return power.start({ sourceId, source, answersMs }, stepContext());
     },
     /** @throws MayflyError source_not_found, source_stop_failed */
-    async stopSource({ sourceId, source, force, withinMs }: StopTarget): Promise<void> {
+    async stopSource({ sourceId, source, force, withinMs }: StepTarget & StopRequest): Promise<void> {
       await power.stop({ sourceId, source, force, withinMs }, stepContext());
     },
   };

@@ -34,16 +34,11 @@ export const getCommand = customCommand({
   },
 });
 
-interface Place {
-  folder: string;
-  signal: AbortSignal;
-}
-
 async function saveAll(
   client: MayflyClient,
   id: string,
   receipt: Envelope,
-  { folder, signal }: Place,
+  { folder, signal }: { folder: string; signal: AbortSignal },
 ): Promise<number> {
   await mkdir(folder).catch((error: unknown) => {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;

@@ -7,11 +7,6 @@ import { LIMITS } from '../../model/limits.ts';
 import { unifiedDiff } from '../diff/unified-diff.ts';
 import type { HostSnapshots } from '../snapshots.ts';
 
-interface FileRequest {
-  before: string;
-  after: string;
-  path: GuestName;
-}
 type SavedFile = Awaited<ReturnType<HostSnapshots['readFile']>>;
 
 const ABSENT = '/dev/null';
@@ -22,7 +17,7 @@ const ABSENT = '/dev/null';
  */
 export async function compareFile(
   snapshots: Pick<HostSnapshots, 'readFile'>,
-  { before, after, path }: FileRequest,
+  { before, after, path }: { before: string; after: string; path: GuestName },
   signal: AbortSignal,
 ): Promise<FileComparison> {
   const maxBytes = LIMITS.diff.fileBytes;

@@ -26,12 +26,6 @@ const SnapshotSpec = z.strictObject({
 });
 type SnapshotSpec = z.infer<typeof SnapshotSpec>;
 
-interface SnapshotsDeps {
-  state: StateDir;
-  failpoints: Failpoints;
-  machine: SimulatedMachine;
-}
-
 /** Where a simulated host keeps one snapshot. */
 export function snapshotFolder(state: StateDir, snapshotId: string): TreeFolder<SnapshotSpec> {
   return new TreeFolder(state.snapshot(snapshotId), SnapshotSpec);
@@ -39,7 +33,7 @@ export function snapshotFolder(state: StateDir, snapshotId: string): TreeFolder<
 
 /** Snapshots of a simulated host: whole copies of the sandbox's tree, so nothing ever refers to one. */
 export class SimulatedSnapshots extends Comparing implements HostSnapshots {
-  constructor(private readonly deps: SnapshotsDeps) {
+  constructor(private readonly deps: { state: StateDir; failpoints: Failpoints; machine: SimulatedMachine }) {
     super(async (snapshotId) => treeOf((await this.#whole(snapshotId)).folder.path));
   }
 

@@ -9,11 +9,6 @@ import type { Credentials } from '../ssh/credentials.ts';
 import { LoginFailure, tryLogin } from '../ssh/login.ts';
 import { askGate, type GateAnswer, type GateRequest } from './gate-client.ts';
 
-interface SourceReadsDeps {
-  hypervisor: Pick<Hypervisor, 'runningSource'>;
-  credentials: Credentials;
-}
-
 /** A source as its host's worker can look at it. */
 interface ReadTarget {
   id: string;
@@ -47,7 +42,7 @@ interface Kept {
 export class SourceReads {
   readonly #kept = new Map<string, Kept>();
 
-  constructor(private readonly deps: SourceReadsDeps) {}
+  constructor(private readonly deps: { hypervisor: Pick<Hypervisor, 'runningSource'>; credentials: Credentials }) {}
 
   /**
    * Asks the gate once. Nothing is repeated once it was asked.

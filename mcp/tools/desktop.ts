@@ -16,7 +16,6 @@ const input = z.object({
   down: z.int().optional().describe('Wheel steps'),
   text: z.string().optional().describe('To type, keys (ctrl+l), or address to open'),
 });
-type Input = z.output<typeof input>;
 
 const desktop = tool({
   name: 'desktop',
@@ -44,7 +43,7 @@ const desktop = tool({
   },
 });
 
-async function begin(call: Call, { sandboxId, action, ...rest }: Input): Promise<void> {
+async function begin(call: Call, { sandboxId, action, ...rest }: z.output<typeof input>): Promise<void> {
   const { client, signal } = call;
   const { text = '', x, y, toX, toY, button, count, down } = rest;
   const options = { ...call.key(undefined, { sandboxId, action, ...rest }), signal };

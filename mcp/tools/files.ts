@@ -124,13 +124,11 @@ const listFiles = tool({
   },
 });
 
-type Entry = ReturnType<typeof entry>;
-
 function entry({ name, type, size, mode, mtime, target }: FileEntry) {
   return { name, type, size, mode, mtime, ...(target !== undefined && { target }) };
 }
 
-function lineOf({ name, type, size, mode, target }: Entry): string {
+function lineOf({ name, type, size, mode, target }: ReturnType<typeof entry>): string {
   const to = target === undefined ? '' : ` -> ${visibleText(target)}`;
   return `${mode} ${type} ${size} ${visibleText(name)}${to}`;
 }

@@ -9,11 +9,6 @@ import type { Announcer } from '../../webhook/announcer.ts';
 import { acceptedSpec } from '../accepted-version.ts';
 import { knownAttempt, type SaidAttempt, withLast } from '../known-attempt.ts';
 
-interface Deps {
-  store: Store;
-  announcer: Announcer;
-}
-
 interface AttemptEnded extends SaidAttempt {
   end: AttemptEnd;
   /** Of its artifacts, how many: their list is in the store. */
@@ -22,7 +17,7 @@ interface AttemptEnded extends SaidAttempt {
 }
 
 /** The end of an attempt, and of a run with its last. */
-export function createEndAttemptActivities({ store, announcer }: Deps) {
+export function createEndAttemptActivities({ store, announcer }: { store: Store; announcer: Announcer }) {
   async function artifactsOf(runId: string): Promise<RunArtifact[]> {
     const list = await store.runContents.get(runId, 'artifacts');
     return list ? (JSON.parse(Buffer.from(list).toString()) as RunArtifact[]) : [];

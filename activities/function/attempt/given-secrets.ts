@@ -6,7 +6,6 @@ import type { GivenSecret, SecretUse, UsedSecret } from '../../../model/secrets/
 import type { Store } from '../../../store/connect.ts';
 
 type Stores = Pick<Store, 'secrets' | 'secretValues' | 'secretUses' | 'attemptSecrets'>;
-type OfRun = Pick<RunRecord, 'id' | 'project'>;
 
 /** Before anything is made for it. @throws MayflyError secret_not_found */
 export async function requireSecrets(
@@ -27,7 +26,7 @@ export async function requireSecrets(
  */
 export async function giveSecrets(
   store: Stores,
-  { id: runId, project }: OfRun,
+  { id: runId, project }: Pick<RunRecord, 'id' | 'project'>,
   { commandId, n, begunAt }: Attempt,
   { secrets: uses }: Pick<FunctionSpec, 'secrets'>,
 ): Promise<GivenSecret[]> {

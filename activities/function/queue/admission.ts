@@ -12,11 +12,6 @@ import { lookAtSetup } from '../prepared/awaited-setup.ts';
 import { readmitted } from './readmission.ts';
 import { cancelSuperseded, supersedingOf } from './superseded.ts';
 
-interface Deps {
-  store: Store;
-  reconciliation: Reconciliation;
-}
-
 /** What became of a run that was looked at. */
 export type Looked =
   | { is: 'admitted' | 'ended' }
@@ -31,7 +26,7 @@ const ENDED: Looked = { is: 'ended' };
 
 /** Admits runs, one at a time. Any number may do so at once: what decides is in the update that admits. */
 export class Admission {
-  constructor(private readonly deps: Deps) {}
+  constructor(private readonly deps: { store: Store; reconciliation: Reconciliation }) {}
 
   /** The first of a key. @throws MayflyError store_unavailable; all else is counted, and a run of which too much is ends */
   async look({ run, isWhole }: Next, activeVersion: number | null, now: Date): Promise<Looked> {

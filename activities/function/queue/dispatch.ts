@@ -5,11 +5,6 @@ import type { FunctionRef } from '../../../store/functions/functions.ts';
 import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { Admission } from './admission.ts';
 
-interface Deps {
-  store: Store;
-  reconciliation: Reconciliation;
-}
-
 /** What a look at a queue came to. */
 interface Dispatched {
   /** The key that was looked at last: the one after it is next. */
@@ -29,7 +24,7 @@ const LOOKED_AT = 200;
 const LEAST_WAIT_MS = 50;
 
 /** What a dispatcher asks of the store. Any number of them may do so at once. */
-export function createDispatchActivities(deps: Deps) {
+export function createDispatchActivities(deps: { store: Store; reconciliation: Reconciliation }) {
   const { store } = deps;
   const admission = new Admission(deps);
 

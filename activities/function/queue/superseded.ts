@@ -17,14 +17,9 @@ export async function supersedingOf(
   return superseding(run, { limit, behind, holders });
 }
 
-interface Deps {
-  store: Pick<Store, 'runs'>;
-  reconciliation: Pick<Reconciliation, 'functions'>;
-}
-
 /** Has a run that is under way end, in whose place another goes on. Its slot is free when nothing of it is left. */
 export async function cancelSuperseded(
-  { store, reconciliation }: Deps,
+  { store, reconciliation }: { store: Pick<Store, 'runs'>; reconciliation: Pick<Reconciliation, 'functions'> },
   id: string,
   { by, cancelledBy, now }: { by: string; cancelledBy: RunRecord['createdBy']; now: Date },
 ): Promise<void> {

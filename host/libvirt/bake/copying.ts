@@ -23,19 +23,13 @@ export const COPY_MS = 3_600_000;
 /** Beside images that were copied of another source: the machine that they are of. */
 const COPIED_OF = 'copied-of.xml';
 
-interface Like {
-  folder: BakedFolder;
-  image: BakedImage;
-  xml: string;
-}
-
 /**
  * Copies the images of a source into a folder, each of which must hold what was made then: whoever has started the source may
  * have changed them. The machine that they are of is written down last.
  * @returns null when they are not that
  */
 export async function copyImages(
-  { folder: { path: own }, image, xml }: Like,
+  { folder: { path: own }, image, xml }: { folder: BakedFolder; image: BakedImage; xml: string },
   staging: string,
   { digests, context }: { digests: BaseDigests; context: StepContext },
 ): Promise<BakedImage | null> {

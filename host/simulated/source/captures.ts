@@ -25,15 +25,9 @@ const CaptureSpec = z.strictObject({
 });
 type CaptureSpec = z.infer<typeof CaptureSpec>;
 
-interface CapturesDeps {
-  state: StateDir;
-  failpoints: Failpoints;
-  sources: SimulatedSources;
-}
-
 /** Captures of a simulated host: copies of the source's tree, made while nothing of it moves; nothing refers to one. */
 export class SimulatedCaptures implements HostCaptures {
-  constructor(private readonly deps: CapturesDeps) {}
+  constructor(private readonly deps: { state: StateDir; failpoints: Failpoints; sources: SimulatedSources }) {}
 
   async sizeOf(source: string): Promise<number> {
     await this.deps.sources.running(source);
