@@ -1,15 +1,14 @@
-import type { ArgsDef } from 'citty';
 import { APPROVAL_STATES } from '../../model/approvals/approval.ts';
 import { isApprovalId } from '../../model/ids.ts';
 import { SHORT_DIGEST } from '../terminal/approval-note.ts';
-import { checked, JSON_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { checked, JSON_OPTION, option, positional, waitSeconds } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { command, customCommand, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import { APPROVAL_HEADER, approvalLines, approvalRow } from './approval-text.ts';
 
-const ID = { id: { type: 'positional', description: 'Id of an approval', required: true } } as const satisfies ArgsDef;
-const PROJECT = { project: { type: 'string', description: 'Another project (operators)' } } as const satisfies ArgsDef;
+const ID = { id: positional('Id of an approval') };
+const PROJECT = { project: option('Another project (operators)') };
 
 function decideCommand(verb: 'approve' | 'refuse', description: string) {
   return command({
@@ -21,7 +20,7 @@ function decideCommand(verb: 'approve' | 'refuse', description: string) {
         description: `The beginning of the digest that \`get\` prints, ${SHORT_DIGEST} characters or more`,
         required: true,
       },
-      reason: { type: 'string', description: 'What who asks is told' },
+      reason: option('What who asks is told'),
     },
     async call({ args, connect, options }) {
       const { approvals } = connect();

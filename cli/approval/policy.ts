@@ -1,14 +1,13 @@
 import { readFile } from 'node:fs/promises';
-import type { ArgsDef } from 'citty';
 import { parse } from 'yaml';
 import type { PolicyRule } from '../../client/http/openapi.ts';
-import { wholeNumber } from '../terminal/arguments.ts';
+import { option, positional, wholeNumber } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand } from '../terminal/command.ts';
 import type { Io } from '../terminal/io.ts';
 import { policyLines } from './approval-text.ts';
 
-const PROJECT = { project: { type: 'string', description: 'Another project (operators)' } } as const satisfies ArgsDef;
+const PROJECT = { project: option('Another project (operators)') };
 /** Versions of one project. */
 const MAX_VERSION = 999_999_999;
 
@@ -22,8 +21,8 @@ const showPolicy = command({
 const setPolicy = command({
   description: 'Set all rules, which hold from the next request on',
   args: {
-    file: { type: 'positional', description: 'YAML or JSON: `rules`, or a list of them', required: true },
-    version: { type: 'string', description: 'Only when this version still holds' },
+    file: positional('YAML or JSON: `rules`, or a list of them'),
+    version: option('Only when this version still holds'),
     ...PROJECT,
   },
   async call({ io, args, connect }) {

@@ -1,6 +1,7 @@
 import type { AuditEntry, AuditEvent } from '../../model/sandbox/audit.ts';
 import { readConfig } from '../../worker/config/config.ts';
 import { findSandboxId } from '../snapshot/named.ts';
+import { positional } from '../terminal/arguments.ts';
 import { customCommand, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { printable } from '../terminal/printable.ts';
 import { briefDetail } from './audit-detail.ts';
@@ -22,9 +23,7 @@ export const auditCommand = nounCommand({
   /** Oldest first, all pages. */
   get: pagedCommand({
     description: 'Show what the audit trail says of a sandbox, oldest first',
-    args: {
-      id: { type: 'positional', description: 'Id or name of a sandbox, also of one that has ended', required: true },
-    },
+    args: { id: positional('Id or name of a sandbox, also of one that has ended') },
     table: { header: HEADER, row },
     async read({ io, args, connect }) {
       const client = connect();
@@ -55,13 +54,7 @@ export const auditCommand = nounCommand({
   /** Needs the audit key, so it runs where the control worker does. */
   accept: customCommand({
     description: 'Have the register say that its missing entries are lost, as after a store was restored from a backup',
-    args: {
-      reason: {
-        type: 'positional',
-        description: 'Why these entries are lost; it stays in the register',
-        required: true,
-      },
-    },
+    args: { reason: positional('Why these entries are lost; it stays in the register') },
     async run({ io, args }) {
       const { acceptLoss } = await import('../../worker/upkeep/audit.ts');
       const gaps = await acceptLoss(readConfig(io.env), args.reason);

@@ -4,7 +4,7 @@ import { isSandboxId, isSourceId } from '../../model/ids.ts';
 import { readConfig } from '../../worker/config/config.ts';
 import type { AuditVerification } from '../../worker/upkeep/audit.ts';
 import { readPublicKeys } from '../receipt/public-keys.ts';
-import { JSON_OPTION } from '../terminal/arguments.ts';
+import { JSON_OPTION, option } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -22,11 +22,7 @@ export const verifyCommand = customCommand({
       description: 'Id of a sandbox or a source, all of them when left out; or a file of `mayfly audit export`',
       required: false,
     },
-    key: {
-      type: 'string',
-      valueHint: 'file',
-      description: 'Of a file: public keys that are trusted, in PEM; that of this machine when left out',
-    },
+    key: option('Of a file: public keys that are trusted, in PEM; that of this machine when left out', 'file'),
     ...JSON_OPTION,
   },
   async run({ io, args }) {

@@ -1,7 +1,7 @@
 import type { Capture } from '../../client/http/openapi.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 import { HOST_OPTION, onHost } from '../source/host-option.ts';
-import { captureId, oneOf } from '../terminal/arguments.ts';
+import { captureId, oneOf, option, positional } from '../terminal/arguments.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { withProgress } from '../terminal/progress.ts';
 import { captureLines } from './capture-text.ts';
@@ -18,13 +18,10 @@ export const captureCommand = nounCommand({
   create: command({
     description: 'Copy a running source as it is at one moment, while it goes on',
     args: {
-      source: { type: 'positional', description: 'Running source (`mayfly source list`)', required: true },
+      source: positional('Running source (`mayfly source list`)'),
       ...HOST_OPTION,
-      project: {
-        type: 'string',
-        description: 'A project that may clone it; may be given more than once (default: that of the key)',
-      },
-      egress: { type: 'string', description: 'The most that its clones can reach: none or internet (default: none)' },
+      project: option('A project that may clone it; may be given more than once (default: that of the key)'),
+      egress: option('The most that its clones can reach: none or internet (default: none)'),
     },
     repeatable: ['project'],
     async call({ io, args, repeated, connect, options }) {
@@ -43,9 +40,7 @@ export const captureCommand = nounCommand({
   /** Newest first, all pages. */
   list: pagedCommand({
     description: 'List the captures of a source, newest first',
-    args: {
-      source: { type: 'positional', description: 'Source; also one that is gone', required: true },
-    },
+    args: { source: positional('Source; also one that is gone') },
     table: { header: HEADER, row },
     read:
       ({ args, connect }) =>
@@ -54,18 +49,14 @@ export const captureCommand = nounCommand({
   }),
   get: command({
     description: 'Show a capture',
-    args: {
-      id: { type: 'positional', description: 'Capture id', required: true },
-    },
+    args: { id: positional('Capture id') },
     call: ({ args, connect, options }) => connect().captures.get(captureId(args.id), options),
     print: captureLines,
   }),
   /** Refused while something refers to it. */
   delete: command({
     description: 'Delete a capture that no sandbox, snapshot or later capture refers to',
-    args: {
-      id: { type: 'positional', description: 'Capture id', required: true },
-    },
+    args: { id: positional('Capture id') },
     call: ({ args, connect, options }) => connect().captures.delete(captureId(args.id), options),
     print: captureLines,
     isDone: (capture) => capture.state === 'deleted' || capture.state === 'failed',

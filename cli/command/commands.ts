@@ -1,14 +1,13 @@
-import type { ArgsDef } from 'citty';
 import { isCommandId } from '../../model/ids.ts';
-import { checked, idOrName } from '../terminal/arguments.ts';
+import { checked, idOrName, positional } from '../terminal/arguments.ts';
 import { columns } from '../terminal/columns.ts';
 import { command, customCommand, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { commandRow } from './command-text.ts';
 
 const ONE_ARGS = {
-  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
-  command: { type: 'positional', description: 'Command id', required: true },
-} as const satisfies ArgsDef;
+  id: positional('Id or name of a sandbox'),
+  command: positional('Command id'),
+};
 
 const HEADER = ['ID', 'STATE', 'TOOK', 'COMMAND'];
 
@@ -18,9 +17,7 @@ export const commandId = checked(isCommandId, 'is not a command id', 'List them 
 export const commandCommands = nounCommand({
   list: pagedCommand({
     description: 'List the commands of a sandbox, newest first',
-    args: {
-      id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
-    },
+    args: { id: positional('Id or name of a sandbox') },
     table: { header: HEADER, row: commandRow },
     async read({ io, args, connect }) {
       const named = idOrName(args.id);
@@ -43,8 +40,8 @@ export const commandCommands = nounCommand({
   output: customCommand({
     description: 'Print what is kept of a stream, as it is now',
     args: {
-      id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
-      command: { type: 'positional', description: 'Command id', required: true },
+      id: positional('Id or name of a sandbox'),
+      command: positional('Command id'),
       stream: { type: 'enum', options: ['stdout', 'stderr'], description: 'Which of the two', default: 'stdout' },
     },
     async run({ io, args, connect }) {

@@ -1,6 +1,6 @@
 import type { Command } from '../../client/http/openapi.ts';
 import type { Commands } from '../../client/sandbox/commands.ts';
-import { idOrName } from '../terminal/arguments.ts';
+import { idOrName, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import type { Io } from '../terminal/io.ts';
@@ -9,7 +9,7 @@ import { commandId } from './commands.ts';
 /** `mayfly logs`: what a command has written, each stream to its own; Ctrl-C ends the watching, never the command. */
 export const logsCommand = customCommand({
   args: {
-    id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
+    id: positional('Id or name of a sandbox'),
     command: { type: 'positional', description: 'Command id; the latest when left out', required: false },
     follow: { type: 'boolean', alias: 'f', description: 'Go on until the command has ended', default: false },
   },

@@ -3,7 +3,7 @@ import { type ArgsDef, defineCommand, type ParsedArgs } from 'citty';
 import type { Command, StartCommand } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { idOrName, JSON_OPTION } from '../terminal/arguments.ts';
+import { flag, idOrName, JSON_OPTION, option, positional } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { duration } from '../terminal/duration.ts';
@@ -19,22 +19,18 @@ const { timeoutSeconds: TIMEOUT } = LIMITS.command;
 const DEFAULT_TIMEOUT = duration(TIMEOUT.default * 1_000);
 
 const ARGS = {
-  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
-  command: { type: 'string', description: 'Text for the shell of the user, instead of `-- program arguments`' },
-  env: { type: 'string', valueHint: 'NAME=value', description: 'May be given more than once' },
-  cwd: { type: 'string', description: "Absolute path, else the user's home" },
-  user: { type: 'string', description: 'User of the guest, else its login user' },
-  timeout: {
-    type: 'string',
-    valueHint: '10m',
-    description: `Then it is ended (default: ${DEFAULT_TIMEOUT}; with --detach: none)`,
-  },
+  id: positional('Id or name of a sandbox'),
+  command: option('Text for the shell of the user, instead of `-- program arguments`'),
+  env: option('May be given more than once', 'NAME=value'),
+  cwd: option("Absolute path, else the user's home"),
+  user: option('User of the guest, else its login user'),
+  timeout: option(`Then it is ended (default: ${DEFAULT_TIMEOUT}; with --detach: none)`, '10m'),
   stdin: {
     type: 'boolean',
     description: 'Send what comes on standard input (default: unless it is a terminal, or --detach is given)',
     negativeDescription: 'Send none; as </dev/null',
   },
-  detach: { type: 'boolean', description: 'Do not wait: print its id', default: false },
+  detach: flag('Do not wait: print its id'),
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 

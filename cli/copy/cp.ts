@@ -1,5 +1,5 @@
 import type { Files } from '../../client/sandbox/files.ts';
-import { JSON_OPTION } from '../terminal/arguments.ts';
+import { JSON_OPTION, positional } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -34,8 +34,8 @@ function explain(error: unknown): never {
 /** `mayfly cp`: as scp, through the API. */
 export const cpCommand = customCommand({
   args: {
-    source: { type: 'positional', description: 'A path here, sbx-…:/path, or - for standard input', required: true },
-    target: { type: 'positional', description: 'A path here, sbx-…:/path, or - for standard output', required: true },
+    source: positional('A path here, sbx-…:/path, or - for standard input'),
+    target: positional('A path here, sbx-…:/path, or - for standard output'),
     recursive: { type: 'boolean', alias: 'r', description: 'Copy a directory with all that is in it', default: false },
     ...JSON_OPTION,
   },

@@ -2,13 +2,14 @@ import { fileURLToPath } from 'node:url';
 import type { ArgsDef } from 'citty';
 import { readConfig } from '../../worker/config/config.ts';
 import { isInPlace, runInPlace } from '../place/run-in-place.ts';
+import { flag } from '../terminal/arguments.ts';
 import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import { runDemo } from './run-demo.ts';
 
 const ARGS = {
   source: { type: 'string', description: 'Golden VM to clone', default: 'golden-debian12' },
-  ways: { type: 'boolean', description: 'Then wake one from a template and claim one from a pool', default: false },
+  ways: flag('Then wake one from a template and claim one from a pool'),
 } as const satisfies ArgsDef;
 
 const PROGRAM = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));

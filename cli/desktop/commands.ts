@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { text as textOf } from 'node:stream/consumers';
 import { LIMITS } from '../../model/limits.ts';
-import { idOrName } from '../terminal/arguments.ts';
+import { flag, idOrName, positional } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { columns } from '../terminal/columns.ts';
 import { command, customCommand, nounCommand } from '../terminal/command.ts';
@@ -84,13 +84,7 @@ export const desktopCommand = nounCommand({
   scroll: scrollCommand,
   type: actCommand({
     description: 'Type a text into what has the focus',
-    args: {
-      text: {
-        type: 'positional',
-        description: 'What to type; - for standard input, as for what nobody shall see',
-        required: true,
-      },
-    },
+    args: { text: positional('What to type; - for standard input, as for what nobody shall see') },
     async action(args) {
       const text = args.text === '-' ? await textOf(process.stdin) : args.text;
       return { action: 'type', text };
@@ -98,9 +92,7 @@ export const desktopCommand = nounCommand({
   }),
   key: actCommand({
     description: 'Press a key, or some at once',
-    args: {
-      keys: { type: 'positional', description: 'Such as Enter, F5, ctrl+l or ctrl+shift+Tab', required: true },
-    },
+    args: { keys: positional('Such as Enter, F5, ctrl+l or ctrl+shift+Tab') },
     action: (args) => ({ action: 'key', keys: args.keys }),
   }),
   stream: command({
@@ -108,7 +100,7 @@ export const desktopCommand = nounCommand({
     args: {
       ...ACT_ARGS,
       ttl: { type: 'string', valueHint: 'duration', description: 'How long the URL is good', default: '1h' },
-      control: { type: 'boolean', description: 'Whoever sees it may use it too', default: false },
+      control: flag('Whoever sees it may use it too'),
     },
     async call({ args, connect, options }) {
       const id = idOrName(args.id);

@@ -1,4 +1,5 @@
 import { LIMITS } from '../../model/limits.ts';
+import { flag } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { actCommand, place } from './act.ts';
 
@@ -20,9 +21,9 @@ export const clickCommand = actCommand({
   description: 'Click somewhere',
   args: {
     at: AT,
-    right: { type: 'boolean', description: 'The right button', default: false },
-    middle: { type: 'boolean', description: 'The middle button', default: false },
-    double: { type: 'boolean', description: 'Twice', default: false },
+    right: flag('The right button'),
+    middle: flag('The middle button'),
+    double: flag('Twice'),
   },
   action(args) {
     if (args.right && args.middle) throw usageError('--right and --middle are two buttons');

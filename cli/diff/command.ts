@@ -3,7 +3,7 @@ import { LIMITS } from '../../model/limits.ts';
 import { writeWhole } from '../copy/local-file.ts';
 import { rawArgument } from '../copy/raw-argument.ts';
 import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../snapshot/named.ts';
-import { JSON_OPTION } from '../terminal/arguments.ts';
+import { flag, JSON_OPTION, option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import type { Io } from '../terminal/io.ts';
@@ -24,16 +24,12 @@ interface Pair {
 /** `mayfly diff`: ends with 0 whether or not anything differs. */
 export const diffCommand = customCommand({
   args: {
-    a: { type: 'positional', description: SNAPSHOT, required: true },
-    b: { type: 'positional', description: 'Another snapshot on that host; or `current`', required: true },
+    a: positional(SNAPSHOT),
+    b: positional('Another snapshot on that host; or `current`'),
     path: { type: 'positional', description: 'Only these files and folders, and all below them', required: false },
-    stat: { type: 'boolean', description: 'Sum up by folder', default: false },
-    file: { type: 'string', valueHint: 'path', description: 'What changed in the text of this one file' },
-    tar: {
-      type: 'string',
-      valueHint: 'file',
-      description: 'Write what was added or changed as an archive; `-`: stdout',
-    },
+    stat: flag('Sum up by folder'),
+    file: option('What changed in the text of this one file', 'path'),
+    tar: option('Write what was added or changed as an archive; `-`: stdout', 'file'),
     ...JSON_OPTION,
   },
   repeatable: ['path'],

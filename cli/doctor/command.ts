@@ -5,7 +5,7 @@ import { checkInstallationParts, checkStore } from '../../worker/doctor/probes.t
 import { OTHER_LAYOUT } from '../../worker/doctor/store.ts';
 import { HostLock } from '../../worker/machine/host-lock.ts';
 import { withOneStoreServer } from '../../worker/servers/local-store.ts';
-import { JSON_OPTION } from '../terminal/arguments.ts';
+import { flag, JSON_OPTION } from '../terminal/arguments.ts';
 import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
@@ -36,12 +36,9 @@ const NOT_NEEDED_TO_LOOK = ['memory', 'disk', 'disk reserve', 'store is fit', 's
 /** `mayfly doctor`: looks at the machine, and lists what should not be on it. */
 export const doctorCommand = customCommand({
   args: {
-    fix: {
-      type: 'boolean',
-      description:
-        'Remove residue, through the host worker where one runs: only of sandboxes that are not alive, and of snapshots and captures that failed or were deleted',
-      default: false,
-    },
+    fix: flag(
+      'Remove residue, through the host worker where one runs: only of sandboxes that are not alive, and of snapshots and captures that failed or were deleted',
+    ),
     ...JSON_OPTION,
   },
   async run({ io, args }) {

@@ -1,4 +1,5 @@
 import type { Function as DeployedFunction } from '../../client/http/openapi.ts';
+import { flag, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { deployCommand } from './deploy.ts';
@@ -75,7 +76,7 @@ export const functionCommand = nounCommand({
     description: 'Accept events for a version that was deployed before',
     args: {
       ...NAME,
-      version: { type: 'positional', description: 'Its number (`mayfly function get`)', required: true },
+      version: positional('Its number (`mayfly function get`)'),
     },
     async call({ args, connect, options }) {
       const name = functionName(args.name);
@@ -92,11 +93,7 @@ export const functionCommand = nounCommand({
     description: 'Delete a function and its versions',
     args: {
       ...NAME,
-      drain: {
-        type: 'boolean',
-        description: 'Accept no more events, and delete it when its runs have ended',
-        default: false,
-      },
+      drain: flag('Accept no more events, and delete it when its runs have ended'),
     },
     async call({ io, args, connect }) {
       const name = functionName(args.name);

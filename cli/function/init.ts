@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { isFunctionName } from '../../model/functions/function.ts';
 import { isRunId } from '../../model/ids.ts';
+import { option } from '../terminal/arguments.ts';
 import { customCommand } from '../terminal/command.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
@@ -24,7 +25,7 @@ export const initCommand = customCommand({
   description: 'Write a function to begin with: mayfly.json, main.sh and .mayflyignore',
   args: {
     folder: { type: 'positional', description: 'Where to write it', required: false, default: '.' },
-    name: { type: 'string', description: 'Of the function (default: that of the folder)' },
+    name: option('Of the function (default: that of the folder)'),
     source: { type: 'string', description: 'What its sandboxes are made of', default: 'golden-debian12' },
   },
   async run({ io, args }) {

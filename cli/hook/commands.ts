@@ -2,7 +2,7 @@ import type { ArgsDef } from 'citty';
 import type { Hook } from '../../client/http/openapi.ts';
 import type { List } from '../../client/http/options.ts';
 import { functionName, NAME } from '../function/input/names.ts';
-import { JSON_OPTION } from '../terminal/arguments.ts';
+import { JSON_OPTION, option } from '../terminal/arguments.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { findConnection } from '../terminal/connection.ts';
 import type { Io } from '../terminal/io.ts';
@@ -28,11 +28,7 @@ const setSecretCommand = command({
   args: {
     ...HOOK,
     ...SECRET_FILE,
-    'old-secret-file': {
-      type: 'string',
-      valueHint: 'path',
-      description: 'A file with the secret that is taken as well',
-    },
+    'old-secret-file': option('A file with the secret that is taken as well', 'path'),
   },
   async call({ io, args, connect, options }) {
     const old = args['old-secret-file'];

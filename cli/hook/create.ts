@@ -3,6 +3,7 @@ import type { CreateHook } from '../../client/http/openapi.ts';
 import type { SignatureScheme } from '../../webhooks/scheme.ts';
 import { newSecret } from '../../webhooks/standard-key.ts';
 import { functionName, NAME } from '../function/input/names.ts';
+import { option } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
 import { findConnection } from '../terminal/connection.ts';
@@ -22,12 +23,12 @@ export const createCommand = command({
     ...NAME,
     scheme: { type: 'string', valueHint: SCHEMES.join('|'), description: 'How senders sign', required: true },
     ...SECRET_FILE,
-    header: { type: 'string', description: 'Of hmac, which needs it: the header with the signature' },
-    prefix: { type: 'string', description: 'Of hmac: what stands before the signature, such as sha256=' },
-    encoding: { type: 'string', valueHint: 'hex|base64|base64url', description: 'Of hmac; hex unless given' },
-    algorithm: { type: 'string', valueHint: 'sha256|sha512|sha1', description: 'Of hmac; sha256 unless given' },
-    'timestamp-header': { type: 'string', description: 'Of hmac: the header with the seconds since 1970' },
-    type: { type: 'string', description: 'Only events of this type; may be given more than once' },
+    header: option('Of hmac, which needs it: the header with the signature'),
+    prefix: option('Of hmac: what stands before the signature, such as sha256='),
+    encoding: option('Of hmac; hex unless given', 'hex|base64|base64url'),
+    algorithm: option('Of hmac; sha256 unless given', 'sha256|sha512|sha1'),
+    'timestamp-header': option('Of hmac: the header with the seconds since 1970'),
+    type: option('Only events of this type; may be given more than once'),
   },
   repeatable: ['type'],
   async call({ io, args, repeated, connect, options }) {

@@ -5,6 +5,7 @@ import type { Hook } from '../../client/http/openapi.ts';
 import { problemFrom } from '../../client/http/problem.ts';
 import type { SignatureScheme } from '../../webhooks/scheme.ts';
 import { signDelivery } from '../../webhooks/sign.ts';
+import { option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
 import { findConnection } from '../terminal/connection.ts';
@@ -22,12 +23,12 @@ interface Taken {
 /** `mayfly trigger github push --hook … --file …`: signs a sample as its sender does, and sends it. */
 export const triggerCommand = command({
   args: {
-    scheme: { type: 'positional', description: 'github, or another scheme that the hook has', required: true },
+    scheme: positional('github, or another scheme that the hook has'),
     event: { type: 'positional', description: 'Of github: the event, such as push', required: false },
     hook: { type: 'string', valueHint: 'id', description: 'Where it is sent (`mayfly hook list`)', required: true },
     file: { type: 'string', valueHint: 'path', description: 'A file with the body', required: true },
     type: { type: 'string', valueHint: 'type/subtype', description: 'Media type of it', default: 'application/json' },
-    delivery: { type: 'string', valueHint: 'id', description: 'Its id: the same is the same run. Else a new one' },
+    delivery: option('Its id: the same is the same run. Else a new one', 'id'),
     ...SECRET_FILE,
   },
   async call({ io, args, connect, options }) {

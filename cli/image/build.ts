@@ -3,7 +3,7 @@ import type { BuildImage, Image } from '../../client/http/openapi.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { waitSignal } from '../sandbox/follow.ts';
-import { JSON_OPTION, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
+import { JSON_OPTION, option, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -23,25 +23,13 @@ const ARGS = {
     description: 'A file, or - for standard input',
     default: 'Dockerfile',
   },
-  'build-arg': { type: 'string', valueHint: 'NAME=value', description: 'May be given more than once' },
-  alias: {
-    type: 'string',
-    valueHint: 'debian:12=golden-debian12',
-    description: 'Which source a FROM means; may be given more than once',
-  },
-  secret: {
-    type: 'string',
-    valueHint: 'id=name[,src=file|,env=NAME]',
-    description: 'What RUN --mount=type=secret mounts; may be given more than once',
-  },
-  target: { type: 'string', valueHint: 'stage', description: 'Name or number of a stage, else the last' },
+  'build-arg': option('May be given more than once', 'NAME=value'),
+  alias: option('Which source a FROM means; may be given more than once', 'debian:12=golden-debian12'),
+  secret: option('What RUN --mount=type=secret mounts; may be given more than once', 'id=name[,src=file|,env=NAME]'),
+  target: option('Name or number of a stage, else the last', 'stage'),
   network: { type: 'string', valueHint: 'none|internet', description: 'What its steps can reach', default: 'none' },
-  ready: {
-    type: 'string',
-    valueHint: 'command',
-    description: 'Has to exit with 0 in a fresh machine of it, before its template is saved',
-  },
-  'ready-seconds': { type: 'string', valueHint: 'n', description: 'How long that is asked again, else 120' },
+  ready: option('Has to exit with 0 in a fresh machine of it, before its template is saved', 'command'),
+  'ready-seconds': option('How long that is asked again, else 120', 'n'),
   ...WAIT_OPTION,
   ...JSON_OPTION,
 } as const satisfies ArgsDef;

@@ -1,7 +1,7 @@
 import type { Image } from '../../client/http/openapi.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import { waitSignal } from '../sandbox/follow.ts';
-import { imageId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { flag, imageId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { command, pagedCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import { codeOf } from './build.ts';
@@ -30,7 +30,7 @@ export const showCommand = command({
   description: 'Show a build of a Dockerfile: its steps, and of one that failed its line',
   args: {
     id: ID,
-    follow: { type: 'boolean', description: 'Print what its steps write, on stderr, until it is over', default: false },
+    follow: flag('Print what its steps write, on stderr, until it is over'),
   },
   async call({ io, args, connect, options }) {
     const { images, commands } = connect();

@@ -8,6 +8,7 @@ import { withLock } from '../../scripts/setup/cache.mjs';
 import { type GoldenImage, type ImageName, pulledImages, shortImageName } from '../../worker/config/artifacts.mjs';
 import { type Config, readConfig } from '../../worker/config/config.ts';
 import { offerImage } from '../../worker/machine/images.ts';
+import { positional } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
 import { connect } from '../terminal/connection.ts';
@@ -24,9 +25,7 @@ const ASKED_EVERY_MS = 500;
 /** `mayfly image pull`: done when sandboxes can be made of it, where a host worker runs. */
 export const pullCommand = command({
   description: 'Build a golden image, unless it is there, and make it a source of this host',
-  args: {
-    name: { type: 'positional', description: 'Image (`mayfly image list`): agent, desktop', required: true },
-  },
+  args: { name: positional('Image (`mayfly image list`): agent, desktop') },
   async call({ io, args }) {
     const name = imageName(args.name);
     const config = readConfig(io.env);

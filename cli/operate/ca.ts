@@ -1,15 +1,15 @@
-import type { ArgsDef } from 'citty';
 import { readConfig } from '../../worker/config/config.ts';
 import type { CaState, RotationResult, RotationStep } from '../../worker/upkeep/ca.ts';
+import { flag } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand } from '../terminal/command.ts';
 import type { Io } from '../terminal/io.ts';
 
 const ROTATE = {
-  begin: { type: 'boolean', description: '1: make the next key; every guest comes to trust both', default: false },
-  finish: { type: 'boolean', description: '2: sign with the next key; the previous is still trusted', default: false },
-  forget: { type: 'boolean', description: '3: no guest trusts the previous key any more', default: false },
-} as const satisfies ArgsDef;
+  begin: flag('1: make the next key; every guest comes to trust both'),
+  finish: flag('2: sign with the next key; the previous is still trusted'),
+  forget: flag('3: no guest trusts the previous key any more'),
+};
 
 const NEXT: Record<CaState['stage'], string> = {
   none: 'no rotation is under way',

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Credential } from '../../client/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { idOrName } from '../terminal/arguments.ts';
+import { flag, idOrName, option, positional } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { columns } from '../terminal/columns.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
@@ -25,12 +25,8 @@ const issue = command({
   description: 'Sign your public key for one sandbox; prints the certificate',
   args: {
     id: ID,
-    key: {
-      type: 'positional',
-      description: 'File with your public key, such as ~/.ssh/id_ed25519.pub',
-      required: true,
-    },
-    ttl: { type: 'string', valueHint: 'duration', description: 'How long it opens the sandbox (default: 30m)' },
+    key: positional('File with your public key, such as ~/.ssh/id_ed25519.pub'),
+    ttl: option('How long it opens the sandbox (default: 30m)', 'duration'),
   },
   async call({ args, connect, options }) {
     const id = idOrName(args.id);
@@ -66,7 +62,7 @@ const revoke = command({
   args: {
     id: ID,
     credential: { type: 'positional', description: 'Serial or key id', required: false },
-    all: { type: 'boolean', description: 'All that callers have', default: false },
+    all: flag('All that callers have'),
   },
   async call({ args, connect, options }) {
     const id = idOrName(args.id);

@@ -1,6 +1,5 @@
-import type { ArgsDef } from 'citty';
 import type { Host } from '../../client/http/openapi.ts';
-import { WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { flag, positional, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { printable } from '../terminal/printable.ts';
@@ -43,9 +42,7 @@ const HEADER = [
   'LAST SEEN',
 ];
 
-const HOST = {
-  id: { type: 'positional', description: 'Id of a host', required: true },
-} as const satisfies ArgsDef;
+const HOST = { id: positional('Id of a host') };
 
 /** `mayfly host drain`, and `mayfly host resume`, which takes it back. */
 function drainCommand(name: 'drain' | 'resume', description: string) {
@@ -64,7 +61,7 @@ const forgetCommand = command({
   args: {
     ...HOST,
     ...WAIT_OPTION,
-    yes: { type: 'boolean', description: 'Yes, it is lost for good', default: false },
+    yes: flag('Yes, it is lost for good'),
   },
   async call({ io, args, connect }) {
     if (!args.yes) {

@@ -6,6 +6,7 @@ import { DEFAULT_PROJECT } from '../../model/project.ts';
 import { SCOPES, type Scope } from '../../model/scopes.ts';
 import { GIB, type StorageQuota, sizeText } from '../../model/snapshots/storage.ts';
 import { readConfig } from '../../worker/config/config.ts';
+import { flag, option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import type { Io } from '../terminal/io.ts';
@@ -13,16 +14,8 @@ import { printable } from '../terminal/printable.ts';
 import { limit } from '../terminal/quantities.ts';
 
 const QUOTA = {
-  'disk-gib': {
-    type: 'string',
-    valueHint: 'GiB',
-    description: 'How much all its sandboxes and snapshots may take of disks; `none`: no limit',
-  },
-  'sandbox-disk-gib': {
-    type: 'string',
-    valueHint: 'GiB',
-    description: 'How much each of its sandboxes may take, with its snapshots; `none`: no limit',
-  },
+  'disk-gib': option('How much all its sandboxes and snapshots may take of disks; `none`: no limit', 'GiB'),
+  'sandbox-disk-gib': option('How much each of its sandboxes may take, with its snapshots; `none`: no limit', 'GiB'),
 } as const satisfies ArgsDef;
 /** Writing does not include reading (model/scopes.ts), and waiting for a sandbox reads. */
 const DEFAULT_SCOPES: Scope[] = ['sandboxes:read', 'sandboxes:write'];
@@ -30,15 +23,11 @@ const DEFAULT_SCOPES: Scope[] = ['sandboxes:read', 'sandboxes:write'];
 const createKey = command({
   description: 'Make an API key; it is shown this once',
   args: {
-    name: { type: 'positional', description: 'What the key is for', required: true },
-    scope: { type: 'string', description: 'May be given more than once (default: read and write sandboxes)' },
-    project: { type: 'string', description: 'Whose key it is; only operators name another than their own' },
+    name: positional('What the key is for'),
+    scope: option('May be given more than once (default: read and write sandboxes)'),
+    project: option('Whose key it is; only operators name another than their own'),
     ...QUOTA,
-    local: {
-      type: 'boolean',
-      description: 'Write to the store of this installation itself: for the first key, when there is none to ask with',
-      default: false,
-    },
+    local: flag('Write to the store of this installation itself: for the first key, when there is none to ask with'),
   },
   repeatable: ['scope'],
   async call({ io, args, repeated, connect, options }) {
@@ -109,7 +98,7 @@ function limitText(bytes: number | null): string {
 const limitKey = command({
   description: 'Change how much the sandboxes and snapshots of a key may store',
   args: {
-    id: { type: 'positional', description: 'Key id (`mayfly key list`), not the key', required: true },
+    id: positional('Key id (`mayfly key list`), not the key'),
     ...QUOTA,
   },
   async call({ args, connect, options }) {
@@ -136,9 +125,7 @@ const listKeys = pagedCommand({
 
 const revokeKey = command({
   description: 'Refuse a key from the next request on',
-  args: {
-    id: { type: 'positional', description: 'Key id (`mayfly key list`), not the key', required: true },
-  },
+  args: { id: positional('Key id (`mayfly key list`), not the key') },
   async call({ args, connect, options }) {
     await connect().revokeKey(args.id, options);
     return { id: args.id, revoked: true };

@@ -1,4 +1,5 @@
 import { readConfig } from '../../worker/config/config.ts';
+import { positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { watchStop } from '../terminal/watch-stop.ts';
@@ -10,9 +11,7 @@ function nameOf(text: string): 'api' | 'control' | 'host' | 'proxy' {
 
 /** `mayfly serve`: one process alone, for installations over several machines. */
 export const serveCommand = customCommand({
-  args: {
-    process: { type: 'positional', description: 'api, control, host or proxy', required: true },
-  },
+  args: { process: positional('api, control, host or proxy') },
   async run({ io, args }) {
     const name = nameOf(args.process);
     const { serve } = await import('../../worker/serve.ts');

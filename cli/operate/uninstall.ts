@@ -1,7 +1,7 @@
 import { isMayflyError } from '../../model/errors.ts';
 import { repository } from '../../worker/config/artifacts.mjs';
 import { readConfig } from '../../worker/config/config.ts';
-import { JSON_OPTION } from '../terminal/arguments.ts';
+import { flag, JSON_OPTION } from '../terminal/arguments.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -12,7 +12,7 @@ const LEFT = `Left as they are: Debian packages (qemu, libvirt and others), unit
 /** `mayfly uninstall`: lists what set-up and `mayfly up` made on this machine, and removes it when that is confirmed. */
 export const uninstallCommand = customCommand({
   args: {
-    yes: { type: 'boolean', description: 'Remove what is listed', default: false },
+    yes: flag('Remove what is listed'),
     ...JSON_OPTION,
   },
   async run({ io, args }) {

@@ -5,7 +5,7 @@ import { isPlaybookId, isSnapshotId } from '../../model/ids.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import { waitSignal } from '../sandbox/follow.ts';
 import { findSnapshotId, snapshotIdOrName } from '../snapshot/named.ts';
-import { idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { idOrName, JSON_OPTION, option, positional, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -17,15 +17,15 @@ import { playbookLines } from './playbook-text.ts';
 /** `mayfly playbook`: done when it is written, and checked as far as that can be. Ctrl-C has undone what it began. */
 export const playbookCommand = customCommand({
   args: {
-    of: { type: 'positional', description: 'Sandbox id or name; or pbk-…, to go on with one', required: true },
-    from: { type: 'string', valueHint: 'snp-…', description: 'What changed since this snapshot, not since it began' },
+    of: positional('Sandbox id or name; or pbk-…, to go on with one'),
+    from: option('What changed since this snapshot, not since it began', 'snp-…'),
     output: {
       type: 'string',
       alias: 'o',
       valueHint: 'folder|file.tar|-',
       description: 'Where to write it: a new folder, an archive, or stdout',
     },
-    network: { type: 'string', valueHint: 'none|internet', description: 'What the fresh sandbox can reach' },
+    network: option('What the fresh sandbox can reach', 'none|internet'),
     ...WAIT_OPTION,
     ...JSON_OPTION,
   },

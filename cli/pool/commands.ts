@@ -1,11 +1,11 @@
 import type { ArgsDef } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
-import { wholeNumber } from '../terminal/arguments.ts';
+import { option, positional, wholeNumber } from '../terminal/arguments.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { mebibytes } from '../terminal/quantities.ts';
 import { POOL_HEADER, poolLines, poolRow } from './pool-text.ts';
 
-const NAME = { name: { type: 'positional', description: 'Name of a pool', required: true } } as const satisfies ArgsDef;
+const NAME = { name: positional('Name of a pool') };
 const SHARED = {
   shared: { type: 'boolean', description: 'The one that all projects share (operators)' },
 } as const satisfies ArgsDef;
@@ -17,11 +17,11 @@ export const poolCommand = nounCommand(
       description: 'Keep sandboxes of a source ready, or change how many or which',
       args: {
         ...NAME,
-        source: { type: 'positional', description: 'Name of the golden VM (`mayfly source list`)', required: true },
+        source: positional('Name of the golden VM (`mayfly source list`)'),
         min: { type: 'string', description: 'Members that are kept however few are claimed', default: '1' },
-        max: { type: 'string', description: 'Members at most (default: as many as --min)' },
-        cpus: { type: 'string', description: "Virtual CPUs, else the source's" },
-        memory: { type: 'string', valueHint: '512M', description: "Memory, such as 512M or 2G, else the source's" },
+        max: option('Members at most (default: as many as --min)'),
+        cpus: option("Virtual CPUs, else the source's"),
+        memory: option("Memory, such as 512M or 2G, else the source's", '512M'),
         egress: {
           type: 'enum',
           options: ['none', 'internet'],

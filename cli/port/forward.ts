@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { MayflyApiError } from '../../client/http/api-error.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { idOrName, JSON_OPTION } from '../terminal/arguments.ts';
+import { idOrName, JSON_OPTION, positional } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { EXIT, type ExitCode } from '../terminal/exit-codes.ts';
@@ -22,7 +22,7 @@ interface Pair {
 export const forwardCommand = customCommand({
   description: 'Let ports of this machine lead to ports of a sandbox, until Ctrl-C',
   args: {
-    id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
+    id: positional('Id or name of a sandbox'),
     ports: { type: 'positional', description: '<local>:<remote>, or one number for both; any number of them' },
     address: { type: 'string', description: 'Where to listen on this machine', default: '127.0.0.1' },
     ...JSON_OPTION,

@@ -1,18 +1,16 @@
 import type { ArgsDef } from 'citty';
 import type { Port } from '../../client/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { idOrName, wholeNumber } from '../terminal/arguments.ts';
+import { flag, idOrName, positional, wholeNumber } from '../terminal/arguments.ts';
 import { command, pagedCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import { seconds } from '../terminal/quantities.ts';
 
-const ID = {
-  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
-} as const satisfies ArgsDef;
+const ID = { id: positional('Id or name of a sandbox') };
 const ONE = {
   ...ID,
-  port: { type: 'positional', description: 'TCP port of the sandbox', required: true },
-} as const satisfies ArgsDef;
+  port: positional('TCP port of the sandbox'),
+};
 const TTL = {
   ttl: { type: 'string', valueHint: 'duration', description: 'How long the token is good', default: '1h' },
 } as const satisfies ArgsDef;
@@ -36,8 +34,8 @@ export const openCommand = command({
       description: 'Which Host the program is told',
       default: 'localhost',
     },
-    cors: { type: 'boolean', description: 'Let pages of any origin read its answers', default: false },
-    wake: { type: 'boolean', description: 'Let a request resume the sandbox', default: false },
+    cors: flag('Let pages of any origin read its answers'),
+    wake: flag('Let a request resume the sandbox'),
   },
   async call({ args, connect, options }) {
     const { visibility, host, cors, wake } = args;
@@ -83,7 +81,7 @@ export const tokenCommand = command({
   args: {
     ...ONE,
     ...TTL,
-    void: { type: 'boolean', description: 'Issue none, and void all that were issued', default: false },
+    void: flag('Issue none, and void all that were issued'),
   },
   async call({ args, connect, options }) {
     const id = idOrName(args.id);

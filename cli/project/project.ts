@@ -1,7 +1,7 @@
-import type { ArgsDef } from 'citty';
 import type { PatchProject } from '../../client/http/openapi.ts';
 import type { Project } from '../../model/project.ts';
 import type { ProjectLimits } from '../../model/project-limits.ts';
+import { option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { columns } from '../terminal/columns.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
@@ -9,18 +9,16 @@ import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 import { LIMIT_OPTIONS, limitsFrom, limitsText, usageLines } from './limits.ts';
 
-const ID = { id: { type: 'positional', description: 'Id of a project', required: true } } as const satisfies ArgsDef;
+const ID = { id: positional('Id of a project') };
 
 function changing(name: 'create' | 'set', description: string) {
   return command({
     description,
     args: {
       ...ID,
-      source: {
-        type: 'string',
-        description:
-          'A source that it may use; may be given more than once. `all`: all but those of other projects, `none`: its own',
-      },
+      source: option(
+        'A source that it may use; may be given more than once. `all`: all but those of other projects, `none`: its own',
+      ),
       ...LIMIT_OPTIONS,
     },
     repeatable: ['source'],

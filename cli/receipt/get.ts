@@ -7,6 +7,7 @@ import type { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Envelope, Statement } from '../../model/functions/receipt.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import { RUN, runId } from '../function/input/names.ts';
+import { option } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -18,7 +19,7 @@ export const getCommand = customCommand({
   description: 'Fetch the receipt of a run; with --save also all that it is about',
   args: {
     ...RUN,
-    save: { type: 'string', valueHint: 'folder', description: 'A new folder for it, and for all that it is about' },
+    save: option('A new folder for it, and for all that it is about', 'folder'),
   },
   async run({ io, args, connect, options }) {
     const id = runId(args.id);

@@ -1,9 +1,8 @@
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ArgsDef } from 'citty';
 import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../../client/receipts/verify-receipt.ts';
 import { type Descriptor, EVENT_NAME, logName, RESULT_NAME, type Statement } from '../../model/functions/receipt.ts';
-import { JSON_OPTION } from '../terminal/arguments.ts';
+import { JSON_OPTION, option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -13,21 +12,17 @@ import { readPublicKeys } from './public-keys.ts';
 import { type Finding, findingOf, findingsIn, RECEIPT_FILE, readReceipt, savedOf } from './receipt-file.ts';
 
 const FILES = {
-  result: { type: 'string', valueHint: 'file', description: 'What is said to be its result' },
-  event: { type: 'string', valueHint: 'file', description: 'What is said to be its event' },
-  stdout: { type: 'string', valueHint: 'file', description: 'What its last process is said to have printed' },
-  stderr: { type: 'string', valueHint: 'file', description: 'The same, on standard error' },
-} as const satisfies ArgsDef;
+  result: option('What is said to be its result', 'file'),
+  event: option('What is said to be its event', 'file'),
+  stdout: option('What its last process is said to have printed', 'file'),
+  stderr: option('The same, on standard error', 'file'),
+};
 
 /** `mayfly receipt verify`: asks nobody. */
 export const verifyCommand = customCommand({
   description: 'Verify a receipt, and what it is about, without asking anybody',
   args: {
-    file: {
-      type: 'positional',
-      description: 'A receipt; or a folder of `mayfly receipt get --save`, all of which is verified',
-      required: true,
-    },
+    file: positional('A receipt; or a folder of `mayfly receipt get --save`, all of which is verified'),
     key: { type: 'string', valueHint: 'file', description: 'Public keys that are trusted, in PEM', required: true },
     ...FILES,
     ...JSON_OPTION,

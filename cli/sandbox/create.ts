@@ -5,7 +5,7 @@ import type { CreateOneSandbox, MayflyClient } from '../../client/mayfly-client.
 import { LIMITS } from '../../model/limits.ts';
 import { BOOT_WISHES } from '../../model/sandbox/boot.ts';
 import { IDLE_ACTIONS, isFinal } from '../../model/sandbox/sandbox.ts';
-import { captureId, sandboxName, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
+import { captureId, option, sandboxName, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
 import { EXIT, exitCodeOfCode } from '../terminal/exit-codes.ts';
@@ -26,17 +26,13 @@ const ARGS = {
     description: `Name of the golden VM (\`mayfly source list\`), else ${AGENT_SOURCE} where it is, else ${PLAIN_SOURCE}`,
     required: false,
   },
-  name: { type: 'string', description: 'Of no other that lives; stands for its id in every command' },
-  capture: { type: 'string', description: 'Capture of a running source, else its newest (`mayfly capture list`)' },
-  cpus: { type: 'string', description: "Virtual CPUs, else the source's" },
-  memory: { type: 'string', valueHint: '512M', description: "Memory, such as 512M or 2G, else the source's" },
-  'memory-mib': { type: 'string', valueHint: 'MiB', description: 'The same in MiB' },
-  ttl: {
-    type: 'string',
-    valueHint: '1h',
-    description: 'When it ends by itself, such as 90s or 1h30m (server default: 1h)',
-  },
-  idle: { type: 'string', valueHint: '15m', description: 'How long it may be unused until it ends by itself' },
+  name: option('Of no other that lives; stands for its id in every command'),
+  capture: option('Capture of a running source, else its newest (`mayfly capture list`)'),
+  cpus: option("Virtual CPUs, else the source's"),
+  memory: option("Memory, such as 512M or 2G, else the source's", '512M'),
+  'memory-mib': option('The same in MiB', 'MiB'),
+  ttl: option('When it ends by itself, such as 90s or 1h30m (server default: 1h)', '1h'),
+  idle: option('How long it may be unused until it ends by itself', '15m'),
   'on-idle': { type: 'enum', options: [...IDLE_ACTIONS], description: 'What is done then (server default: destroy)' },
   'auto-resume': { type: 'boolean', description: 'Resume it when it is used while paused or hibernated' },
   egress: {
@@ -49,9 +45,9 @@ const ARGS = {
     options: [...BOOT_WISHES],
     description: 'Wake from a template, boot, or what is quickest (server default: auto)',
   },
-  agent: { type: 'string', description: 'Which agent it is for; kept in the audit' },
-  metadata: { type: 'string', valueHint: 'key=value', description: 'May be given more than once' },
-  'idempotency-key': { type: 'string', description: 'The same key makes one sandbox, however often it is sent' },
+  agent: option('Which agent it is for; kept in the audit'),
+  metadata: option('May be given more than once', 'key=value'),
+  'idempotency-key': option('The same key makes one sandbox, however often it is sent'),
   ...WAIT_OPTION,
 } as const satisfies ArgsDef;
 

@@ -2,7 +2,7 @@ import type { Sandbox } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
-import { idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { flag, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { EXIT, type ExitCode } from '../terminal/exit-codes.ts';
@@ -23,7 +23,7 @@ export const destroyCommand = customCommand({
   description: 'End sandboxes and wait for the proof that nothing is left',
   args: {
     id: { type: 'positional', description: 'Ids or names of sandboxes', required: false },
-    all: { type: 'boolean', description: 'All that live, except those that pools keep ready', default: false },
+    all: flag('All that live, except those that pools keep ready'),
     ...WAIT_OPTION,
     ...JSON_OPTION,
   },

@@ -1,4 +1,4 @@
-import { idOrName, JSON_OPTION } from '../terminal/arguments.ts';
+import { idOrName, JSON_OPTION, positional } from '../terminal/arguments.ts';
 import { customCommand } from '../terminal/command.ts';
 import { StepPrinter } from './follow.ts';
 import { sandboxLines, usageLine } from './sandbox-text.ts';
@@ -6,7 +6,7 @@ import { sandboxLines, usageLine } from './sandbox-text.ts';
 /** `mayfly sandbox get`: the record, with its steps on stderr. */
 export const getCommand = customCommand({
   description: 'Show a sandbox',
-  args: { id: { type: 'positional', description: 'Id or name of a sandbox', required: true }, ...JSON_OPTION },
+  args: { id: positional('Id or name of a sandbox'), ...JSON_OPTION },
   async run({ io, args, connect, options }) {
     const named = idOrName(args.id);
     const client = connect();

@@ -1,6 +1,6 @@
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import type { SandboxState } from '../../model/sandbox/sandbox.ts';
-import { idOrName } from '../terminal/arguments.ts';
+import { idOrName, positional } from '../terminal/arguments.ts';
 import { command } from '../terminal/command.ts';
 import { withProgress } from '../terminal/progress.ts';
 import { sandboxLines } from './sandbox-text.ts';
@@ -30,9 +30,7 @@ export const resumeCommand = switchCommand({ name: 'resume', goal: 'running', do
 
 function switchCommand({ name, goal, doing }: Switch) {
   return command({
-    args: {
-      id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
-    },
+    args: { id: positional('Id or name of a sandbox') },
     async call({ io, args, connect, options }) {
       const id = idOrName(args.id);
       return withProgress(io, `${doing} ${id}`, () => SWITCHES[name](connect(), id, options));

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../model/limits.ts';
 import { IDLE_ACTIONS } from '../../model/sandbox/sandbox.ts';
-import { idOrName } from '../terminal/arguments.ts';
+import { idOrName, option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
 import { seconds } from '../terminal/quantities.ts';
@@ -14,9 +14,9 @@ function idleFrom(text: string): number | null {
 export const setCommand = command({
   description: 'Change when a sandbox ends, and whether use resumes it',
   args: {
-    id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
-    ttl: { type: 'string', valueHint: '1h', description: 'From now to its new end, such as 90s or 1h30m' },
-    idle: { type: 'string', valueHint: '15m|off', description: 'How long it may be unused until it ends' },
+    id: positional('Id or name of a sandbox'),
+    ttl: option('From now to its new end, such as 90s or 1h30m', '1h'),
+    idle: option('How long it may be unused until it ends', '15m|off'),
     'on-idle': { type: 'enum', options: [...IDLE_ACTIONS], description: 'What is done then' },
     'auto-resume': {
       type: 'enum',

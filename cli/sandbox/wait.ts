@@ -1,6 +1,6 @@
 import type { Sandbox } from '../../client/http/openapi.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
-import { idOrName, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { idOrName, positional, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
 import { EXIT, exitCodeOfCode } from '../terminal/exit-codes.ts';
@@ -12,7 +12,7 @@ import { sandboxLines } from './sandbox-text.ts';
 export const waitCommand = command({
   description: 'Wait until a sandbox runs, or has ended',
   args: {
-    id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
+    id: positional('Id or name of a sandbox'),
     for: { type: 'enum', options: ['running', 'ended'], description: 'What is waited for', default: 'running' },
     ...WAIT_OPTION,
   },

@@ -2,7 +2,7 @@ import { LIMITS } from '../../model/limits.ts';
 import { GAPS, REPEATS } from '../../model/schedules/schedule.ts';
 import { rawJsonOf } from '../function/input/event-data.ts';
 import { functionName } from '../function/input/names.ts';
-import { oneOf } from '../terminal/arguments.ts';
+import { flag, oneOf, option } from '../terminal/arguments.ts';
 import { command } from '../terminal/command.ts';
 import { seconds } from '../terminal/quantities.ts';
 import { NAME, OVERLAP, overlapOf, scheduleName } from './names.ts';
@@ -13,17 +13,17 @@ export const createCommand = command({
   args: {
     ...NAME,
     function: { type: 'string', valueHint: 'name', description: 'What is run', required: true },
-    cron: { type: 'string', valueHint: '"30 2 * * *"', description: 'Minute, hour, day of month, month, day of week' },
-    every: { type: 'string', valueHint: '15m', description: 'In its place: a number of s, m, h or d' },
-    zone: { type: 'string', valueHint: 'Europe/Berlin', description: 'Whose clocks `--cron` is of, else UTC' },
+    cron: option('Minute, hour, day of month, month, day of week', '"30 2 * * *"'),
+    every: option('In its place: a number of s, m, h or d', '15m'),
+    zone: option('Whose clocks `--cron` is of, else UTC', 'Europe/Berlin'),
     ...OVERLAP,
-    catchup: { type: 'string', valueHint: '1h', description: 'So late a time is run still when Temporal was away' },
-    jitter: { type: 'string', valueHint: '30s', description: 'Up to so much later a time is run' },
-    start: { type: 'string', valueHint: 'time', description: 'No time before' },
-    end: { type: 'string', valueHint: 'time', description: 'No time after' },
-    gap: { type: 'string', valueHint: GAPS.join('|'), description: 'A time that the clocks leave out' },
-    repeat: { type: 'string', valueHint: REPEATS.join('|'), description: 'A time that the clocks have twice' },
-    'pause-on-failure': { type: 'boolean', description: 'Pause it when a run of it fails', default: false },
+    catchup: option('So late a time is run still when Temporal was away', '1h'),
+    jitter: option('Up to so much later a time is run', '30s'),
+    start: option('No time before', 'time'),
+    end: option('No time after', 'time'),
+    gap: option('A time that the clocks leave out', GAPS.join('|')),
+    repeat: option('A time that the clocks have twice', REPEATS.join('|')),
+    'pause-on-failure': flag('Pause it when a run of it fails'),
     data: { type: 'string', alias: 'd', valueHint: 'JSON', description: 'Data of its events' },
   },
   async call({ args, connect, options }) {

@@ -1,19 +1,12 @@
-import type { ArgsDef } from 'citty';
 import { isFunctionName } from '../../model/functions/function.ts';
 import { OVERLAPS, type Overlap } from '../../model/schedules/schedule.ts';
-import { checked, oneOf } from '../terminal/arguments.ts';
+import { checked, oneOf, option, positional } from '../terminal/arguments.ts';
 
-export const NAME = {
-  name: { type: 'positional', description: 'Name of a schedule (`mayfly schedule list`)', required: true },
-} as const satisfies ArgsDef;
+export const NAME = { name: positional('Name of a schedule (`mayfly schedule list`)') };
 
 export const OVERLAP = {
-  overlap: {
-    type: 'string',
-    valueHint: OVERLAPS.join('|'),
-    description: 'When the run of a time before is not over',
-  },
-} as const satisfies ArgsDef;
+  overlap: option('When the run of a time before is not over', OVERLAPS.join('|')),
+};
 
 export const scheduleName = checked(
   isFunctionName,

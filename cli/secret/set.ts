@@ -1,15 +1,12 @@
-import type { ArgsDef } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
 import { isSecretName } from '../../model/secrets/secret.ts';
-import { checked } from '../terminal/arguments.ts';
+import { checked, flag, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import { printable } from '../terminal/printable.ts';
 
-export const NAME = {
-  name: { type: 'positional', description: 'Name of a secret (`mayfly secret list`)', required: true },
-} as const satisfies ArgsDef;
+export const NAME = { name: positional('Name of a secret (`mayfly secret list`)') };
 
 export const secretName = checked(
   isSecretName,
@@ -24,7 +21,7 @@ export const setCommand = command({
   description: 'Put what comes on standard input as a secret, or in its place',
   args: {
     ...NAME,
-    'keep-newline': { type: 'boolean', description: 'Keep a line break at its end', default: false },
+    'keep-newline': flag('Keep a line break at its end'),
   },
   async call({ args, connect, options }) {
     const name = secretName(args.name);

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../client/http/openapi.ts';
-import { idOrName, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { flag, idOrName, option, positional, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { command, customCommand, nounCommand } from '../terminal/command.ts';
 import { EXIT, exitCodeOfCode } from '../terminal/exit-codes.ts';
 import { LIST_OPTION, printEach, printList } from '../terminal/list.ts';
@@ -30,9 +30,9 @@ export const snapshotCommand = nounCommand({
   create: command({
     description: 'Save what a sandbox holds, while it goes on',
     args: {
-      id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
-      name: { type: 'string', description: 'Unique in the sandbox (default: the id of the snapshot)' },
-      full: { type: 'boolean', description: 'With the memory: processes come back as they were', default: false },
+      id: positional('Id or name of a sandbox'),
+      name: option('Unique in the sandbox (default: the id of the snapshot)'),
+      full: flag('With the memory: processes come back as they were'),
       ...WAIT_OPTION,
     },
     async call({ io, args, connect, options }) {
@@ -79,9 +79,7 @@ export const snapshotCommand = nounCommand({
   }),
   get: command({
     description: 'Show a snapshot',
-    args: {
-      id: { type: 'positional', description: SNAPSHOT, required: true },
-    },
+    args: { id: positional(SNAPSHOT) },
     async call({ io, args, connect }) {
       snapshotIdOrName(args.id);
       const client = connect();
@@ -93,9 +91,7 @@ export const snapshotCommand = nounCommand({
   /** Says what its content is still needed for, when something refers to it. */
   delete: command({
     description: 'Delete a snapshot; what others refer to is freed with the last of them',
-    args: {
-      id: { type: 'positional', description: SNAPSHOT, required: true },
-    },
+    args: { id: positional(SNAPSHOT) },
     async call({ io, args, connect, options }) {
       snapshotIdOrName(args.id);
       const client = connect();

@@ -5,7 +5,7 @@ import type { Fork } from '../../client/snapshots.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { follow, StepPrinter, waitSignal } from '../sandbox/follow.ts';
-import { sandboxName, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
+import { option, positional, sandboxName, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { columns } from '../terminal/columns.ts';
 import { command } from '../terminal/command.ts';
@@ -19,23 +19,16 @@ const { count } = LIMITS.fork;
 /** `mayfly fork`: the sagas go on whatever becomes of this process. */
 export const forkCommand = command({
   args: {
-    snapshot: { type: 'positional', description: SNAPSHOT, required: true },
+    snapshot: positional(SNAPSHOT),
     count: { type: 'string', description: `How many, ${count.min} to ${count.max}`, default: '1' },
-    name: { type: 'string', description: 'Of one: of no other that lives; stands for its id in every command' },
-    ttl: {
-      type: 'string',
-      valueHint: '1h',
-      description: 'When each ends by itself, such as 90s or 1h30m (server default: 1h)',
-    },
+    name: option('Of one: of no other that lives; stands for its id in every command'),
+    ttl: option('When each ends by itself, such as 90s or 1h30m (server default: 1h)', '1h'),
     egress: {
       type: 'enum',
       options: ['none', 'internet'],
       description: "What the guests can reach, else what the snapshot's could",
     },
-    'idempotency-key': {
-      type: 'string',
-      description: 'The same key makes the same sandboxes, however often it is sent',
-    },
+    'idempotency-key': option('The same key makes the same sandboxes, however often it is sent'),
     ...WAIT_OPTION,
   },
   async call({ io, args, connect }) {

@@ -1,6 +1,6 @@
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { sandboxLines } from '../sandbox/sandbox-text.ts';
-import { idOrName, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { flag, idOrName, positional, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
 import { exitCodeOfCode } from '../terminal/exit-codes.ts';
@@ -10,9 +10,9 @@ import { findSnapshotId, snapshotIdOrName } from './named.ts';
 /** `mayfly restore`: the sandbox runs again when it ends; says how to undo it. */
 export const restoreCommand = command({
   args: {
-    id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
-    snapshot: { type: 'positional', description: 'Id or name of one of its snapshots', required: true },
-    'drop-current': { type: 'boolean', description: 'Do not keep the state that is left', default: false },
+    id: positional('Id or name of a sandbox'),
+    snapshot: positional('Id or name of one of its snapshots'),
+    'drop-current': flag('Do not keep the state that is left'),
     ...WAIT_OPTION,
   },
   async call({ io, args, connect, options }) {

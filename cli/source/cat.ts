@@ -1,3 +1,4 @@
+import { positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { columns } from '../terminal/columns.ts';
 import { customCommand } from '../terminal/command.ts';
@@ -8,8 +9,8 @@ import { HOST_OPTION, onHost } from './host-option.ts';
 export const catCommand = customCommand({
   description: 'Print a file of a prepared source, or list a directory',
   args: {
-    name: { type: 'positional', description: 'Source (`mayfly source list`)', required: true },
-    path: { type: 'positional', description: 'Absolute path of a file or directory on it', required: true },
+    name: positional('Source (`mayfly source list`)'),
+    path: positional('Absolute path of a file or directory on it'),
     ...HOST_OPTION,
   },
   async run({ io, args, connect }) {

@@ -1,6 +1,6 @@
-import type { ArgsDef } from 'citty';
 import type { Source, SourceAccess, SourcePower } from '../../client/http/openapi.ts';
 import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../snapshot/named.ts';
+import { positional } from '../terminal/arguments.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
@@ -18,9 +18,7 @@ function row({ name, cloneable, problem, cpus, memoryMib, hosts }: Source): stri
   return [name, whether, String(cpus), String(memoryMib), hosts.join(', ')];
 }
 
-const NAME = {
-  name: { type: 'positional', description: 'Source (`mayfly source list`)', required: true },
-} as const satisfies ArgsDef;
+const NAME = { name: positional('Source (`mayfly source list`)') };
 
 function printPower(io: Io, { name, hostId, state, guestAnswers }: SourcePower): undefined {
   io.print(`${io.paint('bold', printable(name))} on ${printable(hostId)}: ${state.replace('_', ' ')}`);
@@ -38,7 +36,7 @@ function taskCommand(task: 'prepare' | 'unprepare', description: string, goal: S
   return command({
     description,
     args: {
-      name: { type: 'positional', description: 'Source (`mayfly source list`)', required: true },
+      name: positional('Source (`mayfly source list`)'),
       ...HOST_OPTION,
     },
     async call({ io, args, connect, options }) {
@@ -60,9 +58,7 @@ export const sourceCommand = nounCommand({
   }),
   get: command({
     description: 'Show a source, and whether it can be cloned and looked at',
-    args: {
-      name: { type: 'positional', description: 'Source (`mayfly source list`)', required: true },
-    },
+    args: { name: positional('Source (`mayfly source list`)') },
     call: ({ args, connect, options }) => connect().sources.get(args.name, options),
     print(io, source) {
       io.print(`cloneable: ${source.cloneable ? 'yes' : `no: ${printable(source.problem ?? 'not said why')}`}`);
@@ -98,7 +94,7 @@ export const sourceCommand = nounCommand({
   bake: command({
     description: 'Make a source of a snapshot, cleaned of its identity and referring to nothing',
     args: {
-      name: { type: 'positional', description: 'What it shall be called', required: true },
+      name: positional('What it shall be called'),
       from: { type: 'string', valueHint: 'snapshot', description: SNAPSHOT, required: true },
     },
     async call({ io, args, connect, options }) {
@@ -114,7 +110,7 @@ export const sourceCommand = nounCommand({
   delete: command({
     description: 'Delete a source that was baked, with its images',
     args: {
-      name: { type: 'positional', description: 'Source that was baked', required: true },
+      name: positional('Source that was baked'),
       ...HOST_OPTION,
     },
     call: ({ args, connect, options }) => connect().sources.delete(args.name, { ...onHost(args), ...options }),

@@ -1,8 +1,8 @@
-import type { ArgsDef } from 'citty';
+import { option } from '../terminal/arguments.ts';
 
 export const HOST_OPTION = {
-  host: { type: 'string', description: 'Host id, where several hosts have a source of that name' },
-} as const satisfies ArgsDef;
+  host: option('Host id, where several hosts have a source of that name'),
+};
 
 export function onHost({ host }: { host?: string | undefined }): { hostId?: string } {
   return host === undefined ? {} : { hostId: host };

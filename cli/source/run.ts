@@ -1,9 +1,9 @@
 import { constants } from 'node:os';
-import { type ArgsDef, defineCommand } from 'citty';
+import { defineCommand } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
 import type { SourceCommandResult, SourceOutput } from '../../model/snapshots/source-access.ts';
 import { programIndex } from '../command/program-words.ts';
-import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { checkArguments, JSON_OPTION, option, positional } from '../terminal/arguments.ts';
 import { type CliError, usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import type { Io } from '../terminal/io.ts';
@@ -11,12 +11,12 @@ import { seconds } from '../terminal/quantities.ts';
 import { HOST_OPTION, onHost } from './host-option.ts';
 
 const ARGS = {
-  name: { type: 'positional', description: 'Source (`mayfly source list`)', required: true },
-  command: { type: 'positional', description: "Quoted as a whole: 'ps aux | head -5'", required: true },
-  timeout: { type: 'string', valueHint: 'duration', description: 'Then it is ended (server default: 30s)' },
+  name: positional('Source (`mayfly source list`)'),
+  command: positional("Quoted as a whole: 'ps aux | head -5'"),
+  timeout: option('Then it is ended (server default: 30s)', 'duration'),
   ...HOST_OPTION,
   ...JSON_OPTION,
-} as const satisfies ArgsDef;
+};
 
 /** timeout(1)'s, and what a shell says of a program that a signal ended: 128 and its number. */
 const TIMED_OUT = 124;

@@ -3,20 +3,18 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ArgsDef, defineCommand } from 'citty';
+import { defineCommand } from 'citty';
 import type { IssuedCredential } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import { splitProgram } from '../command/program-words.ts';
-import { idOrName } from '../terminal/arguments.ts';
+import { idOrName, positional } from '../terminal/arguments.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 
-const ARGS = {
-  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
-} as const satisfies ArgsDef;
+const ARGS = { id: positional('Id or name of a sandbox') };
 
 /** What useradd(8) accepts: nothing that ssh could take for an option. */
 const USER = /^[A-Za-z_][A-Za-z0-9_-]{0,31}$/;

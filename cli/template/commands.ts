@@ -7,7 +7,7 @@ import { LIMITS } from '../../model/limits.ts';
 import { waitSignal } from '../sandbox/follow.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 import { HOST_OPTION, onHost } from '../source/host-option.ts';
-import { checked, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
+import { checked, option, positional, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import { withProgress } from '../terminal/progress.ts';
@@ -51,9 +51,9 @@ export const templateCommand = nounCommand(
     create: command({
       description: 'Boot a guest, save its memory, and try to wake from it',
       args: {
-        source: { type: 'positional', description: 'Name of the golden VM (`mayfly source list`)', required: true },
-        cpus: { type: 'string', description: "Virtual CPUs, else the source's" },
-        memory: { type: 'string', valueHint: '512M', description: "Memory, such as 512M or 2G, else the source's" },
+        source: positional('Name of the golden VM (`mayfly source list`)'),
+        cpus: option("Virtual CPUs, else the source's"),
+        memory: option("Memory, such as 512M or 2G, else the source's", '512M'),
         ...HOST_OPTION,
         ...WAIT_OPTION,
       },
@@ -85,18 +85,14 @@ export const templateCommand = nounCommand(
     }),
     get: command({
       description: 'Show a template',
-      args: {
-        id: { type: 'positional', description: 'Template id', required: true },
-      },
+      args: { id: positional('Template id') },
       call: ({ args, connect, options }) => connect().templates.get(templateId(args.id), options),
       print: templateLines,
     }),
     /** Done when none wakes from it any more. */
     delete: command({
       description: 'Have a template go; what woke from it lives on',
-      args: {
-        id: { type: 'positional', description: 'Template id', required: true },
-      },
+      args: { id: positional('Template id') },
       call: ({ args, connect, options }) => connect().templates.delete(templateId(args.id), options),
       print: templateLines,
       isDone: (template) => template.state === 'gone',

@@ -5,6 +5,21 @@ import { LIMITS } from '../../model/limits.ts';
 import { usageError } from './cli-error.ts';
 import { seconds } from './quantities.ts';
 
+/** Describes an argument that has to be given. */
+export function positional(description: string) {
+  return { type: 'positional', description, required: true } as const;
+}
+
+/** Describes an option that is off unless it is given. */
+export function flag(description: string) {
+  return { type: 'boolean', description, default: false } as const;
+}
+
+/** Describes an option that has a value. @param valueHint such as `10m` */
+export function option(description: string, valueHint?: string) {
+  return { type: 'string', description, ...(valueHint !== undefined && { valueHint }) } as const;
+}
+
 /** The option every command takes. */
 export const JSON_OPTION = {
   json: { type: 'boolean', description: 'Print exactly one JSON document on stdout', default: false },

@@ -1,13 +1,14 @@
 import type { ArgsDef } from 'citty';
 import type { Page, PageOptions } from '../../client/http/options.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { flag } from './arguments.ts';
 import { columns } from './columns.ts';
 import type { Io } from './io.ts';
 import { printable } from './printable.ts';
 
 /** The option of every list; a list has one shape whatever it is of. */
 export const LIST_OPTION = {
-  json: { type: 'boolean', description: 'Print NDJSON on stdout, one item a line', default: false },
+  json: flag('Print NDJSON on stdout, one item a line'),
   quiet: { type: 'boolean', alias: 'q', description: 'Print the ids alone, or what stands for them', default: false },
 } as const satisfies ArgsDef;
 

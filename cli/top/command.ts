@@ -1,3 +1,4 @@
+import { flag } from '../terminal/arguments.ts';
 import { customCommand } from '../terminal/command.ts';
 import { findConnection } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -7,8 +8,8 @@ import { printOnce } from './plain.ts';
 /** `mayfly top`: what lives, what is under way, what may be left. */
 export const topCommand = customCommand({
   args: {
-    once: { type: 'boolean', description: 'Print it once, as tables', default: false },
-    json: { type: 'boolean', description: 'Print it once, as one JSON document on stdout', default: false },
+    once: flag('Print it once, as tables'),
+    json: flag('Print it once, as one JSON document on stdout'),
   },
   async run({ io, args, connect }) {
     const client = connect();

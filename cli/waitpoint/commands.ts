@@ -5,6 +5,7 @@ import { partsOf } from '../../model/waitpoints/token.ts';
 import { DEFAULT_WAITPOINT, WAITPOINT_NAME } from '../../model/waitpoints/waitpoint.ts';
 import { rawJsonOf } from '../function/input/event-data.ts';
 import { RUN, runId } from '../function/input/names.ts';
+import { option } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { findConnection } from '../terminal/connection.ts';
@@ -36,7 +37,7 @@ export const waitpointCommand = nounCommand({
     args: {
       ...RUN,
       name: { type: 'positional', description: 'Name of the waitpoint', default: DEFAULT_WAITPOINT, required: false },
-      timeout: { type: 'string', valueHint: '3d', description: 'How long it waits from now on; a day when it is made' },
+      timeout: option('How long it waits from now on; a day when it is made', '3d'),
     },
     async call({ args, connect, options }) {
       const { name, timeout } = args;
@@ -81,7 +82,7 @@ export const waitpointCommand = nounCommand({
         description: 'What the process is given',
         default: 'null',
       },
-      file: { type: 'string', valueHint: 'path', description: 'A file with it' },
+      file: option('A file with it', 'path'),
     },
     async call({ args, connect, options }) {
       const data = await rawJsonOf(args.file === undefined ? { text: args.data } : { path: args.file });

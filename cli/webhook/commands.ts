@@ -1,4 +1,5 @@
 import { WEBHOOK_FORMATS, WEBHOOK_SIGNATURES, WEBHOOK_TYPES, type WebhookType } from '../../model/webhooks/endpoint.ts';
+import { option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import {
@@ -27,7 +28,7 @@ export const webhookCommand = nounCommand({
   create: command({
     description: 'Have events of the project sent to a URL; prints what verifies them',
     args: {
-      url: { type: 'positional', description: 'Where events are sent to', required: true },
+      url: positional('Where events are sent to'),
       types: {
         type: 'string',
         valueHint: 'run.ended,run.cleaned',
@@ -102,7 +103,7 @@ export const webhookCommand = nounCommand({
     description: 'Send it again, now, under the same id',
     args: {
       ...ENDPOINT,
-      delivery: { type: 'positional', description: 'Id of a delivery (`mayfly webhook deliveries`)', required: true },
+      delivery: positional('Id of a delivery (`mayfly webhook deliveries`)'),
     },
     async call({ args, connect, options }) {
       const [endpoint, delivery] = [endpointId(args.id), deliveryId(args.delivery)];
@@ -114,11 +115,7 @@ export const webhookCommand = nounCommand({
     description: 'Send all again that were given up',
     args: {
       ...ENDPOINT,
-      since: {
-        type: 'string',
-        valueHint: '2026-01-31T08:00:00Z',
-        description: 'Events of then or later (default: all)',
-      },
+      since: option('Events of then or later (default: all)', '2026-01-31T08:00:00Z'),
     },
     async call({ args, connect, options }) {
       const since = new Date(args.since ?? 0);

@@ -1,14 +1,13 @@
-import type { ArgsDef } from 'citty';
 import type { NewWebhookEndpoint, WebhookDelivery, WebhookEndpoint } from '../../client/http/openapi.ts';
 import { isDeliveryId, isEndpointId } from '../../model/ids.ts';
-import { checked } from '../terminal/arguments.ts';
+import { checked, positional } from '../terminal/arguments.ts';
 import { recordLines } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 
 export const ENDPOINT = {
-  id: { type: 'positional', description: 'Id of a webhook endpoint (`mayfly webhook list`)', required: true },
-} as const satisfies ArgsDef;
+  id: positional('Id of a webhook endpoint (`mayfly webhook list`)'),
+};
 
 export const endpointId = checked(
   isEndpointId,

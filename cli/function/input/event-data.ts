@@ -7,6 +7,7 @@ import type { CreateRun } from '../../../client/run-options.ts';
 import type { Runs } from '../../../client/runs.ts';
 import { RawJson } from '../../../model/events/json/raw-json.ts';
 import { LIMITS } from '../../../model/limits.ts';
+import { option } from '../../terminal/arguments.ts';
 import { usageError } from '../../terminal/cli-error.ts';
 import type { Io } from '../../terminal/io.ts';
 
@@ -14,14 +15,14 @@ import type { Io } from '../../terminal/io.ts';
 export const EVENT_ARGS = {
   input: { type: 'positional', description: '- for data from standard input', required: false },
   data: { type: 'string', alias: 'd', valueHint: 'JSON', description: 'Data of the event, else it has none' },
-  file: { type: 'string', valueHint: 'path', description: 'A file with the data' },
+  file: option('A file with the data', 'path'),
   type: {
     type: 'string',
     valueHint: 'type/subtype',
     description: 'Media type of the data',
     default: 'application/json',
   },
-  key: { type: 'string', description: 'Idempotency-Key: the same is the same run for 24 hours' },
+  key: option('Idempotency-Key: the same is the same run for 24 hours'),
 } as const satisfies ArgsDef;
 
 interface EventArgs {

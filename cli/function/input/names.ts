@@ -1,28 +1,20 @@
-import type { ArgsDef } from 'citty';
 import { isFunctionName } from '../../../model/functions/function.ts';
 import { isRunId } from '../../../model/ids.ts';
+import { flag, option, positional } from '../../terminal/arguments.ts';
 import { usageError } from '../../terminal/cli-error.ts';
 
-export const NAME = {
-  name: { type: 'positional', description: 'Name of a function (`mayfly function list`)', required: true },
-} as const satisfies ArgsDef;
+export const NAME = { name: positional('Name of a function (`mayfly function list`)') };
 
-export const RUN = {
-  id: { type: 'positional', description: 'Id of a run (`mayfly function runs`)', required: true },
-} as const satisfies ArgsDef;
+export const RUN = { id: positional('Id of a run (`mayfly function runs`)') };
 
 export const RUN_OR_ALL = {
-  id: { type: 'positional', description: 'Id of a run; with --all, the name of a function', required: true },
-  all: { type: 'boolean', description: 'All of a function that it can be done to', default: false },
-} as const satisfies ArgsDef;
+  id: positional('Id of a run; with --all, the name of a function'),
+  all: flag('All of a function that it can be done to'),
+};
 
 export const VERSION = {
-  version: {
-    type: 'string',
-    valueHint: 'same|current',
-    description: 'Of the function: that of the run, or the active one',
-  },
-} as const satisfies ArgsDef;
+  version: option('Of the function: that of the run, or the active one', 'same|current'),
+};
 
 /** @throws CliError */
 export function versionOf(text: string): 'same' | 'current' {

@@ -1,5 +1,6 @@
 import type { Run } from '../../../client/http/openapi.ts';
 import type { Runs } from '../../../client/runs.ts';
+import { flag } from '../../terminal/arguments.ts';
 import { CliError } from '../../terminal/cli-error.ts';
 import { customCommand } from '../../terminal/command.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
@@ -15,7 +16,7 @@ export const invokeCommand = customCommand({
   args: {
     ...NAME,
     ...EVENT_ARGS,
-    json: { type: 'boolean', description: 'Print the run instead of its result', default: false },
+    json: flag('Print the run instead of its result'),
   },
   async run({ io, args, connect, options }) {
     const name = functionName(args.name);

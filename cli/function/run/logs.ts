@@ -4,7 +4,7 @@ import { patiently } from '../../../client/http/patient.ts';
 import type { RunOutput, RunOutputOptions } from '../../../client/run-options.ts';
 import type { Runs } from '../../../client/runs.ts';
 import { LIMITS } from '../../../model/limits.ts';
-import { wholeNumber } from '../../terminal/arguments.ts';
+import { flag, option, wholeNumber } from '../../terminal/arguments.ts';
 import { CliError } from '../../terminal/cli-error.ts';
 import { customCommand } from '../../terminal/command.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
@@ -29,8 +29,8 @@ export const logsCommand = customCommand({
   description: 'Print what the process of a run has printed, each stream to its own',
   args: {
     ...RUN,
-    stderr: { type: 'boolean', description: 'Its standard error alone, to standard output', default: false },
-    attempt: { type: 'string', description: 'Of this attempt (default: the last)' },
+    stderr: flag('Its standard error alone, to standard output'),
+    attempt: option('Of this attempt (default: the last)'),
     follow: { type: 'boolean', alias: 'f', description: 'Go on until the run has ended', default: false },
   },
   async run({ io, args, connect }) {

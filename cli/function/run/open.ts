@@ -4,6 +4,7 @@ import type { MayflyClient } from '../../../client/mayfly-client.ts';
 import { isFinal } from '../../../model/sandbox/sandbox.ts';
 import { follow, StepPrinter } from '../../sandbox/follow.ts';
 import { logIn } from '../../ssh/ssh.ts';
+import { flag } from '../../terminal/arguments.ts';
 import { CliError, usageError } from '../../terminal/cli-error.ts';
 import { customCommand } from '../../terminal/command.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
@@ -23,11 +24,7 @@ export const openCommand = customCommand({
   description: 'A shell in what a failed run left: mayfly run open run-…',
   args: {
     ...RUN,
-    keep: {
-      type: 'boolean',
-      description: 'Let the sandbox live for its hour, and not only as long as the shell',
-      default: false,
-    },
+    keep: flag('Let the sandbox live for its hour, and not only as long as the shell'),
   },
   async run({ io, args, connect, options }) {
     const id = runId(args.id);

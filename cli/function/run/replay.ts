@@ -1,4 +1,5 @@
 import type { ReplayOptions } from '../../../client/run-options.ts';
+import { option } from '../../terminal/arguments.ts';
 import { usageError } from '../../terminal/cli-error.ts';
 import { command } from '../../terminal/command.ts';
 import { jsonOf } from '../input/event-data.ts';
@@ -10,14 +11,12 @@ export const replayCommand = command({
   args: {
     ...RUN,
     ...VERSION,
-    event: {
-      type: 'string',
-      valueHint: 'path',
-      description:
-        'A file with another event, as JSON; what it lacks of id, source and type is the first one’s. - for standard input',
-    },
+    event: option(
+      'A file with another event, as JSON; what it lacks of id, source and type is the first one’s. - for standard input',
+      'path',
+    ),
     data: { type: 'string', alias: 'd', valueHint: 'JSON', description: 'Other data alone' },
-    key: { type: 'string', description: 'Idempotency-Key: the same is the same run for 24 hours' },
+    key: option('Idempotency-Key: the same is the same run for 24 hours'),
   },
   async call({ args, connect, options }) {
     const id = runId(args.id);

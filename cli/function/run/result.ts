@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import { option } from '../../terminal/arguments.ts';
 import { usageError } from '../../terminal/cli-error.ts';
 import { customCommand } from '../../terminal/command.ts';
 import { printable } from '../../terminal/printable.ts';
@@ -10,11 +11,7 @@ export const resultCommand = customCommand({
   args: {
     ...RUN,
     output: { type: 'string', alias: 'o', valueHint: 'file', description: 'A new file to write it to, not stdout' },
-    artifact: {
-      type: 'string',
-      valueHint: 'path',
-      description: 'One of its artifacts (`mayfly function run`) instead',
-    },
+    artifact: option('One of its artifacts (`mayfly function run`) instead', 'path'),
   },
   async run({ io, args, connect }) {
     const id = runId(args.id);

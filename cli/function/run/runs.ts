@@ -1,6 +1,6 @@
 import type { OptionsOf } from '../../../client/http/resource.ts';
 import { RUN_OUTCOMES, RUN_STATES } from '../../../model/functions/run-state.ts';
-import { oneOf } from '../../terminal/arguments.ts';
+import { flag, oneOf, option } from '../../terminal/arguments.ts';
 import { pagedCommand } from '../../terminal/command.ts';
 import { seconds } from '../../terminal/quantities.ts';
 import { functionName } from '../input/names.ts';
@@ -11,19 +11,11 @@ export const runsCommand = pagedCommand({
   description: 'List runs, newest first',
   args: {
     name: { type: 'positional', description: 'Name of a function, else of all', required: false },
-    state: { type: 'string', valueHint: RUN_STATES.join('|'), description: 'Only those that are in it' },
-    outcome: { type: 'string', valueHint: RUN_OUTCOMES.join('|'), description: 'Only those that ended so' },
-    key: { type: 'string', description: 'Only those with this value at their concurrency key' },
-    since: {
-      type: 'string',
-      valueHint: '2h',
-      description: 'Only those accepted within so long, or since an instant (RFC 3339)',
-    },
-    dead: {
-      type: 'boolean',
-      description: 'Only dead letters: they ended badly, and were not redriven',
-      default: false,
-    },
+    state: option('Only those that are in it', RUN_STATES.join('|')),
+    outcome: option('Only those that ended so', RUN_OUTCOMES.join('|')),
+    key: option('Only those with this value at their concurrency key'),
+    since: option('Only those accepted within so long, or since an instant (RFC 3339)', '2h'),
+    dead: flag('Only dead letters: they ended badly, and were not redriven'),
   },
   limit: 50,
   table: { header: RUN_HEADER, row: runRow },

@@ -1,4 +1,5 @@
 import { LIMITS } from '../../../model/limits.ts';
+import { option } from '../../terminal/arguments.ts';
 import { command } from '../../terminal/command.ts';
 import { seconds } from '../../terminal/quantities.ts';
 import { EVENT_ARGS, eventOf, stored } from '../input/event-data.ts';
@@ -10,7 +11,7 @@ export const triggerCommand = command({
   args: {
     ...NAME,
     ...EVENT_ARGS,
-    delay: { type: 'string', valueHint: '10m', description: 'Do not start it before' },
+    delay: option('Do not start it before', '10m'),
   },
   async call({ io, args, connect }) {
     const name = functionName(args.name);
