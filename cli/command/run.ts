@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { type ArgsDef, defineCommand, type ParsedArgs } from 'citty';
+import type { ArgsDef, ParsedArgs } from 'citty';
 import type { Command, StartCommand } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { flag, idOrName, JSON_OPTION, option, positional } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
-import { connect } from '../terminal/connection.ts';
+import { customCommand } from '../terminal/command.ts';
 import { duration } from '../terminal/duration.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
+import { programBehind } from '../terminal/program-words.ts';
 import { seconds } from '../terminal/quantities.ts';
 import { exitCodeOfCommand } from './command-text.ts';
-import { splitProgram } from './program-words.ts';
 import { StdinPump } from './stdin-pump.ts';
 
 const { timeoutSeconds: TIMEOUT } = LIMITS.command;
@@ -34,9 +34,7 @@ const ARGS = {
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
-type RunArgs = ParsedArgs<typeof ARGS>;
-
-function requestFrom(args: RunArgs, argv: string[], env: string[], stdinOpen: boolean): StartCommand {
+function requestFrom(args: ParsedArgs<typeof ARGS>, argv: string[], env: string[], stdinOpen: boolean): StartCommand {
   if ((args.command === undefined) === (argv.length === 0)) {
     throw usageError('give either `-- program arguments…` or --command', 'mayfly run sbx-… -- ls -la /etc');
   }
@@ -126,29 +124,26 @@ function howItEnded({ outcome, reason, failure }: Command): string {
 const LOOK = 'See `mayfly command list` for what became of it.';
 
 /** `mayfly run`: as if the command ran here, with its output, its exit code and Ctrl-C. */
-export function runCommand(io: Io) {
-  return defineCommand({
-    args: ARGS,
-    run: ({ args, rawArgs }) => runIt(io, args, rawArgs),
-  });
-}
-
-async function runIt(io: Io, args: RunArgs & { id: string; json: boolean }, rawArgs: string[]) {
-  const { program, repeated } = splitProgram('mayfly run', rawArgs, ARGS, ['env']);
-  const stdinOpen = args.stdin ?? (io.stdin.isPiped && !args.detach);
-  const request = requestFrom(args, program, repeated.get('env') ?? [], stdinOpen);
-  const client = connect(io);
-  const accepted = await start(io, client, idOrName(args.id), request);
-  if (args.detach) {
-    if (args.json) io.printJson(accepted);
-    else io.print(accepted.id);
-    if (args.timeout === undefined) io.note('It has no time-out: it runs until it ends, or its sandbox does.');
-    return EXIT.ok;
-  }
-  const ended = await followCommand(io, client, accepted, { json: args.json, stdinOpen });
-  if (args.json) io.printJson(ended);
-  else if (ended.outcome !== 'exited') io.note(`mayfly: ${howItEnded(ended)}`);
-  if (ended.outcome === 'timed-out' && args.timeout === undefined)
-    io.note(`  Its time-out was ${DEFAULT_TIMEOUT}, the default: --timeout 1h gives it more, --detach has none.`);
-  return exitCodeOfCommand(ended);
-}
+export const runCommand = customCommand({
+  args: ARGS,
+  repeatable: ['env'],
+  check: programBehind('mayfly run'),
+  async run({ io, args, program, repeated, connect }) {
+    const stdinOpen = args.stdin ?? (io.stdin.isPiped && !args.detach);
+    const request = requestFrom(args, program, repeated('env'), stdinOpen);
+    const client = connect();
+    const accepted = await start(io, client, idOrName(args.id), request);
+    if (args.detach) {
+      if (args.json) io.printJson(accepted);
+      else io.print(accepted.id);
+      if (args.timeout === undefined) io.note('It has no time-out: it runs until it ends, or its sandbox does.');
+      return EXIT.ok;
+    }
+    const ended = await followCommand(io, client, accepted, { json: args.json, stdinOpen });
+    if (args.json) io.printJson(ended);
+    else if (ended.outcome !== 'exited') io.note(`mayfly: ${howItEnded(ended)}`);
+    if (ended.outcome === 'timed-out' && args.timeout === undefined)
+      io.note(`  Its time-out was ${DEFAULT_TIMEOUT}, the default: --timeout 1h gives it more, --detach has none.`);
+    return exitCodeOfCommand(ended);
+  },
+});

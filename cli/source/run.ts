@@ -1,12 +1,11 @@
 import { constants } from 'node:os';
-import { defineCommand } from 'citty';
+import type { ArgsDef } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
 import type { SourceCommandResult, SourceOutput } from '../../model/snapshots/source-access.ts';
-import { programIndex } from '../command/program-words.ts';
 import { checkArguments, JSON_OPTION, option, positional } from '../terminal/arguments.ts';
 import { type CliError, usageError } from '../terminal/cli-error.ts';
-import { connect } from '../terminal/connection.ts';
-import type { Io } from '../terminal/io.ts';
+import { customCommand } from '../terminal/command.ts';
+import { type ProgramWords, positionalIndexes } from '../terminal/program-words.ts';
 import { seconds } from '../terminal/quantities.ts';
 import { HOST_OPTION, onHost } from './host-option.ts';
 
@@ -23,40 +22,40 @@ const TIMED_OUT = 124;
 const SIGNALED = 128;
 
 /** `mayfly source run`: a look, with its output and its exit code as our own. */
-export function runCommand(io: Io) {
-  return defineCommand({
-    meta: { name: 'run', description: 'Look at a prepared source: a command that changes nothing' },
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      checkOneLine(rawArgs, args.name);
-      const { min, max } = LIMITS.sourceCommand.timeoutSeconds;
-      const timeout = args.timeout === undefined ? null : seconds('timeout', args.timeout, { min, max });
-      const request = { command: args.command, ...onHost(args), ...(timeout !== null && { timeoutSeconds: timeout }) };
-      const result = await connect(io).sources.run(args.name, request, { signal: io.signal });
-      if (args.json) {
-        io.printJson(result);
-        return exitCodeOf(result);
-      }
-      await io.write('stdout', bytesOf(result.stdout));
-      await io.write('stderr', bytesOf(result.stderr));
-      if (result.stdout.truncated || result.stderr.truncated) io.note('mayfly: it printed more, which was not kept');
-      if (result.timedOut) io.note('mayfly: its time was over');
+export const runCommand = customCommand({
+  description: 'Look at a prepared source: a command that changes nothing',
+  args: ARGS,
+  check: checkOneLine,
+  async run({ io, args, connect, options }) {
+    const { min, max } = LIMITS.sourceCommand.timeoutSeconds;
+    const timeout = args.timeout === undefined ? null : seconds('timeout', args.timeout, { min, max });
+    const request = { command: args.command, ...onHost(args), ...(timeout !== null && { timeoutSeconds: timeout }) };
+    const result = await connect().sources.run(args.name, request, options);
+    if (args.json) {
+      io.printJson(result);
       return exitCodeOf(result);
-    },
-  });
-}
+    }
+    await io.write('stdout', bytesOf(result.stdout));
+    await io.write('stderr', bytesOf(result.stderr));
+    if (result.stdout.truncated || result.stderr.truncated) io.note('mayfly: it printed more, which was not kept');
+    if (result.timedOut) io.note('mayfly: its time was over');
+    return exitCodeOf(result);
+  },
+});
 
-/** Words as `mayfly run` has them are refused: here the line is read, and judged, as a whole. @throws CliError */
-function checkOneLine(rawArgs: string[], name: string): void {
+/** Refuses words as `mayfly run` has them: here the line is read, and judged, as a whole. @throws CliError */
+function checkOneLine(rawArgs: string[], definition: ArgsDef): ProgramWords {
   const at = rawArgs.indexOf('--');
-  const first = programIndex(rawArgs, ARGS);
+  const [nameAt = -1, first] = positionalIndexes(rawArgs, definition);
+  const name = rawArgs[nameAt] ?? '';
   try {
-    if (at < 0) checkArguments(rawArgs, ARGS);
+    if (at < 0) checkArguments(rawArgs, definition);
   } catch (error) {
-    if (first === null || first === rawArgs.length - 1) throw error;
+    if (first === undefined || first === rawArgs.length - 1) throw error;
     throw notOneLine(name, rawArgs.slice(first));
   }
   if (at >= 0) throw notOneLine(name, rawArgs.slice(at + 1));
+  return { program: [], repeated: new Map() };
 }
 
 function notOneLine(name: string, words: string[]): CliError {

@@ -3,18 +3,15 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defineCommand } from 'citty';
 import type { IssuedCredential } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
-import { splitProgram } from '../command/program-words.ts';
 import { idOrName, positional } from '../terminal/arguments.ts';
 import { CliError } from '../terminal/cli-error.ts';
-import { connect } from '../terminal/connection.ts';
+import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
-
-const ARGS = { id: positional('Id or name of a sandbox') };
+import { programBehind } from '../terminal/program-words.ts';
 
 /** What useradd(8) accepts: nothing that ssh could take for an option. */
 const USER = /^[A-Za-z_][A-Za-z0-9_-]{0,31}$/;
@@ -24,17 +21,15 @@ const CERTIFICATE = /^[a-z0-9@.-]+-cert-v01@openssh\.com [A-Za-z0-9+/]+={0,2}(?:
 const SIGNALED = 128;
 
 /** `mayfly ssh`: the system's ssh with a key of its own, certified for this sandbox alone, and no host key but the pinned one. */
-export function sshCommand(io: Io) {
-  return defineCommand({
-    args: ARGS,
-    async run({ args, rawArgs }) {
-      const { program } = splitProgram('mayfly ssh', rawArgs, ARGS);
-      const named = idOrName(args.id);
-      const client = connect(io);
-      return logIn(io, client, await client.sandboxIdOf(named, { signal: io.signal }), program);
-    },
-  });
-}
+export const sshCommand = customCommand({
+  args: { id: positional('Id or name of a sandbox') },
+  check: programBehind('mayfly ssh'),
+  async run({ io, args, program, connect }) {
+    const named = idOrName(args.id);
+    const client = connect();
+    return logIn(io, client, await client.sandboxIdOf(named, { signal: io.signal }), program);
+  },
+});
 
 /** Runs ssh on this terminal until it ends. @returns its exit code */
 export async function logIn(io: Io, client: MayflyClient, id: string, command: string[] = []): Promise<number> {

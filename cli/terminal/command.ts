@@ -7,6 +7,7 @@ import { connect } from './connection.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Io } from './io.ts';
 import { LIST_OPTION, printList, type Table } from './list.ts';
+import type { ProgramWords } from './program-words.ts';
 
 /** Command with any arguments, as citty keeps it below another. */
 type AnyCommand = Awaited<Extract<SubCommandsDef[string], Promise<unknown>>>;
@@ -20,6 +21,8 @@ export interface Invocation<A extends ArgsDef> {
   args: ParsedArgs<A>;
   /** Words of the command line as they were given. */
   rawArgs: string[];
+  /** Words behind `--`, of a command that takes a program. */
+  program: string[];
   /** Returns the values of a repeatable argument. */
   repeated: (name: string) => string[];
   /** Returns the client. @throws CliError when no installation is known */
@@ -38,6 +41,8 @@ interface Described<A extends ArgsDef> {
   args?: A;
   /** Arguments that may be given more than once; the last positional one, when it stands for any number. */
   repeatable?: (keyof A & string)[];
+  /** Checks the command line. `@default` it has no program */
+  check?: (rawArgs: string[], definition: ArgsDef, repeatable: string[]) => ProgramWords;
 }
 
 interface ResultCommand<A extends ArgsDef, T> extends Described<A> {
@@ -103,7 +108,7 @@ export function customCommand<const A extends ArgsDef>(spec: CustomCommand<A>): 
 }
 
 function build<A extends ArgsDef>(
-  { description, args, repeatable = [] }: Described<A>,
+  { description, args, repeatable = [], check = checkWithoutProgram }: Described<A>,
   more: ArgsDef,
   run: CustomCommand<A>['run'],
 ): CommandFactory {
@@ -113,19 +118,24 @@ function build<A extends ArgsDef>(
       ...(description !== undefined && { meta: { description } }),
       args: definition,
       async run(context) {
-        const values = checkArguments(context.rawArgs, definition, repeatable);
+        const { program, repeated } = check(context.rawArgs, definition, repeatable);
         let client: MayflyClient | undefined;
         const code = await run({
           io,
           args: context.args as ParsedArgs<A>,
           rawArgs: context.rawArgs,
-          repeated: (name) => values.get(name) ?? [],
+          program,
+          repeated: (name) => repeated.get(name) ?? [],
           connect: () => (client ??= connect(io)),
           options: { signal: io.signal },
         });
         return code ?? EXIT.ok;
       },
     });
+}
+
+function checkWithoutProgram(rawArgs: string[], definition: ArgsDef, repeatable: string[]): ProgramWords {
+  return { program: [], repeated: checkArguments(rawArgs, definition, repeatable) };
 }
 
 /** Other names of verbs, below every noun that has the verb. */

@@ -1,40 +1,39 @@
 import { parseArgs } from 'node:util';
 import type { ArgsDef } from 'citty';
-import { checkArguments } from '../terminal/arguments.ts';
-import { usageError } from '../terminal/cli-error.ts';
+import { checkArguments } from './arguments.ts';
+import { usageError } from './cli-error.ts';
 
 /** A command line, taken apart at `--`. */
-interface ProgramWords {
-  own: string[];
+export interface ProgramWords {
   program: string[];
   /** Values of the options that may be given more than once. */
   repeated: Map<string, string[]>;
 }
 
 /**
- * Takes a command line apart that runs a program of a guest, which stands behind `--`.
+ * Makes the check of a command that runs a program of a guest, which stands behind `--`.
  * @param words of the command, such as `mayfly run`
  * @throws CliError with the line to type, where the program is not behind `--`
  */
-export function splitProgram(
-  words: string,
-  rawArgs: string[],
-  definition: ArgsDef,
-  repeatable: string[] = [],
-): ProgramWords {
+export function programBehind(words: string) {
+  return (rawArgs: string[], definition: ArgsDef, repeatable: string[]): ProgramWords =>
+    splitProgram(words, rawArgs, definition, repeatable);
+}
+
+function splitProgram(words: string, rawArgs: string[], definition: ArgsDef, repeatable: string[]): ProgramWords {
   const split = rawArgs.indexOf('--');
   const own = split === -1 ? rawArgs : rawArgs.slice(0, split);
-  const at = split === -1 ? programIndex(own, definition) : null;
-  if (at !== null) {
+  const at = split === -1 ? positionalIndexes(own, definition)[1] : undefined;
+  if (at !== undefined) {
     checkArguments(own.slice(0, at), definition, repeatable); // a mistyped option, whose value looks like the program
     throw usageError('the program goes behind `--`', [words, ...own.slice(0, at), '--', ...own.slice(at)].join(' '));
   }
   const program = split === -1 ? [] : rawArgs.slice(split + 1);
-  return { own, program, repeated: checkArguments(own, definition, repeatable) };
+  return { program, repeated: checkArguments(own, definition, repeatable) };
 }
 
-/** Index of the first word after the sandbox that is no option: a program, whose options follow it. @returns null: none */
-export function programIndex(own: string[], definition: ArgsDef): number | null {
+/** Returns where the words are that are no options: a sandbox or a source, then a program, whose options follow it. */
+export function positionalIndexes(own: string[], definition: ArgsDef): number[] {
   const options = Object.entries(definition).filter(([, { type }]) => type !== 'positional');
   const known = options.map(([name, { type }]) => [name, { type: type === 'boolean' ? type : 'string' }] as const);
   const { tokens } = parseArgs({
@@ -44,5 +43,5 @@ export function programIndex(own: string[], definition: ArgsDef): number | null 
     allowPositionals: true,
     tokens: true,
   });
-  return tokens.filter(({ kind }) => kind === 'positional')[1]?.index ?? null;
+  return tokens.flatMap(({ kind, index }) => (kind === 'positional' ? [index] : []));
 }
