@@ -46,7 +46,6 @@ import { measureRequests, metricsRoutes } from './monitoring/metrics.ts';
 import { claimCounter } from './monitoring/pool-metrics.ts';
 import { playbookRoutes } from './playbooks/playbooks.ts';
 import { poolRoutes } from './pools/pools.ts';
-import { openPortRoutes } from './ports/open-ports.ts';
 import { portRoutes } from './ports/ports.ts';
 import { projectRoutes } from './projects/projects.ts';
 import { bulkRoutes } from './replays/bulk.ts';
@@ -86,7 +85,6 @@ const ROUTES: Route[] = [
   ...commandEventRoutes,
   ...fileRoutes,
   ...portRoutes,
-  ...openPortRoutes,
   ...desktopRoutes,
   ...usageRoutes,
   ...auditRoutes,

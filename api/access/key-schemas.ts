@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { isProjectId, PROJECT_ID_PATTERN } from '../../model/project.ts';
+import { printable } from '../../model/request-fields.ts';
 import { SCOPES } from '../../model/scopes.ts';
-import { printable } from '../http/schemas.ts';
 
 const quotaBytes = z
   .number()

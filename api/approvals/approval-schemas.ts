@@ -1,9 +1,10 @@
 import { z } from '@hono/zod-openapi';
 import { APPROVAL_ACTIONS, APPROVAL_STATES } from '../../model/approvals/approval.ts';
-import { APPROVER_ROLES } from '../../model/approvals/policy.ts';
+import { APPROVER_ROLES } from '../../model/approvals/policy-rules.ts';
 import { ID_PATTERNS, isApprovalId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { actor, cursor, instant, limit, printable, viewOf } from '../http/schemas.ts';
+import { printable } from '../../model/request-fields.ts';
+import { actor, cursor, instant, limit, viewOf } from '../http/schemas.ts';
 import { policyQuery } from './policy-schemas.ts';
 
 export const approvalParams = z.strictObject({

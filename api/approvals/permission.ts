@@ -14,6 +14,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { approvalIdOf } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { recordAsked } from '../../services/approvals/approval-events.ts';
+import { deniedBy, nameRules, policyOf } from '../../services/approvals/policy-check.ts';
 import { type Attempt, freedWhenRefused } from '../../services/idempotent-attempt.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import { actorOf } from '../http/auth.ts';
@@ -22,7 +23,6 @@ import type { Answer } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { approvalView } from './approval-schemas.ts';
-import { policyOf } from './policies.ts';
 import { useApproval } from './use-approval.ts';
 
 /** How often a request that waits looks whether it was decided. Milliseconds. */
@@ -98,30 +98,6 @@ async function neededNow(c: Context<Env>, deps: RequestDeps, attempt: Attempt, w
   return approvalOf(c, attempt, wish, resolved, { policy, verdict });
 }
 
-/**
- * As {@link askPermission}, of what has no Idempotency-Key and so cannot wait.
- * @throws MayflyError policy_denied, also where it is to be asked for
- */
-export async function refuseUnlessAllowed(
-  { store }: Pick<RequestDeps, 'store'>,
-  project: string,
-  facts: PolicyFacts,
-  instead: string,
-): Promise<void> {
-  const policy = await policyOf(store, project);
-  const verdict: Verdict = policy ? verdictOf(policy.rules, facts) : { effect: 'allow' };
-  if (verdict.effect === 'deny') throw deniedBy(verdict.rules);
-  if (verdict.effect === 'ask') throw deniedBy(verdict.rules, `It cannot be asked for this way: ${instead}.`);
-}
-
-function deniedBy(rules: readonly string[], more = ''): MayflyError {
-  return new MayflyError('policy_denied', `By ${namesOf(rules)} of the policy of the project. ${more}`.trim());
-}
-
-function namesOf(rules: readonly string[]): string {
-  return `the rule${rules.length > 1 ? 's' : ''} ${rules.join(', ')}`;
-}
-
 async function counted(
   { store }: RequestDeps,
   { rules }: Pick<Policy, 'rules'>,
@@ -141,7 +117,7 @@ function approvalOf(
   { policy, verdict }: { policy: Pick<Policy, 'version'>; verdict: Asking },
 ): Needed {
   if (!claim) {
-    const why = `By ${namesOf(verdict.rules)} of the policy of the project it needs an approval`;
+    const why = `By ${nameRules(verdict.rules)} of the policy of the project it needs an approval`;
     throw new MayflyError('idempotency_key_required', `${why}, which is for one request: name it.`);
   }
   const askedBy = actorOf(c, agentId);

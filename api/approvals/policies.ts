@@ -1,14 +1,12 @@
-import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import type { Policy } from '../../model/approvals/policy.ts';
 import { MayflyError } from '../../model/errors.ts';
+import { currentPolicy } from '../../services/approvals/policy-check.ts';
 import { requireProject } from '../../services/require.ts';
-import type { ProjectStore } from '../../store/project-store.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { json } from '../http/schemas.ts';
-import { policyAnswer, policyHeaders, policyQuery, policyRules, setPolicy } from './policy-schemas.ts';
+import { policyAnswer, policyHeaders, policyQuery, setPolicy } from './policy-schemas.ts';
 
 const route = routeOf('approvals');
 
@@ -23,7 +21,7 @@ export const policyRoutes: Route[] = [
     problems: ['project_not_found'],
     handle: async ({ c, store, query }) => {
       const project = await projectOf(c, query.project);
-      const answer = await policyView(store, project);
+      const answer = await currentPolicy(store, project);
       c.header('ETag', `"${answer.version}"`);
       return answer;
     },
@@ -39,7 +37,7 @@ export const policyRoutes: Route[] = [
     handle: async ({ c, store, query, headers, body: { rules } }) => {
       const project = await projectOf(c, query.project);
       const { 'if-match': wanted = '*' } = headers;
-      const { version } = await policyView(store, project);
+      const { version } = await currentPolicy(store, project);
       if (wanted !== '*' && wanted !== `"${version}"`) {
         throw new MayflyError('policy_changed', `The policy of ${project} has the version ${version} by now.`);
       }
@@ -51,26 +49,6 @@ export const policyRoutes: Route[] = [
     },
   }),
 ];
-
-/** The one that holds; null: everything is let be done. @throws MayflyError policy_denied when it can't be read */
-export async function policyOf(
-  store: ProjectStore,
-  project: string,
-): Promise<Pick<Policy, 'version' | 'rules'> | null> {
-  const { version, rules, isReadable } = await policyView(store, project);
-  if (!isReadable)
-    throw new MayflyError('policy_denied', `The policy of ${project} cannot be read; an admin sets it anew.`);
-  return rules.length === 0 ? null : { version, rules };
-}
-
-async function policyView(store: ProjectStore, project: string): Promise<z.infer<typeof policyAnswer>> {
-  const found = await store.policies.current(project);
-  if (!found) return { project, version: 0, rules: [], isReadable: true, createdBy: null, createdAt: null };
-  const { version, createdBy, createdAt } = found;
-  const read = policyRules.safeParse(found.rules);
-  const rules = read.success ? read.data : [];
-  return { project, version, rules, isReadable: read.success, createdBy, createdAt };
-}
 
 /** @throws MayflyError project_not_found, also of one that may not be known */
 async function projectOf(c: Context<Env>, named: string | undefined): Promise<string> {

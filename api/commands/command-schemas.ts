@@ -1,22 +1,17 @@
 import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isCommandId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { COMMAND_OUTCOMES, COMMAND_STATES, END_SIGNALS } from '../../model/sandbox/command.ts';
 import {
-  actor,
   argv,
-  cursor,
-  failure,
-  instant,
-  keywords,
-  limit,
   passed,
   VARIABLES_FIT,
   variableName,
   variablesFit,
   wellFormed,
   whole,
-} from '../http/schemas.ts';
+} from '../../model/request-fields.ts';
+import { COMMAND_OUTCOMES, COMMAND_STATES, END_SIGNALS } from '../../model/sandbox/command.ts';
+import { actor, cursor, failure, instant, keywords, limit } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { eventData } from '../streams/event-stream.ts';
 

@@ -25,7 +25,7 @@ import { answerOnce, isHeard, REPLAYED } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
 import { waitWithin } from '../http/waiting.ts';
-import { sandboxOfPath } from '../resources/sandbox-of-path.ts';
+import { sandboxOfPath } from '../resources/entered-sandbox.ts';
 import { resumedSandbox } from '../sandboxes/awake-sandbox.ts';
 import type { startCommand } from './command-schemas.ts';
 import { commandView, commandViewWithOutput } from './command-view.ts';
@@ -83,7 +83,7 @@ async function wishOf(
   request: Request,
   commandId: string,
 ): Promise<Wish> {
-  const { project } = await sandboxOfPath(c, deps, sandboxId);
+  const { project } = await sandboxOfPath(c, sandboxId);
   return {
     action: 'command.run',
     project,

@@ -1,25 +1,27 @@
 import { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { operationIdFrom } from '../../model/ids.ts';
+import type { AuditKind } from '../../model/sandbox/audit.ts';
+import { recordAccess } from '../../services/audit/record-access.ts';
+import { type DesktopAction, desktopAction } from '../../services/desktop/desktop-action.ts';
 import { DESKTOP_PORTS } from '../../services/desktop/desktop-ports.ts';
 import { readState } from '../../services/desktop/desktop-state.ts';
+import { openStream } from '../../services/desktop/open-stream.ts';
 import { pngOf } from '../../services/desktop/rfb/png.ts';
-import { connected } from '../../services/desktop/screens.ts';
+import { connected, type Place } from '../../services/desktop/screens.ts';
+import { useDesktop } from '../../services/desktop/use-desktop.ts';
+import { refuseTyping } from '../../services/ports/refuse-typing.ts';
 import { startAnswers } from '../commands/start-answers.ts';
 import { answerStart } from '../commands/start-command.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env } from '../http/context.ts';
+import { answerOnce } from '../http/idempotency.ts';
 import { GUEST } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json, preferHeaders } from '../http/schemas.ts';
+import { enterSandbox, sandboxOfPath } from '../resources/entered-sandbox.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
-import { answerAction } from './answer-action.ts';
-import { answerStream } from './answer-stream.ts';
-import { beginAccess } from './desktop-access.ts';
-import {
-  actedAnswer,
-  desktopAction,
-  desktopAnswer,
-  openOnDesktop,
-  openStream,
-  streamAnswer,
-} from './desktop-schemas.ts';
+import { actedAnswer, desktopAnswer, openOnDesktop, openStreamRequest, streamAnswer } from './desktop-schemas.ts';
 
 const route = routeOf('desktop');
 
@@ -35,7 +37,7 @@ export const desktopRoutes: Route[] = [
     out: { 200: json('As it is now', desktopAnswer) },
     problems: [...DESKTOP],
     handle: async ({ c, deps, params }) => {
-      const place = await beginAccess(c, deps, params.id, { kind: 'desktop.seen', detail: {}, throttle: deps.looks });
+      const place = await lookAt(c, params.id);
       return connected(deps, place, DESKTOP_PORTS.look, ({ incoming }) => readState(incoming));
     },
   }),
@@ -46,7 +48,7 @@ export const desktopRoutes: Route[] = [
     out: { 200: { description: 'PNG', content: { [PNG]: { schema: z.string().openapi({ format: 'binary' }) } } } },
     problems: [...DESKTOP],
     handle: async ({ c, deps, params }) => {
-      const place = await beginAccess(c, deps, params.id, { kind: 'desktop.seen', detail: {}, throttle: deps.looks });
+      const place = await lookAt(c, params.id);
       const picture = await deps.screens.with(deps, place, (screen) => screen.picture());
       return c.body(new Uint8Array(await pngOf(picture)), 200, { 'Content-Type': PNG, 'Cache-Control': 'no-store' });
     },
@@ -60,9 +62,16 @@ export const desktopRoutes: Route[] = [
     in: { params: sandboxParams, headers: idempotencyHeaders, body: desktopAction },
     out: { 200: json('It is done: the size of the screen', actedAnswer) },
     problems: [...DESKTOP, 'policy_denied', 'desktop_uncertain'],
-    handle: ({ c, deps, params: { id: sandboxId }, body }) => {
-      const asked = { sandboxId, action: body };
-      return answerAction(c, deps, deps.screens, asked);
+    handle: async ({ c, deps, params: { id }, body }) => {
+      await refuseTyping(deps, (await sandboxOfPath(c, id)).project);
+      return answerOnce(c, { idFrom: operationIdFrom, body }, async (attempt) => {
+        const size = await useDesktop(deps, attempt, body, async () => {
+          const place = await enterSandbox(c, id);
+          await recordUse(c, place, 'desktop.used', toldOf(body));
+          return place;
+        });
+        return { response: c.json(size, 200), isKept: true };
+      });
     },
   }),
   route('openOnDesktop', 'post', `${ALL}/open`, {
@@ -87,7 +96,7 @@ export const desktopRoutes: Route[] = [
     description:
       'A password of its own, which takes the place of the one of before of that mode, and a URL of noVNC, which asks for it. ' +
       'For that its port is opened as by `openPort`, and a token of it issued: who has both sees the screen until it expires.',
-    in: { params: sandboxParams, headers: preferHeaders, body: openStream },
+    in: { params: sandboxParams, headers: preferHeaders, body: openStreamRequest },
     out: { 201: json('Where it is, and what it asks for, this once', streamAnswer) },
     problems: [
       ...DESKTOP,
@@ -98,7 +107,36 @@ export const desktopRoutes: Route[] = [
       'port_open',
       'ports_full',
     ],
-    handle: ({ c, deps, params: { id: sandboxId }, body }) =>
-      answerStream(c, deps, { sandboxId, ...body }, deps.portAddress),
+    handle: async ({ c, deps, actor, params: { id }, body }) => {
+      if (body.mode === 'control') await refuseTyping(deps, (await sandboxOfPath(c, id)).project);
+      const place = await enterSandbox(c, id);
+      await recordUse(c, place, 'desktop.stream-opened', { mode: body.mode });
+      return c.json(await openStream(deps, actor, place, body), 201, { 'Cache-Control': 'no-store' });
+    },
   }),
 ];
+
+/** Enters a sandbox to look at its screen. Viewers look often: one event stands for all looks of a minute. */
+async function lookAt(c: Context<Env>, sandboxId: string): Promise<Place> {
+  const place = await enterSandbox(c, sandboxId);
+  const by = c.get('apiKey').id;
+  await c
+    .get('deps')
+    .looks.once({ by, sandboxId, port: DESKTOP_PORTS.screen }, () => recordUse(c, place, 'desktop.seen', {}));
+  return place;
+}
+
+/** Before it is done. */
+function recordUse(
+  c: Context<Env>,
+  { sandboxId, hostId }: Place,
+  kind: Extract<AuditKind, `desktop.${string}`>,
+  detail: Record<string, unknown>,
+): Promise<void> {
+  return recordAccess(c.get('deps'), sandboxId, { kind, actor: actorOf(c), hostId, detail });
+}
+
+/** Returns an action without its text, which may be a password. */
+function toldOf(action: DesktopAction): Record<string, unknown> {
+  return action.action === 'type' ? { action: 'type', characters: action.text.length } : { ...action };
+}

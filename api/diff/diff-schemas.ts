@@ -4,10 +4,8 @@ import { COMPARISON_KINDS } from '../../model/files/file-comparison.ts';
 import { ID_PATTERNS, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { COMMAND_OUTCOMES, COMMAND_STATES } from '../../model/sandbox/command.ts';
+import { CURRENT } from '../../services/diff/comparison.ts';
 import { instant, problemAnswer, wholeText } from '../http/schemas.ts';
-
-/** The present state of a sandbox, in the place of a snapshot's id. */
-export const CURRENT = 'current';
 
 const { changes, paths } = LIMITS.diff;
 const path = z.string().min(1, 'must be absolute').openapi({ pattern: '^/[^\\u0000]*$', example: '/etc' });
@@ -79,7 +77,7 @@ const change = z
   .openapi('FileChange', { description: 'The later state, or the last one of what was removed.' });
 const counts = z.object({ added: z.int(), changed: z.int(), removed: z.int(), renamed: z.int() });
 
-export const commandsBetween = z
+const commandsBetween = z
   .object({
     items: z.array(
       z.object({

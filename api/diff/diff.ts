@@ -2,13 +2,16 @@ import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { Comparison } from '../../services/diff/comparison.ts';
 import { pathsIn } from '../../services/diff/diff-paths.ts';
+import { changesAsLines, changesAsTar, listedChanges } from '../../services/diff/listed-changes.ts';
 import { heldStream } from '../../services/streams/held-stream.ts';
+import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
+import { problemOf } from '../http/problem.ts';
 import { RUNNING, SAGA } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { Comparison } from './comparison.ts';
-import { changesAsLines, changesAsTar, comparedFile, listedChanges } from './diff-answers.ts';
+import { EphemeralSnapshot } from '../snapshots/ephemeral-snapshot.ts';
 import { diffAnswer, diffLine, diffParams, diffQuery, fileAnswer } from './diff-schemas.ts';
 
 const route = routeOf('snapshots');
@@ -58,20 +61,21 @@ export const diffRoutes: Route[] = [
 ];
 
 async function answerDiff(c: Context<Env>, deps: RequestDeps, a: string, b: string, query: Query): Promise<Response> {
+  const { signal } = c.req.raw;
   const [file] = pathsIn(c.req.url, 'file');
   const within = pathsIn(c.req.url, 'path');
   const { format = 'json', limit = LIMITS.diff.changes.default } = query;
-  const question = file ? { format: 'file' as const, paths: [file] } : { format, paths: within };
-  const comparison = await Comparison.begin(c, deps, a, b, question);
-  if (question.format === 'tar') return streamed(await heldStream(changesAsTar(comparison, within)), TAR);
-  if (question.format === 'ndjson') {
-    return streamed(await heldStream(changesAsLines(c, deps, comparison, within)), NDJSON);
+  const how = file ? { format: 'file' as const, paths: [file] } : { format, paths: within };
+  const asker = { key: c.get('apiKey'), actor: actorOf(c), signal };
+  const comparison = await Comparison.begin(deps, asker, { a, b, ...how }, (id) => EphemeralSnapshot.take(c, deps, id));
+  if (how.format === 'tar') return streamed(await heldStream(changesAsTar(comparison, within)), TAR);
+  if (how.format === 'ndjson') {
+    const told = { ...deps, signal, problemOf: (error: MayflyError) => problemOf(c, error) };
+    return streamed(await heldStream(changesAsLines(comparison, within, told)), NDJSON);
   }
   try {
-    return c.json(
-      file ? await comparedFile(comparison, file) : await listedChanges(deps, comparison, within, limit),
-      200,
-    );
+    if (!file) return c.json(await listedChanges(deps.store, comparison, within, limit), 200);
+    return c.json(fileAnswer.parse(await (await comparison.ask('file', 'path', [file])).json()), 200);
   } finally {
     await comparison.close();
   }

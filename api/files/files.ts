@@ -1,18 +1,23 @@
 import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
+import type { AuditKind } from '../../model/sandbox/audit.ts';
+import { refuseUnlessAllowed } from '../../services/approvals/policy-check.ts';
+import { recordAccess } from '../../services/audit/record-access.ts';
+import { entryView, listingAnswer } from '../../services/files/directory-listing.ts';
+import { FileAccess, succeeded } from '../../services/files/file-access.ts';
+import { contentAnswer, headersOf } from '../../services/files/file-content.ts';
+import { agentEntry, fileEntry } from '../../services/files/file-entry.ts';
 import { refusalOf, smallJsonOf } from '../../services/guests.ts';
-import type { Env, RequestDeps } from '../http/context.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env } from '../http/context.ts';
+import { filePathOf } from '../http/file-path.ts';
 import { GUEST } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { json, pageOf } from '../http/schemas.ts';
-import { entryView, listingAnswer } from './directory-listing.ts';
-import { FileAccess, succeeded } from './file-access.ts';
-import { contentAnswer, headersOf } from './file-answer.ts';
+import { enterSandbox, sandboxOfPath } from '../resources/entered-sandbox.ts';
 import {
-  agentEntry,
   deleteFileQuery,
-  fileEntry,
   fileParams,
   getFileHeaders,
   getFileQuery,
@@ -44,9 +49,9 @@ export const fileRoutes: Route[] = [
       206: { description: 'The range', content: { [BYTES]: binary } },
     },
     problems: [GUEST, 'file_not_found', 'file_forbidden', 'file_conflict', 'range_not_satisfiable'],
-    handle: ({ c, deps, params: { id }, query, headers }) => {
-      if (c.req.method === 'HEAD') return answerHead(c, deps, id);
-      return answerGet(c, deps, id, { ...query, ...headers });
+    handle: ({ c, params: { id }, query, headers }) => {
+      if (c.req.method === 'HEAD') return answerHead(c, id);
+      return answerGet(c, id, { ...query, ...headers });
     },
   }),
   route('writeFile', 'put', ONE, {
@@ -73,10 +78,10 @@ export const fileRoutes: Route[] = [
       'body_too_large',
       'unsupported_media_type',
     ],
-    handle: ({ c, deps, params: { id }, query }) => {
+    handle: ({ c, params: { id }, query }) => {
       const isArchive = c.req.header('Content-Type')?.split(';')[0]?.trim().toLowerCase() === TAR;
       const answer = isArchive ? answerUnpack : answerPut;
-      return answer(c, deps, id, query);
+      return answer(c, id, query);
     },
   }),
   route('deleteFile', 'delete', ONE, {
@@ -87,19 +92,41 @@ export const fileRoutes: Route[] = [
     in: { params: fileParams, query: deleteFileQuery },
     out: { 204: { description: 'It is gone' } },
     problems: ['policy_denied', GUEST, 'file_not_found', 'file_forbidden', 'file_conflict'],
-    handle: async ({ c, deps, params, query: { recursive } }) => {
+    handle: async ({ c, params, query: { recursive } }) => {
       const operation = recursive === 'true' ? 'remove-recursive' : 'remove';
-      const access = await FileAccess.begin(c, deps, params.id, {
-        kind: 'file.removed',
-        operation,
-      });
+      const access = await beginAccess(c, params.id, 'file.removed', operation);
       await succeeded(await access.ask('DELETE', 'files', { recursive }));
     },
   }),
 ];
 
-async function answerHead(c: Context<Env>, deps: RequestDeps, id: string): Promise<Response> {
-  const access = await FileAccess.begin(c, deps, id, { kind: 'file.read', operation: 'stat' });
+type Operation = 'stat' | 'read' | 'archive' | 'write' | 'unpack' | 'remove' | 'remove-recursive';
+
+/**
+ * Has the sandbox awake, and the audit know of what is about to be done. The agent writes as root wherever it is told to.
+ * @throws MayflyError policy_denied, invalid_request, temporal_unavailable, and as {@link enterSandbox}
+ */
+async function beginAccess(
+  c: Context<Env>,
+  sandboxId: string,
+  kind: Extract<AuditKind, `file.${string}`>,
+  operation: Operation,
+): Promise<FileAccess> {
+  const deps = c.get('deps');
+  const path = filePathOf(c.req.path);
+  if (kind !== 'file.read') {
+    const asRoot = { runs: { commands: [], user: 'root' } };
+    const { project } = await sandboxOfPath(c, sandboxId);
+    await refuseUnlessAllowed(deps, project, asRoot, 'write the file with a command');
+  }
+  const place = await enterSandbox(c, sandboxId);
+  const detail = { path: path.encoded, operation };
+  await recordAccess(deps, sandboxId, { kind, actor: actorOf(c), hostId: place.hostId, detail });
+  return new FileAccess(deps, place, path);
+}
+
+async function answerHead(c: Context<Env>, id: string): Promise<Response> {
+  const access = await beginAccess(c, id, 'file.read', 'stat');
   const response = await access.ask('HEAD', 'files');
   if (!response.ok) throw await refusalOf(response);
   return new Response(null, { headers: headersOf(response, BYTES) });
@@ -107,11 +134,11 @@ async function answerHead(c: Context<Env>, deps: RequestDeps, id: string): Promi
 
 type GetOptions = z.infer<typeof getFileQuery> & z.infer<typeof getFileHeaders>;
 
-async function answerGet(c: Context<Env>, deps: RequestDeps, id: string, options: GetOptions): Promise<Response> {
+async function answerGet(c: Context<Env>, id: string, options: GetOptions): Promise<Response> {
   const { format, limit, cursor, accept, range, 'if-range': ifRange } = options;
   const asArchive = format === 'tar' || accept?.trim().toLowerCase() === TAR;
   const operation = asArchive ? 'archive' : 'read';
-  const access = await FileAccess.begin(c, deps, id, { kind: 'file.read', operation });
+  const access = await beginAccess(c, id, 'file.read', operation);
   if (asArchive) return contentAnswer(await succeeded(await access.ask('GET', 'tar')), TAR);
 
   if (limit !== undefined || cursor !== undefined) return answerList(access, limit, cursor);
@@ -135,9 +162,9 @@ async function answerList(access: FileAccess, limit?: number, after?: string): P
 
 type PutOptions = z.infer<typeof putFileQuery>;
 
-async function answerPut(c: Context<Env>, deps: RequestDeps, id: string, query: PutOptions): Promise<Response> {
+async function answerPut(c: Context<Env>, id: string, query: PutOptions): Promise<Response> {
   if (query.keepOwners !== undefined) throw onlyFor('keepOwners', 'an archive');
-  const access = await FileAccess.begin(c, deps, id, { kind: 'file.written', operation: 'write' });
+  const access = await beginAccess(c, id, 'file.written', 'write');
   const response = await succeeded(await access.ask('PUT', 'files', query, { body: bodyOf(c) }));
   const entry = agentEntry.safeParse(await smallJsonOf(response));
   if (!entry.success) throw unclear(entry.error);
@@ -146,9 +173,9 @@ async function answerPut(c: Context<Env>, deps: RequestDeps, id: string, query: 
   return c.json(entryView(entry.data, directory), response.status === 201 ? 201 : 200);
 }
 
-async function answerUnpack(c: Context<Env>, deps: RequestDeps, id: string, query: PutOptions): Promise<Response> {
+async function answerUnpack(c: Context<Env>, id: string, query: PutOptions): Promise<Response> {
   if (query.mode !== undefined) throw onlyFor('mode', 'one file');
-  const access = await FileAccess.begin(c, deps, id, { kind: 'file.written', operation: 'unpack' });
+  const access = await beginAccess(c, id, 'file.written', 'unpack');
   const response = await succeeded(await access.ask('PUT', 'tar', query, { body: bodyOf(c) }));
   const unpacked = unpackedAnswer.safeParse(await smallJsonOf(response));
   if (!unpacked.success) throw unclear(unpacked.error);

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi';
+import { egress } from '../../model/fields.ts';
 import {
   FUNCTION_NAME_PATTERN,
   FUNCTION_STATES,
@@ -10,25 +11,19 @@ import {
 import { SETUP_STATES } from '../../model/functions/setup/setup.ts';
 import { ON_FAILURE } from '../../model/functions/traces.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { SECRET_FILE } from '../../model/secrets/secret.ts';
-import { snapshotKind } from '../../model/snapshots/snapshot.ts';
 import {
-  actor,
   argv,
-  egress,
-  endpointId,
-  failure,
-  instant,
   passed,
   printable,
-  snapshotId,
   sourceName,
   VARIABLES_FIT,
   variableName,
   variablesFit,
   whole,
-  wholeText,
-} from '../http/schemas.ts';
+} from '../../model/request-fields.ts';
+import { SECRET_FILE } from '../../model/secrets/secret.ts';
+import { snapshotKind } from '../../model/snapshots/snapshot.ts';
+import { actor, endpointId, failure, instant, snapshotId, wholeText } from '../http/schemas.ts';
 import { secretName } from '../secrets/secret-schemas.ts';
 import { waitAnswer, waitWish } from './wait-schemas.ts';
 

@@ -1,7 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
+import { whole } from '../../model/request-fields.ts';
 import { WAIT_SLOTS, WAIT_TIMES } from '../../model/waitpoints/waiting.ts';
-import { failure, instant, whole } from '../http/schemas.ts';
+import { failure, instant } from '../http/schemas.ts';
 
 const { hibernateAfterSeconds: hibernateAfter } = LIMITS.functions.waitpoints;
 

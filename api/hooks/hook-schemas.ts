@@ -2,11 +2,12 @@ import { z } from '@hono/zod-openapi';
 import { RawJson } from '../../model/events/json/raw-json.ts';
 import { ID_PATTERNS, isHookId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { printable } from '../../model/request-fields.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import type { HmacScheme, SignatureScheme } from '../../webhooks/scheme.ts';
 import { functionName, pointer } from '../functions/function-schemas.ts';
 import type { AppDeps } from '../http/context.ts';
-import { actor, instant, printable } from '../http/schemas.ts';
+import { actor, instant } from '../http/schemas.ts';
 
 const { hooks: limits } = LIMITS.functions;
 const SCHEMES = [

@@ -1,66 +1,22 @@
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import type { ErrorCode } from '../../model/errors.ts';
 import { ERRORS, MayflyError } from '../../model/errors.ts';
-import { redact, redactText } from '../../model/redaction/redact.ts';
+import {
+  PROBLEM_TYPE,
+  type Problem,
+  problemAt,
+  RETRY_AFTER_SECONDS,
+  type Subjects,
+} from '../../services/problems/problem.ts';
 import type { AppDeps, Env } from './context.ts';
 
-/** RFC 9457 §3 */
-export const PROBLEM_TYPE = 'application/problem+json';
-/** Where docs/errors.md describes a code; RFC 9457 §3.1.1 lets `type` be a relative reference. */
-const TYPE_BASE = '/docs#';
-/** Seconds to wait before a retry when nobody knows better; a disk snapshot is over in less than the one for the busy. */
-export const RETRY_AFTER_SECONDS = 5;
+/** Seconds to wait before a retry of what is busy; a disk snapshot is over in less. */
 const BUSY_SECONDS = 2;
-
-/** A problem as it is answered (RFC 9457), with our extensions after `instance`. */
-export interface Problem {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  instance: string;
-  code: ErrorCode;
-  retryable: boolean;
-  /** What the reader can do. */
-  remedy: string;
-  requestId: string;
-  errors?: { field: string; problem: string }[];
-  sandboxId?: string;
-  commandId?: string;
-  snapshotId?: string;
-  captureId?: string;
-}
-
-type Subjects = Pick<Problem, 'sandboxId' | 'commandId' | 'snapshotId' | 'captureId'>;
 
 /** An error in the words of the table and its own, and no more. */
 export function problemOf(c: Context<Env>, error: MayflyError, more: Subjects = {}): Problem {
   return problemAt({ instance: c.req.path, requestId: c.get('requestId') }, error, more);
-}
-
-/** @param at what was asked for, and by which request */
-export function problemAt(
-  at: Pick<Problem, 'instance' | 'requestId'>,
-  error: MayflyError,
-  more: Subjects = {},
-): Problem {
-  const { status, title, remedy, retryable } = ERRORS[error.code];
-  const { fields } = error.options;
-  return {
-    type: `${TYPE_BASE}${error.code}`,
-    title,
-    status,
-    detail: redactText(error.message),
-    instance: redactText(at.instance),
-    code: error.code,
-    retryable,
-    remedy,
-    requestId: at.requestId,
-    ...(fields && { errors: redact(fields) }),
-    ...more,
-  };
 }
 
 /** The answer for an error: always problem+json. */

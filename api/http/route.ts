@@ -3,11 +3,12 @@ import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { ErrorCode } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
 import { canBeReserved } from '../../services/sandboxes/reserved-sandbox.ts';
 import type { Store } from '../../store/connect.ts';
 import { strip } from '../schema/strip.ts';
-import { open, requires } from './auth.ts';
+import { actorOf, open, requires } from './auth.ts';
 import { isOptional, limitBody, readJson } from './body.ts';
 import type { App, Env, RequestDeps } from './context.ts';
 import { BODY, type Codes, KEYED, problems } from './problem-answers.ts';
@@ -40,6 +41,8 @@ export interface Call<I = Parts> {
   store: RequestDeps['store'];
   /** Documents of all projects: for operators, and where no key is needed. */
   wholeStore: Store;
+  /** Who asks, as it is recorded. After an approval it is {@link actorOf} that knows it. */
+  actor: Actor;
   params: Valid<I, 'params'>;
   query: Valid<I, 'query'>;
   headers: Valid<I, 'headers'>;
@@ -75,7 +78,7 @@ interface Definition<I extends Parts, O extends Answers> {
   /** Bytes of the body; null: a stream, unbounded. `@default` {@link LIMITS.bodyBytes} */
   limit?: number | null;
   /** Answers with a value, which is stripped to its schema, with a response of its own, or with nothing: 204. */
-  handle: (call: Call<I>) => Outcome<O> | Promise<Outcome<O>>;
+  handle: (call: Call<I>) => Outcome<O> | Promise<Outcome<O>> | Promise<void>;
 }
 
 export type Route = (app: App) => void;
@@ -145,7 +148,17 @@ async function answer<I extends Parts, O extends Answers>(
   const valid = await validParts(c, parts ?? {});
   if (valid.params && takesSandbox(path)) valid.params['id'] = await resolveSandboxId(c, String(valid.params['id']));
   const wholeStore = c.get('wholeStore');
-  const outcome = await handle({ c, deps, store: deps?.store, wholeStore, ...valid } as Call<I>);
+  const call = {
+    c,
+    deps,
+    store: deps?.store,
+    wholeStore,
+    ...valid,
+    get actor() {
+      return actorOf(c);
+    },
+  };
+  const outcome = await handle(call as Call<I>);
   if (outcome instanceof Response) return outcome;
   if (outcome === undefined) return c.body(null, 204);
   const { status, value } =

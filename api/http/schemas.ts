@@ -2,74 +2,13 @@ import { z } from '@hono/zod-openapi';
 import { ERRORS } from '../../model/errors.ts';
 import { ID_PATTERNS, isCaptureId, isEndpointId, isHostId, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { printable } from '../../model/request-fields.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { strip } from '../schema/strip.ts';
-
-const { command } = LIMITS;
-
-/** Text of the caller's that is kept: neither control characters (also NUL) nor half of a surrogate pair. */
-const PRINTABLE = /^[^\p{Cc}\p{Cs}]*$/u;
-/** The same for tools that know no classes of Unicode; half a surrogate pair cannot be sent in UTF-8. */
-const PLAIN_PRINTABLE = '[^\\u0000-\\u001f\\u007f-\\u009f]*$';
-export const PRINTABLE_SCHEMA = { pattern: `^${PLAIN_PRINTABLE}` };
 
 /** Keywords of JSON Schema 2020-12 that the types of @hono/zod-openapi, which are OpenAPI 3.0's, do not know. */
 export function keywords(ofJsonSchema: Record<string, unknown>): object {
   return ofJsonSchema;
-}
-
-/** @param max characters as JSON Schema counts them: of Unicode, not of UTF-16 */
-export function printable(max: number, min = 1) {
-  return z
-    .string()
-    .min(min, `must have at least ${min} character`)
-    .refine((text) => text.length <= max || Array.from(text).length <= max, `must have at most ${max} characters`)
-    .regex(PRINTABLE, 'must have no control characters and be well-formed Unicode')
-    .openapi({ ...PRINTABLE_SCHEMA, maxLength: max });
-}
-
-export const sourceName = printable(LIMITS.sourceName.maxLength)
-  .regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit')
-  .openapi({ pattern: `^[A-Za-z0-9]${PLAIN_PRINTABLE}` });
-
-/** Text that UTF-8 can hold. */
-export const wellFormed = z.string().refine((text) => !/\p{Cs}/u.test(text), 'must be well-formed Unicode');
-
-/** What a program is given: any such text but NUL, which ends an argument in C. */
-export function passed(maxBytes: number) {
-  return wellFormed
-    .refine((text) => !text.includes('\0'), 'must have no NUL character')
-    .refine((text) => Buffer.byteLength(text) <= maxBytes, `must have at most ${maxBytes} bytes`)
-    .openapi({ pattern: '^[^\\u0000]*$', maxLength: maxBytes });
-}
-
-const bytesOf = (texts: string[]) => texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-
-export const argv = z
-  .array(passed(command.maxLength))
-  .min(1, 'must name a program')
-  .max(command.maxArguments, `must have at most ${command.maxArguments} entries`)
-  .refine(([program]) => program !== '', 'must name a program')
-  .refine((texts) => bytesOf(texts) <= command.maxLength, `must have at most ${command.maxLength} bytes in all`)
-  .openapi(keywords({ prefixItems: [{ type: 'string', minLength: 1, pattern: '^[^\\u0000]+$' }] }));
-
-export const variableName = z
-  .string()
-  .max(255)
-  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of a variable');
-
-export const VARIABLES_FIT = `must have at most ${command.maxVariableBytes} bytes in each, with its name and =`;
-
-/** Whether each variable is a string that Linux passes to a program. */
-export function variablesFit(variables: Readonly<Record<string, string>>): boolean {
-  return Object.entries(variables).every(
-    ([name, value]) => name.length + 1 + Buffer.byteLength(value) <= command.maxVariableBytes,
-  );
-}
-
-export function whole(limit: { min: number; max: number }, unit: string) {
-  const range = `must be a whole number of ${unit} from ${limit.min} to ${limit.max}`;
-  return z.int(range).min(limit.min, range).max(limit.max, range);
 }
 
 export const hostId = z.string().refine(isHostId, 'is not a host id').openapi({ pattern: ID_PATTERNS.host });
@@ -121,7 +60,6 @@ export const keyHeaders = idempotencyHeaders.omit({ prefer: true });
 export type IdempotencyHeaders = z.output<typeof idempotencyHeaders>;
 
 export const instant = z.string().openapi({ format: 'date-time' });
-export const egress = z.enum(['none', 'internet']);
 export const failure = z.object({ code: z.string(), message: z.string() });
 /** Failure of a saga. */
 export const stepFailure = z.object({ code: z.string(), step: z.string(), message: z.string() });

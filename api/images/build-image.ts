@@ -12,11 +12,11 @@ import { type Beginning, beginningOf } from '../../services/images/beginning.ts'
 import { contextSent, contextWithin } from '../../services/images/context-bytes.ts';
 import { rootsOf } from '../../services/images/roots.ts';
 import { admit } from '../../services/sandboxes/admission.ts';
+import { refuseForeignName, refuseTaken } from '../../services/sources/bake-source.ts';
 import type { KeptContext } from '../../store/images/image-contexts.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { answerOnce, isHeard } from '../http/idempotency.ts';
-import { refuseForeignName, refuseTaken } from '../sources/source-baking.ts';
 import { inputOf } from './builder-input.ts';
 import type { buildImage } from './image-schemas.ts';
 import { imageView } from './image-view.ts';
@@ -72,7 +72,7 @@ async function wished(
   const beginning = await beginningOf(deps.store, { id, project: actor.project, request });
   const known = await builtBefore(deps.store, name, beginning);
   if (known) return { known };
-  await refuseTaken(deps, name);
+  await refuseTaken(deps.store, name);
   const input = inputOf(c, id, name, beginning, request);
   const builders = input.stages?.map(({ builder }) => builder.id) ?? [];
   const checkers = input.ready ? [input.ready.checker.id] : [];

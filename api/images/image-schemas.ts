@@ -1,21 +1,11 @@
 import { z } from '@hono/zod-openapi';
+import { egress } from '../../model/fields.ts';
 import { ID_PATTERNS, isImageId } from '../../model/ids.ts';
 import { IMAGE_STATES } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { passed, printable, VARIABLES_FIT, variableName, variablesFit } from '../../model/request-fields.ts';
 import { isBakedSourceName } from '../../model/snapshots/baked-source.ts';
-import {
-  actor,
-  cursor,
-  egress,
-  instant,
-  limit,
-  passed,
-  printable,
-  snapshotId,
-  VARIABLES_FIT,
-  variableName,
-  variablesFit,
-} from '../http/schemas.ts';
+import { actor, cursor, instant, limit, snapshotId } from '../http/schemas.ts';
 
 const { image } = LIMITS;
 

@@ -1,8 +1,9 @@
 import { z } from '@hono/zod-openapi';
+import { egress } from '../../model/fields.ts';
 import { ID_PATTERNS, isPlaybookId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { PLAYBOOK_STATES } from '../../model/playbook/playbook.ts';
-import { actor, cursor, egress, failure, instant, limit, snapshotId } from '../http/schemas.ts';
+import { actor, cursor, failure, instant, limit, snapshotId } from '../http/schemas.ts';
 
 export const playbookParams = z.strictObject({
   id: z

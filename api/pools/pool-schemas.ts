@@ -1,10 +1,12 @@
 import { z } from '@hono/zod-openapi';
+import { egress } from '../../model/fields.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { idleUntil } from '../../model/pools/idle.ts';
 import { type PoolRecord, poolRecord } from '../../model/pools/pool.ts';
 import { isShared } from '../../model/pools/pool-saga.ts';
+import { sourceName, whole } from '../../model/request-fields.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
-import { egress, instant, sourceName, whole } from '../http/schemas.ts';
+import { instant } from '../http/schemas.ts';
 import { strip } from '../schema/strip.ts';
 
 const NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;

@@ -2,11 +2,9 @@ import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { type ExposedPort, PORT_HOSTS, PORT_VISIBILITIES } from '../../model/ports/exposed-port.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
-import { actor, instant, listOf, whole, wholeText } from '../http/schemas.ts';
+import { whole } from '../../model/request-fields.ts';
+import { actor, instant, listOf, wholeText } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
-
-/** The host's own way into a sandbox, which opens by certificates alone. */
-export const SSH_PORT = 22;
 
 const NUMBERS = { min: 1, max: 65_535 };
 

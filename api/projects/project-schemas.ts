@@ -1,7 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { isProjectId, PROJECT_ID_PATTERN } from '../../model/project.ts';
-import { instant, printable } from '../http/schemas.ts';
+import { printable } from '../../model/request-fields.ts';
+import { instant } from '../http/schemas.ts';
 
 const projectId = z
   .string()

@@ -1,7 +1,9 @@
 import { z } from '@hono/zod-openapi';
+import { egress } from '../../model/fields.ts';
 import { ID_PATTERNS, isSandboxId, isSandboxName, SANDBOX_NAME_PATTERNS } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { redactText } from '../../model/redaction/redact.ts';
+import { PRINTABLE_SCHEMA, printable, sourceName, whole } from '../../model/request-fields.ts';
 import { BOOT_REASONS, BOOT_WAYS, BOOT_WISHES } from '../../model/sandbox/boot.ts';
 import { LAYERS } from '../../model/sandbox/proof.ts';
 import {
@@ -15,17 +17,12 @@ import {
   actor,
   captureId,
   cursor,
-  egress,
   instant,
   keywords,
   limit,
-  PRINTABLE_SCHEMA,
-  printable,
   problemAnswer,
   snapshotId,
-  sourceName,
   stepFailure,
-  whole,
 } from '../http/schemas.ts';
 
 /** Names that mean something to a JavaScript object and can never mean something to a person. */

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { FUNCTION_NAME_PATTERN, isFunctionName } from '../../model/functions/function.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { printable, whole } from '../../model/request-fields.ts';
 import { CRON_LENGTH, readCron } from '../../model/schedules/cron.ts';
 import {
   EVERY_PATTERN,
@@ -12,7 +13,7 @@ import {
 } from '../../model/schedules/schedule.ts';
 import { zoneOf } from '../../model/schedules/zone.ts';
 import { functionName } from '../functions/function-schemas.ts';
-import { actor, cursor, instant, limit, printable, whole, wholeText } from '../http/schemas.ts';
+import { actor, cursor, instant, limit, wholeText } from '../http/schemas.ts';
 
 const { schedules: limits } = LIMITS.functions;
 

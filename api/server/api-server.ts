@@ -4,9 +4,9 @@ import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Logger } from 'pino';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { earlyProblem, refusedBytes } from '../../services/problems/early-problem.ts';
 import type { App } from '../http/context.ts';
 import { boundBody } from './body-time.ts';
-import { earlyProblem, refusedBytes } from './early-problem.ts';
 
 /** From the first byte of a request to the end of its headers; Node's own default. Milliseconds. */
 const HEADERS_MS = 60_000;

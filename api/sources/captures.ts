@@ -1,13 +1,25 @@
 import { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import { captureIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { CaptureRecord } from '../../model/snapshots/capture.ts';
 import { requireCapture } from '../../services/require.ts';
+import { placeSource } from '../../services/sources/source-host.ts';
+import { beginCapture, beginCaptureDeletion } from '../../services/sources/take-capture.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
+import { askPermission } from '../approvals/permission.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env } from '../http/context.ts';
+import { answerOnce, isHeard } from '../http/idempotency.ts';
+import { problemResponse } from '../http/problem.ts';
 import { ASKED_FOR, SOURCE, SOURCE_TASK } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json, pageOf, preferHeaders } from '../http/schemas.ts';
-import { captureAnswer, captureParams, captureQuery } from '../resources/capture-schemas.ts';
+import { waitAsPreferred } from '../http/waiting.ts';
+import { captureAnswer, captureParams, captureQuery, captureView } from '../resources/capture-schemas.ts';
+import { answerDeletion } from '../resources/deletion.ts';
 import { sourceParams, takeCapture } from './source-schemas.ts';
-import { answerCapture, deleteCapture } from './take-capture.ts';
 
 const route = routeOf('captures');
 
@@ -31,7 +43,30 @@ export const captureRoutes: Route[] = [
       ),
     },
     problems: [SOURCE_TASK, ASKED_FOR, 'capture_failed', 'capacity_exhausted', 'host_disk_full', 'quota_exceeded'],
-    handle: ({ c, deps, params: { name }, body }) => answerCapture(c, deps, name, body),
+    handle: ({ c, deps, params: { name: source }, body }) => {
+      const again = async (id: string) => {
+        const record = await deps.store.captures.get(id);
+        return record && captureAnswerOf(c, record);
+      };
+      const subject = { path: '/v1/captures', member: 'captureId' as const };
+      return answerOnce(c, { idFrom: captureIdFrom, body, subject, again }, async (attempt) => {
+        const waiting = await askPermission(c, deps, attempt, {
+          action: 'capture.create',
+          project: c.get('apiKey').project,
+          isBegun: async () => (await deps.store.captures.get(attempt.subjectId)) !== null,
+          resolve: async () => {
+            const { id: sourceId, hostId } = await placeSource(deps.store, source, body.hostId);
+            const { projects = null, allowedEgress = 'none' } = body;
+            return { facts: { source: 'capture' }, request: { source, sourceId, hostId, projects, allowedEgress } };
+          },
+        });
+        if (waiting) return waiting;
+        const begun = await beginCapture(deps, attempt, actorOf(c), { source, ...body });
+        await waitAsPreferred(c, (signal) => deps.sagas.captures.ended(begun, signal));
+        const record = (await deps.store.captures.get(begun.id)) ?? begun;
+        return { response: captureAnswerOf(c, record), isKept: isHeard(c) };
+      });
+    },
   }),
   route('listCaptures', 'get', OF_SOURCE, {
     scope: 'sandboxes:read',
@@ -61,6 +96,29 @@ export const captureRoutes: Route[] = [
       202: json('It is being deleted; Location says where to look', captureAnswer),
     },
     problems: ['capture_not_found', 'capture_in_use', 'source_busy', 'temporal_unavailable', 'cleanup_incomplete'],
-    handle: ({ c, deps, params }) => deleteCapture(c, deps, params.id),
+    handle: ({ c, deps, params: { id } }) =>
+      answerDeletion(c, {
+        location: `/v1/captures/${id}`,
+        read: () => requireCapture(deps, id),
+        view: captureView,
+        isGone: ({ state }) => state === 'deleted' || state === 'failed', // what failed has left nothing
+        begin: (record, actor) => beginCaptureDeletion(deps, record, actor),
+        ended: (record, signal) => deps.sagas.captures.ended(record, signal),
+        refusal: ({ state, waitingFor }) =>
+          state === 'ready' ? new MayflyError('capture_in_use', waitingFor ?? `${id} is needed.`) : null,
+      }),
   }),
 ];
+
+/** Of a later repetition 200: it was taken, and is there no more. */
+const STATUS = { creating: 202, ready: 201, deleting: 200, deleted: 200 } as const;
+
+function captureAnswerOf(c: Context<Env>, record: CaptureRecord): Response {
+  const { id, state, failure } = record;
+  c.header('Location', `/v1/captures/${id}`);
+  if (state !== 'failed') return c.json(captureView(record), STATUS[state]);
+  const error = failure
+    ? new MayflyError(failure.code, `${failure.step}: ${failure.message}`)
+    : new MayflyError('capture_failed', 'No reason was recorded.');
+  return problemResponse(c, error, { captureId: id });
+}

@@ -1,10 +1,11 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { isProjectId } from '../../model/project.ts';
+import { printable, sourceName, whole } from '../../model/request-fields.ts';
 import { bakedSource, isBakedSourceName } from '../../model/snapshots/baked-source.ts';
 import { sourceAccess } from '../../model/snapshots/source-access.ts';
 import { sourceFields } from '../access/hosts.ts';
-import { auditQuery, hostId, printable, snapshotId, sourceName, viewOf, whole } from '../http/schemas.ts';
+import { auditQuery, hostId, snapshotId, viewOf } from '../http/schemas.ts';
 
 const sourceHostId = hostId
   .optional()
@@ -63,8 +64,8 @@ export const sourceCommand = z
     command: printable(bounds.maxLength).openapi({ example: 'journalctl -u nginx --no-pager | tail -n 50' }),
     hostId: sourceHostId,
     agentId: printable(LIMITS.agentId.maxLength).optional(),
-    timeoutSeconds: whole(bounds.timeoutSeconds, 'seconds').optional(),
-    maxOutputBytes: whole({ min: 0, max: bounds.maxOutputBytes }, 'bytes').optional(),
+    timeoutSeconds: whole(bounds.timeoutSeconds, 'seconds').default(bounds.timeoutSeconds.default),
+    maxOutputBytes: whole({ min: 0, max: bounds.maxOutputBytes }, 'bytes').default(bounds.maxOutputBytes),
   })
   .openapi('SourceCommand');
 
@@ -91,22 +92,6 @@ export const sourceDetail = sourceAnswer
     baked: z.array(bakedAnswer).openapi({ description: 'Where it was made of a snapshot, by host' }),
   })
   .openapi('SourceDetail');
-
-const output = z.object({
-  text: z.string().nullable().openapi({ description: 'When it is UTF-8' }),
-  base64: z.string().nullable().openapi({ description: 'When it is not' }),
-  truncated: z.boolean(),
-});
-export const sourceCommandAnswer = z
-  .object({
-    exitCode: z.int().nullable(),
-    signal: z.string().nullable(),
-    timedOut: z.boolean(),
-    stdout: output,
-    stderr: output,
-    durationMs: z.int(),
-  })
-  .openapi('SourceCommandResult');
 
 export const accessView = viewOf(accessAnswer);
 export const bakedView = viewOf(bakedAnswer);

@@ -1,44 +1,49 @@
-import type { z } from '@hono/zod-openapi';
-import { MayflyError } from '../../model/errors.ts';
-import { type HostRecord, isLive } from '../../model/host.ts';
-import { differenceOf } from '../../model/source-content.ts';
-import { refuseUnplaceable } from '../../services/sandboxes/placement.ts';
-import { auditedSource } from '../../services/sources/source-host.ts';
+import type { Context } from 'hono';
+import { isErrorCode, MayflyError } from '../../model/errors.ts';
+import { operationIdFrom } from '../../model/ids.ts';
+import type { BakedSource } from '../../model/snapshots/baked-source.ts';
+import { bakeOf, beginBake } from '../../services/sources/bake-source.ts';
+import { describeSource, listSources } from '../../services/sources/known-sources.ts';
+import { auditedSource, bakedSourceOf } from '../../services/sources/source-host.ts';
 import { auditPage, pageOfChain } from '../audit/audit-page.ts';
+import type { Env } from '../http/context.ts';
+import { answerOnce, isHeard } from '../http/idempotency.ts';
+import { problemResponse } from '../http/problem.ts';
+import { SAGA } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { json, pageOf } from '../http/schemas.ts';
-import { sourceBakingRoutes } from './source-baking.ts';
-import { sourcePowerRoutes } from './source-power.ts';
-import { sourcePreparationRoutes } from './source-preparation.ts';
+import { idempotencyHeaders, json, pageOf, preferHeaders } from '../http/schemas.ts';
+import { waitAsPreferred } from '../http/waiting.ts';
+import { answerDeletion } from '../resources/deletion.ts';
 import { sourceReadRoutes } from './source-reads.ts';
-import { sourceAnswer, sourceAuditQuery, sourceDetail, sourceParams } from './source-schemas.ts';
+import {
+  bakedAnswer,
+  bakedView,
+  bakeSource,
+  onHost,
+  sourceAnswer,
+  sourceAuditQuery,
+  sourceDetail,
+  sourceParams,
+} from './source-schemas.ts';
+import { sourceTaskRoutes } from './source-tasks.ts';
 
-const route = routeOf('hosts');
+const route = routeOf('sources');
 
-type SourceView = z.infer<typeof sourceAnswer>;
+const ALL = '/v1/sources';
+const ONE = `${ALL}/{name}`;
 
 export const sourceRoutes: Route[] = [
-  ...sourcePowerRoutes,
-  ...sourcePreparationRoutes,
+  ...sourceTaskRoutes,
   ...sourceReadRoutes,
-  ...sourceBakingRoutes,
-  route('getSource', 'get', '/v1/sources/{name}', {
-    tag: 'sources',
+  route('getSource', 'get', ONE, {
     scope: 'sandboxes:read',
     summary: 'Read one source, and whether it can be looked at',
     in: { params: sourceParams },
     out: { 200: json('The source', sourceDetail) },
     problems: ['source_not_found', 'no_host'],
-    handle: async ({ store, params: { name } }) => {
-      const baked = await store.bakedSources.named(name);
-      const live = (await store.hosts.list()).filter((host) => isLive(host));
-      const source = mergeSources(live).find((one) => one.name === name) ?? inTheMaking(name, baked);
-      if (!source) await refuseUnplaceable(store, name);
-      if (!source) throw new MayflyError('source_not_found', `No live host has a source ${JSON.stringify(name)}.`);
-      return { ...source, access: await store.sources.named(name), baked };
-    },
+    handle: ({ store, params: { name } }) => describeSource(store, name),
   }),
-  route('getSourceAudit', 'get', '/v1/sources/{name}/audit', {
+  route('getSourceAudit', 'get', `${ONE}/audit`, {
     tag: 'audit',
     scope: 'operator',
     summary: 'Who prepared a source and looked at it, with what',
@@ -50,40 +55,81 @@ export const sourceRoutes: Route[] = [
       return pageOfChain(deps, id, range);
     },
   }),
-  route('listSources', 'get', '/v1/sources', {
+  route('listSources', 'get', ALL, {
+    tag: 'hosts',
     scope: 'sandboxes:read',
     summary: 'List what sandboxes can be made from, on all live hosts',
     out: { 200: json('All sources', pageOf(sourceAnswer)) },
-    handle: async ({ store }) => {
-      const live = (await store.hosts.list()).filter((host) => isLive(host));
-      return { items: mergeSources(live), nextCursor: null };
+    handle: async ({ store }) => ({ items: await listSources(store), nextCursor: null }),
+  }),
+  route('bakeSource', 'post', ALL, {
+    scope: 'admin',
+    summary: 'Make a source of a snapshot',
+    description:
+      'The snapshot is cleaned of what makes it one machine (in a sandbox that is made of it and destroyed), shut down, and ' +
+      'copied to images of its own: neither the snapshot nor its sandbox is needed afterwards. docs/sources.md says what is removed.',
+    in: { headers: idempotencyHeaders, body: bakeSource },
+    out: {
+      201: json('Sandboxes can be made of it', bakedAnswer),
+      202: json('It is being made; Location says where to look', bakedAnswer),
+    },
+    problems: [
+      SAGA,
+      'snapshot_not_found',
+      'snapshot_not_ready',
+      'no_host',
+      'source_exists',
+      'bake_failed',
+      'host_disk_full',
+      'capacity_exhausted',
+      'quota_exceeded',
+      'project_quota_exceeded',
+      'too_many_requests',
+    ],
+    handle: ({ c, deps, actor, body }) => {
+      const again = async (bakeId: string) => {
+        const record = (await deps.store.bakedSources.named(body.name)).find((one) => one.bakeId === bakeId);
+        return record ? bakeAnswer(c, record) : null;
+      };
+      return answerOnce(c, { idFrom: operationIdFrom, body, again }, async (attempt) => {
+        const input = await beginBake(deps, attempt, actor, body);
+        const isOver = await waitAsPreferred(c, (signal) => deps.sagas.sources.bakeEnded(input, signal));
+        const record = await bakeOf(deps.store, input, isOver);
+        return { response: bakeAnswer(c, record), isKept: isHeard(c) };
+      });
+    },
+  }),
+  route('deleteSource', 'delete', ONE, {
+    scope: 'admin',
+    summary: 'Delete a source that was made of a snapshot',
+    description:
+      'Refused while a sandbox or a snapshot refers to its images, and for sources that Mayfly did not make.',
+    in: { params: sourceParams, query: onHost, headers: preferHeaders },
+    out: {
+      200: json('Nothing of it is left', bakedAnswer),
+      202: json('It is being deleted; Location says where to look', bakedAnswer),
+    },
+    problems: [SAGA, 'source_not_found', 'source_not_baked', 'source_in_use', 'no_host', 'too_many_requests'],
+    handle: async ({ c, deps, store, params: { name }, query }) => {
+      const { id: sourceId, hostId, installationId } = await bakedSourceOf(store, name, query.hostId);
+      return answerDeletion(c, {
+        location: `${ALL}/${encodeURIComponent(name)}`,
+        read: () => bakedSourceOf(store, name, hostId),
+        view: bakedView,
+        isGone: ({ state }) => state === 'deleted' || state === 'failed', // what failed has left nothing
+        begin: (_source, actor) => deps.sagas.sources.delete({ sourceId, hostId, installationId, name, actor }),
+        ended: (source, signal) => deps.sagas.sources.bakeEnded(source, signal),
+        refusal: ({ state, failure }) =>
+          state === 'ready' && failure ? new MayflyError(failure.code, failure.message) : null,
+      });
     },
   }),
 ];
 
-/** What no host lists, but has been asked for: how far that came. */
-function inTheMaking(name: string, baked: z.infer<typeof sourceDetail>['baked']): SourceView | null {
-  const [one] = baked;
-  if (!one) return null;
-  return { name, cloneable: false, problem: `It is ${one.state}.`, cpus: 0, memoryMib: 0, diskBytes: 0, hosts: [] };
-}
-
-/**
- * One entry a name, with the hosts that have it. A host that can clone it speaks for the others: that is where a
- * sandbox would be placed.
- */
-function mergeSources(hosts: readonly HostRecord[]): SourceView[] {
-  const merged = new Map<string, SourceView>();
-  for (const host of hosts) {
-    for (const source of host.sources) {
-      const known = merged.get(source.name);
-      const speaker = known && (known.cloneable || !source.cloneable) ? known : source;
-      merged.set(source.name, { ...speaker, hosts: [...(known?.hosts ?? []), host.id] });
-    }
-  }
-  for (const [name, source] of merged) {
-    const problem = differenceOf(hosts, name);
-    if (problem) merged.set(name, { ...source, cloneable: false, problem });
-  }
-  return [...merged.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+function bakeAnswer(c: Context<Env>, record: BakedSource): Response {
+  const { state, failure, name } = record;
+  c.header('Location', `${ALL}/${encodeURIComponent(name)}`);
+  if (state !== 'failed' || !failure) return c.json(bakedView(record), state === 'baking' ? 202 : 201);
+  const code = isErrorCode(failure.code) ? failure.code : 'bake_failed';
+  return problemResponse(c, new MayflyError(code, `${failure.step}: ${failure.message}`));
 }

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { whole } from '../../model/request-fields.ts';
 import { WAITPOINT_TOKEN_PATTERN } from '../../model/waitpoints/token.ts';
 import {
   DEFAULT_WAITPOINT,
@@ -9,7 +10,7 @@ import {
   WAITPOINT_STATES,
   type WaitpointRecord,
 } from '../../model/waitpoints/waitpoint.ts';
-import { actor, instant, whole } from '../http/schemas.ts';
+import { actor, instant } from '../http/schemas.ts';
 
 const { timeoutSeconds } = LIMITS.functions.waitpoints;
 

@@ -1,6 +1,6 @@
 import type { Actor } from '../sandbox/sandbox.ts';
 import { grants, type Scope } from '../scopes.ts';
-import type { ApproverRole } from './policy.ts';
+import type { ApproverRole } from './policy-rules.ts';
 
 /** `awaiting-approval` → `approved` → `used`; `refused`, `withdrawn` and `expired` end it too. */
 export const APPROVAL_STATES = ['awaiting-approval', 'approved', 'used', 'refused', 'expired', 'withdrawn'] as const;

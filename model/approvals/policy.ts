@@ -1,33 +1,6 @@
 import type { Actor, Egress } from '../sandbox/sandbox.ts';
-import type { Scope } from '../scopes.ts';
 import { type Match, matchCommand, matchElevation, type Runs } from './command-pattern.ts';
-
-/** From the weakest; of several rules the strongest counts. */
-export const EFFECTS = ['allow', 'ask', 'deny'] as const;
-export type Effect = (typeof EFFECTS)[number];
-
-/** The scope that who decides has; a rule names one. From the one that most keys may have to the one that fewest have. */
-export const APPROVER_ROLES = ['approvals:decide', 'admin', 'operator'] as const satisfies readonly Scope[];
-export type ApproverRole = (typeof APPROVER_ROLES)[number];
-
-/** One thing about a request. */
-export type Condition =
-  | { egress: 'internet' }
-  | { memoryMibOver: number }
-  | { sandboxesOver: number }
-  | { source: 'capture' | 'look' }
-  | { elevation: true }
-  | { command: string };
-
-export interface PolicyRule {
-  name: string;
-  when: Condition;
-  effect: Effect;
-  /** `@default` `approvals:decide` */
-  role: ApproverRole;
-  /** How long an approval may be waited for and used, from when it is asked for. `@default` 3600 */
-  expiresSeconds: number;
-}
+import { APPROVER_ROLES, type ApproverRole, type Effect, type PolicyRule } from './policy-rules.ts';
 
 /** The rules of a project; each change is another version. */
 export interface Policy {
@@ -95,7 +68,10 @@ function strictestRole(rules: readonly PolicyRule[]): ApproverRole {
   return APPROVER_ROLES[Math.max(...rules.map(({ role }) => APPROVER_ROLES.indexOf(role)))] ?? 'operator';
 }
 
-function matchRule(when: Condition, { egress, memoryMib = 0, sandboxes = 0, source, runs }: PolicyFacts): Match {
+function matchRule(
+  when: PolicyRule['when'],
+  { egress, memoryMib = 0, sandboxes = 0, source, runs }: PolicyFacts,
+): Match {
   if ('egress' in when) return matchIf(egress === when.egress);
   if ('memoryMibOver' in when) return matchIf(memoryMib > when.memoryMibOver);
   if ('sandboxesOver' in when) return matchIf(sandboxes > when.sandboxesOver);

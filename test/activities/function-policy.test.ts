@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { refuseByPolicy } from '../../activities/function/prepared/policy.ts';
 import { runsOf } from '../../model/approvals/command-pattern.ts';
-import type { PolicyRule } from '../../model/approvals/policy.ts';
+import type { PolicyRule } from '../../model/approvals/policy-rules.ts';
 
 const facts = { egress: 'internet', memoryMib: 512, runs: runsOf({ command: 'nc x' }) } as const;
 const rule = (when: PolicyRule['when'], effect: PolicyRule['effect']): PolicyRule => ({

@@ -3,9 +3,9 @@ import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Problem } from '../../api/http/problem.ts';
 import { apiServer } from '../../api/server/api-server.ts';
 import { ERRORS } from '../../model/errors.ts';
+import type { Problem } from '../../services/problems/problem.ts';
 
 /** What the routes would do: `/held` answers when it is let go, `/body` when it has all of its body. */
 async function routes(request: Request): Promise<Response> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { listingAnswer } from '../../api/files/directory-listing.ts';
-import { contentAnswer } from '../../api/files/file-answer.ts';
+import { listingAnswer } from '../../services/files/directory-listing.ts';
+import { contentAnswer } from '../../services/files/file-content.ts';
 import { refusalOf } from '../../services/guests.ts';
 
 function streamOf(...chunks: string[]): ReadableStream<Uint8Array> {

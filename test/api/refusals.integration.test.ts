@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Problem } from '../../api/http/problem.ts';
 import { ERRORS } from '../../model/errors.ts';
+import type { Problem } from '../../services/problems/problem.ts';
 import { useDoor } from './support.ts';
 
 const door = useDoor();

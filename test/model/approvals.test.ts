@@ -7,7 +7,8 @@ import {
   RUNS_ANYTHING,
   runsOf,
 } from '../../model/approvals/command-pattern.ts';
-import { countRuleOf, type PolicyRule, verdictOf } from '../../model/approvals/policy.ts';
+import { countRuleOf, verdictOf } from '../../model/approvals/policy.ts';
+import type { PolicyRule } from '../../model/approvals/policy-rules.ts';
 import { shellCommands } from '../../model/approvals/shell-commands.ts';
 import { visibleJson } from '../../model/approvals/visible-text.ts';
 import type { Scope } from '../../model/scopes.ts';

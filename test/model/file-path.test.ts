@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FilePath, routedPath } from '../../api/http/file-path.ts';
+import { filePathOf, routedPath } from '../../api/http/file-path.ts';
 import { filePathInUrl, percentDecode, percentEncode } from '../../model/files/file-path.ts';
 import { seedOf } from '../support/sweep.ts';
 
@@ -22,7 +22,7 @@ describe('a path in a URL', () => {
     fc.assert(
       fc.property(fc.oneof(path, likely), (bytes) => {
         const { href } = new URL(ROUTE + filePathInUrl(bytes));
-        const back = FilePath.of(routedPath(new Request(href))).bytes;
+        const back = filePathOf(routedPath(new Request(href))).bytes;
         expect(once(back)).toBe(once(bytes));
       }),
       { seed: seedOf('file paths'), numRuns: 2_000 },

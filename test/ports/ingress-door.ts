@@ -10,8 +10,8 @@ import { connect, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { z } from '@hono/zod-openapi';
 import { pino } from 'pino';
-import { Ingress } from '../../api/ingress/ingress-server.ts';
 import type { openPort } from '../../api/ports/port-schemas.ts';
+import { Ingress } from '../../services/ingress/ingress-server.ts';
 import { jsonOf } from '../api/support.ts';
 import { PortDoor } from './port-door.ts';
 

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { Problem } from '../../api/http/problem.ts';
 import type { SandboxView } from '../../api/resources/sandbox-view.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
@@ -8,6 +7,7 @@ import type { PoolTimes } from '../../model/pools/pool-saga.ts';
 import { NO_PROJECT } from '../../model/project.ts';
 import type { ClaimRequest } from '../../model/sagas/messages.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
+import type { Problem } from '../../services/problems/problem.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import type { TestDoor } from './door.ts';
 import { eventually } from './eventually.ts';

@@ -1,11 +1,6 @@
-import {
-  type CountRule,
-  countRuleOf,
-  type PolicyFacts,
-  type PolicyRule,
-  verdictOf,
-} from '../../../model/approvals/policy.ts';
+import { type CountRule, countRuleOf, type PolicyFacts, verdictOf } from '../../../model/approvals/policy.ts';
 import { MayflyError } from '../../../model/errors.ts';
+import { policyOf } from '../../../services/approvals/policy-check.ts';
 import type { Store } from '../../../store/connect.ts';
 
 /**
@@ -19,12 +14,9 @@ export async function refuseByPolicy(
   project: string,
   facts: PolicyFacts,
 ): Promise<CountRule | undefined> {
-  const policy = await policies.current(project);
+  const policy = await policyOf({ policies }, project);
   if (!policy) return undefined;
-  if (!Array.isArray(policy.rules)) {
-    throw new MayflyError('policy_denied', `The policy of ${project} cannot be read; an admin sets it anew.`);
-  }
-  const rules = policy.rules as PolicyRule[]; // checked when they were set, and sealed
+  const { rules } = policy;
   const verdict = verdictOf(rules, facts);
   if (verdict.effect !== 'allow') {
     const names = verdict.rules.join(', ');

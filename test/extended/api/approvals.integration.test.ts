@@ -1,15 +1,15 @@
 import { pino } from 'pino';
 import { afterEach, beforeAll, describe, expect, it, test, vi } from 'vitest';
 import { createApp } from '../../../api/app.ts';
-import type { Problem } from '../../../api/http/problem.ts';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import { ownFetch } from '../../../mcp/http/own-fetch.ts';
 import type { ApprovalRecord, ShownApproval } from '../../../model/approvals/approval.ts';
-import type { PolicyRule } from '../../../model/approvals/policy.ts';
+import type { PolicyRule } from '../../../model/approvals/policy-rules.ts';
 import { approvalIdOf, sourceIdOf } from '../../../model/ids.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import type { PlaybookRecord } from '../../../model/playbook/playbook.ts';
+import type { Problem } from '../../../services/problems/problem.ts';
 import { host, jsonOf, noGuests, problemOf, useDoor } from '../../api/support.ts';
 import { snapshot } from '../../store/support.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Problem } from '../../../api/http/problem.ts';
 import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
 import type { SnapshotView } from '../../../api/resources/snapshot-schemas.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { SnapshotState } from '../../../model/snapshots/snapshot.ts';
+import type { Problem } from '../../../services/problems/problem.ts';
 import { type Headers, useSandbox } from '../../api/sandbox-door.ts';
 import { host, jsonOf, problemOf } from '../../api/support.ts';
 

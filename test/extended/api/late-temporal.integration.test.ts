@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Problem } from '../../../api/http/problem.ts';
 import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
 import { MayflyError } from '../../../model/errors.ts';
+import type { Problem } from '../../../services/problems/problem.ts';
 import { type Headers, useSandbox } from '../../api/sandbox-door.ts';
 import { jsonOf } from '../../api/support.ts';
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, expect } from 'vitest';
-import type { Problem } from '../../../api/http/problem.ts';
 import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
 import { NO_LIMITS, type ProjectLimits, type ProjectUse } from '../../../model/project-limits.ts';
 import { UNMEASURED_BYTES } from '../../../model/snapshots/storage.ts';
+import type { Problem } from '../../../services/problems/problem.ts';
 import { connectStore, type Store } from '../../../store/connect.ts';
 import { installationKeys } from '../../../worker/payloads/data-converter.ts';
 import { TestDoor } from '../../support/door.ts';

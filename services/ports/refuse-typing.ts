@@ -1,17 +1,17 @@
 import { RUNS_ANYTHING } from '../../model/approvals/command-pattern.ts';
-import { DESKTOP_PORTS } from '../../services/desktop/desktop-ports.ts';
-import { refuseUnlessAllowed } from '../approvals/permission.ts';
-import type { RequestDeps } from '../http/context.ts';
+import { refuseUnlessAllowed } from '../approvals/policy-check.ts';
+import { DESKTOP_PORTS } from '../desktop/desktop-ports.ts';
+import type { ServiceDeps } from '../service-deps.ts';
 
 /** Ports by which somebody types who knows a password, or by a program of the guest. */
 const TYPED_INTO: ReadonlySet<number> = new Set([DESKTOP_PORTS.screen, DESKTOP_PORTS.paste]);
 
 /** Refuses typing into a desktop, where a terminal runs anything, by the rules about commands. @throws MayflyError policy_denied */
-export async function refuseTyping(deps: Pick<RequestDeps, 'store'>, project: string): Promise<void> {
+export async function refuseTyping(deps: Pick<ServiceDeps, 'store'>, project: string): Promise<void> {
   await refuseUnlessAllowed(deps, project, { runs: RUNS_ANYTHING }, 'run a command instead');
 }
 
 /** As {@link refuseTyping}, when the port is one of a desktop's. @throws MayflyError policy_denied */
-export async function refuseTypingBy(port: number, deps: Pick<RequestDeps, 'store'>, project: string): Promise<void> {
+export async function refuseTypingBy(port: number, deps: Pick<ServiceDeps, 'store'>, project: string): Promise<void> {
   if (TYPED_INTO.has(port)) await refuseTyping(deps, project);
 }

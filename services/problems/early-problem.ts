@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { PROBLEM_TYPE, problemAt, RETRY_AFTER_SECONDS } from '../http/problem.ts';
+import { PROBLEM_TYPE, problemAt, RETRY_AFTER_SECONDS } from './problem.ts';
 
 /** The answer to what never became a request with a path: a problem with an id of its own, that ends the connection. */
 interface EarlyProblem {

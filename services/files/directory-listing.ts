@@ -1,11 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import type { z } from '@hono/zod-openapi';
+import type { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { filePathInUrl } from '../../model/files/file-path.ts';
-import type { agentEntry, fileEntry } from './file-schemas.ts';
-import { agentEntry as schema } from './file-schemas.ts';
-
-export type FileEntry = z.infer<typeof fileEntry>;
+import { agentEntry, type FileEntry } from './file-entry.ts';
 
 /** Longer than any entry: 255 bytes of name and 4095 of target, in base64. Characters. */
 const MAX_LINE_LENGTH = 16_384;
@@ -57,7 +54,7 @@ function parsed(line: string): z.infer<typeof agentEntry> {
   } catch (cause) {
     throw new MayflyError('guest_failed', 'The guest sent an entry that is not JSON.', { cause });
   }
-  const entry = schema.safeParse(value);
+  const entry = agentEntry.safeParse(value);
   if (entry.success) return entry.data;
   throw new MayflyError('guest_failed', 'The guest sent an entry that is none.', { cause: entry.error });
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { ERRORS, type ErrorCode, MayflyError } from '../../model/errors.ts';
-import { PROBLEM_TYPE, problemAt, RETRY_AFTER_SECONDS } from '../http/problem.ts';
+import { PROBLEM_TYPE, problemAt, RETRY_AFTER_SECONDS } from '../problems/problem.ts';
 
 /** What lives and cannot be used now is, to who asks a program in it, a service that is not available. */
 const NOT_NOW: ReadonlySet<ErrorCode> = new Set(['sandbox_suspended', 'sandbox_not_running', 'sandbox_busy']);

@@ -1,11 +1,7 @@
-import type { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
-import type { commandsBetween as schema } from './diff-schemas.ts';
-
-export type CommandsBetween = z.infer<typeof schema>;
 
 /** Where the commands are that made the one state of the other, as far as that is known. */
 interface Time {
@@ -19,7 +15,7 @@ export async function commandsBetween(
   store: Pick<ProjectStore, 'commands' | 'sandboxes'>,
   a: SnapshotRecord,
   b: SnapshotRecord,
-): Promise<CommandsBetween> {
+) {
   const time = await timeBetween(store, a, b);
   if (!time) {
     const unknown = `${a.id} is of ${a.sandboxId} and ${b.id} of ${b.sandboxId}, which did not begin as it: what ran in either is not told apart.`;

@@ -1,67 +1,86 @@
-import type { Context } from 'hono';
+import type { ApiKey } from '../../model/access/api-key.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { percentEncode } from '../../model/files/file-path.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { grants } from '../../model/scopes.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import { refusalOf } from '../../services/guests.ts';
-import { requireSnapshot } from '../../services/require.ts';
-import type { Env, RequestDeps } from '../http/context.ts';
-import { recordAccess } from '../resources/record-access.ts';
-import { EphemeralSnapshot } from '../snapshots/ephemeral-snapshot.ts';
-import { CURRENT } from './diff-schemas.ts';
+import { recordAccess } from '../audit/record-access.ts';
+import { refusalOf } from '../guests.ts';
+import { requireSnapshot } from '../require.ts';
+import type { ServiceDeps } from '../service-deps.ts';
 
-/** How it is asked for, in the audit. */
+/** The present state of a sandbox, in the place of a snapshot's id. */
+export const CURRENT = 'current';
+
+type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'guests'>;
+
 interface Question {
+  /** A snapshot id. */
+  a: string;
+  /** A snapshot id, or {@link CURRENT}. */
+  b: string;
   format: 'json' | 'ndjson' | 'tar' | 'file';
   /** A file, or folders. */
   paths: Uint8Array[];
 }
 
+interface Asker {
+  key: Pick<ApiKey, 'id' | 'scopes'>;
+  actor: Actor;
+  /** Ends what is asked when the caller goes away. */
+  signal: AbortSignal;
+}
+
+/** A snapshot of the present state. */
+interface Ephemeral {
+  record: SnapshotRecord;
+  release(): Promise<void>;
+}
+
 /** Two states that can be compared, on one host, until it is closed. */
 export class Comparison {
   private constructor(
-    private readonly deps: RequestDeps,
+    private readonly deps: Deps,
     private readonly signal: AbortSignal,
     readonly before: SnapshotRecord,
     readonly after: SnapshotRecord,
-    private readonly passing: EphemeralSnapshot | null,
+    private readonly passing: Ephemeral | null,
   ) {}
 
   /**
-   * Told to the audit before anything is read.
-   * @param b a snapshot id, or `current`
+   * Records the comparison in the audit before anything is read.
+   * @param snapshotNow takes a snapshot of a sandbox
    * @throws MayflyError snapshot_not_found, snapshot_not_ready, invalid_request (two hosts), forbidden, and what
-   * {@link EphemeralSnapshot.take} throws
+   * `snapshotNow` throws
    */
   static async begin(
-    c: Context<Env>,
-    deps: RequestDeps,
-    a: string,
-    b: string,
+    deps: Deps,
+    { key, actor, signal }: Asker,
     question: Question,
+    snapshotNow: (sandboxId: string) => Promise<Ephemeral>,
   ): Promise<Comparison> {
+    const { a, b } = question;
     const before = readyOne(await requireSnapshot(deps, a));
-    if (b === CURRENT) {
-      const { id, scopes } = c.get('apiKey');
-      if (!grants(scopes, 'sandboxes:write')) {
-        const why = `The API key ${id} lacks the scope \`sandboxes:write\`, and what is current is seen by a snapshot.`;
-        throw new MayflyError('forbidden', why);
-      }
+    if (b === CURRENT && !grants(key.scopes, 'sandboxes:write')) {
+      const why = `The API key ${key.id} lacks the scope \`sandboxes:write\`, and what is current is seen by a snapshot.`;
+      throw new MayflyError('forbidden', why);
     }
     const other = b === CURRENT ? null : readyOne(await requireSnapshot(deps, b));
     if (other && other.hostId !== before.hostId) throw onTwoHosts(before, other);
-    await recordComparison(c, deps, question, before, other);
-    const passing = other ? null : await EphemeralSnapshot.take(c, deps, before.sandboxId);
-    return new Comparison(deps, c.req.raw.signal, before, other ?? passing?.record ?? before, passing);
+    await recordComparison(deps, actor, question, before, other);
+    const passing = other ? null : await snapshotNow(before.sandboxId);
+    return new Comparison(deps, signal, before, other ?? passing?.record ?? before, passing);
   }
 
   /**
-   * Asks the host, and returns what it answers. Ends when the caller goes away.
+   * Asks the host, and returns what it answers.
    * @throws MayflyError what the host refuses with
    */
   async ask(what: 'changes' | 'tar' | 'file', name: 'within' | 'path', paths: Uint8Array[]): Promise<Response> {
     const { before, after, deps, signal } = this;
-    const query = new URLSearchParams(paths.map((path): [string, string] => [name, base64url(path)]));
+    const query = new URLSearchParams(
+      paths.map((path): [string, string] => [name, Buffer.from(path).toString('base64url')]),
+    );
     const target = `/snapshots/${before.id}/${what}/${after.id}?${query.toString()}`;
     const response = await deps.guests.request(before.hostId, target, { signal });
     if (response.ok) return response;
@@ -76,10 +95,6 @@ export class Comparison {
   async close(): Promise<void> {
     await this.passing?.release();
   }
-}
-
-function base64url(path: Uint8Array): string {
-  return Buffer.from(path).toString('base64url');
 }
 
 function sideOf({ id, sandboxId, saved, createdAt }: SnapshotRecord, isCurrent: boolean) {
@@ -97,14 +112,14 @@ function onTwoHosts(a: SnapshotRecord, b: SnapshotRecord): MayflyError {
 }
 
 async function recordComparison(
-  c: Context<Env>,
-  deps: RequestDeps,
+  deps: Deps,
+  actor: Actor,
   { format, paths }: Question,
   before: SnapshotRecord,
   after: SnapshotRecord | null,
 ): Promise<void> {
   const detail = { before: before.id, after: after?.id ?? CURRENT, format, paths: paths.map(percentEncode) };
   for (const sandboxId of new Set([before.sandboxId, after?.sandboxId ?? before.sandboxId])) {
-    await recordAccess(c, deps, sandboxId, { kind: 'snapshot.compared', hostId: before.hostId, detail });
+    await recordAccess(deps, sandboxId, { kind: 'snapshot.compared', actor, hostId: before.hostId, detail });
   }
 }

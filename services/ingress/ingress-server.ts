@@ -4,11 +4,11 @@ import type { Duplex } from 'node:stream';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { PortAddress } from '../../model/ports/port-address.ts';
-import { preflightHeaders } from '../../services/ingress/answer-headers.ts';
-import { COOKIE_NAME, TOKEN_HEADER } from '../../services/ingress/headers.ts';
-import { listen } from '../../services/listen.ts';
-import { earlyProblem, refusedBytes } from '../server/early-problem.ts';
+import { listen } from '../listen.ts';
+import { earlyProblem, refusedBytes } from '../problems/early-problem.ts';
+import { preflightHeaders } from './answer-headers.ts';
 import { Entrance, type Entry, type IngressDeps } from './entrance.ts';
+import { COOKIE_NAME, TOKEN_HEADER } from './headers.ts';
 import { pass, passUpgrade } from './pass.ts';
 import { refuse } from './refusal.ts';
 

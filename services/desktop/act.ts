@@ -1,9 +1,6 @@
-import type { z } from '@hono/zod-openapi';
-import { chordOf, KEY } from '../../services/desktop/keysyms.ts';
-import type { Screen } from '../../services/desktop/rfb/screen.ts';
-import type { desktopAction } from './desktop-schemas.ts';
-
-export type DesktopAction = z.output<typeof desktopAction>;
+import type { DesktopAction } from './desktop-action.ts';
+import { chordOf, KEY } from './keysyms.ts';
+import type { Screen } from './rfb/screen.ts';
 
 /** Bits of RFC 6143 §7.5.5. */
 const BUTTON = { left: 1, middle: 2, right: 4 } as const;

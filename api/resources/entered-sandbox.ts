@@ -1,0 +1,21 @@
+import type { Context } from 'hono';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { Place } from '../../services/desktop/screens.ts';
+import { requireSandbox } from '../../services/require.ts';
+import type { Env } from '../http/context.ts';
+import { preferenceOf } from '../http/prefer.ts';
+import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
+
+/** Returns the sandbox of the path, as it was found when the request was complete. @throws MayflyError sandbox_not_found */
+export async function sandboxOfPath(c: Context<Env>, id: string): Promise<SandboxRecord> {
+  return c.get('found') ?? requireSandbox(c.get('deps'), id);
+}
+
+/** Resumes a sandbox that sleeps, as long as the caller prefers, and marks it as used. @throws as {@link awakeSandbox} */
+export async function enterSandbox(c: Context<Env>, sandboxId: string): Promise<Place> {
+  const deps = c.get('deps');
+  const { seconds } = preferenceOf(c.req.header('prefer'));
+  const { hostId } = await awakeSandbox(c, deps, sandboxId, seconds);
+  await deps.store.activity.touch(sandboxId);
+  return { sandboxId, hostId, seconds, signal: c.req.raw.signal };
+}

@@ -1,0 +1,135 @@
+import type { Context } from 'hono';
+import { type ErrorCode, isErrorCode, MayflyError } from '../../model/errors.ts';
+import type { SourceAccess, SourceTask } from '../../model/snapshots/source-access.ts';
+import type { SourcePowerEnd, SourcePowerTask } from '../../model/snapshots/source-power.ts';
+import { freedWhenRefused } from '../../services/idempotent-attempt.ts';
+import { changedSource, type PlacedSource, placeSource } from '../../services/sources/source-host.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env } from '../http/context.ts';
+import { answerOnce, isHeard } from '../http/idempotency.ts';
+import { problemResponse } from '../http/problem.ts';
+import { SAGA, SOURCE_TASK } from '../http/problem-answers.ts';
+import { type Route, routeOf } from '../http/route.ts';
+import { idempotencyHeaders, json } from '../http/schemas.ts';
+import { waitAsPreferred } from '../http/waiting.ts';
+import { accessAnswer, accessView, sourceParams, sourcePower, sourceTask, stopSource } from './source-schemas.ts';
+
+const route = routeOf('sources');
+
+const ONE = '/v1/sources/{name}';
+const TASK = [SAGA, 'source_not_found', 'no_host', 'too_many_requests'] as const;
+const powerPending = json('It goes on; ask again, which is no second one', sourcePower);
+const accessPending = json('It goes on; Location says where to look', accessAnswer);
+
+export const sourceTaskRoutes: Route[] = [
+  route('startSource', 'post', `${ONE}/start`, {
+    scope: 'operator',
+    summary: 'Start a source that is shut off',
+    description:
+      'Answers when its guest agent does, or has not in time. Refused while a sandbox, a snapshot or another domain refers to its ' +
+      'disks, which it would change below them, and for the images of Mayfly. While it runs, sandboxes are made of its captures.',
+    in: { params: sourceParams, headers: idempotencyHeaders, body: sourceTask },
+    out: { 200: json('It runs', sourcePower), 202: powerPending },
+    problems: [...TASK, 'source_read_only', 'source_in_use', 'source_start_failed'],
+    handle: async ({ c, store, params, body }) =>
+      answerPower(c, 'start', await placeSource(store, params.name, body.hostId)),
+  }),
+  route('stopSource', 'post', `${ONE}/stop`, {
+    scope: 'operator',
+    summary: 'Shut a source down',
+    description:
+      'Its guest is asked to, and has three minutes. `force` pulls the cord, also of one that is being stopped.',
+    in: { params: sourceParams, headers: idempotencyHeaders, body: stopSource },
+    out: { 200: json('It is shut off', sourcePower), 202: powerPending },
+    problems: [...TASK, 'source_busy', 'source_stop_failed'],
+    handle: async ({ c, store, params, body }) =>
+      answerPower(c, 'stop', await placeSource(store, params.name, body.hostId), body.force),
+  }),
+  route('prepareSource', 'post', `${ONE}/prepare`, {
+    scope: 'operator',
+    summary: 'Make a running source one that can be looked at',
+    description:
+      'Changes the source: a program, a user, and settings of its sshd, listed in `changes`; docs/sources.md has them all. ' +
+      'When any of it fails, all of it is taken back. Preparing again brings the source up to date.',
+    in: { params: sourceParams, headers: idempotencyHeaders, body: sourceTask },
+    out: { 200: json('It can be looked at, which was tried', accessAnswer), 202: accessPending },
+    problems: [SOURCE_TASK, 'prepare_failed', 'guest_unreachable', 'host_key_mismatch', 'ssh_timeout'],
+    handle: async ({ c, store, params, body }) =>
+      answerAccess(c, 'prepare', await placeSource(store, params.name, body.hostId)),
+  }),
+  route('unprepareSource', 'post', `${ONE}/unprepare`, {
+    scope: 'operator',
+    summary: 'Take back all that preparing changed',
+    in: { params: sourceParams, headers: idempotencyHeaders, body: sourceTask },
+    out: { 200: json('Nothing of it is left', accessAnswer), 202: accessPending },
+    problems: [SOURCE_TASK, 'source_not_prepared', 'prepare_failed', 'guest_unreachable'],
+    handle: async ({ c, store, params, body }) =>
+      answerAccess(c, 'unprepare', await changedSource(store, params.name, body.hostId)),
+  }),
+];
+
+const POWER_STATES = {
+  start: { done: 'running', pending: 'starting' },
+  stop: { done: 'shut_off', pending: 'stopping' },
+} as const;
+
+/** @throws MayflyError source_busy, too_many_requests */
+async function answerPower(c: Context<Env>, task: SourcePowerTask, source: PlacedSource, force = false) {
+  const { store, sagas } = c.get('deps');
+  const { id: sourceId, hostId, installationId, name } = source;
+  const input = { task, sourceId, hostId, installationId, name, force, actor: actorOf(c) };
+  return answerOnce(c, { idFrom: () => sourceId, body: { hostId, force } }, async (attempt) => {
+    await freedWhenRefused(store, attempt, () => sagas.sources.beginPower(input));
+    let end: SourcePowerEnd | undefined;
+    await waitAsPreferred(c, async (signal) => {
+      end = await sagas.sources.powerEnded(source, signal);
+    });
+    c.header('Location', `/v1/sources/${encodeURIComponent(name)}`);
+    return { response: powerAnswer(c, task, source, end), isKept: end !== undefined && isHeard(c) };
+  });
+}
+
+function powerAnswer(
+  c: Context<Env>,
+  task: SourcePowerTask,
+  { hostId, name }: PlacedSource,
+  end: SourcePowerEnd | undefined,
+): Response {
+  const { done, pending } = POWER_STATES[task];
+  if (!end) return c.json({ name, hostId, state: pending, guestAnswers: null }, 202);
+  if (end.failure) return problemResponse(c, new MayflyError(end.failure.code, end.failure.message));
+  return c.json({ name, hostId, state: done, guestAnswers: end.guestAnswers }, 200);
+}
+
+async function answerAccess(c: Context<Env>, task: SourceTask, source: PlacedSource): Promise<Response> {
+  const { store, sagas } = c.get('deps');
+  const { id: sourceId, hostId, installationId, name } = source;
+  const input = { task, sourceId, hostId, installationId, name, actor: actorOf(c) };
+  return answerOnce(c, { idFrom: () => sourceId, body: { hostId } }, async () => {
+    await sagas.sources.beginTask(input);
+    const isOver = await waitAsPreferred(c, (signal) => sagas.sources.taskEnded(source, signal));
+    c.header('Location', `/v1/sources/${encodeURIComponent(name)}`);
+    const record = (await store.sources.get(sourceId)) ?? nothingKnown(source);
+    const response = isOver ? answerOfAccess(c, task, record) : c.json(accessView(record), 202);
+    return { response, isKept: isOver && isHeard(c) };
+  });
+}
+
+/** Errors that the caller can act on keep their names; all else is that the source could not be prepared. */
+const OWN_CODES: ReadonlySet<ErrorCode> = new Set(['source_not_running', 'source_not_found', 'host_unavailable']);
+
+function answerOfAccess(c: Context<Env>, task: SourceTask, record: SourceAccess): Response {
+  const { failure, state } = record;
+  const isDone = task === 'unprepare' || (state === 'prepared' && failure === null);
+  // Otherwise it was taken over by an unprepare meanwhile.
+  if (isDone || failure === null) return c.json(accessView(record), isDone ? 200 : 202);
+  const code = isErrorCode(failure.code) && OWN_CODES.has(failure.code) ? failure.code : 'prepare_failed';
+  return problemResponse(c, new MayflyError(code, `${failure.step}: ${failure.message}`));
+}
+
+/** Stands for the record of a workflow that has begun, and has not written yet. */
+function nothingKnown(source: PlacedSource): SourceAccess {
+  const nothing = { sshd: null, gateVersion: null, changes: [], preparedAt: null, preparedBy: null };
+  const at = { failure: null, waitingFor: null, updatedAt: new Date().toISOString() };
+  return { ...source, state: 'unprepared', ...nothing, ...at };
+}

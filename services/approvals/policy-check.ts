@@ -1,0 +1,55 @@
+import { type Policy, type PolicyFacts, type Verdict, verdictOf } from '../../model/approvals/policy.ts';
+import { policyRules } from '../../model/approvals/policy-rules.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { StoredPolicy } from '../../store/approvals/policies.ts';
+import type { ServiceDeps } from '../service-deps.ts';
+
+interface CurrentPolicy extends Pick<Policy, 'project' | 'version' | 'rules'> {
+  /** One that cannot be read denies whatever a rule could be about. */
+  isReadable: boolean;
+  createdBy: Policy['createdBy'] | null;
+  createdAt: string | null;
+}
+
+type Policies = { policies: { current(project: string): Promise<StoredPolicy | null> } };
+
+/** Returns the policy of a project as it is now: version 0 when none was ever set. */
+export async function currentPolicy({ policies }: Policies, project: string): Promise<CurrentPolicy> {
+  const found = await policies.current(project);
+  if (!found) return { project, version: 0, rules: [], isReadable: true, createdBy: null, createdAt: null };
+  const { version, createdBy, createdAt } = found;
+  const { success: isReadable, data: rules = [] } = policyRules.safeParse(found.rules);
+  return { project, version, rules, isReadable, createdBy, createdAt };
+}
+
+/** Returns the policy that holds; null: everything is allowed. @throws MayflyError policy_denied when it cannot be read */
+export async function policyOf(store: Policies, project: string): Promise<Pick<Policy, 'version' | 'rules'> | null> {
+  const { version, rules, isReadable } = await currentPolicy(store, project);
+  if (!isReadable)
+    throw new MayflyError('policy_denied', `The policy of ${project} cannot be read; an admin sets it anew.`);
+  return rules.length === 0 ? null : { version, rules };
+}
+
+/**
+ * Refuses a request without an Idempotency-Key, which cannot wait for an approval, unless the policy allows it.
+ * @throws MayflyError policy_denied, also where an approval is needed
+ */
+export async function refuseUnlessAllowed(
+  { store }: Pick<ServiceDeps, 'store'>,
+  project: string,
+  facts: PolicyFacts,
+  instead: string,
+): Promise<void> {
+  const policy = await policyOf(store, project);
+  const verdict: Verdict = policy ? verdictOf(policy.rules, facts) : { effect: 'allow' };
+  if (verdict.effect === 'deny') throw deniedBy(verdict.rules);
+  if (verdict.effect === 'ask') throw deniedBy(verdict.rules, `It cannot be asked for this way: ${instead}.`);
+}
+
+export function deniedBy(rules: readonly string[], more = ''): MayflyError {
+  return new MayflyError('policy_denied', `By ${nameRules(rules)} of the policy of the project. ${more}`.trim());
+}
+
+export function nameRules(rules: readonly string[]): string {
+  return `the rule${rules.length > 1 ? 's' : ''} ${rules.join(', ')}`;
+}

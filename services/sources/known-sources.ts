@@ -1,0 +1,45 @@
+import { MayflyError } from '../../model/errors.ts';
+import { type HostRecord, isLive } from '../../model/host.ts';
+import { differenceOf } from '../../model/source-content.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
+import { refuseUnplaceable } from '../sandboxes/placement.ts';
+
+type KnownSource = HostRecord['sources'][number] & { hosts: string[] };
+
+/** Returns what sandboxes can be made from, on all live hosts, by name. */
+export async function listSources(store: ProjectStore): Promise<KnownSource[]> {
+  return mergeSources((await store.hosts.list()).filter((host) => isLive(host)));
+}
+
+/** Returns a source that a live host lists, or one that is still being baked. @throws MayflyError source_not_found, no_host */
+export async function describeSource(store: ProjectStore, name: string) {
+  const baked = await store.bakedSources.named(name);
+  const [making] = baked;
+  const none = { cloneable: false, cpus: 0, memoryMib: 0, diskBytes: 0, hosts: [] };
+  const source =
+    (await listSources(store)).find((one) => one.name === name) ??
+    (making && { ...none, name, problem: `It is ${making.state}.` });
+  if (!source) await refuseUnplaceable(store, name);
+  if (!source) throw new MayflyError('source_not_found', `No live host has a source ${JSON.stringify(name)}.`);
+  return { ...source, access: await store.sources.named(name), baked };
+}
+
+/**
+ * Merges the sources of hosts by name. A host that can clone one speaks for the others: that is where a sandbox would be
+ * placed.
+ */
+function mergeSources(hosts: readonly HostRecord[]): KnownSource[] {
+  const merged = new Map<string, KnownSource>();
+  for (const host of hosts) {
+    for (const source of host.sources) {
+      const known = merged.get(source.name);
+      const speaker = known && (known.cloneable || !source.cloneable) ? known : source;
+      merged.set(source.name, { ...speaker, hosts: [...(known?.hosts ?? []), host.id] });
+    }
+  }
+  for (const [name, source] of merged) {
+    const problem = differenceOf(hosts, name);
+    if (problem) merged.set(name, { ...source, cloneable: false, problem });
+  }
+  return [...merged.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}

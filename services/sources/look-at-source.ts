@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { MayflyError } from '../../model/errors.ts';
+import type { ReadonlyCommand } from '../../model/readonly/command.ts';
+import { readReadonlyCommand } from '../../model/readonly/readonly-command.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import type { SourceAccess } from '../../model/snapshots/source-access.ts';
+import { recordAccess } from '../audit/record-access.ts';
+import { succeeded } from '../files/file-access.ts';
+import type { FilePath } from '../files/file-path.ts';
+import type { ServiceDeps } from '../service-deps.ts';
+
+type Deps = Pick<ServiceDeps, 'sagas' | 'guests'>;
+
+const output = z.object({
+  text: z.string().nullable().meta({ description: 'When it is UTF-8' }),
+  base64: z.string().nullable().meta({ description: 'When it is not' }),
+  truncated: z.boolean(),
+});
+export const sourceCommandResult = z
+  .object({
+    exitCode: z.int().nullable(),
+    signal: z.string().nullable(),
+    timedOut: z.boolean(),
+    stdout: output,
+    stderr: output,
+    durationMs: z.int(),
+  })
+  .meta({ id: 'SourceCommandResult' });
+
+interface Look {
+  source: SourceAccess;
+  actor: Actor;
+  /** Ends it when the caller goes away. */
+  signal: AbortSignal;
+}
+
+/** @throws MayflyError readonly_refused with the position and the reason */
+export function readableCommand(text: string): ReadonlyCommand {
+  const read = readReadonlyCommand(text);
+  if ('command' in read) return read.command;
+  const { position, reason } = read.refusal;
+  const problem = position === null ? reason : `at ${position}: ${reason}`;
+  const fields = [{ field: 'command', problem }];
+  throw new MayflyError('readonly_refused', `The command was not run: ${problem}.`, { fields });
+}
+
+interface SourceCommand extends ReadonlyCommand {
+  /** As it was asked for. */
+  text: string;
+  isRepeated: boolean;
+  timeoutSeconds: number;
+  maxOutputBytes: number;
+}
+
+/** Runs a command that changes nothing on a prepared source, after the audit has it. @throws MayflyError what the guest refuses with */
+export async function runSourceCommand(
+  deps: Deps,
+  { source, actor, signal }: Look,
+  { text, isRepeated, ...request }: SourceCommand,
+): Promise<z.infer<typeof sourceCommandResult>> {
+  const { id, hostId, name } = source;
+  const detail = { source: name, command: text, ...(isRepeated && { repeated: true }) };
+  await recordAccess(deps, id, { kind: 'source.command', actor, hostId, detail });
+  const answer = await deps.guests.request(hostId, `/sources/${encodeURIComponent(name)}/run`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: new TextEncoder().encode(JSON.stringify(request)),
+    signal,
+  });
+  return sourceCommandResult.parse(await (await succeeded(answer)).json());
+}
+
+/** Returns what the host answers to a read of a file of a prepared source, after the audit has it. */
+export async function readSourceFile(
+  deps: Deps,
+  { source, actor, signal }: Look,
+  path: FilePath,
+  range: string | undefined,
+): Promise<Response> {
+  const { id, hostId, name } = source;
+  await recordAccess(deps, id, { kind: 'source.file', actor, hostId, detail: { source: name, path: path.encoded } });
+  const target = `/sources/${encodeURIComponent(name)}/files?path=${path.base64url}`;
+  return deps.guests.request(hostId, target, { headers: { ...(range && { range }) }, signal });
+}

@@ -1,0 +1,47 @@
+import { sourceIdOf } from '../../model/ids.ts';
+import type { Actor, Egress } from '../../model/sandbox/sandbox.ts';
+import type { CaptureRecord } from '../../model/snapshots/capture.ts';
+import { newCapture } from '../../model/snapshots/capture-saga.ts';
+import { type Attempt, freedWhenRefused } from '../idempotent-attempt.ts';
+import type { ServiceDeps } from '../service-deps.ts';
+import { placeSource } from './source-host.ts';
+
+type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
+
+interface CaptureRequest {
+  source: string;
+  hostId?: string | undefined;
+  /** `@default` that of the actor */
+  projects?: string[] | undefined;
+  /** `@default` none */
+  allowedEgress?: Egress | undefined;
+}
+
+/**
+ * Begins a capture, or finds what an earlier attempt began: a claim with a record has been begun.
+ * @throws MayflyError source_not_found, no_host, source_busy
+ */
+export async function beginCapture(
+  { store, sagas }: Deps,
+  attempt: Attempt,
+  actor: Actor,
+  { source, hostId: wanted, projects = [actor.project], allowedEgress = 'none' }: CaptureRequest,
+): Promise<CaptureRecord> {
+  const { subjectId: captureId, isFresh } = attempt;
+  const present = isFresh ? null : await store.captures.get(captureId);
+  if (present) return present;
+  return freedWhenRefused(store, attempt, async () => {
+    const { id: sourceId, hostId, installationId } = await placeSource(store, source, wanted);
+    const whose = { actor, projects, allowedEgress, at: new Date().toISOString() };
+    const input = { task: 'create' as const, captureId, sourceId, hostId, installationId, source, ...whose };
+    await sagas.captures.begin(input);
+    return newCapture(input);
+  });
+}
+
+/** @throws MayflyError capture_in_use, source_busy */
+export async function beginCaptureDeletion({ sagas }: Deps, capture: CaptureRecord, actor: Actor): Promise<void> {
+  const { id: captureId, hostId, installationId, source } = capture;
+  const which = { captureId, sourceId: sourceIdOf(hostId, source), hostId, installationId, source };
+  await sagas.captures.begin({ task: 'delete', ...which, actor, at: new Date().toISOString() });
+}
