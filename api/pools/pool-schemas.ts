@@ -1,10 +1,10 @@
 import { z } from '@hono/zod-openapi';
 import { egress } from '../../model/fields.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { idleUntil } from '../../model/pools/idle.ts';
 import { type PoolRecord, poolRecord } from '../../model/pools/pool.ts';
 import { isShared } from '../../model/pools/pool-saga.ts';
 import { sourceName, whole } from '../../model/request-fields.ts';
+import { idleMibHoursOf } from '../../services/pools/idle-hours.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import { instant } from '../http/schemas.ts';
 import { strip } from '../schema/strip.ts';
@@ -67,11 +67,4 @@ export function poolView(pool: PoolRecord, members: readonly StoredMember[]): z.
     members: members.map((member) => ({ ...member, sandboxId: member.id, warmAt: member.pool?.warmAt ?? null })),
     idleMibHours: Math.round(idleMibHoursOf(pool, members) * 1_000) / 1_000,
   });
-}
-
-/** As its workflow has written it, and what those that are ready have held since. */
-export function idleMibHoursOf({ idle }: PoolRecord, members: readonly StoredMember[]): number {
-  const ready = members.filter(({ state }) => state === 'warm');
-  const holders = ready.map(({ pool, size }) => ({ warmAt: pool?.warmAt ?? null, memoryMib: size?.memoryMib ?? 0 }));
-  return idleUntil(idle, holders, Date.now()).mibHours;
 }

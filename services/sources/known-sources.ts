@@ -1,10 +1,10 @@
 import { MayflyError } from '../../model/errors.ts';
-import { type HostRecord, isLive } from '../../model/host.ts';
+import { isLive, type KnownHost } from '../../model/host.ts';
 import { differenceOf } from '../../model/source-content.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import { refuseUnplaceable } from '../sandboxes/placement.ts';
 
-type KnownSource = HostRecord['sources'][number] & { hosts: string[] };
+type KnownSource = KnownHost['sources'][number] & { hosts: string[] };
 
 /** Returns what sandboxes can be made from, on all live hosts, by name. */
 export async function listSources(store: ProjectStore): Promise<KnownSource[]> {
@@ -28,7 +28,7 @@ export async function describeSource(store: ProjectStore, name: string) {
  * Merges the sources of hosts by name. A host that can clone one speaks for the others: that is where a sandbox would be
  * placed.
  */
-function mergeSources(hosts: readonly HostRecord[]): KnownSource[] {
+function mergeSources(hosts: readonly KnownHost[]): KnownSource[] {
   const merged = new Map<string, KnownSource>();
   for (const host of hosts) {
     for (const source of host.sources) {

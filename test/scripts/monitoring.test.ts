@@ -5,8 +5,9 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { measureRequests, metricsOf } from '../../api/monitoring/metrics.ts';
+import { measureRequests } from '../../api/monitoring/metrics.ts';
 import { exec } from '../../host/os/exec.ts';
+import { storeMetrics } from '../../services/metrics/store-metrics.ts';
 import type { Store } from '../../store/connect.ts';
 import { onPath, repository } from '../../worker/config/artifacts.mjs';
 
@@ -65,7 +66,7 @@ function selectorsOf(expr: string): Selector[] {
 async function served(): Promise<Map<string, string[]>> {
   const registry = new Registry();
   measureRequests(registry);
-  metricsOf({} as Store, registry); // what they are, not what they say
+  storeMetrics({} as Store, registry); // what they are, not what they say
   const all = registry.getMetricsAsArray() as unknown as { name: string; type: string; labelNames: string[] }[];
   return new Map(
     all.flatMap(({ name, type, labelNames }) => {

@@ -1,8 +1,9 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import type { SandboxState } from '../../model/sandbox/sandbox.ts';
-import type { ClaimCount } from '../../services/pools/pool-door.ts';
 import type { Store } from '../../store/connect.ts';
-import { idleMibHoursOf } from '../pools/pool-schemas.ts';
+import { idleMibHoursOf } from '../pools/idle-hours.ts';
+import type { ClaimCount } from '../pools/pool-door.ts';
+import { gaugeOf } from './gauge.ts';
 
 const labelNames = ['project', 'pool'] as const;
 
@@ -17,33 +18,28 @@ export function claimCounter(registry: Registry): ClaimCount {
   return ({ project, name }, outcome) => claims.inc({ project, pool: name, outcome });
 }
 
-/** What pools hold, as the store says when it is asked. */
+/** Gauges of what pools hold. */
 export function poolGauges({ pools, poolMembers }: Store, registry: Registry): () => Promise<void> {
-  const registers = [registry];
-  const members = new Gauge({
-    name: 'mayfly_pool_members',
-    help: 'Members of pools that nobody has claimed, by state: making, warm, ending',
-    labelNames: [...labelNames, 'state'] as const,
-    registers,
-  });
-  const wanted = new Gauge({
-    name: 'mayfly_pool_members_wanted',
-    help: 'Members that a pool wants to have',
-    labelNames,
-    registers,
-  });
-  const oldest = new Gauge({
-    name: 'mayfly_pool_oldest_member_seconds',
-    help: 'How long the oldest member has been ready; 0 when none is',
-    labelNames,
-    registers,
-  });
-  const idle = new Gauge({
-    name: 'mayfly_pool_idle_mib_hours',
-    help: 'Memory that members held while they were ready and nobody had claimed them, since there is the pool',
-    labelNames,
-    registers,
-  });
+  const members = gaugeOf(
+    registry,
+    'mayfly_pool_members',
+    'Members of pools that nobody has claimed, by state: making, warm, ending',
+    ...labelNames,
+    'state',
+  );
+  const wanted = gaugeOf(registry, 'mayfly_pool_members_wanted', 'Members that a pool wants to have', ...labelNames);
+  const oldest = gaugeOf(
+    registry,
+    'mayfly_pool_oldest_member_seconds',
+    'How long the oldest member has been ready; 0 when none is',
+    ...labelNames,
+  );
+  const idle = gaugeOf(
+    registry,
+    'mayfly_pool_idle_mib_hours',
+    'Memory that members held while they were ready and nobody had claimed them, since there is the pool',
+    ...labelNames,
+  );
   return async () => {
     const [all, unclaimed] = await Promise.all([pools.all(), poolMembers.unclaimed()]);
     for (const gauge of [members, wanted, oldest, idle]) gauge.reset();
