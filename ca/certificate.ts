@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { MayflyError } from '../model/errors.ts';
-import { isSandboxId, isSourceId } from '../model/ids.ts';
+import { isSourceId } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { Actor } from '../model/sandbox/sandbox.ts';
+import { isSandboxId } from '../model/sandbox-id.ts';
 
 /** What a certificate shall say. */
 export interface CertificateRequest {

@@ -1,4 +1,4 @@
-import { isFinal } from '../model/sandbox/sandbox.ts';
+import { isFinal } from '../model/sandbox/sandbox-state.ts';
 import { isSandboxId } from '../model/sandbox-id.ts';
 import { Approvals } from './approvals.ts';
 import { Captures } from './captures.ts';

@@ -1,8 +1,7 @@
 import type { Capacity, HostKind, SourceInfo } from '../model/host.ts';
-import type { Boot, BootWish } from '../model/sandbox/boot.ts';
 import type { MachineState } from '../model/sandbox/machine-end.ts';
 import type { Observation } from '../model/sandbox/proof.ts';
-import type { Egress } from '../model/sandbox/sandbox.ts';
+import type { Boot, BootWish, Egress } from '../model/sandbox/sandbox.ts';
 import type { HostDisk } from '../model/snapshots/storage.ts';
 import type { HostBaking } from './baking.ts';
 import type { HostCaptures } from './captures.ts';

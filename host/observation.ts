@@ -1,4 +1,5 @@
-import type { Layer, Observation } from '../model/sandbox/proof.ts';
+import type { Layer } from '../model/sandbox/layers.ts';
+import type { Observation } from '../model/sandbox/proof.ts';
 
 /** Makes the observation of a layer at this moment. @param found in words; none: it is absent */
 export function observed(layer: Layer, lookedAt: string, found: readonly string[]): Observation {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { isAuditSubject, isCaptureId, isSandboxId, isSnapshotId } from '../model/ids.ts';
+import { isAuditSubject, isCaptureId, isSnapshotId } from '../model/ids.ts';
+import { isSandboxId } from '../model/sandbox-id.ts';
 
 /**
  * Where a host keeps what it makes. One folder per installation; below it, one folder per kind of thing, and in

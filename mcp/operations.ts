@@ -1,7 +1,8 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { MayflyApiError } from '../client/http/api-error.ts';
-import { isCommandId, isSandboxId, isSnapshotId } from '../model/ids.ts';
-import { isFinal, isSettled } from '../model/sandbox/sandbox.ts';
+import { isCommandId, isSnapshotId } from '../model/ids.ts';
+import { isFinal, isSettled } from '../model/sandbox/sandbox-state.ts';
+import { isSandboxId } from '../model/sandbox-id.ts';
 import { Call, type Caller } from './lib/call.ts';
 import type { Task, Tasks, WorkingTask } from './lib/task.ts';
 import { type Answer, resultOf, resultOfError } from './lib/tool.ts';

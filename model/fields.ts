@@ -38,6 +38,14 @@ export const hostRef = z.object({
   installationId: z.string().describe("Id in the state folder that the host's worker serves"),
 });
 
+export const observer = hostRef.extend({
+  kind: z.enum(['libvirt', 'simulated']),
+  hostUuid: z
+    .string()
+    .nullable()
+    .describe("libvirt's UUID of the machine, in a simulated host that of `/etc/machine-id`; null where it has none"),
+});
+
 /** Who asked. Never the key itself. */
 export const actor = z.object({
   apiKeyId: z.string(),

@@ -1,3 +1,5 @@
+import type { z } from 'zod';
+import type { hostRef, observer } from './fields.ts';
 /** A golden VM as a host sees it. */
 export interface SourceInfo {
   name: string;
@@ -26,22 +28,12 @@ export interface Capacity {
 }
 
 /** Which host is meant, so that no other machine of the same id answers for it. */
-export interface HostRef {
-  hostId: string;
-  /** Id in the state folder that its worker serves. */
-  installationId: string;
-}
+export type HostRef = z.infer<typeof hostRef>;
 
-export type HostKind = 'libvirt' | 'simulated';
+export type HostKind = Observer['kind'];
 
 /** What looked at a machine, and at which. */
-export interface Observer {
-  hostId: string;
-  installationId: string;
-  kind: HostKind;
-  /** libvirt's UUID of the machine, in a simulated host that of `/etc/machine-id`; null where a machine has none. */
-  hostUuid: string | null;
-}
+export type Observer = z.infer<typeof observer>;
 
 /** A host as its worker last described it; written only by that worker. */
 export interface HostRecord {

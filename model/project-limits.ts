@@ -1,3 +1,5 @@
+import type { z } from 'zod';
+import type { size } from './fields.ts';
 /** How much a project may have at once, or do. Null: no limit. */
 export interface ProjectLimits {
   /** Sandboxes that have not ended, whatever their state. */
@@ -24,10 +26,7 @@ export const NO_LIMITS: ProjectLimits = {
 };
 
 /** How large a sandbox is. */
-export interface Size {
-  cpus: number;
-  memoryMib: number;
-}
+export type Size = z.infer<typeof size>;
 
 /** A sandbox as it counts. */
 export interface Counted extends Size {

@@ -1,4 +1,4 @@
-import { LIVING_STATES } from '../model/sandbox/sandbox.ts';
+import { LIVING_STATES } from '../model/sandbox/sandbox-state.ts';
 import { type StoredPart, UNMEASURED_BYTES } from '../model/snapshots/storage.ts';
 import type { Store } from './connect.ts';
 

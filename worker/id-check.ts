@@ -11,10 +11,10 @@ import {
   isOperationId,
   isPlaybookId,
   isRunId,
-  isSandboxId,
   isSnapshotId,
   isSourceId,
 } from '../model/ids.ts';
+import { isSandboxId } from '../model/sandbox-id.ts';
 import { activityFailure } from './activity-failure.ts';
 
 const ALL_WITH_STEPS = [

@@ -3,7 +3,7 @@ import { makeSearchable } from '../host/os/directory.ts';
 import type { HostRecord } from '../model/host.ts';
 import { DEFAULT_PROJECT } from '../model/project.ts';
 import { recordedInput } from '../model/sagas/reconcile.ts';
-import { LIVING_STATES } from '../model/sandbox/sandbox.ts';
+import { LIVING_STATES } from '../model/sandbox/sandbox-state.ts';
 import { checkPlaces } from '../services/listen.ts';
 import type { Store } from '../store/connect.ts';
 import { TemporalSagas } from '../temporal/temporal-sagas.ts';

@@ -1,6 +1,7 @@
 import { condition, defineSignal, setHandler } from '@temporalio/workflow';
 import { TEMPORAL_OPERATOR } from '../model/sagas/cancellation.ts';
-import { CANCEL_COMMAND, type CommandInput, type EndSignal } from '../model/sandbox/command.ts';
+import type { EndSignal } from '../model/sandbox/command.ts';
+import { CANCEL_COMMAND, type CommandInput } from '../model/sandbox/command-saga.ts';
 import type { Actor } from '../model/sandbox/sandbox.ts';
 import { whenCancelled } from './saga/cancellation.ts';
 import { controlUntilDone } from './saga/control.ts';

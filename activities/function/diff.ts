@@ -2,7 +2,7 @@ import { lastAttempt, type RunRecord } from '../../model/functions/run.ts';
 import { type DiffSide, diffSnapshotId, type RunDiff } from '../../model/functions/traces.ts';
 import type { HostRef } from '../../model/host.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { hostOf } from '../../model/sandbox/sandbox.ts';
+import { hostOf } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';

@@ -7,8 +7,9 @@ import { FILES_FOLDER, GUEST_FOLDER, WAIT_FILE, waitpointsOf } from '../../model
 import type { RunRecord, RunResult } from '../../model/functions/run.ts';
 import type { RunFailure } from '../../model/functions/run-state.ts';
 import type { RunDiff } from '../../model/functions/traces.ts';
-import { isRunId, isSandboxId } from '../../model/ids.ts';
+import { isRunId } from '../../model/ids.ts';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import { Mask } from '../../model/secrets/mask.ts';
 import { MAYFLY_WAIT } from '../../model/waitpoints/mayfly-wait.ts';
 import type { Store } from '../../store/connect.ts';

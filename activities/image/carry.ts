@@ -5,12 +5,12 @@ import type { Agent } from '../../host/exec/agent-commands.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import type { ContextEntry } from '../../model/dockerfile/context.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { isSandboxId } from '../../model/ids.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
 import { CARRIED } from '../../model/image/stage-copy.ts';
 import { streamOf } from '../../model/image/step-input.ts';
 import { ROOT_PROGRAM } from '../../model/image/step-program.ts';
 import { buildOf } from '../../model/image/steps.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { Store } from '../../store/connect.ts';
 
 export interface CarryDeps {

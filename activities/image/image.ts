@@ -10,8 +10,9 @@ import { AS_ROOT, isSentBefore, type StepProgram } from '../../model/image/step-
 import { type Build, type BuildStep, buildOf } from '../../model/image/steps.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
-import { type CommandInput, type CommandRecord, requestedCommand } from '../../model/sandbox/command.ts';
-import { hostOf } from '../../model/sandbox/sandbox.ts';
+import { type CommandRecord, requestedCommand } from '../../model/sandbox/command.ts';
+import type { CommandInput } from '../../model/sandbox/command-saga.ts';
+import { hostOf } from '../../model/sandbox/sandbox-state.ts';
 import type { GivenSecret } from '../../model/secrets/secret.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';

@@ -1,6 +1,6 @@
 import { mayHaveRoom, readyFirst } from '../../model/pools/giving-way.ts';
 import type { GaveWay } from '../../model/pools/pool-saga.ts';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';

@@ -1,5 +1,5 @@
 import { heartbeat } from '@temporalio/activity';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { until } from '../step/until.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 

@@ -3,7 +3,8 @@ import { type HostProposals, isLive, proposalsOf } from '../../model/host.ts';
 import type { ForgetHostInput } from '../../model/sagas/forget-host.ts';
 import type { HostForgotten } from '../../model/sagas/messages.ts';
 import { recordedInput } from '../../model/sagas/reconcile.ts';
-import { isFinal, LIVING_STATES, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { isFinal, LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 type HostOf = Pick<ForgetHostInput, 'hostId'>;

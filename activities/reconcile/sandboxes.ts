@@ -1,7 +1,8 @@
 import { heartbeat } from '@temporalio/activity';
 import type { HostRef } from '../../model/host.ts';
 import { orphanInput, RECONCILED_A_ROUND, recordedInput } from '../../model/sagas/reconcile.ts';
-import { isFinal, LIVING_STATES, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { isFinal, LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import type { OpenRun } from '../../temporal/client/sandboxes.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';

@@ -1,8 +1,8 @@
 import { heartbeat } from '@temporalio/activity';
 import { sourceIdOf } from '../../model/ids.ts';
 import { RECONCILER } from '../../model/sagas/reconcile.ts';
-import { commandWorkflowIdOf } from '../../model/sandbox/command.ts';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { commandWorkflowIdOf } from '../../model/sandbox/command-saga.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { bakeWorkflowIdOf } from '../../model/snapshots/bake-saga.ts';
 import { captureWorkflowIdOf } from '../../model/snapshots/capture-saga.ts';
 import { ephemeralSnapshotWorkflowIdOf, snapshotWorkflowIdOf } from '../../model/snapshots/snapshot-saga.ts';

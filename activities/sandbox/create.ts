@@ -1,6 +1,5 @@
 import type { Clone, Hypervisor } from '../../host/hypervisor.ts';
-import type { Boot } from '../../model/sandbox/boot.ts';
-import type { SshEndpoint, StepTiming } from '../../model/sandbox/sandbox.ts';
+import type { Boot, SshEndpoint, StepTiming } from '../../model/sandbox/sandbox.ts';
 import { currentStepRunner } from '../step/step-runner.ts';
 import type { CloneDiskInput, StepTarget } from '../step/steps.ts';
 import type { DiskActivities, PreparedClone } from './disk.ts';

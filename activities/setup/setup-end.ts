@@ -2,7 +2,7 @@ import { isWantOfRoom, pauseBeforeAnother } from '../../model/functions/next-ste
 import type { RunFailure } from '../../model/functions/run-state.ts';
 import type { SetupRecord, SetupTry } from '../../model/functions/setup/setup.ts';
 import type { NextOfSetup, SetupRef } from '../../model/functions/setup/setup-saga.ts';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { endOfLog } from '../image/log-end.ts';

@@ -1,7 +1,8 @@
 import { Mutex } from 'async-mutex';
 import { MayflyError } from '../../model/errors.ts';
 import { readyFirst } from '../../model/pools/giving-way.ts';
-import { isUnclaimed, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { isUnclaimed } from '../../model/sandbox/sandbox-state.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { type StoredPart, UNMEASURED_BYTES } from '../../model/snapshots/storage.ts';
 import type { Store } from '../../store/connect.ts';

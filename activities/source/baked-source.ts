@@ -1,15 +1,8 @@
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import { type HostRef, RUNNING_PROBLEM } from '../../model/host.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
-import {
-  hostOf,
-  isAsleep,
-  isFinal,
-  isSettled,
-  type SandboxFailure,
-  type SandboxRecord,
-  type SandboxState,
-} from '../../model/sandbox/sandbox.ts';
+import type { SandboxFailure, SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { hostOf, isAsleep, isFinal, isSettled, type SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import type { Store } from '../../store/connect.ts';
 import { until } from '../step/until.ts';

@@ -1,6 +1,5 @@
-import type { BootWish } from '../../model/sandbox/boot.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
-import type { Egress, SshEndpoint } from '../../model/sandbox/sandbox.ts';
+import type { BootWish, Egress, SshEndpoint } from '../../model/sandbox/sandbox.ts';
 
 /** Which sandbox a step works on, and how new the step is: a host refuses a step older than the newest it has seen. */
 export interface StepTarget {

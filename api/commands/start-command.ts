@@ -12,7 +12,8 @@ import {
   type CommandSpec,
   requestedCommand,
 } from '../../model/sandbox/command.ts';
-import { type Actor, generationOf, hostOf } from '../../model/sandbox/sandbox.ts';
+import { type Actor, generationOf } from '../../model/sandbox/sandbox.ts';
+import { hostOf } from '../../model/sandbox/sandbox-state.ts';
 import { refusalOf } from '../../services/guests.ts';
 import { type Attempt, freeRequest } from '../../services/idempotent-attempt.ts';
 import { requireSandbox } from '../../services/require.ts';

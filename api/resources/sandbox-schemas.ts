@@ -4,26 +4,9 @@ import { ID_PATTERNS, isSandboxId, isSandboxName, SANDBOX_NAME_PATTERNS } from '
 import { LIMITS } from '../../model/limits.ts';
 import { redactText } from '../../model/redaction/redact.ts';
 import { PRINTABLE_SCHEMA, printable, sourceName, whole } from '../../model/request-fields.ts';
-import { BOOT_REASONS, BOOT_WAYS, BOOT_WISHES } from '../../model/sandbox/boot.ts';
-import { LAYERS } from '../../model/sandbox/proof.ts';
-import {
-  IDLE_ACTIONS,
-  SANDBOX_PHASES,
-  SANDBOX_STATES,
-  SPACE_SUSPENSION_CAUSES,
-  STOP_REASONS,
-} from '../../model/sandbox/sandbox.ts';
-import {
-  actor,
-  captureId,
-  cursor,
-  instant,
-  keywords,
-  limit,
-  problemAnswer,
-  snapshotId,
-  stepFailure,
-} from '../http/schemas.ts';
+import { bootWish, idleAction, sandboxRecord, sandboxSpec } from '../../model/sandbox/sandbox.ts';
+import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
+import { captureId, cursor, keywords, limit, problemAnswer, snapshotId } from '../http/schemas.ts';
 
 /** Names that mean something to a JavaScript object and can never mean something to a person. */
 const NO_METADATA_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
@@ -96,14 +79,14 @@ export const createSandbox = z
     memoryMib: whole(LIMITS.memoryMib, 'MiB').optional(),
     ttlSeconds: ttlSeconds.optional(),
     idleSeconds: idleSeconds.optional(),
-    onIdle: z.enum(IDLE_ACTIONS).optional(),
+    onIdle: idleAction.optional(),
     autoResume: z.boolean().optional(),
     metadata: metadata.optional(),
     agentId: printable(LIMITS.agentId.maxLength)
       .refine((id) => redactText(id) === id, 'looks like a secret, and would be in every log')
       .optional(),
     network: z.strictObject({ egress }).optional(),
-    boot: z.enum(BOOT_WISHES).optional(),
+    boot: bootWish.optional(),
   })
   .superRefine(({ name, source, snapshotId: snapshot, captureId: capture, count }, context) => {
     const refuse = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
@@ -127,7 +110,7 @@ export const patchSandbox = z
   .strictObject({
     ttlSeconds: ttlSeconds.optional(),
     idleSeconds: idleSeconds.nullable().optional(),
-    onIdle: z.enum(IDLE_ACTIONS).optional(),
+    onIdle: idleAction.optional(),
     autoResume: z.boolean().optional(),
     metadata: metadata.optional(),
   })
@@ -138,76 +121,12 @@ export const sandboxParams = z.strictObject({
   id: sandboxReference.openapi({ param: { name: 'id', in: 'path' } }),
 });
 
-export const sandboxAnswer = z
-  .object({
-    id: z.string(),
-    project: z.string(),
-    name: z.string().nullable(),
-    state: z.enum(SANDBOX_STATES),
-    phase: z.enum(SANDBOX_PHASES).nullable(),
-    spec: z.object({
-      source: z.string(),
-      snapshotId: z.string().nullable(),
-      captureId: z.string().nullable(),
-      cpus: z.int().nullable(),
-      memoryMib: z.int().nullable(),
-      ttlSeconds: z.int(),
-      idleSeconds: z.int().nullable(),
-      onIdle: z.enum(IDLE_ACTIONS),
-      autoResume: z.boolean(),
-      metadata: z.record(z.string(), z.string()),
-      agentId: z.string().nullable(),
-      network: z.object({ egress }),
-      boot: z.enum(BOOT_WISHES),
-    }),
-    createdBy: actor,
-    hostId: z.string().nullable(),
-    boot: z
-      .object({
-        way: z.enum(BOOT_WAYS),
-        why: z.enum(BOOT_REASONS).nullable(),
-        templateId: z.string().nullable(),
-        ageSeconds: z.int().nullable(),
-      })
-      .nullable(),
-    parentSnapshotId: z.string().nullable(),
-    ssh: z.object({ address: z.string(), port: z.int(), user: z.string(), hostKey: z.string() }).nullable(),
-    macAddress: z.string().nullable(),
-    createdAt: instant,
-    updatedAt: instant,
-    runningAt: instant.nullable(),
-    expiresAt: instant,
-    stopReason: z.enum(STOP_REASONS).nullable(),
-    failure: stepFailure.nullable(),
-    stalledBy: z.enum(SPACE_SUSPENSION_CAUSES).nullable(),
-    waitingFor: z.string().nullable(),
-    auditFault: z.string().nullable().openapi({ description: 'Why events wait for its audit trail; null: none do' }),
-    proof: z
-      .object({
-        sandboxId: z.string(),
-        hostId: z.string().nullable(),
-        observations: z.array(
-          z.object({
-            layer: z.enum(LAYERS),
-            lookedAt: z.string(),
-            absent: z.boolean(),
-            found: z.string().optional(),
-            at: instant,
-            by: z
-              .object({
-                hostId: z.string(),
-                installationId: z.string(),
-                kind: z.enum(['libvirt', 'simulated']),
-                hostUuid: z.string().nullable(),
-              })
-              .optional(),
-          }),
-        ),
-        provedAt: instant,
-        unproved: z.string().optional().openapi({ description: 'Why nobody could look: then nothing is proved' }),
-      })
-      .nullable(),
-    steps: z.array(z.object({ step: z.string(), startedAt: instant, endedAt: instant })),
+export const sandboxAnswer = sandboxRecord
+  .omit({ installationId: true, size: true, builds: true, pool: true, askedHosts: true, restoreId: true })
+  .extend({
+    spec: sandboxSpec.required().extend({ network: z.object({ egress }) }),
+    boot: sandboxRecord.shape.boot.unwrap(),
+    auditFault: sandboxRecord.shape.auditFault.unwrap(),
   })
   .openapi('Sandbox');
 

@@ -1,7 +1,8 @@
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { Operation } from '../../model/sagas/messages.ts';
-import { isFinal, type SandboxFailure, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SandboxFailure, SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { type Attempt, freedWhenRefused } from '../../services/idempotent-attempt.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { waitAsPreferred } from '../http/waiting.ts';

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { requireSandbox } from '../../services/require.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { type Route, routeOf } from '../http/route.ts';

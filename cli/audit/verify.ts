@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { orAbsent } from '../../host/os/absent.ts';
-import { isSandboxId, isSourceId } from '../../model/ids.ts';
+import { isSourceId } from '../../model/ids.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import { readConfig } from '../../worker/config/config.ts';
 import type { AuditVerification } from '../../worker/upkeep/audit.ts';
 import { readPublicKeys } from '../receipt/public-keys.ts';

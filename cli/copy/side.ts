@@ -1,6 +1,7 @@
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { percentEncode } from '../../model/files/file-path.ts';
-import { isSandboxId, isSandboxName } from '../../model/ids.ts';
+import { isSandboxName } from '../../model/ids.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { rawArgument } from './raw-argument.ts';
 

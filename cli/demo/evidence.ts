@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Sandbox } from '../../client/http/openapi.ts';
 import { exec } from '../../host/os/exec.ts';
-import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import type { Installation } from '../../worker/installation.ts';
 
 /** One look with a plain tool, independent of what the sagas report. */

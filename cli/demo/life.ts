@@ -1,8 +1,8 @@
 import type { Sandbox } from '../../client/http/openapi.ts';
 import type { CreateOneSandbox, MayflyClient } from '../../client/mayfly-client.ts';
 import { ERRORS, isErrorCode } from '../../model/errors.ts';
-import type { BootWay } from '../../model/sandbox/boot.ts';
-import { isFinal, type SandboxState } from '../../model/sandbox/sandbox.ts';
+import type { BootWay } from '../../model/sandbox/sandbox.ts';
+import { isFinal, type SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import type { Installation } from '../../worker/installation.ts';
 import { proofLines } from '../sandbox/sandbox-text.ts';
 import { CliError } from '../terminal/cli-error.ts';

@@ -3,8 +3,8 @@ import type { ArgsDef, ParsedArgs } from 'citty';
 import type { Sandbox } from '../../client/http/openapi.ts';
 import type { CreateOneSandbox, MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { BOOT_WISHES } from '../../model/sandbox/boot.ts';
-import { IDLE_ACTIONS, isFinal } from '../../model/sandbox/sandbox.ts';
+import { bootWish, idleAction } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { captureId, option, sandboxName, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
@@ -33,7 +33,11 @@ const ARGS = {
   'memory-mib': option('The same in MiB', 'MiB'),
   ttl: option('When it ends by itself, such as 90s or 1h30m (server default: 1h)', '1h'),
   idle: option('How long it may be unused until it ends by itself', '15m'),
-  'on-idle': { type: 'enum', options: [...IDLE_ACTIONS], description: 'What is done then (server default: destroy)' },
+  'on-idle': {
+    type: 'enum',
+    options: [...idleAction.options],
+    description: 'What is done then (server default: destroy)',
+  },
   'auto-resume': { type: 'boolean', description: 'Resume it when it is used while paused or hibernated' },
   egress: {
     type: 'enum',
@@ -42,7 +46,7 @@ const ARGS = {
   },
   boot: {
     type: 'enum',
-    options: [...BOOT_WISHES],
+    options: [...bootWish.options],
     description: 'Wake from a template, boot, or what is quickest (server default: auto)',
   },
   agent: option('Which agent it is for; kept in the audit'),

@@ -1,5 +1,5 @@
 import type { Sandbox } from '../../client/http/openapi.ts';
-import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
+import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
 import { pagedCommand } from '../terminal/command.ts';
 
 const HEADER = ['ID', 'NAME', 'STATE', 'SOURCE', 'HOST', 'ADDRESS', 'EGRESS', 'CREATED'];

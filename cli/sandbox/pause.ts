@@ -1,5 +1,5 @@
 import type { MayflyClient } from '../../client/mayfly-client.ts';
-import type { SandboxState } from '../../model/sandbox/sandbox.ts';
+import type { SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import { idOrName, positional } from '../terminal/arguments.ts';
 import { command } from '../terminal/command.ts';
 import { withProgress } from '../terminal/progress.ts';

@@ -1,6 +1,7 @@
 import type { Sandbox, SandboxUsage } from '../../client/http/openapi.ts';
-import type { Boot } from '../../model/sandbox/boot.ts';
-import { LAYERS, type Proof } from '../../model/sandbox/proof.ts';
+import { LAYERS } from '../../model/sandbox/layers.ts';
+import type { Proof } from '../../model/sandbox/proof.ts';
+import type { Boot } from '../../model/sandbox/sandbox.ts';
 import { sizeText } from '../../model/snapshots/storage.ts';
 import { recordLines } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';

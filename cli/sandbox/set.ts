@@ -1,5 +1,5 @@
 import { LIMITS } from '../../model/limits.ts';
-import { IDLE_ACTIONS } from '../../model/sandbox/sandbox.ts';
+import { idleAction } from '../../model/sandbox/sandbox.ts';
 import { idOrName, option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
@@ -17,7 +17,7 @@ export const setCommand = command({
     id: positional('Id or name of a sandbox'),
     ttl: option('From now to its new end, such as 90s or 1h30m', '1h'),
     idle: option('How long it may be unused until it ends', '15m|off'),
-    'on-idle': { type: 'enum', options: [...IDLE_ACTIONS], description: 'What is done then' },
+    'on-idle': { type: 'enum', options: [...idleAction.options], description: 'What is done then' },
     'auto-resume': {
       type: 'enum',
       options: ['on', 'off'],

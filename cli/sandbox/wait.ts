@@ -1,5 +1,5 @@
 import type { Sandbox } from '../../client/http/openapi.ts';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { idOrName, positional, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';

@@ -3,7 +3,7 @@ import type { Sandbox } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Fork } from '../../client/snapshots.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { follow, StepPrinter, waitSignal } from '../sandbox/follow.ts';
 import { option, positional, sandboxName, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';

@@ -1,7 +1,8 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import type { ArgsDef } from 'citty';
-import { isCaptureId, isImageId, isRunId, isSandboxId, isSandboxName } from '../../model/ids.ts';
+import { isCaptureId, isImageId, isRunId, isSandboxName } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import { usageError } from './cli-error.ts';
 import { seconds } from './quantities.ts';
 

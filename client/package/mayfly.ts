@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isFinal, isSettled } from '../../model/sandbox/sandbox.ts';
+import { isFinal, isSettled } from '../../model/sandbox/sandbox-state.ts';
 import { ApprovalNeededError, MayflyApiError } from '../http/api-error.ts';
 import { withinDeadline } from '../http/deadline.ts';
 import type { Sandbox as SandboxRecord } from '../http/openapi.ts';

@@ -11,7 +11,7 @@ import type {
 } from '../../model/sandbox/command.ts';
 import { isMachineEndCode } from '../../model/sandbox/machine-end.ts';
 import { FrameReader } from '../../model/sandbox/output-frame.ts';
-import type { SandboxState } from '../../model/sandbox/sandbox.ts';
+import type { SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import { Mask } from '../../model/secrets/mask.ts';
 import type { OutputPlace } from '../../store/commands/output.ts';
 import { tailOf } from '../../store/commands/output-tail.ts';

@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import { domainUuid, macAddress } from '../../model/ids.ts';
-import type { Boot, BootReason } from '../../model/sandbox/boot.ts';
+import type { Boot, BootReason } from '../../model/sandbox/sandbox.ts';
 import { ensureHostKey } from '../disk/host-key.ts';
 import { type ImageLayer, imageChain } from '../disk/image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';

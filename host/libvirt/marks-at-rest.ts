@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
-import { domainUuid, isSandboxId } from '../../model/ids.ts';
+import { domainUuid } from '../../model/ids.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { Mark } from '../hypervisor.ts';
 import { observed } from '../observation.ts';
 import { entriesOf } from '../os/directory.ts';

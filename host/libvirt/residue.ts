@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
-import { domainUuid, isSandboxId } from '../../model/ids.ts';
+import { domainUuid } from '../../model/ids.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { Mark } from '../hypervisor.ts';
 import { observed } from '../observation.ts';
 import { orAbsent } from '../os/absent.ts';

@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
-import { isSandboxId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import { within } from '../os/abort.ts';
 import { ReferenceCounts } from '../os/reference-counts.ts';
 import { allowMethods, type Exchange, type Route } from './exchange.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
-import { isSandboxId } from '../../model/ids.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import { readSmall } from '../guest/agent-body.ts';
 import { allowMethods, answerJson, type Route } from './exchange.ts';
 

@@ -3,7 +3,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { type ErrorCode, isErrorCode, MayflyError } from '../../model/errors.ts';
-import { isSandboxId } from '../../model/ids.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import { readSmall } from '../guest/agent-body.ts';
 import { AGENT_REFUSALS, type AgentRequest, type AgentResponse, type AgentSession } from '../guest/agent-session.ts';
 import type { StepContext } from '../step-context.ts';

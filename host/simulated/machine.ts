@@ -1,7 +1,7 @@
 import { readdir, realpath } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
-import { isSandboxId } from '../../model/ids.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { StateDir } from '../state-dir.ts';
 import { BOOT_SCRIPT, killDomain } from './machine/domain.ts';
 import { ProcessTable } from './machine/processes.ts';

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { Sandbox } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { BOOT_WISHES } from '../../model/sandbox/boot.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
-import { isFinal, isSettled } from '../../model/sandbox/sandbox.ts';
+import { bootWish } from '../../model/sandbox/sandbox.ts';
+import { isFinal, isSettled } from '../../model/sandbox/sandbox-state.ts';
 import type { Call } from '../lib/call.ts';
 import { maskText } from '../lib/clean-text.ts';
 import { ToolError } from '../lib/error-text.ts';
@@ -43,7 +43,7 @@ const createSandbox = tool({
     source: z.string().min(1).max(LIMITS.sourceName.maxLength),
     name: z.string().max(63).optional().describe('DNS label, unique among those that live'),
     ...MACHINE,
-    boot: z.enum(BOOT_WISHES).optional(),
+    boot: bootWish.optional(),
     waitSeconds: WAIT_SECONDS,
     idempotencyKey: IDEMPOTENCY_KEY,
   }),

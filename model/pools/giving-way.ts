@@ -1,6 +1,6 @@
 import type { HostRecord } from '../host.ts';
 import type { Shortage, Size } from '../project-limits.ts';
-import type { SandboxState } from '../sandbox/sandbox.ts';
+import type { SandboxState } from '../sandbox/sandbox-state.ts';
 
 /** A member of a pool that nobody has claimed. */
 export interface SpareMember {

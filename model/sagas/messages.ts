@@ -1,11 +1,11 @@
 import type { HostRef } from '../host.ts';
 import type { Size } from '../project-limits.ts';
 import type { AuditEvent } from '../sandbox/audit.ts';
-import type { BootReason } from '../sandbox/boot.ts';
-import type { Membership } from '../sandbox/membership.ts';
 import type {
   Actor,
+  BootReason,
   IdleAction,
+  Membership,
   SandboxFailure,
   SandboxPhase,
   SandboxSpec,

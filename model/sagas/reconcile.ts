@@ -1,6 +1,7 @@
 import type { HostRef } from '../host.ts';
 import { NO_PROJECT } from '../project.ts';
-import { type Actor, hostOf, type SandboxRecord, type SandboxSpec } from '../sandbox/sandbox.ts';
+import type { Actor, SandboxRecord, SandboxSpec } from '../sandbox/sandbox.ts';
+import { hostOf } from '../sandbox/sandbox-state.ts';
 import type { SandboxInput } from './messages.ts';
 
 /**

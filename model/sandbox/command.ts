@@ -105,23 +105,9 @@ export interface CommandRecord extends HostRef {
   stdout: StreamSummary;
   stderr: StreamSummary;
 }
-
-/** The Temporal workflow that sees one command to its end; its id is `command/<commandId>`. */
-export const COMMAND_WORKFLOW = 'command';
-/** Ids only: what it runs, and with which environment, is in the store and never in a payload. */
-export interface CommandInput extends HostRef {
-  commandId: string;
-  sandboxId: string;
-}
-/** Signal with an {@link Actor} and an {@link EndSignal}: ends the command's whole process tree. */
-export const CANCEL_COMMAND = 'cancel';
 /** First signal to the processes of a cancelled command; `SIGPIPE` when the reader of its output has left. */
 export const END_SIGNALS = ['SIGTERM', 'SIGPIPE'] as const;
 export type EndSignal = (typeof END_SIGNALS)[number];
-
-export function commandWorkflowIdOf(commandId: string): string {
-  return `command/${commandId}`;
-}
 
 /** A command as it is before anything of it has run. */
 export function requestedCommand(

@@ -1,5 +1,5 @@
 import { MayflyError } from '../errors.ts';
-import type { SandboxState } from './sandbox.ts';
+import type { SandboxState } from './sandbox-state.ts';
 
 /**
  * Which states may follow each in a sandbox's record. A record may stay in its state; a phase that is over before it is

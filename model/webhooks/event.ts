@@ -1,5 +1,6 @@
 import { isUnsettled, type RunRecord } from '../functions/run.ts';
-import { isUnclaimed, type SandboxRecord } from '../sandbox/sandbox.ts';
+import type { SandboxRecord } from '../sandbox/sandbox.ts';
+import { isUnclaimed } from '../sandbox/sandbox-state.ts';
 import type { ScheduleTime } from '../schedules/schedule.ts';
 import { type EndpointRecord, WEBHOOK_TYPES, type WebhookFormat, type WebhookType } from './endpoint.ts';
 

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
-import { isAsleep } from '../../model/sandbox/sandbox.ts';
+import { isAsleep } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import { storeOf } from '../../store/project-store.ts';
 import type { Sagas } from '../../temporal/temporal-sagas.ts';

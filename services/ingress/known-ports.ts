@@ -1,7 +1,8 @@
 import type { ApiKey } from '../../model/access/api-key.ts';
 import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import { labelOf, type PortTarget } from '../../model/ports/port-address.ts';
-import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import { TtlCache } from '../ttl-cache.ts';
 

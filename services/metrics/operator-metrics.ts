@@ -1,12 +1,7 @@
 import type { Registry } from 'prom-client';
 import { isLive, type KnownHost } from '../../model/host.ts';
-import {
-  isFinal,
-  LIVING_STATES,
-  SANDBOX_STATES,
-  type SandboxRecord,
-  type SandboxState,
-} from '../../model/sandbox/sandbox.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { isFinal, LIVING_STATES, SANDBOX_STATES, type SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import { gaugeOf } from './gauge.ts';
 

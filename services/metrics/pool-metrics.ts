@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
-import type { SandboxState } from '../../model/sandbox/sandbox.ts';
+import type { SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import { idleMibHoursOf } from '../pools/idle-hours.ts';
 import type { ClaimCount } from '../pools/pool-door.ts';

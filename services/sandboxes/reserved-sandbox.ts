@@ -1,5 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
-import { isUnclaimed, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { isUnclaimed } from '../../model/sandbox/sandbox-state.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
 /** Request to a path below `/v1/sandboxes/{id}`. */

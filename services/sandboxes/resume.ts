@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { ID_BYTES, operationIdFrom } from '../../model/ids.ts';
-import { type Actor, isAsleep, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { isAsleep } from '../../model/sandbox/sandbox-state.ts';
 import { requireSandbox } from '../require.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 

@@ -1,6 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
-import { hostOf, isAsleep, isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { hostOf, isAsleep, isFinal } from '../../model/sandbox/sandbox-state.ts';
 
 export type RunningSandbox = SandboxRecord & HostRef;
 

@@ -1,7 +1,7 @@
 import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
-import { isSandboxId } from '../../model/ids.ts';
 import { type ExposedPort, PORT_HOSTS, PORT_VISIBILITIES } from '../../model/ports/exposed-port.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import { actorPart, ENCRYPTED, NAME, NUMBER } from '../mongo/schema.ts';
 import { Repository } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';

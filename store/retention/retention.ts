@@ -1,5 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
-import { isSandboxId } from '../../model/ids.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import { below } from '../mongo/below.ts';
 import { reaching } from '../mongo/failure.ts';

@@ -1,5 +1,5 @@
 import type { Connection } from 'mongoose';
-import { isSandboxId } from '../../model/ids.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import { NUMBER, TEXT } from '../mongo/schema.ts';
 import { Repository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';

@@ -1,6 +1,7 @@
 import type { Connection } from 'mongoose';
 import type { PoolRecord } from '../../model/pools/pool.ts';
-import { isUnclaimed, type SandboxRecord, type SandboxState } from '../../model/sandbox/sandbox.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { isUnclaimed, type SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import { reaching } from '../mongo/failure.ts';
 import type { SandboxDocument } from './sandbox-document.ts';
 

@@ -1,8 +1,10 @@
 import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
-import { isSandboxId, isSandboxName } from '../../model/ids.ts';
-import type { SandboxRecord, SandboxState } from '../../model/sandbox/sandbox.ts';
-import { isFinal, isUnclaimed, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
+import { isSandboxName } from '../../model/ids.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SandboxState } from '../../model/sandbox/sandbox-state.ts';
+import { isFinal, isUnclaimed, SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import { counted } from '../mongo/count.ts';
 import { isDuplicateKey } from '../mongo/failure.ts';
 import { modelOf } from '../mongo/model.ts';

@@ -1,6 +1,7 @@
 import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
-import { isSandboxId, isSnapshotId } from '../../model/ids.ts';
+import { isSnapshotId } from '../../model/ids.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import {
   type SnapshotReason,
   type SnapshotRecord,

@@ -1,11 +1,11 @@
 import { readable } from '../../model/sagas/readable.ts';
+import type { EndSignal } from '../../model/sandbox/command.ts';
 import {
   CANCEL_COMMAND,
   COMMAND_WORKFLOW,
   type CommandInput,
   commandWorkflowIdOf,
-  type EndSignal,
-} from '../../model/sandbox/command.ts';
+} from '../../model/sandbox/command-saga.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { WorkflowClient } from '../call/workflow-client.ts';
 

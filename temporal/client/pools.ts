@@ -15,8 +15,7 @@ import {
 import { CLAIM, type ClaimRequest, RETIRE } from '../../model/sagas/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../../model/sagas/queues.ts';
 import { readable } from '../../model/sagas/readable.ts';
-import type { Membership } from '../../model/sandbox/membership.ts';
-import type { Actor } from '../../model/sandbox/sandbox.ts';
+import type { Actor, Membership } from '../../model/sandbox/sandbox.ts';
 import { ask } from '../call/ask.ts';
 import { rethrow } from '../call/failure.ts';
 import { WorkflowClient } from '../call/workflow-client.ts';

@@ -7,8 +7,9 @@ import type { ClaimRequest, Operation, SandboxInput, SandboxPatch } from '../../
 import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
-import type { CommandInput } from '../../model/sandbox/command.ts';
-import { isFinal, type SandboxFailure, type SandboxState } from '../../model/sandbox/sandbox.ts';
+import type { CommandInput } from '../../model/sandbox/command-saga.ts';
+import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
+import { isFinal, type SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import { type BakeSourceInput, type DeleteSourceInput, requestedBake } from '../../model/snapshots/bake-saga.ts';
 import { type CaptureInput, newCapture } from '../../model/snapshots/capture-saga.ts';
 import type { DeleteSnapshotInput } from '../../model/snapshots/snapshot-saga.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LAYERS } from '../../model/sandbox/proof.ts';
+import { LAYERS } from '../../model/sandbox/layers.ts';
 import { ID, sandboxRecord } from '../client/records.ts';
 import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
 import { type LineOptions, runLine } from './run-line.ts';

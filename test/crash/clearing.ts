@@ -4,7 +4,7 @@ import { MayflyApiError } from '../../client/http/api-error.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { entriesOf } from '../../host/os/directory.ts';
 import { SimulatedSources } from '../../host/simulated/source/running-source.ts';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { eventually } from '../support/eventually.ts';
 import { ask, WAIT } from './asking.ts';
 import { withoutFunctions } from './functions/clearing.ts';

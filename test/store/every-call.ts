@@ -2,7 +2,7 @@ import { APPROVAL_STATES, type ApprovalRecord } from '../../model/approvals/appr
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
-import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
+import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
 import type { SecretRecord } from '../../model/secrets/secret.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';

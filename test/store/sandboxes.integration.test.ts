@@ -1,6 +1,6 @@
 import type mongoose from 'mongoose';
 import { describe, expect, it } from 'vitest';
-import { isFinal, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
+import { isFinal, SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import { documentOf } from '../../store/sandboxes/sandbox-document.ts';
 import { useStore } from '../support/use-store.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 
 /** Asserts that the sandbox has a proof, and that the proof covers all layers. */

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 
 /** @throws Error where the host is not in memory */

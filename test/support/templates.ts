@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { templateIdsOf } from '../../activities/template/template-record.ts';
 import type { TemplateUse } from '../../host/templates.ts';
 import { ID_BYTES, snapshotIdFrom, sourceIdOf } from '../../model/ids.ts';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import {
   TEMPLATE_STATES,
   type TemplateRecord,

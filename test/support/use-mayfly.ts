@@ -1,5 +1,5 @@
 import { afterEach, expect } from 'vitest';
-import { LIVING_STATES } from '../../model/sandbox/sandbox.ts';
+import { LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
 import { TestMayfly } from './mayfly.ts';
 import { useOpened } from './use-opened.ts';
 

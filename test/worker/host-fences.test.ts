@@ -4,7 +4,7 @@ import { isSameHost } from '../../model/host.ts';
 import { isInstallationId } from '../../model/ids.ts';
 import { AT_STEP, MACHINE_ENDED } from '../../model/sagas/messages.ts';
 import { hostQueue, workflowIdOf } from '../../model/sagas/queues.ts';
-import { foreignLook, LAYERS } from '../../model/sandbox/proof.ts';
+import { foreignLook, LAYERS } from '../../model/sandbox/layers.ts';
 import { hostRules } from '../../worker/proxy/host-rules.ts';
 import { INSTALLATION } from '../support/installation-id.ts';
 

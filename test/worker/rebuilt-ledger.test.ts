@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { Mark } from '../../host/hypervisor.ts';
 import { Ledger } from '../../host/ledger.ts';
 import type { StateDir } from '../../host/state-dir.ts';
-import type { Layer } from '../../model/sandbox/proof.ts';
+import type { Layer } from '../../model/sandbox/layers.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { rebuildLedger } from '../../worker/machine/rebuilt-ledger.ts';
 import { temporaryState } from '../host/temporary-state.ts';

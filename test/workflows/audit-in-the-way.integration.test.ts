@@ -1,7 +1,7 @@
 import mongoose from 'mongoose';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
-import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import { WaitingAudit } from '../../worker/upkeep/waiting-audit.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 

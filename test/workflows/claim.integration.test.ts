@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
-import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import { useTestDoor } from '../support/door.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { buildClaimRequest, callsIn, getClaimOutcome, getFirstMember, TestPool } from '../support/pool.ts';

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { poolWorkflowIdOf } from '../../model/pools/pool-saga.ts';
-import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import { useTestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { callsIn, TestPool } from '../support/pool.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
-import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import { eventually } from '../support/eventually.ts';
 import { expectProof } from '../support/expect-proof.ts';
 import { useReconcileCases } from '../support/reconcile-cases.ts';

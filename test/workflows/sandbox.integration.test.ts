@@ -2,7 +2,7 @@ import pino from 'pino';
 import { expect } from 'vitest';
 import { DESTROY, MACHINE_ENDED, PATCH } from '../../model/sagas/messages.ts';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
-import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import { beginSaga } from '../../services/sandboxes/begin-sandbox.ts';
 import { temporalClient } from '../../worker/payloads/data-converter.ts';
 import { useSagaCases } from '../support/saga-cases.ts';

@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isNotFound } from '../../host/os/directory.ts';
-import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
+import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
 import { connectStore } from '../../store/connect.ts';
 import { auditReading } from '../audit/audit-access.ts';
 import type { Config } from '../config/config.ts';

@@ -1,5 +1,5 @@
 import { isLive } from '../../model/host.ts';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { lookAtStore, type StoreLook } from '../../store/look.ts';
 import { type Check, fault, fine, NothingThere, note, type Probe } from './check.ts';
 import type { Surroundings } from './surroundings.ts';

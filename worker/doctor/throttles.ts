@@ -1,7 +1,7 @@
 import { EMULATOR_QUOTA_US } from '../../host/libvirt/domain-xml/clone-throttles.ts';
 import { ExecError } from '../../host/os/exec.ts';
 import { StateDir } from '../../host/state-dir.ts';
-import { isSandboxId } from '../../model/ids.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { Config } from '../config/config.ts';
 import { runningLibvirt } from '../machine/hypervisor.ts';
 import { type Check, fine, NothingThere, note, type Probe } from './check.ts';

@@ -14,7 +14,7 @@ import { sourceRoute } from '../../host/relay/source-route.ts';
 import { SourceRelay } from '../../host/relay/sources.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { CertificateInput } from '../../model/sandbox/certificate.ts';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import { Reconciliation } from '../../temporal/reconciliation.ts';
 import { guestBinaries } from '../config/artifacts.mjs';

@@ -6,7 +6,7 @@ import { Bell } from '../../host/os/bell.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
 import { isMachineEnd, type MachineEndReport, type MachineState } from '../../model/sandbox/machine-end.ts';
-import { isAsleep } from '../../model/sandbox/sandbox.ts';
+import { isAsleep } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import type { HostBoot } from './host-boot.ts';
 

@@ -3,8 +3,9 @@ import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { Ledger } from '../../host/ledger.ts';
 import type { Credentials } from '../../host/ssh/credentials.ts';
 import { includesHost, type Observer } from '../../model/host.ts';
-import { isSandboxId } from '../../model/ids.ts';
-import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { Store } from '../../store/connect.ts';
 
 interface LedgerDeps {

@@ -5,7 +5,7 @@ import { entriesOf } from '../../host/os/directory.ts';
 import { Credentials } from '../../host/ssh/credentials.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Config } from '../config/config.ts';
 import { type HostMachine, openHostMachine } from '../machine/host-machine.ts';
 import { hypervisorMarks } from '../machine/hypervisor.ts';

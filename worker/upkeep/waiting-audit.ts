@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { isSandboxId } from '../../model/ids.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { AuditFault } from '../../store/audit/audit-queue.ts';
 import type { Store } from '../../store/connect.ts';
 

@@ -1,5 +1,5 @@
 import type { ImageStageInput, ImageStepPlace, ImageStepRef } from '../../model/image/image-saga.ts';
-import type { CommandInput } from '../../model/sandbox/command.ts';
+import type { CommandInput } from '../../model/sandbox/command-saga.ts';
 import { control } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { onHost } from '../saga/host-activities.ts';

@@ -1,5 +1,5 @@
 import { log } from '@temporalio/workflow';
-import { hostOf } from '../../model/sandbox/sandbox.ts';
+import { hostOf } from '../../model/sandbox/sandbox-state.ts';
 import { controlStep } from '../saga/control.ts';
 import type { Life } from './life.ts';
 

@@ -6,7 +6,8 @@ import {
   type MachineEndReport,
   type MachineState,
 } from '../../model/sandbox/machine-end.ts';
-import { hostOf, isAsleep, type SandboxFailure, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SandboxFailure, SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { hostOf, isAsleep } from '../../model/sandbox/sandbox-state.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { machineEnded } from '../saga/messages.ts';

@@ -1,6 +1,6 @@
 import { ActivityFailure, ApplicationFailure } from '@temporalio/workflow';
 import type { HostRef } from '../../model/host.ts';
-import { hostOf } from '../../model/sandbox/sandbox.ts';
+import { hostOf } from '../../model/sandbox/sandbox-state.ts';
 import type { KeyToCertify } from '../../model/sandbox/signed-request.ts';
 import type { SnapshotKind } from '../../model/snapshots/snapshot.ts';
 import { refusal } from '../saga/failure.ts';

@@ -1,6 +1,6 @@
 import { currentUpdateInfo, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { SandboxPatch } from '../../model/sagas/messages.ts';
-import { isUnclaimed } from '../../model/sandbox/sandbox.ts';
+import { isUnclaimed } from '../../model/sandbox/sandbox-state.ts';
 import { refusal } from '../saga/failure.ts';
 import { patch } from '../saga/messages.ts';
 import type { Life } from './life.ts';

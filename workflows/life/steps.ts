@@ -4,7 +4,7 @@ import type { HostActivities } from '../../activities/host.ts';
 import type { LookResult } from '../../activities/step/steps.ts';
 import type { HostRef } from '../../model/host.ts';
 import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
-import { foreignLook } from '../../model/sandbox/proof.ts';
+import { foreignLook } from '../../model/sandbox/layers.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import type { KeyToCertify } from '../../model/sandbox/signed-request.ts';
 import { control } from '../saga/control.ts';

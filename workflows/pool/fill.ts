@@ -2,7 +2,7 @@ import type { HostRef } from '../../model/host.ts';
 import { planOf } from '../../model/pools/plan.ts';
 import { isShared, type PoolMember, type PoolSight } from '../../model/pools/pool-saga.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
-import { hostOf } from '../../model/sandbox/sandbox.ts';
+import { hostOf } from '../../model/sandbox/sandbox-state.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { PROFILE } from '../saga/profiles.ts';

@@ -6,7 +6,7 @@ import {
 } from '@temporalio/workflow';
 import { DESTROY } from '../../model/sagas/messages.ts';
 import { REQUEST_ID } from '../../model/sagas/request-id.ts';
-import { CANCEL_COMMAND } from '../../model/sandbox/command.ts';
+import { CANCEL_COMMAND } from '../../model/sandbox/command-saga.ts';
 
 /** Signals by which a request takes a run over; others only tell it something. */
 const TAKES_OVER: ReadonlySet<string> = new Set([DESTROY, CANCEL_COMMAND]);

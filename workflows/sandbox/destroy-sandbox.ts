@@ -1,14 +1,8 @@
 import { sleep } from '@temporalio/workflow';
 import type { HostRef } from '../../model/host.ts';
-import {
-  LAYERS,
-  type Observation,
-  type Proof,
-  unprovedObservations,
-  unprovedSince,
-  unprovenLayers,
-} from '../../model/sandbox/proof.ts';
-import { hostOf } from '../../model/sandbox/sandbox.ts';
+import { LAYERS, unprovedObservations, unprovedSince, unprovenLayers } from '../../model/sandbox/layers.ts';
+import type { Observation, Proof } from '../../model/sandbox/proof.ts';
+import { hostOf } from '../../model/sandbox/sandbox-state.ts';
 import type { Life } from '../life/life.ts';
 import { type CleanupSteps, cleanupSteps } from '../life/steps.ts';
 import { controlUntilDone } from '../saga/control.ts';

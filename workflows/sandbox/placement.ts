@@ -3,7 +3,8 @@ import { CancellationScope, isCancellation, log, TimeoutFailure } from '@tempora
 import type { Prepared } from '../../activities/sandbox/create.ts';
 import { type HostProposals, type HostRef, includesHost, isSameHost } from '../../model/host.ts';
 import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
-import { hostOf, type SandboxFailure } from '../../model/sandbox/sandbox.ts';
+import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
+import { hostOf } from '../../model/sandbox/sandbox-state.ts';
 import { type CreateSteps, createSteps, sawNoOtherStep } from '../life/create-steps.ts';
 import type { Life } from '../life/life.ts';
 import { controlStep } from '../saga/control.ts';

@@ -1,8 +1,8 @@
 import { allHandlersFinished, CancellationScope, condition, isCancellation } from '@temporalio/workflow';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
-import type { Boot } from '../../model/sandbox/boot.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
-import { isFinal, type SandboxFailure, type StopReason } from '../../model/sandbox/sandbox.ts';
+import type { Boot, SandboxFailure, StopReason } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { askForTemplate } from '../life/ask-for-template.ts';
 import { handleClaims } from '../life/claims.ts';
 import { unprovedFailure } from '../life/forgotten.ts';

@@ -1,7 +1,7 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { executeChild, ParentClosePolicy, proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
-import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
+import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command-saga.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 
 /** No task is longer. */

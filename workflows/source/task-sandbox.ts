@@ -15,7 +15,7 @@ import { DESTROY, SANDBOX_WORKFLOW, type SandboxInput } from '../../model/sagas/
 import { workflowIdOf } from '../../model/sagas/queues.ts';
 import { readable } from '../../model/sagas/readable.ts';
 import type { StopRequest } from '../../model/sagas/stop-request.ts';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { controlByQueue } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';

@@ -6,7 +6,8 @@ import { type Attempt, lastAttempt, type RunRecord } from '../../../model/functi
 import type { RunInput } from '../../../model/functions/run-saga.ts';
 import type { HostRef } from '../../../model/host.ts';
 import type { Size } from '../../../model/project-limits.ts';
-import { hostOf, type SandboxRecord, type SandboxSpec } from '../../../model/sandbox/sandbox.ts';
+import type { SandboxRecord, SandboxSpec } from '../../../model/sandbox/sandbox.ts';
+import { hostOf } from '../../../model/sandbox/sandbox-state.ts';
 import { sizeOfSource } from '../../../model/source-size.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Reconciliation } from '../../../temporal/reconciliation.ts';

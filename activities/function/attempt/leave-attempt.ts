@@ -4,7 +4,7 @@ import type { RunRecord } from '../../../model/functions/run.ts';
 import type { NextOfRun } from '../../../model/functions/run-saga.ts';
 import { UNDER_WAY } from '../../../model/functions/run-state.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
-import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Reconciliation } from '../../../temporal/reconciliation.ts';

@@ -5,8 +5,9 @@ import { FILES_FOLDER, runEnvironment } from '../../../model/functions/guest-lay
 import { type Attempt, isExpired, lastAttempt, type RunRecord } from '../../../model/functions/run.ts';
 import type { RunInput } from '../../../model/functions/run-saga.ts';
 import { UNDER_WAY } from '../../../model/functions/run-state.ts';
-import { type CommandInput, requestedCommand } from '../../../model/sandbox/command.ts';
-import { hostOf } from '../../../model/sandbox/sandbox.ts';
+import { requestedCommand } from '../../../model/sandbox/command.ts';
+import type { CommandInput } from '../../../model/sandbox/command-saga.ts';
+import { hostOf } from '../../../model/sandbox/sandbox-state.ts';
 import { guestTimeoutOf } from '../../../model/waitpoints/waiting.ts';
 import type { Store } from '../../../store/connect.ts';
 import { requireSpec } from '../accepted-version.ts';

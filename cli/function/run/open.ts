@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Run, Sandbox } from '../../../client/http/openapi.ts';
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
-import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { follow, StepPrinter } from '../../sandbox/follow.ts';
 import { logIn } from '../../ssh/ssh.ts';
 import { flag } from '../../terminal/arguments.ts';

@@ -1,7 +1,7 @@
 import type { Sandbox } from '../../../client/http/openapi.ts';
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
-import { unprovenLayers } from '../../../model/sandbox/proof.ts';
-import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { unprovenLayers } from '../../../model/sandbox/layers.ts';
+import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { cellText, type Row, stateText } from '../rows/row.ts';
 import type { Found, Section } from '../rows/section.ts';
 

@@ -1,6 +1,6 @@
 import type { Sandbox } from '../../../client/http/openapi.ts';
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
-import type { SandboxState } from '../../../model/sandbox/sandbox.ts';
+import type { SandboxState } from '../../../model/sandbox/sandbox-state.ts';
 import { cellText, type Row, stateText } from '../rows/row.ts';
 import type { Found, Section } from '../rows/section.ts';
 

@@ -1,5 +1,6 @@
 import { MayflyError } from '../../../model/errors.ts';
-import { domainUuid, isSandboxId } from '../../../model/ids.ts';
+import { domainUuid } from '../../../model/ids.ts';
+import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { orFail } from '../../os/exec.ts';
 import { poll } from '../../os/poll.ts';
 import { interfaceMacs } from '../output/addresses.ts';

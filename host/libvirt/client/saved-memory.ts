@@ -1,7 +1,7 @@
 import { readdir, rm, stat, statfs } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
-import { isSandboxId } from '../../../model/ids.ts';
+import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { isThere } from '../../os/directory.ts';
 

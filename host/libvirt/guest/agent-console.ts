@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
-import { isSandboxId } from '../../../model/ids.ts';
 import { isOwnImage } from '../../../model/images.ts';
+import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { CONSOLE_TIMEOUT_MS, type ConsoleOptions, type ConsoleResult, type SourceConsole } from '../../console.ts';
 import { type Virsh, VirshError } from '../client/virsh.ts';
 

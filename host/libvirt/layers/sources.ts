@@ -1,7 +1,7 @@
 import { isMayflyError, MayflyError } from '../../../model/errors.ts';
 import { RUNNING_PROBLEM, type SourceInfo } from '../../../model/host.ts';
-import { isSandboxId } from '../../../model/ids.ts';
 import { DEFAULT_INTERVALS } from '../../../model/intervals.ts';
+import { isSandboxId } from '../../../model/sandbox-id.ts';
 import type { BaseDigests } from '../../disk/base-digest.ts';
 import { contentOf } from '../../disk/content.ts';
 import { imageChain } from '../../disk/image.ts';

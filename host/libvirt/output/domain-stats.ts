@@ -1,4 +1,4 @@
-import { isSandboxId } from '../../../model/ids.ts';
+import { isSandboxId } from '../../../model/sandbox-id.ts';
 
 /**
  * KiB of memory that the QEMU of each sandbox holds, of what `virsh domstats --balloon` prints: a paragraph a domain,

@@ -1,4 +1,4 @@
-import { isSandboxId } from '../../../model/ids.ts';
+import { isSandboxId } from '../../../model/sandbox-id.ts';
 
 /** A domain as libvirt numbers it (virDomainState and its reasons, include/libvirt/libvirt-domain.h). */
 export interface NumberedState {

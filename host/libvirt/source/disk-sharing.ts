@@ -1,7 +1,7 @@
 import { chmod, realpath, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
-import { isSandboxId } from '../../../model/ids.ts';
+import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { ExecError } from '../../os/exec.ts';
 import { orMissing } from '../client/virsh.ts';

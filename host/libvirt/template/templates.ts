@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { isMayflyError, MayflyError } from '../../../model/errors.ts';
 import { LONGEST_CHECK_SECONDS } from '../../../model/image/ready.ts';
-import type { BootReason } from '../../../model/sandbox/boot.ts';
+import type { BootReason } from '../../../model/sandbox/sandbox.ts';
 import type { CloneRequest } from '../../hypervisor.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { oneLine } from '../../os/one-line.ts';

@@ -1,6 +1,7 @@
 import { setImmediate as others } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
-import { domainUuid, isSandboxId } from '../../../model/ids.ts';
+import { domainUuid } from '../../../model/ids.ts';
+import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { poll } from '../../os/poll.ts';
 import { processNames, readOrGone, sendSignal, startOf } from '../../os/proc.ts';
 

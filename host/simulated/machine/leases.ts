@@ -3,7 +3,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { Mutex } from 'async-mutex';
 import { MayflyError } from '../../../model/errors.ts';
-import { isSandboxId } from '../../../model/ids.ts';
+import { isSandboxId } from '../../../model/sandbox-id.ts';
 import type { Lease } from '../../hypervisor.ts';
 import { orAbsent } from '../../os/absent.ts';
 

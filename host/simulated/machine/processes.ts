@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as others, setTimeout as sleep } from 'node:timers/promises';
-import { isSandboxId } from '../../../model/ids.ts';
+import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { isGone, processNames, readOrGone } from '../../os/proc.ts';
 
 /** Callers that come within this time share one look at /proc. Milliseconds. */

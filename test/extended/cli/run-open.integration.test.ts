@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { createApp } from '../../../api/app.ts';
-import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { TestFunctions } from '../../support/functions.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { MayflyApiError } from '../../../client/http/api-error.ts';
 import type { Sandbox } from '../../../client/http/openapi.ts';
-import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { Agreement } from '../../crash/agreement.ts';
 import { ask, WAIT } from '../../crash/asking.ts';
 import { withoutPool } from '../../crash/clearing.ts';

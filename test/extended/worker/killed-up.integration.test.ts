@@ -5,8 +5,8 @@ import type { Sandbox } from '../../../client/http/openapi.ts';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
 import { exec } from '../../../host/os/exec.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
-import { unprovenLayers } from '../../../model/sandbox/proof.ts';
-import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { unprovenLayers } from '../../../model/sandbox/layers.ts';
+import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 import { MayflyProcess, noProcessOf, processesOf } from '../../support/mayfly-process.ts';
 

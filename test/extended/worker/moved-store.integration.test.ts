@@ -1,5 +1,5 @@
 import { afterEach, expect, inject, test } from 'vitest';
-import { unprovenLayers } from '../../../model/sandbox/proof.ts';
+import { unprovenLayers } from '../../../model/sandbox/layers.ts';
 import { Closers } from '../../../worker/config/closers.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
-import { unprovenLayers } from '../../../model/sandbox/proof.ts';
+import { unprovenLayers } from '../../../model/sandbox/layers.ts';
 import { Closers } from '../../../worker/config/closers.ts';
 import { startTemporalServer } from '../../../worker/servers/temporal-server.ts';
 import { temporaryState } from '../../host/temporary-state.ts';

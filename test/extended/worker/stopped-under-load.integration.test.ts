@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
-import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 import { eventually } from '../../support/eventually.ts';
 import { MayflyProcess, noProcessOf } from '../../support/mayfly-process.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Sandbox } from '../../../client/http/openapi.ts';
 import { startPrivateLibvirtd } from '../../../host/libvirt/network/private-libvirtd.ts';
-import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { eventually } from '../../support/eventually.ts';
 import { expectProof } from '../../support/expect-proof.ts';
 import { SOURCE, useLibvirtInstallation, WAIT } from '../../support/libvirt-installation.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished } from 'vitest';
 import { type HostProposals, isPlaceable } from '../../../model/host.ts';
-import { unprovenLayers } from '../../../model/sandbox/proof.ts';
+import { unprovenLayers } from '../../../model/sandbox/layers.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import { eventually } from '../../support/eventually.ts';
 import { GOLDEN, InMemoryMachine } from '../../support/in-memory-host/machine.ts';

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { bakeWorkflowIdOf } from '../../../model/snapshots/bake-saga.ts';
 import { useBakeCases } from '../../support/bake-cases.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -4,7 +4,7 @@ import { createImageActivities } from '../../../activities/image/image.ts';
 import { imageIdFrom, operationIdFrom, sandboxIdFrom } from '../../../model/ids.ts';
 import { isImageOver } from '../../../model/image/image.ts';
 import { stepCommandId } from '../../../model/image/image-saga.ts';
-import { commandWorkflowIdOf } from '../../../model/sandbox/command.ts';
+import { commandWorkflowIdOf } from '../../../model/sandbox/command-saga.ts';
 import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useImageCases } from '../../support/image-cases.ts';

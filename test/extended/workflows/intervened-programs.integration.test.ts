@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect } from 'vitest';
 import { runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
 import { imageWorkflowIdOf } from '../../../model/image/image-saga.ts';
-import { commandWorkflowIdOf } from '../../../model/sandbox/command.ts';
-import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { commandWorkflowIdOf } from '../../../model/sandbox/command-saga.ts';
+import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { eventually } from '../../support/eventually.ts';
 import { isRunning, SLEEPS } from '../../support/function-cases.ts';
 import { TestFunctions } from '../../support/functions.ts';

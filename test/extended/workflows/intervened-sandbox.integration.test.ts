@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { workflowIdOf } from '../../../model/sagas/queues.ts';
-import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { expectProof } from '../../support/expect-proof.ts';
 import { INTERVENTIONS, intervene } from '../../support/interventions.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { sendSignal } from '../../../host/os/proc.ts';
-import { unprovenLayers } from '../../../model/sandbox/proof.ts';
+import { unprovenLayers } from '../../../model/sandbox/layers.ts';
 import { processesOf } from '../../support/processes-of.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { RECONCILE_WORKFLOW } from '../../../model/sagas/reconcile.ts';
-import { unprovenLayers } from '../../../model/sandbox/proof.ts';
+import { unprovenLayers } from '../../../model/sandbox/layers.ts';
 import type { TemplateRecord } from '../../../model/templates/template.ts';
 import { newTemplate } from '../../../model/templates/template-saga.ts';
 import { ensureReconciling, reconcileNow } from '../../../temporal/reconciling.ts';

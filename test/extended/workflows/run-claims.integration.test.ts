@@ -4,7 +4,7 @@ import { createAttemptActivities } from '../../../activities/function/attempt/at
 import { Announcer } from '../../../activities/webhook/announcer.ts';
 import { attemptIds, lastAttempt } from '../../../model/functions/run.ts';
 import { runInputOf, runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
-import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { LeftSandboxes } from '../../../worker/upkeep/functions/left-sandboxes.ts';
 import { useTestDoor } from '../../support/door.ts';

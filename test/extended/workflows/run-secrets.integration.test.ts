@@ -6,7 +6,7 @@ import { FILES_FOLDER } from '../../../model/functions/guest-layout.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
 import { runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
 import { statementOf } from '../../../model/functions/statement.ts';
-import { commandWorkflowIdOf } from '../../../model/sandbox/command.ts';
+import { commandWorkflowIdOf } from '../../../model/sandbox/command-saga.ts';
 import { formsOf } from '../../../model/secrets/secret-forms.ts';
 import { receiptFacts } from '../../../worker/receipts/receipt-facts.ts';
 import { useTestDoor } from '../../support/door.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { unprovenLayers } from '../../../model/sandbox/proof.ts';
+import { unprovenLayers } from '../../../model/sandbox/layers.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { SAGA_POINTS } from '../../support/saga-points.ts';
 import { sweepOn } from '../../support/sweep.ts';

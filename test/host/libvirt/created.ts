@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { AgentConsole } from '../../../host/libvirt/guest/agent-console.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
-import type { Boot, BootWish } from '../../../model/sandbox/boot.ts';
+import type { Boot, BootWish } from '../../../model/sandbox/sandbox.ts';
 import { newSnapshotId, stepContext } from './living-guest.ts';
 import type { TestMachine } from './machine.ts';
 

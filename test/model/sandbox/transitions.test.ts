@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isFinal, SANDBOX_STATES, type SandboxState } from '../../../model/sandbox/sandbox.ts';
+import { isFinal, SANDBOX_STATES, type SandboxState } from '../../../model/sandbox/sandbox-state.ts';
 import { assertTransition, TRANSITIONS } from '../../../model/sandbox/transitions.ts';
 
 const ID = 'sbx-0123456789abcdef';

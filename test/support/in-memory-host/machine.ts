@@ -3,8 +3,8 @@ import type { Clone, Lease } from '../../../host/hypervisor.ts';
 import { Bell } from '../../../host/os/bell.ts';
 import type { TemplateUse } from '../../../host/templates.ts';
 import { MayflyError } from '../../../model/errors.ts';
-import type { Boot } from '../../../model/sandbox/boot.ts';
 import type { MachineEnd, MachineState } from '../../../model/sandbox/machine-end.ts';
+import type { Boot } from '../../../model/sandbox/sandbox.ts';
 import type { BakedImage } from '../../../model/snapshots/baked-source.ts';
 import type { SavedDisk } from '../../../model/snapshots/snapshot.ts';
 

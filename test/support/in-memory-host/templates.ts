@@ -4,7 +4,7 @@ import type { CloneRequest } from '../../../host/hypervisor.ts';
 import type { StepContext } from '../../../host/step-context.ts';
 import type { HostTemplate, HostTemplates, TemplateRequest, TemplateUse } from '../../../host/templates.ts';
 import { MayflyError } from '../../../model/errors.ts';
-import type { Boot } from '../../../model/sandbox/boot.ts';
+import type { Boot } from '../../../model/sandbox/sandbox.ts';
 import { describeDisk, type InMemoryMachine } from './machine.ts';
 
 /** Templates of a machine in memory: a guest that wakes from one has its files. */

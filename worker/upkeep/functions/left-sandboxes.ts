@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { isMayflyError } from '../../../model/errors.ts';
 import { isRunId } from '../../../model/ids.ts';
-import { isFinal } from '../../../model/sandbox/sandbox.ts';
+import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 
