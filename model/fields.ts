@@ -63,3 +63,4 @@ export const stepFailure = z.object({
   step: z.string().min(0).describe('Activity that failed, as the Temporal UI names it'),
   message: shownText(),
 });
+export const failure = stepFailure.omit({ step: true });

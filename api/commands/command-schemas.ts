@@ -10,8 +10,8 @@ import {
   wellFormed,
   whole,
 } from '../../model/request-fields.ts';
-import { COMMAND_OUTCOMES, COMMAND_STATES, END_SIGNALS } from '../../model/sandbox/command.ts';
-import { actor, cursor, failure, instant, keywords, limit } from '../http/schemas.ts';
+import { commandRecord, commandSpec, END_SIGNALS } from '../../model/sandbox/command.ts';
+import { cursor, instant, keywords, limit } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { eventData } from '../streams/event-stream.ts';
 
@@ -107,37 +107,13 @@ export const cancelQuery = z.strictObject({
     .openapi({ description: '`SIGPIPE`: the reader of the output has left' }),
 });
 
-const summary = z.object({ bytes: z.int(), kept: z.int() });
 /** The beginning of one stream: `text` where it is UTF-8, else `base64`. */
 const outputStart = z.object({ text: z.string().optional(), base64: z.string().optional(), truncated: z.boolean() });
 
-export const commandAnswer = z
-  .object({
-    id: z.string(),
-    sandboxId: z.string(),
-    hostId: z.string(),
-    spec: z.object({
-      command: z.string().nullable(),
-      argv: z.array(z.string()).nullable(),
-      envNames: z.array(z.string()),
-      cwd: z.string().nullable(),
-      user: z.string().nullable(),
-      timeoutSeconds: z.int(),
-      maxOutputBytes: z.int(),
-      stdinOpen: z.boolean(),
-    }),
-    createdBy: actor,
-    state: z.enum(COMMAND_STATES),
-    requestedAt: instant,
-    startedAt: instant.nullable(),
-    endedAt: instant.nullable(),
-    outcome: z.enum(COMMAND_OUTCOMES).nullable(),
-    exitCode: z.int().nullable(),
-    signal: z.string().nullable(),
-    reason: z.string().nullable(),
-    failure: failure.nullable(),
-    stdout: summary,
-    stderr: summary,
+export const commandAnswer = commandRecord
+  .omit({ installationId: true })
+  .extend({
+    spec: commandSpec.omit({ graceSeconds: true, isMasked: true }),
     output: z.object({ stdout: outputStart, stderr: outputStart }).optional().openapi({
       description: 'Only in the answer to POST, of a command that has ended: up to 64 KiB of each stream.',
     }),

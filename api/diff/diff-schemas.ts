@@ -3,7 +3,7 @@ import { FILE_ASPECTS, FILE_TYPES } from '../../model/files/file-change.ts';
 import { COMPARISON_KINDS } from '../../model/files/file-comparison.ts';
 import { ID_PATTERNS, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { COMMAND_OUTCOMES, COMMAND_STATES } from '../../model/sandbox/command.ts';
+import { commandRecord } from '../../model/sandbox/command.ts';
 import { CURRENT } from '../../services/diff/comparison.ts';
 import { instant, problemAnswer, wholeText } from '../http/schemas.ts';
 
@@ -85,8 +85,8 @@ const commandsBetween = z
         sandboxId: z.string(),
         command: z.string().nullable(),
         argv: z.array(z.string()).nullable(),
-        state: z.enum(COMMAND_STATES),
-        outcome: z.enum(COMMAND_OUTCOMES).nullable(),
+        state: commandRecord.shape.state,
+        outcome: commandRecord.shape.outcome,
         exitCode: z.int().nullable(),
         signal: z.string().nullable(),
         startedAt: instant.nullable(),

@@ -1,11 +1,12 @@
 import { z } from '@hono/zod-openapi';
 import { egress } from '../../model/fields.ts';
-import { ID_PATTERNS, isSandboxId, isSandboxName, SANDBOX_NAME_PATTERNS } from '../../model/ids.ts';
+import { ID_PATTERNS, isSandboxName, SANDBOX_NAME_PATTERNS } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { redactText } from '../../model/redaction/redact.ts';
 import { PRINTABLE_SCHEMA, printable, sourceName, whole } from '../../model/request-fields.ts';
 import { bootWish, idleAction, sandboxRecord, sandboxSpec } from '../../model/sandbox/sandbox.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import { captureId, cursor, keywords, limit, problemAnswer, snapshotId } from '../http/schemas.ts';
 
 /** Names that mean something to a JavaScript object and can never mean something to a person. */

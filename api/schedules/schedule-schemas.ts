@@ -4,16 +4,17 @@ import { LIMITS } from '../../model/limits.ts';
 import { printable, whole } from '../../model/request-fields.ts';
 import { CRON_LENGTH, readCron } from '../../model/schedules/cron.ts';
 import {
+  dst,
   EVERY_PATTERN,
   everySeconds,
-  GAPS,
-  MISSED_REASONS,
-  OVERLAPS,
-  REPEATS,
+  overlap,
+  scheduleRecord,
+  scheduleSpec,
+  scheduleTime,
 } from '../../model/schedules/schedule.ts';
 import { zoneOf } from '../../model/schedules/zone.ts';
 import { functionName } from '../functions/function-schemas.ts';
-import { actor, cursor, instant, limit, wholeText } from '../http/schemas.ts';
+import { cursor, instant, limit, wholeText } from '../http/schemas.ts';
 
 const { schedules: limits } = LIMITS.functions;
 
@@ -62,11 +63,7 @@ const timeZone = z
   .refine((name) => zoneOf(name) !== null, "is no time zone of IANA's, such as Europe/Berlin")
   .openapi({ example: 'Europe/Berlin' });
 
-const overlap = z.enum(OVERLAPS);
-const dst = z.strictObject({
-  gap: z.enum(GAPS).default('skip').openapi({ description: 'A time that the clocks leave out: none, or right after' }),
-  repeat: z.enum(REPEATS).default('first').openapi({ description: 'A time that the clocks have twice' }),
-});
+const dstWish = z.strictObject({ gap: dst.shape.gap.default('skip'), repeat: dst.shape.repeat.default('first') });
 const event = z.strictObject({
   type: printable(256).default('mayfly.schedule.fired'),
   subject: printable(256).optional(),
@@ -90,7 +87,7 @@ export const setSchedule = z
     startAt: time.optional(),
     endAt: time.optional(),
     pauseOnFailure: z.boolean().default(false),
-    dst: dst.prefault({}),
+    dst: dstWish.prefault({}),
     event: event.prefault({}),
   })
   .refine((wish) => (wish.cron === undefined) !== (wish.every === undefined), {
@@ -106,28 +103,21 @@ export const backfill = z
   .refine(({ from, to }) => from <= to, { path: ['to'], message: 'is before `from`' })
   .openapi('BackfillSchedule');
 
-export const scheduleAnswer = z
-  .object({
-    project: z.string(),
-    name: z.string(),
-    function: z.string(),
-    cron: z.string().nullable(),
-    every: z.string().nullable(),
-    timeZone: z.string(),
-    overlap,
-    catchupWindowSeconds: z.int(),
-    jitterSeconds: z.int(),
-    startAt: instant.nullable(),
-    endAt: instant.nullable(),
-    pauseOnFailure: z.boolean(),
-    dst: z.object({ gap: z.enum(GAPS), repeat: z.enum(REPEATS) }),
-    event: z.object({ type: z.string(), subject: z.string().nullable(), data: z.unknown().optional() }),
+export const scheduleAnswer = scheduleRecord
+  .omit({
+    version: true,
+    past: true,
+    pauses: true,
+    handledUntil: true,
+    wakeAt: true,
+    asks: true,
+    queue: true,
+    active: true,
+    deletedAt: true,
+  })
+  .extend({
+    event: scheduleSpec.shape.event.extend({ data: z.unknown().optional() }),
     nextAt: instant.nullable().openapi({ description: 'Null: it is paused, or there is none any more' }),
-    pausedAt: instant.nullable(),
-    pauseReason: z.string().nullable(),
-    createdBy: actor,
-    createdAt: instant,
-    updatedAt: instant,
   })
   .openapi('Schedule');
 
@@ -149,18 +139,4 @@ export const nextTimes = z
   })
   .openapi('NextTimes');
 
-export const scheduleTime = z
-  .object({
-    at: instant,
-    localTime: z.string(),
-    triggerId: z
-      .string()
-      .nullable()
-      .openapi({ description: 'The trigger that it is of; null: a time of the schedule' }),
-    state: z.enum(['ran', 'missed']),
-    reason: z.enum(MISSED_REASONS).nullable().openapi({ description: 'Why it was not run' }),
-    detail: z.string().nullable(),
-    runId: z.string().nullable(),
-    recordedAt: instant,
-  })
-  .openapi('ScheduleTime');
+export const timeAnswer = scheduleTime.omit({ project: true, schedule: true }).openapi('ScheduleTime');

@@ -4,25 +4,15 @@ import type { ScheduleRecord, ScheduleTime } from '../../model/schedules/schedul
 import { LAST_TIME, nextRun, type Occurrence, timesBetween } from '../../model/schedules/times.ts';
 import { timeKeyOf } from '../../store/schedules/schedule-times.ts';
 import { decodeCursor, encodeCursor } from '../../store/sealed/page-cursor.ts';
-import type { nextTimes, scheduleAnswer } from './schedule-schemas.ts';
+import { strip } from '../schema/strip.ts';
+import { type nextTimes, scheduleAnswer } from './schedule-schemas.ts';
 
 export function scheduleView(record: ScheduleRecord): z.infer<typeof scheduleAnswer> {
-  const {
-    version: _version,
-    past: _past,
-    pauses: _pauses,
-    handledUntil: _until,
-    wakeAt: _wake,
-    asks: _asks,
-    queue: _queue,
-    active: _active,
-    deletedAt: _deleted,
-    ...shown
-  } = record;
   const next = record.pausedAt === null ? nextRun(record, Date.now()) : null;
   const { data, ...event } = record.event;
   const withData = { ...event, ...(data !== undefined && { data: new RawJson(data) }) };
-  return { ...shown, event: withData, nextAt: next && new Date(next.at).toISOString() };
+  const nextAt = next && new Date(next.at).toISOString();
+  return strip(scheduleAnswer, { ...record, event: withData, nextAt });
 }
 
 /** Also those that are not run, with what is said of them. */

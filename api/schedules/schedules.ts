@@ -19,8 +19,8 @@ import {
   scheduleAnswer,
   scheduleParams,
   schedulesQuery,
-  scheduleTime,
   setSchedule as setRequest,
+  timeAnswer,
   timesQuery,
   trigger,
 } from './schedule-schemas.ts';
@@ -100,7 +100,7 @@ export const scheduleRoutes: Route[] = [
     summary: 'List what became of the times of a schedule, the newest first',
     description: 'Each has a run, or the reason why it has none.',
     in: { params: scheduleParams, query: timesQuery },
-    out: { 200: json('One page', pageOf(scheduleTime)) },
+    out: { 200: json('One page', pageOf(timeAnswer)) },
     problems: ['schedule_not_found'],
     handle: async ({ deps, store, params, query }) => {
       const { limit = LIMITS.page.default, cursor, state } = query;

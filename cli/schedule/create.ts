@@ -1,5 +1,5 @@
 import { LIMITS } from '../../model/limits.ts';
-import { GAPS, REPEATS } from '../../model/schedules/schedule.ts';
+import { dst } from '../../model/schedules/schedule.ts';
 import { rawJsonOf } from '../function/input/event-data.ts';
 import { functionName } from '../function/input/names.ts';
 import { flag, oneOf, option } from '../terminal/arguments.ts';
@@ -21,8 +21,8 @@ export const createCommand = command({
     jitter: option('Up to so much later a time is run', '30s'),
     start: option('No time before', 'time'),
     end: option('No time after', 'time'),
-    gap: option('A time that the clocks leave out', GAPS.join('|')),
-    repeat: option('A time that the clocks have twice', REPEATS.join('|')),
+    gap: option('A time that the clocks leave out', dst.shape.gap.options.join('|')),
+    repeat: option('A time that the clocks have twice', dst.shape.repeat.options.join('|')),
     'pause-on-failure': flag('Pause it when a run of it fails'),
     data: { type: 'string', alias: 'd', valueHint: 'JSON', description: 'Data of its events' },
   },
@@ -46,8 +46,8 @@ export const createCommand = command({
         ...(end !== undefined && { endAt: end }),
         pauseOnFailure: args['pause-on-failure'],
         dst: {
-          ...(gap !== undefined && { gap: oneOf('gap', gap, GAPS) }),
-          ...(repeat !== undefined && { repeat: oneOf('repeat', repeat, REPEATS) }),
+          ...(gap !== undefined && { gap: oneOf('gap', gap, dst.shape.gap.options) }),
+          ...(repeat !== undefined && { repeat: oneOf('repeat', repeat, dst.shape.repeat.options) }),
         },
         ...(data !== undefined && { event: { data: await rawJsonOf({ text: data }) } }),
       },

@@ -1,11 +1,11 @@
 import { isFunctionName } from '../../model/functions/function.ts';
-import { OVERLAPS, type Overlap } from '../../model/schedules/schedule.ts';
+import { type Overlap, overlap } from '../../model/schedules/schedule.ts';
 import { checked, oneOf, option, positional } from '../terminal/arguments.ts';
 
 export const NAME = { name: positional('Name of a schedule (`mayfly schedule list`)') };
 
 export const OVERLAP = {
-  overlap: option('When the run of a time before is not over', OVERLAPS.join('|')),
+  overlap: option('When the run of a time before is not over', overlap.options.join('|')),
 };
 
 export const scheduleName = checked(
@@ -16,5 +16,5 @@ export const scheduleName = checked(
 
 /** @throws CliError when `text` is none */
 export function overlapOf(text: string | undefined): { overlap?: Overlap } {
-  return text === undefined ? {} : { overlap: oneOf('overlap', text, OVERLAPS) };
+  return text === undefined ? {} : { overlap: oneOf('overlap', text, overlap.options) };
 }

@@ -2,10 +2,10 @@ import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import { type ErrorCode, isErrorCode, MayflyError } from '../../model/errors.ts';
 import {
-  COMMAND_OUTCOMES,
   type CommandExit,
   type CommandInputs,
   type CommandSpec,
+  commandOutcome,
   type EndSignal,
 } from '../../model/sandbox/command.ts';
 import type { OutputPlace } from '../../store/commands/output.ts';
@@ -30,7 +30,7 @@ const ANSWER_BYTES = 65_536;
 const instant = z.iso.datetime().max(40).nullable();
 const summary = z.object({ bytes: z.int().min(0), kept: z.int().min(0) });
 const exitShape = z.object({
-  outcome: z.enum(COMMAND_OUTCOMES).exclude(['not-started', 'interrupted']),
+  outcome: commandOutcome.exclude(['not-started', 'interrupted']),
   exitCode: z.int().min(0).max(255).nullable(),
   signal: z
     .string()

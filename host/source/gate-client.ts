@@ -2,7 +2,7 @@ import type { ClientChannel } from 'ssh2';
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import type { ReadonlyCommand } from '../../model/readonly/command.ts';
-import { COMMAND_OUTCOMES } from '../../model/sandbox/command.ts';
+import { commandOutcome } from '../../model/sandbox/command.ts';
 import { FRAME_HEADER_BYTES, FRAME_MAX_BYTES } from '../../model/sandbox/output-frame.ts';
 import { printable } from '../console.ts';
 import { within } from '../os/abort.ts';
@@ -54,7 +54,7 @@ export type SourceFileAbout = z.infer<typeof FileAbout>;
 
 /** The end frame: as all that comes from a source, its word and no more. */
 const End = z.object({
-  outcome: z.enum(COMMAND_OUTCOMES),
+  outcome: commandOutcome,
   exitCode: z.int().min(0).max(255).nullable(),
   signal: z
     .string()

@@ -1,22 +1,14 @@
-import type { ErrorCode } from '../errors.ts';
+import { z } from 'zod';
+import { actor, encrypted, failure, hostRef, instant, optional, shownText } from '../fields.ts';
 import type { HostRef } from '../host.ts';
 import type { Actor } from './sandbox.ts';
-
-/**
- * requested → running → ended
- *
- * `requested`: recorded, its supervisor told; nothing has run. `running`: the guest has made its start marker, and from
- * then on it is never started again. `ended`: `outcome` says how; nothing of it changes any more.
- */
-export const COMMAND_STATES = ['requested', 'running', 'ended'] as const;
-export type CommandState = (typeof COMMAND_STATES)[number];
 
 /**
  * `exited`: by itself, `exitCode` says how. `signaled`: by `signal`, which we did not send. `timed-out`, `cancelled`: we
  * ended it. `interrupted`: its sandbox ended, or was restored, while it ran. `unknown`: it was started, and what became
  * of it cannot be found out. `not-started`: it never began, `failure` says why.
  */
-export const COMMAND_OUTCOMES = [
+export const commandOutcome = z.enum([
   'exited',
   'signaled',
   'timed-out',
@@ -24,34 +16,32 @@ export const COMMAND_OUTCOMES = [
   'interrupted',
   'unknown',
   'not-started',
-] as const;
-export type CommandOutcome = (typeof COMMAND_OUTCOMES)[number];
+]);
+export type CommandOutcome = z.infer<typeof commandOutcome>;
 
 export type OutputStream = 'stdout' | 'stderr';
 
-/** What to run; defaults filled in at the door. One of `command` and `argv` is set. */
-export interface CommandSpec {
-  /** Run by the user's login shell exactly as written (`shell -l -c command`). */
-  command: string | null;
-  /** Run without any shell; the first is looked up on PATH unless it has a slash. */
-  argv: string[] | null;
-  /** Names only: the values are kept apart and forgotten once the command has started, see {@link CommandInputs}. */
-  envNames: string[];
-  /** Absolute; null: the user's home. */
-  cwd: string | null;
-  /** A user of the guest; null: the login user. */
-  user: string | null;
-  /** From its start; the guest keeps it, so it holds when every worker is dead. Seconds. `@default` 600 */
-  timeoutSeconds: number;
-  /** From SIGTERM to SIGKILL when it is ended; a guest whose agent is older gives it 5. Seconds. `@default` 5 */
-  graceSeconds?: number;
-  /** Per stream; what comes after is dropped and counted. Bytes. `@default` 10 MiB */
-  maxOutputBytes: number;
-  /** Whether standard input stays open after what the request gave, for `POST …/stdin`. */
-  stdinOpen: boolean;
-  /** Secrets are taken from what it prints, before that is stored: nobody follows it live. `@default` false */
-  isMasked?: boolean;
-}
+export const commandSpec = z.object({
+  command: z.string().nullable().describe("Run by the user's login shell exactly as written (`shell -l -c command`)"),
+  argv: z
+    .array(z.string())
+    .nullable()
+    .describe('Run without any shell; the first is looked up on PATH unless it has a slash'),
+  envNames: z
+    .array(z.string())
+    .describe('Names only: the values are kept apart and forgotten once the command has started'),
+  cwd: z.string().nullable().describe("Absolute; null: the user's home"),
+  user: z.string().nullable().describe('Of the guest; null: the login user'),
+  timeoutSeconds: z.int().describe('From its start; the guest keeps it, so it holds when every worker is dead'),
+  graceSeconds: optional(z.int()).describe('From SIGTERM to SIGKILL when it is ended. Default: 5'),
+  maxOutputBytes: z.int().describe('Per stream; what comes after is dropped and counted'),
+  stdinOpen: z.boolean().describe('Whether standard input stays open after what the request gave, for `POST …/stdin`'),
+  isMasked: optional(z.boolean()).describe(
+    'Secrets are taken from what it prints, before that is stored: nobody follows it live',
+  ),
+});
+/** What to run; defaults filled in by the API. One of `command` and `argv` is set. */
+export type CommandSpec = z.infer<typeof commandSpec>;
 
 /** What the guest needs to start it and nobody needs to keep: removed from the store after the start. */
 export interface CommandInputs {
@@ -62,49 +52,45 @@ export interface CommandInputs {
   secretFiles?: Record<string, string>;
 }
 
-export interface StreamSummary {
-  /** Written by the command, bytes. */
-  bytes: number;
-  /** Kept, bytes; smaller than `bytes` when it wrote more than `maxOutputBytes`. */
-  kept: number;
-}
+const streamSummary = z.object({
+  bytes: z.int().describe('Written by the command'),
+  kept: z.int().describe('Smaller than `bytes` when it wrote more than `maxOutputBytes`'),
+});
+export type StreamSummary = z.infer<typeof streamSummary>;
 
-/** How a command ended, as the guest saw it. */
-export interface CommandExit {
-  outcome: CommandOutcome;
-  exitCode: number | null;
-  /** For example `SIGKILL`. */
-  signal: string | null;
-  /** ISO 8601, by the guest's clock. */
-  startedAt: string | null;
-  endedAt: string | null;
-  stdout: StreamSummary;
-  stderr: StreamSummary;
-  /** One sentence where the outcome alone does not say it. */
-  reason: string | null;
-}
+/**
+ * requested → running → ended
+ *
+ * `requested`: recorded, its supervisor told; nothing has run. `running`: the guest has made its start marker, and from
+ * then on it is never started again. `ended`: `outcome` says how; nothing of it changes any more. Inserted by the API, from
+ * then on written by the worker of its host only.
+ */
+export const commandRecord = z.object({
+  id: z.string(),
+  sandboxId: z.string(),
+  ...hostRef.shape,
+  spec: encrypted(commandSpec),
+  createdBy: actor,
+  state: z.enum(['requested', 'running', 'ended']),
+  requestedAt: instant,
+  startedAt: instant.nullable().describe("Corrected by what its guest's clock differs"),
+  endedAt: instant.nullable(),
+  outcome: commandOutcome.nullable(),
+  exitCode: z.int().nullable(),
+  signal: z.string().nullable().describe('For example `SIGKILL`'),
+  reason: shownText().nullable().describe('One sentence where the outcome alone does not say it'),
+  failure: failure.nullable().describe('Set with `not-started`'),
+  stdout: streamSummary.describe('In the store so far'),
+  stderr: streamSummary.describe('In the store so far'),
+});
+export type CommandRecord = z.infer<typeof commandRecord>;
 
-/** `_id` is its id. Inserted by the API, from then on written by the worker of its host only. */
-export interface CommandRecord extends HostRef {
-  id: string;
-  sandboxId: string;
-  spec: CommandSpec;
-  createdBy: Actor;
-  state: CommandState;
-  requestedAt: string;
-  /** ISO 8601, corrected by what its guest's clock differs. */
-  startedAt: string | null;
-  endedAt: string | null;
-  outcome: CommandOutcome | null;
-  exitCode: number | null;
-  signal: string | null;
-  reason: string | null;
-  /** Set with `not-started`. */
-  failure: { code: ErrorCode; message: string } | null;
-  /** What is in the store so far. */
-  stdout: StreamSummary;
-  stderr: StreamSummary;
-}
+/** How a command ended, as the guest saw it, and by its clock. */
+export type CommandExit = Pick<
+  CommandRecord,
+  'exitCode' | 'signal' | 'startedAt' | 'endedAt' | 'stdout' | 'stderr' | 'reason'
+> & { outcome: CommandOutcome };
+
 /** First signal to the processes of a cancelled command; `SIGPIPE` when the reader of its output has left. */
 export const END_SIGNALS = ['SIGTERM', 'SIGPIPE'] as const;
 export type EndSignal = (typeof END_SIGNALS)[number];

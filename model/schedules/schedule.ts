@@ -1,119 +1,112 @@
-import type { Actor } from '../sandbox/sandbox.ts';
+import { z } from 'zod';
+import { actor, encrypted, instant, optional, shownText } from '../fields.ts';
 
-/** What becomes of a time at which the run of one before has not ended, or something of it is left. */
-export const OVERLAPS = ['skip', 'buffer-one', 'buffer-all', 'cancel-other', 'allow-all'] as const;
-export type Overlap = (typeof OVERLAPS)[number];
+/** Treatment of a time at which the run of one before has not ended, or something of it is left. */
+export const overlap = z.enum(['skip', 'buffer-one', 'buffer-all', 'cancel-other', 'allow-all']);
+export type Overlap = z.infer<typeof overlap>;
 
-/** A time that the clocks of the zone leave out: it is left out too, or is right after the gap. */
-export const GAPS = ['skip', 'run-after'] as const;
-/** A time that the clocks of the zone have twice. */
-export const REPEATS = ['first', 'both'] as const;
+export const dst = z.object({
+  gap: z.enum(['skip', 'run-after']).describe('A time that the clocks leave out: none, or right after'),
+  repeat: z.enum(['first', 'both']).describe('A time that the clocks have twice'),
+});
 
-/** Why a time had no run; `refused`: its event was, `detail` says why. */
-export const MISSED_REASONS = ['overlap', 'catch-up', 'buffer', 'gap', 'repeat', 'paused', 'refused'] as const;
-export type MissedReason = (typeof MISSED_REASONS)[number];
-
+export const scheduleSpec = z.object({
+  function: z.string(),
+  cron: z.string().nullable(),
+  every: z.string().nullable().describe('Such as `15m`, counted from 1970 in UTC'),
+  timeZone: z.string(),
+  overlap,
+  catchupWindowSeconds: z.int().describe('So late a time is run still, when Temporal or the control worker was away'),
+  jitterSeconds: z.int().describe('Up to so much later a time is run, the same each time for the same time'),
+  startAt: instant.nullable().describe('Inclusive; null: no bound'),
+  endAt: instant.nullable(),
+  pauseOnFailure: z
+    .boolean()
+    .describe('It is paused when a run of it ends otherwise than succeeded, cancelled or skipped'),
+  dst,
+  event: encrypted(
+    z.object({
+      type: z.string(),
+      subject: z.string().nullable(),
+      data: optional(z.string()).describe('JSON text, as it was sent; absent: it has no data'),
+    }),
+  ),
+});
 /** When, and what for. One of `cron` and `every` is set. */
-export interface ScheduleSpec {
-  function: string;
-  cron: string | null;
-  /** Such as `15m`, counted from 1970 in UTC. */
-  every: string | null;
-  timeZone: string;
-  overlap: Overlap;
-  /** So late a time is run still, when Temporal or the control worker was away. */
-  catchupWindowSeconds: number;
-  /** Up to so much later a time is run, the same each time for the same time. */
-  jitterSeconds: number;
-  /** ISO 8601, inclusive; null: no bound. */
-  startAt: string | null;
-  endAt: string | null;
-  /** It is paused when a run of it ends otherwise than succeeded, cancelled or skipped. */
-  pauseOnFailure: boolean;
-  dst: { gap: (typeof GAPS)[number]; repeat: (typeof REPEATS)[number] };
-  /** `data`: JSON text, as it was sent; none: it has no data. */
-  event: { type: string; subject: string | null; data?: string };
-}
+export type ScheduleSpec = z.infer<typeof scheduleSpec>;
 
-/** What somebody wants run beside the times: now, or the times of a range again. */
-export interface ScheduleAsk {
-  id: string;
-  kind: 'trigger' | 'backfill';
-  at: string;
-  /** Of a backfill, inclusive. */
-  from: string | null;
-  to: string | null;
-  overlap: Overlap;
-}
+const scheduleAsk = z.object({
+  id: z.string(),
+  kind: z.enum(['trigger', 'backfill']),
+  at: instant,
+  from: instant.nullable().describe('Of a backfill, inclusive'),
+  to: instant.nullable(),
+  overlap,
+});
+/** Runs that are wanted beside the times: now, or the times of a range again. */
+export type ScheduleAsk = z.infer<typeof scheduleAsk>;
 
+const dueTime = z.object({
+  at: instant,
+  localTime: z.string(),
+  triggerId: z.string().nullable().describe('Null: it is a time of the schedule'),
+  isFilled: z.boolean().describe('Whether a backfill asked for it'),
+  overlap,
+});
 /** A time, a trigger or a filled time that waits for its run. */
-export interface DueTime {
-  /** ISO 8601. */
-  at: string;
-  localTime: string;
-  /** Null: it is a time of the schedule. */
-  triggerId: string | null;
-  /** Whether a backfill asked for it. */
-  isFilled: boolean;
-  overlap: Overlap;
-}
+export type DueTime = z.infer<typeof dueTime>;
 
+const activeRun = z.object({ runId: z.string(), overlap });
 /** A run of a schedule of which something is left. */
-export interface ActiveRun {
-  runId: string;
-  overlap: Overlap;
-}
+export type ActiveRun = z.infer<typeof activeRun>;
 
+const pastSpec = scheduleSpec.extend({ until: instant.describe('Inclusive') });
 /** A schedule before it was set anew: the times until then are of this, until all have their runs or are missed. */
-export interface PastSpec extends ScheduleSpec {
-  /** ISO 8601, inclusive. */
-  until: string;
-}
+export type PastSpec = z.infer<typeof pastSpec>;
 
-export interface ScheduleRecord extends ScheduleSpec {
-  project: string;
-  name: string;
-  /** Counts the changes of the record. */
-  version: number;
-  /** The oldest first. */
-  past: PastSpec[];
-  /** ISO 8601; null: it is not paused. */
-  pausedAt: string | null;
-  pauseReason: string | null;
-  /** Those that are over, of which times may not be decided yet. */
-  pauses: { from: string; to: string }[];
-  /** Until then all times are decided: queued, or missed. ISO 8601. */
-  handledUntil: string;
-  /** When its workflow is to be woken. ISO 8601; null: it sleeps until its next time. */
-  wakeAt: string | null;
-  /** Triggers and backfills by their ids, until their times are decided. */
-  asks: Record<string, ScheduleAsk>;
-  /** The next first. */
-  queue: DueTime[];
-  /** Those that others may have to wait for. */
-  active: ActiveRun[];
-  deletedAt: string | null;
-  createdBy: Actor;
-  createdAt: string;
-  updatedAt: string;
-}
+export const scheduleRecord = z.object({
+  project: z.string(),
+  name: z.string(),
+  ...scheduleSpec.shape,
+  version: z.int().describe('Counts the changes of the record'),
+  past: encrypted(z.array(pastSpec)).describe('The oldest first'),
+  pausedAt: instant.nullable().describe('Null: it is not paused'),
+  pauseReason: z.string().nullable(),
+  pauses: z
+    .array(z.object({ from: instant, to: instant }))
+    .describe('Those that are over, of which times may not be decided yet'),
+  handledUntil: instant.describe('Until then all times are decided: queued, or missed'),
+  wakeAt: instant.nullable().describe('When its workflow is to be woken; null: it sleeps until its next time'),
+  asks: z
+    .record(z.string(), scheduleAsk)
+    .describe('Triggers and backfills by their ids, until their times are decided'),
+  queue: z.array(dueTime).describe('The next first'),
+  active: z.array(activeRun).describe('Those that others may have to wait for'),
+  deletedAt: instant.nullable(),
+  createdBy: actor,
+  createdAt: instant,
+  updatedAt: instant,
+});
+export type ScheduleRecord = z.infer<typeof scheduleRecord>;
 
-/** What became of one time. */
-export interface ScheduleTime {
-  project: string;
-  schedule: string;
-  /** ISO 8601. */
-  at: string;
-  /** In the zone, without an offset; of `every` the same as `at`. */
-  localTime: string;
-  /** Trigger that had it run; null: it is a time of the schedule. */
-  triggerId: string | null;
-  state: 'ran' | 'missed';
-  reason: MissedReason | null;
-  detail: string | null;
-  runId: string | null;
-  recordedAt: string;
-}
+/** Fate of one time. */
+export const scheduleTime = z.object({
+  project: z.string(),
+  schedule: z.string(),
+  at: instant,
+  localTime: z.string().describe('In the zone, without an offset; of `every` the same as `at`'),
+  triggerId: z.string().nullable().describe('Trigger that it is of; null: a time of the schedule'),
+  state: z.enum(['ran', 'missed']),
+  reason: z
+    .enum(['overlap', 'catch-up', 'buffer', 'gap', 'repeat', 'paused', 'refused'])
+    .nullable()
+    .describe('Why it was not run; `refused`: its event was, `detail` says why'),
+  detail: shownText().nullable(),
+  runId: z.string().nullable(),
+  recordedAt: instant,
+});
+export type ScheduleTime = z.infer<typeof scheduleTime>;
+export type MissedReason = NonNullable<ScheduleTime['reason']>;
 
 /** What held of a schedule at an instant. @param at milliseconds since 1970 */
 export function specAt(record: ScheduleRecord, at: number): ScheduleSpec {

@@ -1,17 +1,7 @@
 import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isCommandId } from '../../model/ids.ts';
-import { COMMAND_OUTCOMES, COMMAND_STATES, type CommandRecord } from '../../model/sandbox/command.ts';
-import {
-  actorPart,
-  ENCRYPTED,
-  ENCRYPTED_TEXT,
-  NAME,
-  NULLABLE_NUMBER,
-  NULLABLE_TEXT,
-  NUMBER,
-  strictPart,
-} from '../mongo/schema.ts';
+import { type CommandRecord, commandRecord } from '../../model/sandbox/command.ts';
 import { RecordRepository } from '../repository/repository.ts';
 import type { Page } from '../sealed/page-cursor.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -19,7 +9,7 @@ import type { Sealing } from '../sealed/sealing.ts';
 /** The records of commands; `_id` = command id. Inserted by the API, then written by the worker of its host only. */
 export class Commands extends RecordRepository<CommandRecord> {
   constructor(connection: Connection, sealing: Sealing) {
-    const definition = { collection: 'commands', noun: 'a command', isId: isCommandId, fields: commandFields() };
+    const definition = { collection: 'commands', noun: 'a command', isId: isCommandId, model: commandRecord };
     super(connection, sealing, definition);
   }
 
@@ -48,26 +38,4 @@ export class Commands extends RecordRepository<CommandRecord> {
     const $or = [{ endedAt: null }, { endedAt: { $gt: from } }];
     return this.find({ sandboxId, startedAt: { $ne: null, $lt: to }, $or }, { sort: { startedAt: 1, _id: 1 }, limit });
   }
-}
-
-function commandFields() {
-  const summary = strictPart({ bytes: NUMBER, kept: NUMBER });
-  return {
-    sandboxId: NAME,
-    hostId: NAME,
-    installationId: NAME,
-    spec: ENCRYPTED,
-    createdBy: { type: actorPart(), required: true },
-    state: { type: String, required: true, enum: COMMAND_STATES },
-    requestedAt: NAME,
-    startedAt: NULLABLE_TEXT,
-    endedAt: NULLABLE_TEXT,
-    outcome: { type: String, default: null, enum: [...COMMAND_OUTCOMES, null] },
-    exitCode: NULLABLE_NUMBER,
-    signal: NULLABLE_TEXT,
-    reason: ENCRYPTED_TEXT,
-    failure: { type: strictPart({ code: NAME, message: ENCRYPTED_TEXT }), default: null },
-    stdout: { type: summary, required: true },
-    stderr: { type: summary, required: true },
-  };
 }

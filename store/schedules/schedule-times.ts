@@ -1,8 +1,9 @@
 import type { Connection, Model } from 'mongoose';
-import { MISSED_REASONS, type ScheduleTime } from '../../model/schedules/schedule.ts';
+import { type ScheduleTime, scheduleTime } from '../../model/schedules/schedule.ts';
 import { rangeBelow } from '../mongo/below.ts';
 import { reaching } from '../mongo/failure.ts';
-import { ENCRYPTED_TEXT, NAME, NULLABLE_TEXT, strictSchema, TEXT } from '../mongo/schema.ts';
+import { fieldsOf } from '../mongo/model-fields.ts';
+import { NAME, strictSchema, TEXT } from '../mongo/schema.ts';
 import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import { type ScheduleRef, scheduleKeyOf } from './schedules.ts';
@@ -34,21 +35,8 @@ export class ScheduleTimes {
 
   constructor(connection: Connection, sealing: Sealing) {
     this.#connection = connection;
-    const schema = strictSchema<TimeDocument>({
-      _id: NAME,
-      project: NAME,
-      schedule: NAME,
-      at: NAME,
-      localTime: NAME,
-      triggerId: NULLABLE_TEXT,
-      state: { type: String, required: true, enum: ['ran', 'missed'] },
-      reason: { type: String, default: null, enum: [...MISSED_REASONS, null] },
-      detail: ENCRYPTED_TEXT,
-      runId: NULLABLE_TEXT,
-      recordedAt: NAME,
-      removeAfter: TEXT,
-      untold: TEXT,
-    });
+    const fields = fieldsOf(scheduleTime.shape);
+    const schema = strictSchema<TimeDocument>({ _id: NAME, ...fields, removeAfter: TEXT, untold: TEXT });
     this.#model = connection.model<TimeDocument>('ScheduleTime', schema, 'scheduleTimes');
     this.#fields = sealing.of('scheduleTimes', this.#model.schema);
   }

@@ -1,11 +1,12 @@
-import mongoose, { type Connection, type Model } from 'mongoose';
+import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import type { FunctionRecord } from '../../model/functions/function.ts';
 import { isFunctionName } from '../../model/functions/function.ts';
-import { OVERLAPS, type ScheduleAsk, type ScheduleRecord } from '../../model/schedules/schedule.ts';
+import { type ScheduleAsk, type ScheduleRecord, scheduleRecord } from '../../model/schedules/schedule.ts';
 import { below } from '../mongo/below.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { actorPart, ENCRYPTED, NAME, NULLABLE_TEXT, NUMBER, strictPart, strictSchema } from '../mongo/schema.ts';
+import { fieldsOf } from '../mongo/model-fields.ts';
+import { NAME, strictSchema } from '../mongo/schema.ts';
 import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
@@ -28,7 +29,11 @@ export class Schedules {
   readonly #fields: SealedFields;
 
   constructor(connection: Connection, sealing: Sealing) {
-    this.#model = connection.model<ScheduleDocument>('Schedule', scheduleSchema(), 'schedules');
+    this.#model = connection.model<ScheduleDocument>(
+      'Schedule',
+      strictSchema({ _id: NAME, ...fieldsOf(scheduleRecord.shape) }),
+      'schedules',
+    );
     this.#fields = sealing.of('schedules', this.#model.schema);
   }
 
@@ -134,46 +139,4 @@ function recordOf({ _id, ...record }: ScheduleDocument): ScheduleRecord {
 export function scheduleKeyOf({ project, name }: ScheduleRef): string {
   if (typeof name === 'string' && isFunctionName(name)) return `${String(project)}/${name}`;
   throw new MayflyError('invalid_id', 'That is not the name of a schedule.');
-}
-
-function scheduleSchema() {
-  return strictSchema<ScheduleDocument>({
-    _id: NAME,
-    project: NAME,
-    name: NAME,
-    function: NAME,
-    cron: NULLABLE_TEXT,
-    every: NULLABLE_TEXT,
-    timeZone: NAME,
-    overlap: { type: String, required: true, enum: OVERLAPS },
-    catchupWindowSeconds: NUMBER,
-    jitterSeconds: NUMBER,
-    startAt: NULLABLE_TEXT,
-    endAt: NULLABLE_TEXT,
-    pauseOnFailure: { type: Boolean, required: true },
-    dst: { type: strictPart({ gap: NAME, repeat: NAME }), required: true },
-    event: ENCRYPTED,
-    version: NUMBER,
-    past: ENCRYPTED,
-    pausedAt: NULLABLE_TEXT,
-    pauseReason: NULLABLE_TEXT,
-    pauses: [strictPart({ from: NAME, to: NAME })],
-    handledUntil: NAME,
-    wakeAt: NULLABLE_TEXT,
-    asks: { type: mongoose.Schema.Types.Mixed, required: true },
-    queue: [
-      strictPart({
-        at: NAME,
-        localTime: NAME,
-        triggerId: NULLABLE_TEXT,
-        isFilled: { type: Boolean, required: true },
-        overlap: NAME,
-      }),
-    ],
-    active: [strictPart({ runId: NAME, overlap: NAME })],
-    deletedAt: NULLABLE_TEXT,
-    createdBy: { type: actorPart(), required: true },
-    createdAt: NAME,
-    updatedAt: NAME,
-  });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decideDue, jitterOf } from '../../../model/schedules/due-times.ts';
-import { type DueTime, OVERLAPS, type Overlap, type ScheduleRecord } from '../../../model/schedules/schedule.ts';
+import { type DueTime, overlap, type Overlap, type ScheduleRecord } from '../../../model/schedules/schedule.ts';
 import { scheduleRecord } from '../../store/schedule-records.ts';
 
 /** Which times are queued, which are missed, and why. */
@@ -57,7 +57,7 @@ it('away for three hours: what is older than the window is late, the first of th
   expect(reasons.filter((text) => text.endsWith('overlap'))).toHaveLength(60);
 });
 
-it.each(OVERLAPS)(
+it.each(overlap.options)(
   'away for five minutes, nothing runs, %s: what is run begins with what its policy keeps',
   (overlap) => {
     const kept = { skip: [1], 'buffer-one': [1, 2], 'buffer-all': [1, 2, 3, 4, 5], 'cancel-other': [5] };
