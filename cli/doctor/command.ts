@@ -11,14 +11,13 @@ import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 import { auditLines, isAuditWhole, lookForAuditFaults } from './audit.ts';
-import { isClean as areCapturesClean, captureLines, lookForCaptures } from './captures.ts';
 import { checkMachine } from './checks.ts';
 import type { Fixing } from './fixing.ts';
 import { checkInstallation } from './installation.ts';
 import { orWhyNot } from './or-why-not.ts';
+import { findSaved, isClean, savedLines } from './saved.ts';
 import { checkServers } from './servers.ts';
 import { settingsOf } from './settings.ts';
-import { isClean, lookForSnapshots, snapshotLines } from './snapshots.ts';
 import { lookForSuspended, suspendedLines } from './suspended-for-space.ts';
 
 /** What of a sandbox that is not alive was found, and whether `--fix` removed it. */
@@ -74,18 +73,19 @@ async function examine(
   const fixing = { fix: args.fix, isServed: await HostLock.isHeld(config.stateDir) };
   const look = blind ? { unknown: MEND_FIRST } : await lookFor(config, fixing);
   // Sandboxes first: what is removed of them may be what a deleted snapshot was kept for.
-  const saved = blind ? { snapshotsUnknown: MEND_FIRST } : await lookForSnapshots(config, fixing);
-  const copied = blind ? { capturesUnknown: MEND_FIRST } : await lookForCaptures(config, fixing);
+  const snapshots = blind ? { unknown: MEND_FIRST } : await findSaved(config, 'snapshots', fixing);
+  const captures = blind ? { unknown: MEND_FIRST } : await findSaved(config, 'captures', fixing);
   // They wait for somebody to make room, which is no fault of this machine.
   const waiting = blind ? { stalledUnknown: MEND_FIRST } : await lookForSuspended(config);
   const audit = blind ? { auditUnknown: MEND_FIRST } : await lookForAuditFaults(config);
   const clean =
-    'residue' in look && look.residue.every(({ removed }) => removed) && isClean(saved) && areCapturesClean(copied);
+    'residue' in look && look.residue.every(({ removed }) => removed) && isClean(snapshots) && isClean(captures);
   const healthy = clean && isAuditWhole(audit) && faults.length === 0;
-  if (args.json) io.printJson({ healthy, checks, ...look, ...saved, ...copied, ...waiting, ...audit });
+  if (args.json) io.printJson({ healthy, checks, ...look, snapshots, captures, ...waiting, ...audit });
   else {
-    const left = [residueLines(io, look), snapshotLines(io, saved), captureLines(io, copied)];
-    for (const line of [...left.flat(), ...suspendedLines(io, waiting), ...auditLines(io, audit)]) io.print(line);
+    const saved = [savedLines(io, 'snapshots', snapshots), savedLines(io, 'captures', captures)];
+    const left = [residueLines(io, look), ...saved, suspendedLines(io, waiting), auditLines(io, audit)];
+    for (const line of left.flat()) io.print(line);
   }
   return healthy ? EXIT.ok : EXIT.failed;
 }

@@ -1,7 +1,6 @@
 import { getServers } from 'node:dns';
 import { isIPv4 } from 'node:net';
 import { dirname, join } from 'node:path';
-import type { PresentCapture } from '../../host/captures.ts';
 import type { Failpoints } from '../../host/failpoints.ts';
 import type { Hypervisor, Mark } from '../../host/hypervisor.ts';
 import {
@@ -28,7 +27,6 @@ import {
 } from '../../host/libvirt/network/private-libvirtd.ts';
 import { entriesOf } from '../../host/os/directory.ts';
 import { SimulatedHypervisor } from '../../host/simulated/driver.ts';
-import type { KeptSnapshot } from '../../host/snapshots.ts';
 import type { StateDir } from '../../host/state-dir.ts';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { diffBinary, goldenImage, guestBinaries, pulledImages } from '../config/artifacts.mjs';
@@ -87,17 +85,8 @@ export async function hypervisorMarks(config: Config, state: StateDir): Promise<
   return marksAtRest(definitionsOf(folder), saved, new Leases(leaseFolder, bridges), state);
 }
 
-/** What `HostSnapshots.list` says, without opening the hypervisor: it looks at files alone. */
-export async function hypervisorSnapshots(config: Config, state: StateDir): Promise<KeptSnapshot[]> {
-  return closedHypervisor(config, state).snapshots.list();
-}
-
-/** What `HostCaptures.list` says, as {@link hypervisorSnapshots}. */
-export async function hypervisorCaptures(config: Config, state: StateDir): Promise<PresentCapture[]> {
-  return closedHypervisor(config, state).captures.list();
-}
-
-function closedHypervisor({ hostKind, libvirtUri: uri = SYSTEM_URI }: Config, state: StateDir): Hypervisor {
+/** Returns a hypervisor that only reads this machine: it is not opened, and starts nothing. */
+export function closedHypervisor({ hostKind, libvirtUri: uri = SYSTEM_URI }: Config, state: StateDir): Hypervisor {
   return hostKind === 'simulated' ? new SimulatedHypervisor({ state }) : new LibvirtHypervisor({ uri, state });
 }
 

@@ -7,9 +7,8 @@ import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
 import type { Config } from '../config/config.ts';
 import type { HostMachine } from '../machine/host-machine.ts';
 import { withPresentStore } from '../servers/local-store.ts';
-import { removeCaptureResidueFrom } from './capture-residue.ts';
 import { removeResidueFrom } from './residue.ts';
-import { removeSnapshotResidueFrom } from './snapshot-residue.ts';
+import { removeSavedResidueFrom } from './saved-residue.ts';
 
 const refusal = z.object({ code: z.string().refine(isErrorCode), message: z.string() });
 
@@ -20,8 +19,8 @@ export function ownRemoval(config: Config, storeUri: string, machine: HostMachin
   return {
     sandboxes: (ids) =>
       removeResidueFrom(machine, asked, ids, (id, remove) => mutex.run(id, CLEANUP_GENERATION, signal, remove)),
-    snapshots: () => removeSnapshotResidueFrom(machine, asked),
-    captures: () => removeCaptureResidueFrom(machine, asked),
+    snapshots: () => removeSavedResidueFrom(machine, asked, 'snapshots'),
+    captures: () => removeSavedResidueFrom(machine, asked, 'captures'),
   };
 }
 

@@ -24,9 +24,11 @@ interface Report {
   residue?: { sandboxId: string; observation: { layer: string }; removed: boolean }[];
   notRemoved?: string;
   unknown?: string;
-  snapshots?: { snapshotId: string; isSafe: boolean; removed: boolean }[];
-  snapshotsNotRemoved?: string;
-  snapshotsUnknown?: string;
+  snapshots: {
+    found?: { id: string; isSafe: boolean; removed: boolean }[];
+    notRemoved?: string;
+    unknown?: string;
+  };
 }
 
 /** `mayfly doctor` writes nothing to it. */
@@ -178,7 +180,7 @@ describe('mayfly doctor', () => {
     await plantSnapshots(...[ready, failed, deleted, unknown].map(String), 'backup');
     await plantSnapshots(...[creating, lost, half].map((id) => `${id}.new`));
     const { code, report } = await doctor(['--fix']);
-    expect(report.snapshots?.map(({ snapshotId: id, isSafe, removed }) => [id, isSafe, removed])).toEqual([
+    expect(report.snapshots.found?.map(({ id, isSafe, removed }) => [id, isSafe, removed])).toEqual([
       [failed, true, true],
       [deleted, true, true],
       [lost, false, false],
@@ -195,8 +197,8 @@ describe('mayfly doctor', () => {
     const machine = await openHostMachine(readConfig(env), Failpoints.parse(undefined));
     closers.add('machine', () => machine.close());
     const { report } = await doctor(['--fix']);
-    expect(report).toMatchObject({ healthy: false, snapshots: [{ snapshotId: snapshotId(3), removed: false }] });
-    expect(report.snapshotsNotRemoved).toContain('cannot be reached');
+    expect(report).toMatchObject({ healthy: false, snapshots: { found: [{ id: snapshotId(3), removed: false }] } });
+    expect(report.snapshots.notRemoved).toContain('cannot be reached');
     expect(await readdir(state.snapshots)).toEqual([snapshotId(3)]);
   });
 
@@ -223,7 +225,7 @@ describe('mayfly doctor', () => {
     const { code, report } = await doctor(['--fix'], { MONGODB_URI: '' });
     expect(report.residue).toBeUndefined();
     expect(report.unknown).toContain('set MONGODB_URI');
-    expect(report.snapshots).toBeUndefined();
+    expect(report.snapshots.found).toBeUndefined();
     expect(code).toBe(1);
     expect(await tree()).toEqual(before);
   });

@@ -10,7 +10,7 @@ import { Closers } from '../../../worker/config/closers.ts';
 import { type Config, readConfig } from '../../../worker/config/config.ts';
 import { openHostMachine } from '../../../worker/machine/host-machine.ts';
 import { findResidue, removeResidue } from '../../../worker/upkeep/residue.ts';
-import { findSnapshotResidue, removeSnapshotResidue } from '../../../worker/upkeep/snapshot-residue.ts';
+import { findSavedResidue, removeSavedResidue } from '../../../worker/upkeep/saved-residue.ts';
 import { sandboxId, snapshotId } from '../../store/support.ts';
 import { proveCleanSlate } from '../../support/clean-slate.ts';
 import { processesOf } from '../../support/mayfly-process.ts';
@@ -85,12 +85,12 @@ it('snapshots that were cut off, or that nothing refers to any more, are seen wi
   for (const id of [half, kept]) await mkdir(join(snapshots, id), { recursive: true });
   await writeFile(join(snapshots, kept, 'removed.json'), JSON.stringify({ at: new Date(0).toISOString() }));
   const nothing = { rules: false, bridges: [], processes: [] };
-  expect(await findSnapshotResidue(config)).toEqual([
-    { snapshotId: half, state: 'half', recorded: null, isSafe: true },
-    { snapshotId: kept, state: 'kept', recorded: null, isSafe: true },
+  expect(await findSavedResidue(config, 'snapshots')).toEqual([
+    { id: half, state: 'half', recorded: null, isSafe: true },
+    { id: kept, state: 'kept', recorded: null, isSafe: true },
   ]);
   expect(await traces()).toEqual(nothing);
-  await removeSnapshotResidue(config);
+  await removeSavedResidue(config, 'snapshots');
   expect(await readdir(snapshots)).toEqual([]);
   expect(await traces()).toEqual(nothing);
 });
