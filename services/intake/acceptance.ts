@@ -1,10 +1,14 @@
+import { countedBytes, isLargeEvent } from '../../model/functions/run.ts';
+import { LIMITS } from '../../model/limits.ts';
 import type { InputSchemas } from '../schema/input-schemas.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 import { type Accepted, type Arrival, acceptEvent } from './accept-event.ts';
+import { BacklogLimit } from './backlog-limit.ts';
 import { DispatcherBell } from './dispatcher-bell.ts';
 import { FunctionCache, type KnownFunction } from './function-cache.ts';
-import { KeyRoom } from './key-room.ts';
-import { QueueRoom } from './queue-room.ts';
+
+/** Accepted runs of one key before its backlog is counted: most keys have few, and are never counted. */
+const KEY_COUNTED_AFTER = 100;
 
 type Stores = Pick<ServiceDeps, 'store'>;
 
@@ -12,16 +16,18 @@ type Stores = Pick<ServiceDeps, 'store'>;
 export class Acceptance {
   readonly #known = new FunctionCache();
   readonly #bell: DispatcherBell;
-  readonly #room: QueueRoom;
-  readonly #keys: KeyRoom;
+  readonly #projects: BacklogLimit;
+  readonly #keys: BacklogLimit;
 
   constructor(
     { sagas, logger, queueLimits }: Pick<ServiceDeps, 'sagas' | 'logger' | 'queueLimits'>,
     readonly schemas: InputSchemas,
   ) {
     this.#bell = new DispatcherBell(sagas, logger);
-    this.#room = new QueueRoom(logger, queueLimits);
-    this.#keys = new KeyRoom(logger, queueLimits?.runsOfKey);
+    const { queued, queuedBytes, queuedOfKey } = LIMITS.functions;
+    this.#projects = new BacklogLimit(logger, { most: queueLimits ?? { runs: queued, bytes: queuedBytes } });
+    const most = { runs: queueLimits?.runsOfKey ?? queuedOfKey, bytes: Number.POSITIVE_INFINITY };
+    this.#keys = new BacklogLimit(logger, { most, countedAfter: KEY_COUNTED_AFTER });
   }
 
   /** The function that an event is for. @throws MayflyError function_not_found, function_draining */
@@ -33,8 +39,9 @@ export class Acceptance {
   async acceptWhileRoom(stores: Stores, target: KnownFunction, arrival: Arrival): Promise<Accepted> {
     const { project, name } = target.record;
     const { runs } = stores.store;
-    const isProjectFull = await this.#room.isFull(project, () => runs.waiting());
-    const isKeyFull = (lane: string) => this.#keys.isFull(keyOf(target, lane), () => runs.countOfKey(name, lane));
+    const isProjectFull = await this.#projects.isFullOnceCounted(project, () => runs.waiting());
+    const countKey = async (lane: string) => ({ runs: await runs.countOfKey(name, lane), bytes: 0 });
+    const isKeyFull = (lane: string) => this.#keys.isFull(keyOf(target, lane), () => countKey(lane));
     const isFull = (lane: string | null) => (lane !== null && isKeyFull(lane)) || isProjectFull;
     return this.accept(stores, target, { ...arrival, isFull });
   }
@@ -44,7 +51,7 @@ export class Acceptance {
     const accepted = await acceptEvent(store, this.schemas, target, arrival);
     if (accepted.isNew) {
       const { lane, eventBytes } = accepted.run;
-      this.#room.add(target.record.project, eventBytes);
+      this.#projects.add(target.record.project, countedBytes(1, isLargeEvent(eventBytes) ? eventBytes : 0));
       if (lane !== null) this.#keys.add(keyOf(target, lane));
     }
     const { state, waitingFor } = accepted.run;

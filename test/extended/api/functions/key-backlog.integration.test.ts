@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it, vi } from 'vitest';
-import { KeyRoom } from '../../../../services/intake/key-room.ts';
+import { BacklogLimit } from '../../../../services/intake/backlog-limit.ts';
 import { noGuests, problemOf, useDoor } from '../../../api/support.ts';
 
 /** Promise: one key does not fill the queue of all, and to know that costs next to nothing. Seconds. */
@@ -29,7 +29,7 @@ it('as many of a key are queued as may, and those of another key and another fun
 });
 
 it('a key of which little comes is never counted, one of which much comes is, one at a time, and nobody waits', () => {
-  const room = new KeyRoom(logger, 1_000);
+  const limit = new BacklogLimit(logger, { most: { runs: 1_000, bytes: 1 }, countedAfter: 100 });
   const counts: string[] = [];
   const never = (key: string) => () => {
     counts.push(key);
@@ -37,8 +37,8 @@ it('a key of which little comes is never counted, one of which much comes is, on
   };
   const come = (key: string, times: number) => {
     for (let n = 0; n < times; n++) {
-      expect(room.isFull(key, never(key))).toBe(false);
-      room.add(key);
+      expect(limit.isFull(key, never(key))).toBe(false);
+      limit.add(key);
     }
   };
   for (let n = 0; n < 500; n++) come(`few-${n}`, 3);
@@ -49,16 +49,16 @@ it('a key of which little comes is never counted, one of which much comes is, on
 });
 
 it('what is queued no more makes room when it is counted again, and a store that is away changes nothing', async () => {
-  const room = new KeyRoom(logger, 5);
-  for (let n = 0; n < 5; n++) room.add('k');
+  const limit = new BacklogLimit(logger, { most: { runs: 5, bytes: 1 }, countedAfter: 100 });
+  for (let n = 0; n < 5; n++) limit.add('k');
   const away = () => Promise.reject(new Error('away'));
-  expect(room.isFull('k', away)).toBe(true);
+  expect(limit.isFull('k', away)).toBe(true);
   await new Promise(setImmediate);
   const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 20_000);
   try {
-    expect(room.isFull('k', () => Promise.resolve(1))).toBe(true);
+    expect(limit.isFull('k', () => Promise.resolve({ runs: 1, bytes: 0 }))).toBe(true);
     await new Promise(setImmediate);
-    expect(room.isFull('k', away)).toBe(false);
+    expect(limit.isFull('k', away)).toBe(false);
   } finally {
     clock.mockRestore();
   }

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { QueueRoom } from '../../../../services/intake/queue-room.ts';
+import { BacklogLimit } from '../../../../services/intake/backlog-limit.ts';
 import { jsonOf, noGuests, problemOf, useDoor } from '../../../api/support.ts';
 
 const door = useDoor(noGuests, { queueLimits: { runs: 3, bytes: 400_000 } });
@@ -44,13 +44,13 @@ it('their events are counted by their bytes', async () => {
 });
 
 it('what waits is counted by one at a time, and nobody waits long for that', async () => {
-  const room = new QueueRoom(pino({ level: 'silent' }), { runs: 1, bytes: 1 });
+  const limit = new BacklogLimit(pino({ level: 'silent' }), { most: { runs: 1, bytes: 1 } });
   let counts = 0;
   const never = () => {
     counts += 1;
     return new Promise<never>(() => undefined);
   };
-  const asked = Array.from({ length: 100 }, () => room.isFull('default', never));
+  const asked = Array.from({ length: 100 }, () => limit.isFullOnceCounted('default', never));
   expect(new Set(await Promise.all(asked))).toEqual(new Set([false]));
   expect(counts).toBe(1);
 });
