@@ -14,6 +14,7 @@ import { ephemeralSnapshotWorkflowIdOf, snapshotWorkflowIdOf } from '../../model
 import { PRESENT_TEMPLATE_STATES } from '../../model/templates/template.ts';
 import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
 import { tellGone } from '../snapshot/tell-gone.ts';
+import { failImage, failPlaybook } from './fail-task.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 const CODE = 'host_forgotten' as const;
@@ -42,26 +43,18 @@ export function createForgettingActivities({ store, reconciliation }: ReconcileD
     return records.some((record) => record?.hostId === hostId);
   }
 
-  async function endPlaybook({ id, sandboxId }: PlaybookRecord, { hostId, actor, at }: ForgetHostInput): Promise<void> {
-    const [state, failure] = ['failed' as const, { code: CODE, message: whyOf(hostId) }];
-    await reconciliation.terminate(playbookWorkflowIdOf(id), failure.message);
-    if (isPlaybookOver((await store.playbooks.get(id))?.state ?? state)) return; // it had ended just then
-    const said = { kind: 'playbook.ended', actor, runId: null, hostId, at } as const;
-    const detail = { playbookId: id, state, failure };
-    await store.audit.record(sandboxId, { eventId: `${id}/playbook.ended`, ...said, detail });
-    await store.playbooks.update(id, { state, failure, waitingFor: null, endedAt: at, updatedAt: at });
+  async function endPlaybook(playbook: PlaybookRecord, end: ForgetHostInput): Promise<void> {
+    const failure = { code: CODE, message: whyOf(end.hostId) };
+    await reconciliation.terminate(playbookWorkflowIdOf(playbook.id), failure.message);
+    if (isPlaybookOver((await store.playbooks.get(playbook.id))?.state ?? 'failed')) return; // it had ended just then
+    await failPlaybook(store, playbook, { failure, ...end });
   }
 
-  async function endImage(image: ImageRecord, { hostId, actor, at }: ForgetHostInput): Promise<void> {
-    const { id, done, snapshotId } = image;
-    const failure = { code: CODE, message: whyOf(hostId), line: null, exitCode: null, log: null };
+  async function endImage(image: ImageRecord, end: ForgetHostInput): Promise<void> {
+    const failure = { code: CODE, message: whyOf(end.hostId) };
     await reconciliation.terminate(imageWorkflowIdOf(image), failure.message);
-    if (isImageOver((await store.images.get(id))?.state ?? 'failed')) return; // it had ended just then
-    await store.imageContexts.remove(id);
-    const said = { kind: 'image.failed', actor, runId: null, hostId, at } as const;
-    const detail = { code: CODE, done, snapshotId };
-    await store.audit.record(id, { eventId: `${id}/forgotten`, ...said, detail });
-    await store.images.update(id, { state: 'failed', failure, waitingFor: null, updatedAt: at });
+    if (isImageOver((await store.images.get(image.id))?.state ?? 'failed')) return; // it had ended just then
+    await failImage(store, image, { failure, ...end });
   }
 
   /** Before the sandboxes and snapshots that they wait for. */

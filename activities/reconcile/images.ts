@@ -3,14 +3,13 @@ import { type ImageRecord, sandboxesOf } from '../../model/image/image-record.ts
 import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
+import { failImage } from './fail-task.ts';
+import { findLost } from './find-lost.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 const LOST = {
   code: 'image_failed',
   message: 'Its saga was lost with what Temporal knew. Asked for again, it begins at the last step that was done.',
-  line: null,
-  exitCode: null,
-  log: null,
 } as const;
 
 /** Builds whose workflows are gone, or were never begun. */
@@ -37,25 +36,22 @@ export function createImageReconcileActivities({ store, reconciliation }: Reconc
      * are ended, and it has failed; its steps that were done are known to the next.
      */
     async resumeImages({ graceMs }: { graceMs: number }): Promise<void> {
-      const before = Date.now() - graceMs;
       const waitUntil = Date.now() + ENDED_WITHIN_MS;
       const all = await store.images.underWay();
       await forgetContexts(all);
-      for (const record of all) {
-        heartbeat();
-        const { id, state, begin, updatedAt } = record;
-        if (Date.parse(updatedAt) > before || (await reconciliation.isOpen(imageWorkflowIdOf(record)))) continue;
+      const lost = findLost({ reconciliation, graceMs }, all, (image) => ({
+        since: image.updatedAt,
+        workflowIds: [imageWorkflowIdOf(image)],
+      }));
+      for await (const record of lost) {
+        const { state, begin } = record;
         if (state === 'queued' && begin) {
           await reconciliation.images.build(begin);
           continue;
         }
         if (!(await endSandboxes({ store, reconciliation }, sandboxesOf(record), waitUntil))) continue;
-        await store.imageContexts.remove(id);
         const at = new Date().toISOString();
-        const detail = { code: LOST.code, done: record.done, snapshotId: record.snapshotId };
-        const said = { kind: 'image.failed', actor: null, runId: null, hostId: null, at, detail } as const;
-        await store.audit.record(id, { eventId: `${id}/lost`, ...said });
-        await store.images.update(id, { state: 'failed', failure: LOST, updatedAt: at });
+        await failImage(store, record, { failure: LOST, actor: null, hostId: null, at });
       }
     },
   };

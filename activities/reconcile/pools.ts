@@ -1,5 +1,6 @@
 import { heartbeat } from '@temporalio/activity';
 import { poolIdOf, poolWorkflowIdOf } from '../../model/pools/pool-saga.ts';
+import { findLost } from './find-lost.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 /** Pools whose workflows are gone, and members whose pools are. */
@@ -8,11 +9,12 @@ export function createPoolReconcileActivities({ store, reconciliation }: Reconci
     async resumePools({ graceMs }: { graceMs: number }): Promise<void> {
       const before = Date.now() - graceMs;
       const pools = await store.pools.all();
-      for (const { project, name, createdBy: actor, updatedAt, ...wish } of pools) {
-        heartbeat();
-        if (Date.parse(updatedAt) > before) continue;
+      const lost = findLost({ reconciliation, graceMs }, pools, (pool) => ({
+        since: pool.updatedAt,
+        workflowIds: [poolWorkflowIdOf(pool)],
+      }));
+      for await (const { project, name, createdBy: actor, ...wish } of lost) {
         const workflowId = poolWorkflowIdOf({ project, name });
-        if (await reconciliation.isOpen(workflowId)) continue;
         const { source, cpus, memoryMib, egress, min, max } = wish;
         const input = { project, name, wish: { source, cpus, memoryMib, egress, min, max }, actor };
         const at = new Date().toISOString();

@@ -1,4 +1,3 @@
-import { heartbeat } from '@temporalio/activity';
 import { attemptIds } from '../../model/functions/run.ts';
 import { runWorkflowIdOf } from '../../model/functions/run-saga.ts';
 import { UNDER_WAY } from '../../model/functions/run-state.ts';
@@ -7,6 +6,7 @@ import type { DamagedRun } from '../../store/functions/runs.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { beginRun } from '../function/begin-run.ts';
 import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
+import { findLost } from './find-lost.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 /** Runs whose workflows are gone: each is gone on with where its record says that it was, and nothing is started twice. */
@@ -37,11 +37,13 @@ export function createRunReconcileActivities({ store, reconciliation }: Reconcil
     async resumeRuns({ graceMs }: { graceMs: number }): Promise<void> {
       const before = Date.now() - graceMs;
       const unreadable: Unreadable[] = [];
-      for (const run of await store.runs.admitted(null, unreadable)) {
-        heartbeat();
-        const workflowId = runWorkflowIdOf(run.id);
-        if (Date.parse(run.updatedAt) > before || (await reconciliation.isOpen(workflowId))) continue;
-        await reconciliation.resume(workflowId, () => beginRun({ store, reconciliation }, run));
+      const admitted = await store.runs.admitted(null, unreadable);
+      const lost = findLost({ reconciliation, graceMs }, admitted, ({ id, updatedAt }) => ({
+        since: updatedAt,
+        workflowIds: [runWorkflowIdOf(id)],
+      }));
+      for await (const run of lost) {
+        await reconciliation.resume(runWorkflowIdOf(run.id), () => beginRun({ store, reconciliation }, run));
       }
       if (unreadable.length === 0) return;
       const waitUntil = Date.now() + ENDED_WITHIN_MS;

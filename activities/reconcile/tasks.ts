@@ -1,4 +1,3 @@
-import { heartbeat } from '@temporalio/activity';
 import { sourceIdOf } from '../../model/ids.ts';
 import { RECONCILER } from '../../model/sagas/reconcile.ts';
 import { commandWorkflowIdOf } from '../../model/sandbox/command-saga.ts';
@@ -10,6 +9,7 @@ import { sourceWorkflowIdOf } from '../../model/snapshots/source-access.ts';
 import { PRESENT_TEMPLATE_STATES } from '../../model/templates/template.ts';
 import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
 import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
+import { findLost } from './find-lost.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 const actor = RECONCILER;
@@ -19,106 +19,98 @@ const actor = RECONCILER;
  * Who lost one of them is gone on with where that says the same twice, and else removed.
  */
 export function createTaskReconcileActivities({ store, reconciliation }: ReconcileDeps) {
-  async function isGone(...workflowIds: string[]): Promise<boolean> {
-    heartbeat();
-    for (const id of workflowIds) if (await reconciliation.isOpen(id)) return false;
-    return true;
-  }
-
   async function hasEnded(sandboxId: string): Promise<boolean> {
     const record = await store.sandboxes.get(sandboxId);
     return (record === null || isFinal(record.state)) && !(await reconciliation.sandboxes.isOpen(sandboxId));
   }
 
   return {
-    /** Those that have not ended: a command is started once, so who goes on with it finds it as it is. */
+    /** Resumes commands that have not ended: each is started once, so a new workflow finds it as it is. */
     async resumeCommands({ graceMs }: { graceMs: number }): Promise<void> {
-      const before = Date.now() - graceMs;
-      for (const { commandId } of await store.activity.openCommands()) {
-        const record = await store.commands.get(commandId);
-        if (!record || record.state === 'ended' || Date.parse(record.requestedAt) > before) continue;
-        const workflowId = commandWorkflowIdOf(commandId);
-        if (!(await isGone(workflowId))) continue;
-        const { sandboxId, hostId, installationId } = record;
+      const ids = (await store.activity.openCommands()).map(({ commandId }) => commandId);
+      const records = (await Promise.all(ids.map((id) => store.commands.get(id)))).filter((record) => record !== null);
+      const open = records.filter(({ state }) => state !== 'ended');
+      const lost = findLost({ reconciliation, graceMs }, open, ({ id, requestedAt: since }) => ({
+        since,
+        workflowIds: [commandWorkflowIdOf(id)],
+      }));
+      for await (const { id: commandId, sandboxId, hostId, installationId } of lost) {
         const input = { commandId, sandboxId, hostId, installationId };
-        await reconciliation.resume(workflowId, () => reconciliation.commands.resume(input));
+        await reconciliation.resume(commandWorkflowIdOf(commandId), () => reconciliation.commands.resume(input));
       }
     },
 
-    /** One whose sandbox lives is its sandbox's to finish. */
+    /** Deletes snapshots that are half made, half deleted, or were for a comparison. An unfinished one of a living sandbox is left to that. */
     async resumeSnapshots({ graceMs }: { graceMs: number }): Promise<void> {
-      const before = Date.now() - graceMs;
-      for (const { id, sandboxId, hostId, installationId, state, reason, createdAt } of await store.snapshots.all([
-        'creating',
-        'deleting',
-        'ready',
-      ])) {
-        if (Date.parse(createdAt) > before || (state === 'ready' && reason !== 'diff')) continue;
-        if (!(await isGone(snapshotWorkflowIdOf(id), ephemeralSnapshotWorkflowIdOf(id)))) continue;
+      const snapshots = await store.snapshots.all(['creating', 'deleting', 'ready']);
+      const unfinished = snapshots.filter(({ state, reason }) => state !== 'ready' || reason === 'diff');
+      const lost = findLost({ reconciliation, graceMs }, unfinished, ({ id, createdAt: since }) => ({
+        since,
+        workflowIds: [snapshotWorkflowIdOf(id), ephemeralSnapshotWorkflowIdOf(id)],
+      }));
+      for await (const { id: snapshotId, sandboxId, hostId, installationId, state } of lost) {
         if (state === 'creating') {
           if (!(await hasEnded(sandboxId))) continue;
           const message = `${sandboxId} ended while it was being taken, and its saga was lost.`;
-          await store.snapshots.update(id, {
-            state: 'failed',
-            failure: { code: 'sandbox_lost', step: 'saveSnapshot', message },
-          });
+          const failure = { code: 'sandbox_lost', step: 'saveSnapshot', message } as const;
+          await store.snapshots.update(snapshotId, { state: 'failed', failure });
         }
-        await reconciliation.snapshots.delete({ snapshotId: id, hostId, installationId, actor });
+        await reconciliation.snapshots.delete({ snapshotId, hostId, installationId, actor });
       }
     },
 
-    /** A copy of a moment that is past is not taken once more. */
+    /** Deletes captures that are half made or half deleted: the moment is past. */
     async resumeCaptures({ graceMs }: { graceMs: number }): Promise<void> {
-      const before = Date.now() - graceMs;
-      for (const { id: captureId, hostId, installationId, source, createdAt } of await store.captures.all([
-        'creating',
-        'deleting',
-      ])) {
-        if (Date.parse(createdAt) > before || !(await isGone(captureWorkflowIdOf({ hostId, source })))) continue;
-        const at = new Date().toISOString();
+      const captures = await store.captures.all(['creating', 'deleting']);
+      const lost = findLost({ reconciliation, graceMs }, captures, (capture) => ({
+        since: capture.createdAt,
+        workflowIds: [captureWorkflowIdOf(capture)],
+      }));
+      for await (const { id: captureId, hostId, installationId, source } of lost) {
         const sourceId = sourceIdOf(hostId, source);
-        await reconciliation.captures.begin({
-          task: 'delete',
-          captureId,
-          sourceId,
-          hostId,
-          installationId,
-          source,
-          actor,
-          at,
-        });
+        const at = new Date().toISOString();
+        const task = { task: 'delete', captureId, sourceId, hostId, installationId, source, actor, at } as const;
+        await reconciliation.captures.begin(task);
       }
     },
 
-    /** One that is ready stays so; what was half made goes. */
+    /** Resumes templates: one that is ready stays so, and what is half made is removed. */
     async resumeTemplates({ graceMs }: { graceMs: number }): Promise<void> {
-      const before = Date.now() - graceMs;
-      const states = PRESENT_TEMPLATE_STATES.filter((state) => state !== 'failed');
-      for (const record of await store.templates.all(states)) {
-        const { hostId, installationId, key: templateKey, project, source, cpus, memoryMib, updatedAt } = record;
-        const workflowId = templateWorkflowIdOf({ hostId, templateKey });
-        if (Date.parse(updatedAt) > before || !(await isGone(workflowId))) continue;
-        const of = { hostId, installationId, templateKey, project, source, cpus, memoryMib };
-        await reconciliation.resume(workflowId, () =>
-          reconciliation.templates.resume({ ...of, actor: record.createdBy }),
-        );
+      const templates = await store.templates.all(PRESENT_TEMPLATE_STATES.filter((state) => state !== 'failed'));
+      const lost = findLost(
+        { reconciliation, graceMs },
+        templates,
+        ({ hostId, key: templateKey, updatedAt: since }) => ({
+          since,
+          workflowIds: [templateWorkflowIdOf({ hostId, templateKey })],
+        }),
+      );
+      for await (const record of lost) {
+        const { hostId, installationId, key: templateKey, project, source, cpus, memoryMib, createdBy } = record;
+        const input = { hostId, installationId, templateKey, project, source, cpus, memoryMib, actor: createdBy };
+        await reconciliation.resume(templateWorkflowIdOf(input), () => reconciliation.templates.resume(input));
       }
     },
 
+    /** Deletes half made bakes, and releases half prepared sources. */
     async resumeSources({ graceMs }: { graceMs: number }): Promise<void> {
-      const before = Date.now() - graceMs;
       const waitUntil = Date.now() + ENDED_WITHIN_MS;
-      for (const bake of await store.bakedSources.all(['baking', 'deleting'])) {
-        const { id: sourceId, hostId, installationId, name, builderId, updatedAt } = bake;
-        if (Date.parse(updatedAt) > before || !(await isGone(bakeWorkflowIdOf(hostId, name)))) continue;
+      const bakes = findLost(
+        { reconciliation, graceMs },
+        await store.bakedSources.all(['baking', 'deleting']),
+        ({ hostId, name, updatedAt: since }) => ({ since, workflowIds: [bakeWorkflowIdOf(hostId, name)] }),
+      );
+      for await (const { id: sourceId, hostId, installationId, name, builderId } of bakes) {
         if (!(await endSandboxes({ store, reconciliation }, [builderId], waitUntil))) continue;
         await reconciliation.sources.delete({ sourceId, hostId, installationId, name, actor });
       }
-      for (const state of ['preparing', 'unpreparing'] as const) {
-        for (const { id: sourceId, hostId, installationId, name, updatedAt } of await store.sources.in(state)) {
-          if (Date.parse(updatedAt) > before || !(await isGone(sourceWorkflowIdOf(hostId, name)))) continue;
-          await reconciliation.sources.beginTask({ task: 'unprepare', sourceId, hostId, installationId, name, actor });
-        }
+      const sources = findLost(
+        { reconciliation, graceMs },
+        [...(await store.sources.in('preparing')), ...(await store.sources.in('unpreparing'))],
+        ({ hostId, name, updatedAt: since }) => ({ since, workflowIds: [sourceWorkflowIdOf(hostId, name)] }),
+      );
+      for await (const { id: sourceId, hostId, installationId, name } of sources) {
+        await reconciliation.sources.beginTask({ task: 'unprepare', sourceId, hostId, installationId, name, actor });
       }
     },
   };

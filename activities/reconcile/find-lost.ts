@@ -1,0 +1,24 @@
+import { heartbeat } from '@temporalio/activity';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
+
+interface Task {
+  /** When it was last changed, ISO 8601. */
+  since: string;
+  workflowIds: string[];
+}
+
+/** Yields the records whose workflows are gone, and that nobody has changed for as long as the grace period. */
+export async function* findLost<T>(
+  { reconciliation, graceMs }: { reconciliation: Pick<Reconciliation, 'isOpen'>; graceMs: number },
+  records: readonly T[],
+  taskOf: (record: T) => Task,
+): AsyncGenerator<T> {
+  const before = Date.now() - graceMs;
+  for (const record of records) {
+    heartbeat();
+    const { since, workflowIds } = taskOf(record);
+    if (Date.parse(since) > before) continue;
+    const open = await Promise.all(workflowIds.map((id) => reconciliation.isOpen(id)));
+    if (!open.includes(true)) yield record;
+  }
+}
