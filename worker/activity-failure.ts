@@ -8,6 +8,7 @@ import { redactText } from '../model/redaction/redact.ts';
 const CURED_BY_RETRY: ReadonlySet<ErrorCode> = new Set([
   'host_unavailable',
   'store_unavailable',
+  'temporal_unavailable',
   'clone_failed',
   'boot_failed',
   'restore_failed',

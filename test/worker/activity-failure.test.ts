@@ -25,6 +25,13 @@ test('a guest whose own disk is full is another matter', () => {
   expect(activityFailure(new Error('No space left on device'))).toMatchObject({ type: 'internal' });
 });
 
+test('a store, a host or a Temporal that is away for a moment is tried again', () => {
+  for (const code of ['store_unavailable', 'host_unavailable', 'temporal_unavailable'] as const) {
+    expect(activityFailure(new MayflyError(code, 'away'))).toMatchObject({ type: code, nonRetryable: false });
+  }
+  expect(activityFailure(new MayflyError('source_not_found', 'no'))).toMatchObject({ nonRetryable: true });
+});
+
 test('a cleanup is tried again whatever it fails by, but for what its saga goes on with', () => {
   for (const code of ['host_disk_full', 'sandbox_not_found', 'stale_attempt'] as const) {
     expect(untilDoneFailure(new MayflyError(code, 'no'))).toMatchObject({ type: code, nonRetryable: false });

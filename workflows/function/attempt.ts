@@ -12,6 +12,7 @@ import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { control, controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
+import { retryForever } from '../saga/retry-forever.ts';
 import { runTaskCommand } from '../source/task-command.ts';
 import { taskSteps } from '../source/task-life.ts';
 import { TaskSandbox } from '../source/task-sandbox.ts';
@@ -22,6 +23,9 @@ import { Waits } from './waits.ts';
 
 /** Gigabytes, out of an emulated guest. */
 const STEP = PROFILE.work(30 * MINUTE_MS, { hostDownMs: 2 * MINUTE_MS });
+
+/** First pause before output is collected again, ms. */
+const COLLECT_PAUSE_MS = 1_000;
 
 /** What was fetched of an attempt; of its artifacts, how many. */
 type Fetched = Partial<Pick<RunRecord, 'result'> & { artifactCount: number }>;
@@ -159,18 +163,22 @@ async function collected(life: RunLife, begun: BegunAttempt, end: AttemptEnd, ho
   }
 }
 
-/** Tries again for as long as its host is away and its sandbox lives: what was left is on that host's disk. */
+/** Retries while its host is away and its sandbox lives: the output is on that host's disk. @throws the last failure */
 async function whileItLives<T>(life: RunLife, { sandboxId }: BegunAttempt, run: () => Promise<T>): Promise<T> {
-  for (;;) {
+  const collect = async () => {
     try {
-      return await run();
+      return { value: await run() };
     } catch (error) {
-      const { code, message } = failureOf(error, 'collectRun');
-      const state = code === 'host_unavailable' ? await controlUntilDone.stateOf({ sandboxId }) : null;
-      if (state === null || isFinal(state)) throw error;
-      await life.recordChange({ waitingFor: message });
+      const isAway = failureOf(error, 'collectRun').code === 'host_unavailable';
+      const state = isAway ? await controlUntilDone.stateOf({ sandboxId }) : null;
+      if (state === null || isFinal(state)) return { error };
+      throw error;
     }
-  }
+  };
+  const recordWaiting = (waitingFor: string | null) => life.recordChange({ waitingFor });
+  const outcome = await retryForever('collectRun', collect, { pauseMs: COLLECT_PAUSE_MS, recordWaiting });
+  if ('error' in outcome) throw outcome.error;
+  return outcome.value;
 }
 
 function stepsOn(life: RunLife, { runId, sandboxId: attemptId }: BegunAttempt, host: HostRef) {

@@ -15,6 +15,9 @@ import { sweepOn } from '../../support/sweep.ts';
 const { test, alone, mayfly: all, door, functions, triggerArmed, awaitStart } = useFunctionCases();
 const sweep = sweepOn(alone);
 
+/** Attempts after which an activity of a run fails (PROFILE.work). */
+const COLLECT_ATTEMPTS = 8;
+
 /** Of a run whose slots are free, however many attempts it had. */
 const AUDITED = ['run.admitted', 'run.ended', 'run.cleaned'];
 
@@ -261,9 +264,17 @@ test('a cancel holds though the workflow was lost that should hear it', async ()
 
 test('a result waits for a host that is away, for as long as its sandbox lives (case 10)', async ({ mayfly }) => {
   const run = await triggerArmed('echo 1 > $MAYFLY_RESULT', {}, ({ runId }) =>
-    mayfly.arm('collectRun.before=7*error(host_unavailable)', runId),
+    mayfly.arm(`collectRun.before=${COLLECT_ATTEMPTS + 1}*error(host_unavailable)`, runId),
   );
   expect(await functions().over(run)).toMatchObject({ outcome: 'succeeded', result: { bytes: 2 } });
+  const { events } = await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).fetchHistory();
+  const failed = events?.findIndex((event) => event.activityTaskFailedEventAttributes) ?? -1;
+  const after = events?.slice(failed) ?? [];
+  const nextTimer = after.findIndex((event) => event.timerStartedEventAttributes);
+  const nextTry = after.findIndex((event) => event.activityTaskScheduledEventAttributes);
+  expect(failed).toBeGreaterThan(0);
+  expect(nextTimer).toBeGreaterThan(0);
+  expect(nextTimer).toBeLessThan(nextTry); // it pauses, and does not try at once
 });
 
 test('a process that somebody else has begun is not begun again, whoever says that it was not', async ({ mayfly }) => {
