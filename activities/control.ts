@@ -11,9 +11,9 @@ import { createDispatchActivities } from './function/queue/dispatch.ts';
 import { type AcceptEvent, createScheduleActivities } from './function/schedule.ts';
 import { createImageActivities } from './image/image.ts';
 import { createPlaybookActivities } from './playbook/playbook.ts';
-import { createGivingWayActivities, GivingWay } from './pool/giving-way.ts';
 import { createMemberActivities } from './pool/members.ts';
 import { createPoolActivities } from './pool/pool.ts';
+import { createPreemptionActivities, Preemption } from './pool/preemption.ts';
 import { createSharedClaimActivities } from './pool/shared-claims.ts';
 import { createForgettingActivities } from './reconcile/forgetting.ts';
 import { createHostReconcileActivities } from './reconcile/hosts.ts';
@@ -53,7 +53,7 @@ export interface ControlDeps {
 /** Every activity of the control queue: the store and the user CA. */
 export function createControlActivities(given: ControlDeps) {
   const announcer = new Announcer(given.store, given.reconciliation);
-  const deps = { ...given, announcer, admission: new StorageAdmission(given.store), givingWay: new GivingWay(given) };
+  const deps = { ...given, announcer, admission: new StorageAdmission(given.store), preemption: new Preemption(given) };
   return {
     ...createRecordActivities(deps),
     ...createPlacementActivities(deps),
@@ -86,7 +86,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createPoolActivities(deps),
     ...createMemberActivities(deps),
     ...createSharedClaimActivities(deps),
-    ...createGivingWayActivities(deps),
+    ...createPreemptionActivities(deps),
     ...createPoolReconcileActivities(deps),
     ...createImageReconcileActivities(deps),
     ...createPlaybookReconcileActivities(deps),

@@ -26,7 +26,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'keepAttempt',
   'knownHosts',
   'leaveAskedHost',
-  'membersGiveWay',
+  'evictMembers',
   'proposeHosts',
   'readmitHost',
   'recordSnapshot',

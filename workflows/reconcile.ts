@@ -18,7 +18,7 @@ import {
   type ReconcileTimes,
 } from '../model/sagas/reconcile.ts';
 import { whenCancelled } from './saga/cancellation.ts';
-import { shallContinue } from './saga/continuing.ts';
+import { shallContinue } from './saga/continue-as-new.ts';
 import { onHost } from './saga/host-activities.ts';
 import { MINUTE_MS, PROFILE } from './saga/profiles.ts';
 
@@ -63,7 +63,7 @@ function messageOf(error: unknown): string {
 /**
  * Makes store, Temporal and hosts agree, whichever of them has been lost, set back, or changed by hand:
  *
- *   a record that lives, and no run → a run takes it over (sandbox/take-over-sandbox.ts)
+ *   a record that lives, and no run → a run takes it over (sandbox/adopt-sandbox.ts)
  *   a run, and no record or another → the run writes its record again: it knows better than a store that was set back
  *   a run, and a record that has long ended → the run ends
  *   a command, snapshot, capture, source or template under way, and no run → one goes on with it, or removes what is half made

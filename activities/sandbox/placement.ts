@@ -14,7 +14,7 @@ import { missingSource } from '../../model/images.ts';
 import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import { alike } from '../../model/source-content.ts';
 import type { Store } from '../../store/connect.ts';
-import type { GivingWay } from '../pool/giving-way.ts';
+import type { Preemption } from '../pool/preemption.ts';
 import { readySnapshot } from '../snapshot/snapshot-record.ts';
 import type { StorageAdmission } from '../snapshot/storage-admission.ts';
 import { readyCapture } from '../source/capture-record.ts';
@@ -28,11 +28,11 @@ interface Proposal {
 interface PlacementDeps {
   store: Store;
   admission: StorageAdmission;
-  givingWay: GivingWay;
+  preemption: Preemption;
 }
 
 /** Placement proposes; the host itself accepts or refuses. */
-export function createPlacementActivities({ store, admission, givingWay }: PlacementDeps) {
+export function createPlacementActivities({ store, admission, preemption }: PlacementDeps) {
   /** @throws MayflyError quota_exceeded when no member of a pool can give way any more */
   async function admit(sandboxId: string, apiKeyId: string): Promise<void> {
     for (let count = 1; ; count *= 2) {
@@ -42,7 +42,7 @@ export function createPlacementActivities({ store, admission, givingWay }: Place
         if (!isMayflyError(error, 'quota_exceeded')) throw error;
         const members = await admission.membersInTheWay(sandboxId, apiKeyId);
         const { code } = error;
-        if (!(await givingWay.haveEnd(members, count, { code }))) throw error;
+        if (!(await preemption.evict(members, count, { code }))) throw error;
       }
     }
   }

@@ -1,6 +1,6 @@
 import { Mutex } from 'async-mutex';
 import { MayflyError } from '../../model/errors.ts';
-import { readyFirst } from '../../model/pools/giving-way.ts';
+import { readyFirst } from '../../model/pools/preemption.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isUnclaimed } from '../../model/sandbox/sandbox-state.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';

@@ -14,11 +14,11 @@ export const SET_POOL = 'setPool';
 export const DELETE_POOL = 'deletePool';
 /** Signal with {@link PoolClaims}: so many creates came since the last one. */
 export const POOL_USED = 'poolUsed';
-/** Signal with {@link GaveWay}: members of it ended for want of room, so it makes none for a while. */
-export const POOL_GAVE_WAY = 'poolGaveWay';
+/** Signal with {@link PreemptionReason}: members of it are evicted, so it makes none for a while. */
+export const POOL_PREEMPTED = 'poolPreempted';
 
-export interface GaveWay {
-  /** What somebody would have been refused with. */
+export interface PreemptionReason {
+  /** Refusal that the eviction prevents. */
   code: ErrorCode;
 }
 
@@ -50,7 +50,7 @@ interface ContinuedPool {
   /** Milliseconds since 1970. */
   failedAt: number;
   /** Milliseconds since 1970. */
-  gaveWayAt: number;
+  preemptedAt: number;
   made: number;
   /** Milliseconds since 1970. */
   shrunkAt: number;

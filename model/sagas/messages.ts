@@ -16,7 +16,7 @@ import type {
 import type { RequestSignature, SignedEvent } from '../sandbox/signed-request.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 import type { SnapshotKind, SnapshotReason, SnapshotRecord } from '../snapshots/snapshot.ts';
-import type { ContinuedLife } from './continued-life.ts';
+import type { EntityState } from './entity-state.ts';
 
 /** The entity workflow's type name, its input, and the messages it answers; shared by the API (names) and the workflow (handlers). */
 export const SANDBOX_WORKFLOW = 'sandbox';
@@ -58,7 +58,7 @@ export interface SandboxInput {
   /** `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
   /** What the run before this one hands over. `@default` this is the first */
-  continued?: ContinuedLife;
+  continued?: EntityState;
 }
 
 /** Update, no arguments: answers as soon as its record is in the store. */

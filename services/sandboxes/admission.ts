@@ -2,7 +2,7 @@ import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { Counted, Size } from '../../model/project-limits.ts';
 import type { Attempt } from '../idempotent-attempt.ts';
 import type { ServiceDeps } from '../service-deps.ts';
-import { membersGaveWay } from './giving-way.ts';
+import { preemptMembers } from './preemption.ts';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
 
@@ -42,7 +42,7 @@ async function isWorthAnotherTry(
 ): Promise<boolean> {
   if (!isMayflyError(refusal, 'project_quota_exceeded')) return false;
   try {
-    return await membersGaveWay(deps, wanted, tooLate);
+    return await preemptMembers(deps, wanted, tooLate);
   } catch (error) {
     if (tooLate.aborted || error instanceof MayflyError) return false; // it is refused for what it was refused for
     throw error;

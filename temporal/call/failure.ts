@@ -9,7 +9,7 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { type ErrorCode, isErrorCode, MayflyError } from '../../model/errors.ts';
-import { RUN_CONTINUES } from '../../model/sagas/continued-life.ts';
+import { RUN_CONTINUES } from '../../model/sagas/entity-state.ts';
 
 /** The run that got the message continues as new and has not heard it: it is for the next one. */
 export function isForNextRun(error: unknown): boolean {

@@ -3,12 +3,12 @@ import { MayflyError } from '../../model/errors.ts';
 import type { PoolClaims } from '../../model/pools/pool.ts';
 import {
   DELETE_POOL,
-  type GaveWay,
-  POOL_GAVE_WAY,
+  POOL_PREEMPTED,
   POOL_USED,
   POOL_WORKFLOW,
   type PoolInput,
   type PoolOrder,
+  type PreemptionReason,
   poolWorkflowIdOf,
   SET_POOL,
 } from '../../model/pools/pool-saga.ts';
@@ -21,7 +21,7 @@ import { rethrow } from '../call/failure.ts';
 import { WorkflowClient } from '../call/workflow-client.ts';
 
 /** A member that is given up. */
-export interface GivenUp {
+export interface Victim {
   id: string;
   project: string;
   pool: Pick<Membership, 'name'>;
@@ -113,13 +113,12 @@ export class PoolWorkflows extends WorkflowClient {
   }
 
   /**
-   * Has members end for want of room, unless they are claimed; their pools make none for a while, so that what was made free is
-   * whose it was made free for.
+   * Evicts members, unless they are claimed. Their pools make none for a while, so that the room is left to the request.
    * @returns those that end, or have no workflow any more
    */
-  async giveWay(members: readonly GivenUp[], why: GaveWay): Promise<string[]> {
+  async evict(members: readonly Victim[], why: PreemptionReason): Promise<string[]> {
     const pools = new Set(members.map(({ project, pool }) => poolWorkflowIdOf({ project, name: pool.name })));
-    await Promise.all([...pools].map((workflowId) => this.signal(workflowId, POOL_GAVE_WAY, why)));
+    await Promise.all([...pools].map((workflowId) => this.signal(workflowId, POOL_PREEMPTED, why)));
     const ending = await Promise.all(members.map(async ({ id }) => ((await this.retire(id)) ? [id] : [])));
     return ending.flat();
   }

@@ -22,7 +22,7 @@ import {
   type TemplateInput,
 } from '../../model/templates/template-saga.ts';
 import type { Store } from '../../store/connect.ts';
-import type { GivenUp } from '../../temporal/client/pools.ts';
+import type { Victim } from '../../temporal/client/pools.ts';
 import type { Sagas } from '../../temporal/temporal-sagas.ts';
 import { snapshot } from '../store/support.ts';
 
@@ -354,7 +354,7 @@ class Immediate {
       if (this.outcome === 'never') await aborted(signal);
     },
     used: async (): Promise<void> => {},
-    giveWay: async (members: readonly GivenUp[], _why: unknown, signal: AbortSignal): Promise<void> => {
+    evict: async (members: readonly Victim[], _why: unknown, signal: AbortSignal): Promise<void> => {
       if (this.failing) throw this.failing;
       for (const { id } of members) await this.sandboxes.ended(id, signal);
     },

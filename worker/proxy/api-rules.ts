@@ -3,7 +3,7 @@ import { CANCEL_RUN, DISPATCHER_WORKFLOW, LOOK } from '../../model/functions/run
 import { SETUP_WORKFLOW } from '../../model/functions/setup/setup-saga.ts';
 import { CANCEL_IMAGE, IMAGE_WORKFLOW, imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { CANCEL_PLAYBOOK, PLAYBOOK_WORKFLOW, playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
-import { DELETE_POOL, POOL_GAVE_WAY, POOL_USED, POOL_WORKFLOW, SET_POOL } from '../../model/pools/pool-saga.ts';
+import { DELETE_POOL, POOL_PREEMPTED, POOL_USED, POOL_WORKFLOW, SET_POOL } from '../../model/pools/pool-saga.ts';
 import { FORGET_HOST_WORKFLOW, forgetHostWorkflowIdOf } from '../../model/sagas/forget-host.ts';
 import {
   ACCEPTED,
@@ -91,7 +91,7 @@ const SIGNALS = new Set([
   LOOK,
   DELETE_POOL,
   POOL_USED,
-  POOL_GAVE_WAY,
+  POOL_PREEMPTED,
 ]);
 const UPDATES = new Set([ACCEPTED, SETTLED, PATCH, OPERATE, OPERATED, RESTORE_RECORD, CLAIM, RETIRE, SET_POOL]);
 

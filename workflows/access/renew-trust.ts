@@ -10,7 +10,7 @@ import {
 } from '@temporalio/workflow';
 import { readable } from '../../model/sagas/readable.ts';
 import { TRUST_CHANGED, TRUST_WORKFLOW, trustWorkflowIdOf } from '../../model/sandbox/certificate.ts';
-import type { Life } from '../life/life.ts';
+import type { SandboxEntity } from '../entity/entity.ts';
 import type { trust } from './trust.ts';
 
 /** Then a guest that does not take it is left to that run, which goes on trying. */
@@ -20,7 +20,7 @@ const LONGEST_WAIT = '30s';
  * Has a guest that was put back told anew whom to trust: its disks are of a time before the latest revocations. Resolves
  * when it was told, or another run, which is under way, has been asked to.
  */
-export async function renewTrust({ id }: Life): Promise<void> {
+export async function renewTrust({ id }: SandboxEntity): Promise<void> {
   const workflowId = trustWorkflowIdOf(id);
   for (;;) {
     try {

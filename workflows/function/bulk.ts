@@ -1,7 +1,7 @@
 import { continueAsNew } from '@temporalio/workflow';
 import type { BulkInput } from '../../model/functions/bulk.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
-import { shallContinue } from '../saga/continuing.ts';
+import { shallContinue } from '../saga/continue-as-new.ts';
 import { controlUntilDone } from '../saga/control.ts';
 
 /**

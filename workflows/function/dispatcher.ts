@@ -1,7 +1,7 @@
 import { condition, continueAsNew, defineSignal, setHandler } from '@temporalio/workflow';
 import { type DispatcherInput, LOOK } from '../../model/functions/run-saga.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
-import { shallContinue } from '../saga/continuing.ts';
+import { shallContinue } from '../saga/continue-as-new.ts';
 import { control } from '../saga/control.ts';
 
 const look = defineSignal(LOOK);

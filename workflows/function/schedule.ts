@@ -2,7 +2,7 @@ import { condition, continueAsNew, defineSignal, proxyActivities, setHandler } f
 import type { ControlActivities } from '../../activities/control.ts';
 import { type ScheduleInput, WAKE_SCHEDULE } from '../../model/schedules/schedule-saga.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
-import { shallContinue } from '../saga/continuing.ts';
+import { shallContinue } from '../saga/continue-as-new.ts';
 
 /** By the queue: what is repeated until the store answers costs the history no events. */
 const { advanceSchedule } = proxyActivities<ControlActivities>({

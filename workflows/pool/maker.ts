@@ -38,7 +38,7 @@ export class Maker {
       if (isReady) {
         life.madeSinceFilled++;
         life.refillSeconds = (Date.now() - began) / 1_000;
-        if (began > life.gaveWayAt) life.failures = [];
+        if (began > life.preemptedAt) life.failures = [];
       }
     } catch (error) {
       life.failed([failureOf(error, 'memberInput')]);

@@ -15,19 +15,19 @@ import {
   DEFAULT_POOL_TIMES,
   DELETE_POOL,
   type Demand,
-  type GaveWay,
   hasSameMembers,
-  POOL_GAVE_WAY,
+  POOL_PREEMPTED,
   POOL_USED,
   type PoolInput,
   type PoolMember,
   type PoolOrder,
   type PoolTimes,
+  type PreemptionReason,
   SET_POOL,
 } from '../../model/pools/pool-saga.ts';
 import type { Actor, SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
-import { runContinues } from '../saga/continuing.ts';
+import { runContinues } from '../saga/continue-as-new.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
@@ -36,7 +36,7 @@ import { retireEarlier } from './retiring.ts';
 
 const setPool = defineUpdate<void, [PoolOrder]>(SET_POOL);
 const deletePool = defineSignal<[Actor]>(DELETE_POOL);
-const poolGaveWay = defineSignal<[GaveWay]>(POOL_GAVE_WAY);
+const poolPreempted = defineSignal<[PreemptionReason]>(POOL_PREEMPTED);
 const poolUsed = defineSignal<[PoolClaims]>(POOL_USED);
 
 /** More of them do not make it wait longer. */
@@ -57,7 +57,7 @@ export class PoolLife {
   /** Of the last of them. Milliseconds since 1970. */
   failedAt: number;
   /** When members of it last ended for want of room. Milliseconds since 1970. */
-  gaveWayAt: number;
+  preemptedAt: number;
   /** When it last had no more members than it wanted. Milliseconds since 1970. */
   shrunkAt: number;
   /** Members since {@link PoolRecord.refills} was last raised, or this run began. */
@@ -85,7 +85,7 @@ export class PoolLife {
     this.refillSeconds = continued?.refillSeconds ?? FIRST_REFILL_SECONDS;
     this.failures = continued?.failures ?? [];
     this.failedAt = continued?.failedAt ?? 0;
-    this.gaveWayAt = continued?.gaveWayAt ?? 0;
+    this.preemptedAt = continued?.preemptedAt ?? 0;
     this.shrunkAt = continued?.shrunkAt ?? Date.now();
     this.#idle = continued?.record.idle ?? { mibHours: 0, at: input.at };
     this.#made = continued?.made ?? 0;
@@ -98,7 +98,7 @@ export class PoolLife {
     setHandler(deletePool, drain);
     whenCancelled(drain);
     setHandler(poolUsed, (claims) => this.#used(claims));
-    setHandler(poolGaveWay, (why) => this.#gaveWay(why));
+    setHandler(poolPreempted, (why) => this.#handlePreemption(why));
   }
 
   get record(): PoolRecord {
@@ -193,9 +193,9 @@ export class PoolLife {
   async continueAsNew(): Promise<void> {
     await this.close();
     if (this.isDeleting) return; // it is drained by this run
-    const { demand, refillSeconds, failures, failedAt, gaveWayAt, shrunkAt } = this;
+    const { demand, refillSeconds, failures, failedAt, preemptedAt, shrunkAt } = this;
     const record = { ...this.record, idle: this.#idle };
-    const continued = { record, demand, refillSeconds, failures, failedAt, gaveWayAt, shrunkAt, made: this.#made };
+    const continued = { record, demand, refillSeconds, failures, failedAt, preemptedAt, shrunkAt, made: this.#made };
     return continueAsNew<(input: PoolInput) => Promise<void>>({ ...this.input, continued });
   }
 
@@ -225,16 +225,16 @@ export class PoolLife {
     void this.#ringWhenQuiet();
   }
 
-  /** As if several could not be made: what they left is somebody else's now. */
-  #gaveWay({ code }: GaveWay): void {
+  /** Backs off as after several failures: the room of the victims is another's. */
+  #handlePreemption({ code }: PreemptionReason): void {
     const at = Date.now();
-    const failure = { code, step: 'giveWay', message: 'Members ended, so that somebody else had room.' };
+    const failure = { code, step: 'preemption', message: 'Members were evicted for want of room.' };
     const count = at < retryAtOf(this) ? 0 : Math.max(1, FAILURES - this.failures.length);
     this.failed(
       Array.from({ length: count }, () => failure),
       at,
     );
-    this.gaveWayAt = at;
+    this.preemptedAt = at;
     this.ring();
   }
 

@@ -1,5 +1,5 @@
 import type { PoolInput } from '../../model/pools/pool-saga.ts';
-import { shallContinue } from '../saga/continuing.ts';
+import { shallContinue } from '../saga/continue-as-new.ts';
 import { fill } from './fill.ts';
 import { PoolLife } from './pool-life.ts';
 import { endMembers } from './retiring.ts';

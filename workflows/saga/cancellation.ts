@@ -1,4 +1,4 @@
-import { CancellationScope, isCancellation, type WorkflowInterceptors } from '@temporalio/workflow';
+import { CancellationScope, condition, isCancellation, type WorkflowInterceptors } from '@temporalio/workflow';
 import { refusal } from './failure.ts';
 
 /**
@@ -29,16 +29,35 @@ export function whenCancelled(end: () => void): void {
  * @throws ApplicationFailure workflow_cancelled
  */
 export async function untilCancelled<T>(work: () => Promise<T>): Promise<T> {
-  const scope = new CancellationScope();
   let isCancelled = false;
   whenCancelled(() => {
     isCancelled = true;
-    scope.cancel();
   });
+  const done = await runUntil(() => isCancelled, work);
+  if (done) return done.value;
+  throw refusal('workflow_cancelled', 'Its workflow was cancelled in Temporal.');
+}
+
+/**
+ * Runs work in a scope of its own, which is cancelled as soon as a condition holds.
+ * @returns what the work returned; null when it was cancelled for that
+ * @throws CancelledFailure when the surrounding scope is cancelled
+ */
+export async function runUntil<T>(isOver: () => boolean, run: () => Promise<T>): Promise<{ value: T } | null> {
+  const scope = new CancellationScope();
+  let hasEnded = false;
+  let isCut = false;
+  const cut = () => {
+    isCut = !hasEnded;
+    if (isCut) scope.cancel();
+  };
+  condition(() => hasEnded || isOver()).then(cut, () => undefined); // the surrounding scope cancels this one itself
   try {
-    return await scope.run(work);
+    return { value: await scope.run(run) };
   } catch (error) {
-    if (!isCancelled || !isCancellation(error)) throw error;
-    throw refusal('workflow_cancelled', 'Its workflow was cancelled in Temporal.');
+    if (!(isCut && isCancellation(error))) throw error;
+    return null;
+  } finally {
+    hasEnded = true;
   }
 }

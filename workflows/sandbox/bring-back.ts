@@ -1,6 +1,6 @@
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
-import type { Life } from '../life/life.ts';
-import type { OperationSteps } from '../life/operation-steps.ts';
+import type { SandboxEntity } from '../entity/entity.ts';
+import type { OperationSteps } from '../entity/operation-steps.ts';
 import { refusal } from '../saga/failure.ts';
 import { retryForever } from '../saga/retry-forever.ts';
 
@@ -15,13 +15,13 @@ export interface Disks {
  * @param start `@default` boots it from the disks that it has
  */
 export async function startAgain(
-  life: Life,
+  entity: SandboxEntity,
   host: OperationSteps,
   start: () => Promise<void> = host.bootDomain,
 ): Promise<SshEndpoint> {
-  const { ssh } = life.record;
+  const { ssh } = entity.record;
   const key = await host.ownKey();
-  if (!ssh || key === null) throw refusal('internal', `${life.id} ran, but has no key or no address.`);
+  if (!ssh || key === null) throw refusal('internal', `${entity.id} ran, but has no key or no address.`);
   await start();
   const { address, port } = await host.awaitIp();
   const { certificate } = await host.signCertificate(key);
@@ -35,11 +35,11 @@ export async function startAgain(
  * @param disks null: those that it has
  * @throws CancelledFailure when the sandbox ends
  */
-export function bringBack(life: Life, host: OperationSteps, disks: Disks | null): Promise<SshEndpoint> {
-  return untilItWorks(life, host, async () => {
+export function bringBack(entity: SandboxEntity, host: OperationSteps, disks: Disks | null): Promise<SshEndpoint> {
+  return untilItWorks(entity, host, async () => {
     await host.removeDomain();
     if (disks) await host.revertDisk(disks);
-    return startAgain(life, host);
+    return startAgain(entity, host);
   });
 }
 
@@ -47,12 +47,16 @@ export function bringBack(life: Life, host: OperationSteps, disks: Disks | null)
  * Retries until it works; the record says what is waited for.
  * @throws CancelledFailure when the sandbox ends
  */
-export async function untilItWorks<T>(life: Life, host: OperationSteps, attempt: () => Promise<T>): Promise<T> {
-  const { failedStep } = life; // the one that made this necessary
-  const result = await retryForever(() => `${life.failedStep} on host ${host.host.hostId}`, attempt, {
-    pauseMs: life.timeouts.cleanupPauseMs,
-    recordWaiting: (waitingFor) => life.recordChange('sandbox.cleanup', { waitingFor }, { waitingFor }),
+export async function untilItWorks<T>(
+  entity: SandboxEntity,
+  host: OperationSteps,
+  attempt: () => Promise<T>,
+): Promise<T> {
+  const { failedStep } = entity; // the one that made this necessary
+  const result = await retryForever(() => `${entity.failedStep} on host ${host.host.hostId}`, attempt, {
+    pauseMs: entity.timeouts.cleanupPauseMs,
+    recordWaiting: (waitingFor) => entity.recordChange('sandbox.cleanup', { waitingFor }, { waitingFor }),
   });
-  life.failedStep = failedStep;
+  entity.failedStep = failedStep;
   return result;
 }

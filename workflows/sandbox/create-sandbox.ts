@@ -1,5 +1,5 @@
-import type { Life } from '../life/life.ts';
-import { startSteps } from '../life/steps.ts';
+import type { SandboxEntity } from '../entity/entity.ts';
+import { startSteps } from '../entity/steps.ts';
 import { control } from '../saga/control.ts';
 import { saga } from '../saga/saga.ts';
 import { Placement } from './placement.ts';
@@ -14,21 +14,26 @@ import { Placement } from './placement.ts';
  * effect. When a step fails, or the sandbox is deleted or expires meanwhile, the undos run newest first, each until it
  * holds; the sandbox is called `failed` or `destroyed` only after the host has been looked at again (destroy-sandbox.ts).
  */
-export async function createSandbox(life: Life, beforeUndo: (cause: unknown) => Promise<void>): Promise<void> {
+export async function createSandbox(
+  entity: SandboxEntity,
+  beforeUndo: (cause: unknown) => Promise<void>,
+): Promise<void> {
   await saga(async (undo) => {
     const { keys: userCaKeys } = await control.userCaKeys();
-    const placement = new Placement(life, userCaKeys);
+    const placement = new Placement(entity, userCaKeys);
     undo('prepare', () => placement.compensate());
     const { host, clone } = await placement.prepare();
 
     const { certificate } = await host.signCertificate({ publicKey: clone.loginKey, signature: clone.loginSignature });
 
-    life.enter('booting', { macAddress: clone.macAddress });
+    entity.enter('booting', { macAddress: clone.macAddress });
     undo('awaitIp', host.releaseLease); // a guest may hold a lease as soon as it has booted
     undo('bootDomain', host.removeDomain);
     const { ssh, boot } = await host.start(clone, certificate);
-    life.enter('verifying-ssh', { ssh, boot });
-    life.templateKey = clone.templateKey ?? null;
+    const { missed } = entity.input;
+    const viaPool = missed && ({ way: 'cold', templateId: null, ageSeconds: null, ...boot, why: missed } as const);
+    entity.enter('verifying-ssh', { ssh, boot: viaPool ?? boot });
+    entity.templateKey = clone.templateKey ?? null;
   }, beforeUndo);
 }
 
@@ -37,14 +42,17 @@ export async function createSandbox(life: Life, beforeUndo: (cause: unknown) => 
  *
  *   placement → bootDomain
  */
-export async function createOffline(life: Life, beforeUndo: (cause: unknown) => Promise<void>): Promise<void> {
+export async function createOffline(
+  entity: SandboxEntity,
+  beforeUndo: (cause: unknown) => Promise<void>,
+): Promise<void> {
   await saga(async (undo) => {
-    const placement = new Placement(life, []);
+    const placement = new Placement(entity, []);
     undo('prepare', () => placement.compensate());
     const { host, clone } = await placement.prepare();
-    life.enter('booting', { macAddress: clone.macAddress });
+    entity.enter('booting', { macAddress: clone.macAddress });
     undo('awaitIp', host.releaseLease);
     undo('bootDomain', host.removeDomain);
-    await startSteps(life, host.host).bootDomain();
+    await startSteps(entity, host.host).bootDomain();
   }, beforeUndo);
 }

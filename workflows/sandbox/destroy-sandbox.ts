@@ -3,8 +3,9 @@ import type { HostRef } from '../../model/host.ts';
 import { LAYERS, unprovedObservations, unprovedSince, unprovenLayers } from '../../model/sandbox/layers.ts';
 import type { Observation, Proof } from '../../model/sandbox/proof.ts';
 import { hostOf } from '../../model/sandbox/sandbox-state.ts';
-import type { Life } from '../life/life.ts';
-import { type CleanupSteps, cleanupSteps } from '../life/steps.ts';
+import { isDecommissioned, unlessDecommissioned } from '../entity/decommissioned-hosts.ts';
+import type { SandboxEntity } from '../entity/entity.ts';
+import { type CleanupSteps, cleanupSteps } from '../entity/steps.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { now } from '../saga/now.ts';
 
@@ -20,14 +21,14 @@ const LONGEST_PAUSE = 12;
  * it: a disk is not taken from under a machine that may still run. After the last one the host is looked at again, and
  * only what was seen to be absent is reported as removed.
  */
-export async function destroySandbox(life: Life): Promise<Proof> {
-  const host = life.record.askedHosts.length === 0 ? await hostByLooking(life) : hostOf(life.record);
-  if (Array.isArray(host)) return proofOf(life, host);
+export async function destroySandbox(entity: SandboxEntity): Promise<Proof> {
+  const host = entity.record.askedHosts.length === 0 ? await hostByLooking(entity) : hostOf(entity.record);
+  if (Array.isArray(host)) return proofOf(entity, host);
   if (host) {
-    const removed = () => removeEveryLayer(cleanupSteps(life, host));
-    await life.forgotten.unlessForgotten(host, removed, () => undefined);
+    const removed = () => removeEveryLayer(cleanupSteps(entity, host));
+    await unlessDecommissioned(entity, host, removed);
   }
-  return proveUndone(life);
+  return proveUndone(entity);
 }
 
 /**
@@ -35,18 +36,18 @@ export async function destroySandbox(life: Life): Promise<Proof> {
  * be older than what happened: so every host is looked at.
  * @returns the host that has something of it; else what was looked at
  */
-async function hostByLooking(life: Life): Promise<HostRef | Observation[]> {
-  if (!life.isTakenOver) return neverPlaced();
+async function hostByLooking(entity: SandboxEntity): Promise<HostRef | Observation[]> {
+  if (entity.begins === 'create') return neverPlaced();
   const seen: Observation[] = [];
   const { hosts } = await controlUntilDone.knownHosts();
   for (const host of hosts) {
     const { hostId } = host;
-    const { observations } = await cleanupSteps(life, host).lookAgain();
+    const { observations } = await cleanupSteps(entity, host).lookAgain();
     if (unprovenLayers(observations).length === 0) {
       seen.push(...observations.map((each) => ({ ...each, lookedAt: `${hostId}: ${each.lookedAt}` })));
       continue;
     }
-    await life.recordChange('sandbox.cleanup', { ...host, askedHosts: [host] }, { foundOn: hostId });
+    await entity.recordChange('sandbox.cleanup', { ...host, askedHosts: [host] }, { foundOn: hostId });
     return host;
   }
   return seen.length > 0 ? seen : neverPlaced();
@@ -57,17 +58,16 @@ async function hostByLooking(life: Life): Promise<HostRef | Observation[]> {
  * destroys once more whatever says otherwise. A host that is down is waited for, since nobody else can look at its machine,
  * until it is forgotten: then the proof says that nobody has.
  */
-export async function proveUndone(life: Life): Promise<Proof> {
-  const asked = life.record.askedHosts;
-  if (asked.length === 0) return proofOf(life, neverPlaced());
+export async function proveUndone(entity: SandboxEntity): Promise<Proof> {
+  const asked = entity.record.askedHosts;
+  if (asked.length === 0) return proofOf(entity, neverPlaced());
   const observations: Observation[] = [];
   for (const host of asked.toReversed()) {
     const { hostId } = host;
-    const unproved = () => unprovedObservations(hostId, now());
-    const proved = () => prove(life, cleanupSteps(life, host));
-    observations.push(...(await life.forgotten.unlessForgotten(host, proved, unproved)));
+    const proved = await unlessDecommissioned(entity, host, () => prove(entity, cleanupSteps(entity, host)));
+    observations.push(...(proved ?? unprovedObservations(hostId, now())));
   }
-  return proofOf(life, observations);
+  return proofOf(entity, observations);
 }
 
 async function removeEveryLayer(host: CleanupSteps): Promise<void> {
@@ -81,7 +81,7 @@ async function removeEveryLayer(host: CleanupSteps): Promise<void> {
   for (const remove of removals) await remove();
 }
 
-async function prove(life: Life, host: CleanupSteps): Promise<Observation[]> {
+async function prove(entity: SandboxEntity, host: CleanupSteps): Promise<Observation[]> {
   let said = '';
   for (let n = 1; ; n++) {
     const { observations } = await host.lookAgain();
@@ -89,9 +89,9 @@ async function prove(life: Life, host: CleanupSteps): Promise<Observation[]> {
     if (left.length === 0) return observations;
     const found = observations.filter((o) => !o.absent).map((o) => `${o.layer}: ${o.found ?? o.lookedAt}`);
     const waitingFor = `${left.join(', ')} to be gone from host ${host.host.hostId}`;
-    if (waitingFor !== said) await life.recordChange('sandbox.cleanup', { waitingFor }, { left, found });
+    if (waitingFor !== said) await entity.recordChange('sandbox.cleanup', { waitingFor }, { left, found });
     said = waitingFor;
-    await sleep(Math.min(n, LONGEST_PAUSE) * life.timeouts.cleanupPauseMs);
+    await sleep(Math.min(n, LONGEST_PAUSE) * entity.timeouts.cleanupPauseMs);
     await removeEveryLayer(host);
   }
 }
@@ -106,10 +106,10 @@ function neverPlaced(): Observation[] {
   }));
 }
 
-function proofOf(life: Life, observations: Observation[]): Proof {
-  const { hostId } = life.record;
-  const forgotten = life.record.askedHosts.filter((asked) => life.forgotten.has(asked));
-  const unproved = unprovedSince(forgotten.map((asked) => asked.hostId));
-  const proof: Proof = { sandboxId: life.id, hostId, observations, provedAt: now() };
-  return forgotten.length === 0 ? proof : { ...proof, unproved };
+function proofOf(entity: SandboxEntity, observations: Observation[]): Proof {
+  const { hostId } = entity.record;
+  const gone = entity.record.askedHosts.filter((host) => isDecommissioned(entity, host));
+  const unproved = unprovedSince(gone.map((host) => host.hostId));
+  const proof: Proof = { sandboxId: entity.id, hostId, observations, provedAt: now() };
+  return gone.length === 0 ? proof : { ...proof, unproved };
 }

@@ -1,8 +1,8 @@
 import { isCancellation } from '@temporalio/workflow';
 import type { PauseOperation } from '../../model/sagas/messages.ts';
-import type { Life } from '../life/life.ts';
-import type { OperationRun } from '../life/operation-run.ts';
-import { type OperationSteps, stepsOn, unlessOff } from '../life/operation-steps.ts';
+import type { SandboxEntity } from '../entity/entity.ts';
+import type { OperationRun } from '../entity/operation-run.ts';
+import { type OperationSteps, stepsOn, unlessOff } from '../entity/operation-steps.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { startAgain, untilItWorks } from './bring-back.ts';
 import { canPreempt, retryAfterPreemption } from './preemption.ts';
@@ -20,27 +20,28 @@ const { lastUse } = controlUntilDone;
  * used meanwhile, is woken at once.
  */
 export async function hibernateSandbox(
-  life: Life,
+  entity: SandboxEntity,
   run: OperationRun,
   operation: PauseOperation,
   generation: number,
 ): Promise<void> {
   run.accept();
-  if (life.record.state === 'hibernated') return;
-  const before = life.record.state === 'paused' ? 'paused' : 'running';
+  if (entity.record.state === 'hibernated') return;
+  const before = entity.record.state === 'paused' ? 'paused' : 'running';
   const began = Date.now();
-  const host = stepsOn(life, generation);
+  const host = stepsOn(entity, generation);
   try {
     await host.hibernate();
   } catch (error) {
-    if (!isCancellation(error)) await takeBack(life, generation, (back) => unlessOff(back.wake(before)));
+    if (!isCancellation(error)) await takeBack(entity, generation, (back) => unlessOff(back.wake(before)));
     throw error;
   }
-  const change = { state: 'hibernated', ...(life.record.stalledBy && NOT_SUSPENDED_FOR_SPACE) } as const;
-  await life.recordChange('sandbox.hibernated', change, {}, operation.actor);
+  const change = { state: 'hibernated', ...(entity.record.stalledBy && NOT_SUSPENDED_FOR_SPACE) } as const;
+  await entity.recordChange('sandbox.hibernated', change, {}, operation.actor);
   await host.yieldMemory();
   // Who asked for a command meanwhile found it awake, and would wait until the next one comes.
-  if (life.record.spec.autoResume && (await wasUsedAfter(life, began))) await wakeSandbox(life, operation, generation);
+  if (entity.record.spec.autoResume && (await wasUsedAfter(entity, began)))
+    await wakeSandbox(entity, operation, generation);
 }
 
 /**
@@ -50,15 +51,15 @@ export async function hibernateSandbox(
  *
  * When its host has no room for its memory, a quota is exceeded, or a step fails, it is hibernated as before, until it is.
  */
-export async function wakeSandbox(life: Life, { actor }: PauseOperation, generation: number): Promise<void> {
-  const host = stepsOn(life, generation);
+export async function wakeSandbox(entity: SandboxEntity, { actor }: PauseOperation, generation: number): Promise<void> {
+  const host = stepsOn(entity, generation);
   try {
-    await retakeMemory(life, host);
-    const ssh = await startAgain(life, host, () => host.wake('running'));
-    await life.recordChange('sandbox.resumed', { state: 'running', ssh }, {}, actor);
+    await retakeMemory(entity, host);
+    const ssh = await startAgain(entity, host, () => host.wake('running'));
+    await entity.recordChange('sandbox.resumed', { state: 'running', ssh }, {}, actor);
   } catch (error) {
     if (isCancellation(error)) throw error;
-    await takeBack(life, generation, async (back) => {
+    await takeBack(entity, generation, async (back) => {
       await unlessOff(back.hibernate());
       await back.yieldMemory();
     });
@@ -67,22 +68,26 @@ export async function wakeSandbox(life: Life, { actor }: PauseOperation, generat
 }
 
 /** Members of pools are evicted for what was hibernated, as for what is created. */
-async function retakeMemory(life: Life, host: OperationSteps): Promise<void> {
+async function retakeMemory(entity: SandboxEntity, host: OperationSteps): Promise<void> {
   try {
     await host.retakeMemory();
   } catch (error) {
-    if (!canPreempt(life, error)) throw error;
-    await retryAfterPreemption(life, host.host, error, () => host.retakeMemory());
+    if (!canPreempt(entity, error)) throw error;
+    await retryAfterPreemption(entity, host.host, error, () => host.retakeMemory());
   }
 }
 
 /** @param time milliseconds since 1970 */
-async function wasUsedAfter({ id }: Life, time: number): Promise<boolean> {
+async function wasUsedAfter({ id }: SandboxEntity, time: number): Promise<boolean> {
   const { usedAt } = await lastUse({ sandboxId: id });
   return Date.parse(usedAt) > time;
 }
 
-async function takeBack(life: Life, generation: number, run: (host: OperationSteps) => Promise<void>): Promise<void> {
-  const host = stepsOn(life, generation + 1);
-  await untilItWorks(life, host, () => run(host));
+async function takeBack(
+  entity: SandboxEntity,
+  generation: number,
+  run: (host: OperationSteps) => Promise<void>,
+): Promise<void> {
+  const host = stepsOn(entity, generation + 1);
+  await untilItWorks(entity, host, () => run(host));
 }

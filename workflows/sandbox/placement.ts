@@ -5,8 +5,9 @@ import { type HostProposals, type HostRef, includesHost, isSameHost } from '../.
 import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { hostOf } from '../../model/sandbox/sandbox-state.ts';
-import { type CreateSteps, createSteps, sawNoOtherStep } from '../life/create-steps.ts';
-import type { Life } from '../life/life.ts';
+import { type CreateSteps, createSteps, sawNoOtherStep } from '../entity/create-steps.ts';
+import { awaitHost } from '../entity/decommissioned-hosts.ts';
+import type { SandboxEntity } from '../entity/entity.ts';
 import { controlStep } from '../saga/control.ts';
 import { causeOf, failureOf } from '../saga/failure.ts';
 import { onHost } from '../saga/host-activities.ts';
@@ -36,37 +37,37 @@ export class Placement {
   #open: Candidate[] = [];
 
   constructor(
-    private readonly life: Life,
+    private readonly entity: SandboxEntity,
     private readonly userCaKeys: string[],
   ) {}
 
   /** @throws the refusal of the last host, or the failure of a step that is none */
   async prepare(): Promise<Placed> {
-    const { life } = this;
+    const { entity } = this;
     const tried: HostRef[] = [];
     let refusal: unknown;
-    for (const propose of life.isBound ? [proposedHosts] : [proposedHosts, proposeHosts]) {
-      const { hosts, content } = await propose(life);
+    for (const propose of entity.input.template ? [proposedHosts] : [proposedHosts, proposeHosts]) {
+      const { hosts, content } = await propose(entity);
       for (const ref of hosts) {
         if (includesHost(tried, ref)) continue;
         tried.push(ref);
-        const host = createSteps(life, ref);
+        const host = createSteps(entity, ref);
         const candidate: Candidate = { host, prepare: () => host.prepare(this.userCaKeys, content) };
         this.#open.push(candidate);
         const placed = await this.#try(candidate, candidate.prepare);
         if (placed) return placed;
         ({ refusal } = candidate);
-        if (!canPreempt(life, refusal)) await this.#leave(candidate);
+        if (!canPreempt(entity, refusal)) await this.#leave(candidate);
       }
     }
     for (const candidate of this.#open) {
-      const prepare = () => retryAfterPreemption(life, candidate.host.host, candidate.refusal, candidate.prepare);
+      const prepare = () => retryAfterPreemption(entity, candidate.host.host, candidate.refusal, candidate.prepare);
       const placed = await this.#try(candidate, prepare);
       if (placed) return placed;
       ({ refusal } = candidate);
     }
     await this.#leaveAllBut(null);
-    await life.recordChange('sandbox.state', { hostId: null, installationId: null });
+    await entity.recordChange('sandbox.state', { hostId: null, installationId: null });
     throw refusal;
   }
 
@@ -81,14 +82,14 @@ export class Placement {
 
   /** @returns null when it refused */
   async #try(candidate: Candidate, prepare: () => Promise<Prepared>): Promise<Placed | null> {
-    const { life } = this;
+    const { entity } = this;
     try {
-      await recordCandidate(life, candidate.host.host);
+      await recordCandidate(entity, candidate.host.host);
       const { clone } = await prepare();
       await this.#leaveAllBut(candidate);
       return { host: candidate.host, clone };
     } catch (error) {
-      if (!isRefusal(failureOf(error, life.failedStep))) throw error;
+      if (!isRefusal(failureOf(error, entity.failedStep))) throw error;
       candidate.refusal = error;
       return null;
     }
@@ -100,33 +101,48 @@ export class Placement {
 
   /** Compensates what a host may have done though it refused. One that does not answer holds nobody up: it does so when it is back. */
   async #leave(candidate: Candidate): Promise<void> {
-    const { life } = this;
+    const { entity } = this;
     const { refusal, host } = candidate;
-    const { cleanupMs, cleanupPauseMs } = life.timeouts;
-    const undo = (options: ActivityOptions) => removeFrom(life, host.host, options, !sawNoOtherStep(refusal));
+    const { cleanupMs } = entity.timeouts;
+    const profile = PROFILE.firstTry(cleanupMs, entity.timeouts);
+    const undo = () => removeFrom(entity, host.host, profile, !sawNoOtherStep(refusal));
     const isSilent = causeOf(refusal) instanceof TimeoutFailure;
-    const isDone = !isSilent && (await succeeds(() => undo(PROFILE.firstTry(cleanupMs, life.timeouts))));
+    if (isSilent || !(await succeeds(undo))) compensateLater(entity, host.host);
     this.#open = this.#open.filter((one) => one !== candidate);
-    if (isDone) return;
-    const undoLater = () => undo(PROFILE.undo(cleanupMs, life.timeouts, 2 * cleanupPauseMs));
-    void CancellationScope.nonCancellable(() => life.forgotten.orLeft(host.host, undoLater)).catch((error: unknown) =>
-      log.warn('a host that refused is not compensated', { sandboxId: life.id, reason: String(error) }),
-    );
   }
 }
 
-/** Writes down that a host is tried, before it is: whatever ends the sandbox then looks there. */
-async function recordCandidate(life: Life, host: HostRef): Promise<void> {
-  if (isSameHost(life.record, host)) return;
-  const { hostId, installationId } = host;
-  const others = life.record.askedHosts.filter((asked) => !isSameHost(asked, host));
-  const askedHosts = [...others, { hostId, installationId }];
-  await life.recordChange('sandbox.state', { hostId, installationId, askedHosts });
+/** Compensates on a host that refused and does not answer, once it is back: neither the create nor a later run waits for that. */
+export function compensateLater(entity: SandboxEntity, host: HostRef): void {
+  const { state, timeouts } = entity;
+  if (!includesHost(state.uncompensated, host)) state.uncompensated.push(host);
+  const profile = PROFILE.undo(timeouts.cleanupMs, timeouts, 2 * timeouts.cleanupPauseMs);
+  const compensate = async () => {
+    await awaitHost(entity, host, () => removeFrom(entity, host, profile, true));
+    state.uncompensated = state.uncompensated.filter((one) => !isSameHost(one, host));
+  };
+  CancellationScope.nonCancellable(compensate).catch((error: unknown) =>
+    log.warn('a host that refused is not compensated', { sandboxId: entity.id, reason: String(error) }),
+  );
 }
 
-async function removeFrom(life: Life, host: HostRef, options: ActivityOptions, isAll: boolean): Promise<void> {
-  const summary = `${life.id} · ${host.hostId}, which refused it`;
-  const on = onHost(host, { ...options, summary }, { sandboxId: life.id, generation: CLEANUP_GENERATION });
+/** Writes down that a host is tried, before it is: whatever ends the sandbox then looks there. */
+async function recordCandidate(entity: SandboxEntity, host: HostRef): Promise<void> {
+  if (isSameHost(entity.record, host)) return;
+  const { hostId, installationId } = host;
+  const others = entity.record.askedHosts.filter((asked) => !isSameHost(asked, host));
+  const askedHosts = [...others, { hostId, installationId }];
+  await entity.recordChange('sandbox.state', { hostId, installationId, askedHosts });
+}
+
+async function removeFrom(
+  entity: SandboxEntity,
+  host: HostRef,
+  options: ActivityOptions,
+  isAll: boolean,
+): Promise<void> {
+  const summary = `${entity.id} · ${host.hostId}, which refused it`;
+  const on = onHost(host, { ...options, summary }, { sandboxId: entity.id, generation: CLEANUP_GENERATION });
   if (isAll) {
     await on.removeWorkspace();
     await on.removeCredentials();
@@ -146,16 +162,16 @@ async function succeeds(run: () => Promise<void>): Promise<boolean> {
 }
 
 /** By the API; before them the one on which an earlier run of this create was at work, where the workflow was reset. */
-async function proposedHosts({ record, proposedHosts: proposed }: Life): Promise<HostProposals> {
+async function proposedHosts({ record, input: { hosts, content } }: SandboxEntity): Promise<HostProposals> {
   const host = hostOf(record);
-  return host ? { ...proposed, hosts: [host, ...proposed.hosts] } : proposed;
+  return { hosts: host ? [host, ...hosts] : hosts, ...(content !== undefined && { content }) };
 }
 
-async function proposeHosts(life: Life): Promise<HostProposals> {
-  const { spec, createdBy } = life.record;
-  life.enter('placing');
-  const wanted = { spec, sandboxId: life.id, apiKeyId: createdBy.apiKeyId };
-  return life.timed('proposeHosts', () => controlStep.proposeHosts(wanted));
+async function proposeHosts(entity: SandboxEntity): Promise<HostProposals> {
+  const { spec, createdBy } = entity.record;
+  entity.enter('placing');
+  const wanted = { spec, sandboxId: entity.id, apiKeyId: createdBy.apiKeyId };
+  return entity.measureStep('proposeHosts', () => controlStep.proposeHosts(wanted));
 }
 
 /** The host has no room, or its worker never took the request: another may do it. */

@@ -2,9 +2,9 @@ import { isCancellation } from '@temporalio/workflow';
 import type { RestoreOperation } from '../../model/sagas/messages.ts';
 import type { SandboxFailure, SandboxRecord, SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import { renewTrust } from '../access/renew-trust.ts';
-import type { Life } from '../life/life.ts';
-import type { OperationRun } from '../life/operation-run.ts';
-import { type OperationSteps, stepsOn } from '../life/operation-steps.ts';
+import type { SandboxEntity } from '../entity/entity.ts';
+import type { OperationRun } from '../entity/operation-run.ts';
+import { type OperationSteps, stepsOn } from '../entity/operation-steps.ts';
 import { failureOf } from '../saga/failure.ts';
 import { snapshotRecords } from '../snapshot/snapshot-records.ts';
 import { takeSnapshot } from '../snapshot/take-snapshot.ts';
@@ -21,36 +21,41 @@ import { NOT_SUSPENDED_FOR_SPACE } from './suspend-for-space.ts';
  * holds. The sandbox's end cuts all of this short.
  */
 export async function restoreSandbox(
-  life: Life,
+  entity: SandboxEntity,
   run: OperationRun,
   operation: RestoreOperation,
   generation: number,
 ): Promise<void> {
   const { operationId, snapshotId, keepAs, actor } = operation;
-  const { state } = life.record;
-  const host = stepsOn(life, generation);
-  await snapshotRecords.checkRestorable(snapshotId, life.id);
-  await life.recordChange('sandbox.state', { state: 'restoring' }, { operationId, snapshotId, keepAs }, actor);
+  const { state } = entity.record;
+  const host = stepsOn(entity, generation);
+  await snapshotRecords.checkRestorable(snapshotId, entity.id);
+  await entity.recordChange('sandbox.state', { state: 'restoring' }, { operationId, snapshotId, keepAs }, actor);
   run.accept();
   try {
     await host.verifySnapshot(snapshotId);
-    if (keepAs !== null) await keep(life, host, keepAs, operation);
+    if (keepAs !== null) await keep(entity, host, keepAs, operation);
   } catch (error) {
-    if (!isCancellation(error)) await recordFailed(life, operation, failureOf(error, life.failedStep), { state });
+    if (!isCancellation(error)) await recordFailed(entity, operation, failureOf(error, entity.failedStep), { state });
     throw error;
   }
   await host.interruptCommands();
-  await putBack(life, host, operation, generation);
+  await putBack(entity, host, operation, generation);
 }
 
-async function keep(life: Life, host: OperationSteps, keepAs: string, { actor }: RestoreOperation): Promise<void> {
+async function keep(
+  entity: SandboxEntity,
+  host: OperationSteps,
+  keepAs: string,
+  { actor }: RestoreOperation,
+): Promise<void> {
   const wish = { id: keepAs, name: keepAs, kind: 'disk', reason: 'before-restore', actor } as const;
-  await takeSnapshot(life, host, wish);
+  await takeSnapshot(entity, host, wish);
 }
 
 /** From here on the machine goes off, and comes back in any case. */
 async function putBack(
-  life: Life,
+  entity: SandboxEntity,
   host: OperationSteps,
   operation: RestoreOperation,
   generation: number,
@@ -59,16 +64,16 @@ async function putBack(
   try {
     await host.removeDomain();
     await host.revertDisk({ snapshotId, restoreId });
-    const ssh = await startAgain(life, host);
-    await recordRestored(life, operation, ssh);
+    const ssh = await startAgain(entity, host);
+    await recordRestored(entity, operation, ssh);
   } catch (error) {
     if (isCancellation(error)) throw error;
-    const failure = failureOf(error, life.failedStep);
+    const failure = failureOf(error, entity.failedStep);
     const disks = disksAfter(failure, operation);
-    const ssh = await bringBack(life, stepsOn(life, generation + 1), disks);
-    if (disks?.snapshotId === snapshotId) return recordRestored(life, operation, ssh);
-    await trustAnew(life);
-    await recordFailed(life, operation, failure, { state: 'running', phase: null, ssh, ...NOT_SUSPENDED_FOR_SPACE });
+    const ssh = await bringBack(entity, stepsOn(entity, generation + 1), disks);
+    if (disks?.snapshotId === snapshotId) return recordRestored(entity, operation, ssh);
+    await trustAnew(entity);
+    await recordFailed(entity, operation, failure, { state: 'running', phase: null, ssh, ...NOT_SUSPENDED_FOR_SPACE });
     throw error;
   }
 }
@@ -93,18 +98,18 @@ function disksAfter(
 }
 
 /** From here on the host lets its own connections in again: what they write is not lost any more. */
-async function trustAnew(life: Life): Promise<void> {
-  await life.recordChange('sandbox.state', { state: 'restoring', phase: 'renewing-trust' });
-  await renewTrust(life);
+async function trustAnew(entity: SandboxEntity): Promise<void> {
+  await entity.recordChange('sandbox.state', { state: 'restoring', phase: 'renewing-trust' });
+  await renewTrust(entity);
 }
 
 async function recordRestored(
-  life: Life,
+  entity: SandboxEntity,
   { operationId, snapshotId, keepAs, actor }: RestoreOperation,
   ssh: SshEndpoint,
 ): Promise<void> {
-  await trustAnew(life);
-  await life.recordChange(
+  await trustAnew(entity);
+  await entity.recordChange(
     'sandbox.restored',
     {
       state: 'running',
@@ -120,10 +125,10 @@ async function recordRestored(
 }
 
 async function recordFailed(
-  life: Life,
+  entity: SandboxEntity,
   { operationId, snapshotId }: RestoreOperation,
   failure: SandboxFailure,
   changes: Pick<SandboxRecord, 'state'> & Partial<SandboxRecord>,
 ): Promise<void> {
-  await life.recordChange('sandbox.restore-failed', changes, { operationId, snapshotId, failure });
+  await entity.recordChange('sandbox.restore-failed', changes, { operationId, snapshotId, failure });
 }

@@ -1,24 +1,29 @@
-import { allHandlersFinished, CancellationScope, condition, isCancellation } from '@temporalio/workflow';
+import { allHandlersFinished, condition } from '@temporalio/workflow';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
-import type { Boot, SandboxFailure, StopReason } from '../../model/sandbox/sandbox.ts';
+import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
-import { askForTemplate } from '../life/ask-for-template.ts';
-import { handleClaims } from '../life/claims.ts';
-import { unprovedFailure } from '../life/forgotten.ts';
-import { Life } from '../life/life.ts';
-import { handlePatches } from '../life/patches.ts';
+import { handleClaims } from '../entity/claims.ts';
+import { watchDeadline } from '../entity/deadline.ts';
+import { isDecommissioned, unlessDecommissioned } from '../entity/decommissioned-hosts.ts';
+import { SandboxEntity } from '../entity/entity.ts';
+import { handleMachineDeath } from '../entity/machine-death.ts';
+import { handleMessages } from '../entity/messages.ts';
+import { requestTemplate } from '../entity/request-template.ts';
+import { handleSpecUpdates } from '../entity/spec-updates.ts';
 import { eventIdOf } from '../saga/audit-event.ts';
-import { untilContinued } from '../saga/continuing.ts';
+import { runUntil } from '../saga/cancellation.ts';
+import { shallContinue } from '../saga/continue-as-new.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { refusedOrFailed } from '../saga/refused.ts';
-import { abandonSnapshots } from '../snapshot/abandon-snapshots.ts';
+import { failUnfinishedSnapshots } from '../snapshot/fail-unfinished-snapshots.ts';
+import { adoptSandbox } from './adopt-sandbox.ts';
 import { createOffline, createSandbox } from './create-sandbox.ts';
 import { destroySandbox, proveUndone } from './destroy-sandbox.ts';
-import { Operations } from './operations.ts';
-import { takeOver } from './take-over-sandbox.ts';
+import { handleOperations, performOperations, requestHibernation } from './operations.ts';
+import { compensateLater } from './placement.ts';
 
 /**
  * One sandbox from its request to the proof that nothing of it is left.
@@ -27,135 +32,121 @@ import { takeOver } from './take-over-sandbox.ts';
  *                   └──── of a pool: warm → running, when it is claimed (claims.ts)
  *                   └──────────────→ destroying → failed, when the create failed, or the machine died
  *
- * The end comes by a delete, the TTL, the idle timer, or since its machine has died (machine-death.ts); it is heard at any
- * time, also while creating, which it cancels. Where the saga of a sandbox was lost, another one takes it over
- * (take-over-sandbox.ts). The workflow's result is the proof; a failed create fails the workflow, after its cleanup was
+ * The end comes by a delete, the TTL, the idle timer or the death of its machine (machine-death.ts). It is handled in every
+ * state, and cancels what is under way. Where the workflow of a sandbox was lost, another adopts it
+ * (adopt-sandbox.ts). The workflow's result is the proof; a failed create fails the workflow, after its cleanup was
  * proved, unless every host refused it.
  */
 export async function sandbox(
   input: SandboxInput,
 ): Promise<(Proof & { refused?: SandboxFailure; died?: SandboxFailure }) | null> {
-  const { continued } = input;
-  const life = new Life(input);
-  handlePatches(life);
-  handleClaims(life);
-  const operations = new Operations(life, continued?.outcomes);
-  await life.begin();
-  if (isFinal(life.record.state) && life.foundOn === null) {
+  const entity = new SandboxEntity(input);
+  const { state } = entity;
+  const isEnding = state.end !== null; // in an earlier run: a signal of this one is not handled yet
+  handleMessages(entity);
+  handleSpecUpdates(entity);
+  handleClaims(entity);
+  handleOperations(entity);
+  handleMachineDeath(entity);
+  await entity.begin();
+  if (isFinal(entity.record.state) && !input.foundOn) {
     await condition(allHandlersFinished);
-    return life.record.proof; // another run has seen to it
+    return entity.record.proof; // another run has seen to it
   }
 
-  const { isUndone, ...ended } = continued?.ending
-    ? { ...continued.ending, isUndone: false }
-    : await live(life, operations, input);
-  const proof = await provedGone(life, operations, ended.failure, isUndone ? proveUndone : destroySandbox);
-  const failure = unprovedFailure(proof) ?? ended.failure;
-  await life.recordChange(
+  const isUndone = !isEnding && (await live(entity));
+  const proof = await proveAbsence(entity, isUndone ? proveUndone : destroySandbox);
+  const failure = unprovedFailure(proof) ?? state.end?.failure ?? null;
+  await entity.recordChange(
     proof.unproved === undefined ? 'sandbox.proof' : 'sandbox.unproved',
     { state: failure ? 'failed' : 'destroyed', failure, proof, waitingFor: null },
-    { proof, failure, ...(life.foundOn && { foundOn: life.foundOn.hostId }) },
+    { proof, failure, ...(input.foundOn && { foundOn: input.foundOn.hostId }) },
   );
 
   await condition(allHandlersFinished);
   if (!failure) return proof;
-  if (life.record.stopReason === 'machine-ended') return { ...proof, died: failure }; // its saga did what it is for
+  if (entity.record.stopReason === 'machine-ended') return { ...proof, died: failure }; // its saga did what it is for
   const asking = failure.code === 'template_unavailable' ? ['cloneDisk'] : ['proposeHosts', 'reserve'];
   return refusedOrFailed(failure, asking, { ...proof, refused: failure });
 }
 
-/** Until nothing is left but to take away what there is. `isUndone`: its create has failed, and taken it away already. */
-async function live(
-  life: Life,
-  operations: Operations,
-  { continued }: SandboxInput,
-): Promise<{ failure: SandboxFailure | null; isUndone: boolean }> {
-  const end = life.untilEnd();
-  const { begins: begin } = life;
-  const failed = begin === 'create' && !continued ? await tryCreate(life, end) : null;
-  const taken = begin === 'takeOver' && !continued ? await life.death.whileOff(() => takeOver(life, end)) : null;
-  if (!failed && !isFinal(life.record.state)) {
-    await startEnding(life, taken ? (life.record.stopReason ?? 'lost') : await operations.untilEnd(end));
+/** Lives until only its removal is left. @returns whether its create has failed, and is compensated */
+async function live(entity: SandboxEntity): Promise<boolean> {
+  const { state, begins, input } = entity;
+  const begin = input.continued ? null : begins;
+  void watchDeadline(entity, () => requestHibernation(entity));
+  for (const host of state.uncompensated) compensateLater(entity, host);
+  if (begin === 'create' && !(await tryCreate(entity))) return true;
+  if (begin === 'takeOver') await adoptSandbox(entity);
+  if (!isFinal(entity.record.state)) {
+    await performOperations(entity);
+    await startEnding(entity);
   }
-  if (begin !== 'create') {
-    const abandoned = () => abandonSnapshots(life);
-    await life.forgotten.unlessForgotten(life.record, abandoned, () => undefined);
+  if (begins !== 'create') {
+    await unlessDecommissioned(entity, entity.record, () => failUnfinishedSnapshots(entity));
   }
-  if (taken) return { failure: taken.failure, isUndone: false };
-  const failure = failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : life.death.failure;
-  return { failure, isUndone: failed !== null };
+  return false;
 }
 
 /** However often that must be tried: it continues as new meanwhile, and goes on with all layers. */
-async function provedGone(
-  life: Life,
-  operations: Operations,
-  failure: SandboxFailure | null,
-  destroy: (life: Life) => Promise<Proof>,
-): Promise<Proof> {
-  const close = () => {
-    life.isClosing = true;
+async function proveAbsence(entity: SandboxEntity, destroy: (entity: SandboxEntity) => Promise<Proof>): Promise<Proof> {
+  for (;;) {
+    const proved = await runUntil(shallContinue, () => destroy(entity));
+    if (proved) return proved.value;
+    await entity.continueAsNew();
+  }
+}
+
+/** Creates it, unless the end comes first. @returns false when it is not created, and is compensated */
+async function tryCreate(entity: SandboxEntity): Promise<boolean> {
+  const beforeUndo = (cause: unknown) => {
+    entity.terminate({ reason: 'create-failed', actor: null, failure: failureOf(cause, entity.failedStep) });
+    return startEnding(entity);
   };
-  const proved = await untilContinued(() => destroy(life), close);
-  if (!proved) {
-    await life.close();
-    return life.continueAsNew({ outcomes: operations.outcomes, ending: { failure } });
-  }
-  life.isClosing = false;
-  return proved.value;
-}
-
-/** Creates, unless the end comes first. Returns what went wrong; its undos have run by then. */
-async function tryCreate(life: Life, end: Promise<StopReason>): Promise<unknown> {
-  const creating = new CancellationScope();
-  void end.then(() => creating.cancel());
-  const create = life.isOffline ? createOffline : createSandbox;
+  const create = entity.isOffline ? createOffline : createSandbox;
   try {
-    await creating.run(() =>
-      create(life, async (cause) => startEnding(life, isCancellation(cause) ? await end : 'create-failed')),
-    );
-  } catch (error) {
-    return error;
+    if (!(await entity.untilEnd(() => create(entity, beforeUndo)))) return false;
+  } catch {
+    return false; // the end has its failure
   }
-  if (life.isOffline) {
-    await life.recordChange('sandbox.state');
-    return null;
+  if (entity.isOffline) await entity.recordChange('sandbox.state');
+  else {
+    await recordCreated(entity);
+    requestTemplate(entity);
   }
-  await recordCreated(life);
-  life.used();
-  askForTemplate(life);
-  return null;
+  return true;
 }
 
-/** Its caller's from now on, or its pool's until somebody claims it. */
-async function recordCreated(life: Life): Promise<void> {
-  const { pool } = life.record;
+/** From now on it is its caller's, or its pool's until a claim. */
+async function recordCreated(entity: SandboxEntity): Promise<void> {
+  const { pool } = entity.record;
   const at = now();
-  if (pool) await life.recordChange('sandbox.state', { state: 'warm', phase: null, pool: { ...pool, warmAt: at } });
-  else await life.recordChange('sandbox.state', { state: 'running', phase: null, runningAt: at, ...bootOf(life) });
+  if (pool) await entity.recordChange('sandbox.state', { state: 'warm', phase: null, pool: { ...pool, warmAt: at } });
+  else await entity.recordChange('sandbox.state', { state: 'running', phase: null, runningAt: at });
+  entity.state.usedAt = Date.now();
 }
 
-/** How it came to its machine, where there is a pool of such and none of it could be had. */
-function bootOf({ missed, boot }: Life): { boot?: Boot } {
-  const { way = 'cold', templateId = null, ageSeconds = null } = boot ?? {};
-  return missed ? { boot: { way, why: missed, templateId, ageSeconds } } : {};
-}
-
-/** From here on the sandbox only goes away; said before anything of it does. */
-async function startEnding(life: Life, reason: StopReason): Promise<void> {
-  const { failure } = life.death;
-  const why = failure && { failure };
-  const isGivenUp = life.forgotten.has(life.record);
-  await life.recordChange(
+/** Records that it ends, before anything of it is removed. */
+async function startEnding(entity: SandboxEntity): Promise<void> {
+  const { id, state, record } = entity;
+  const { reason, actor, failure } = state.end ?? { reason: 'lost', actor: null, failure: null };
+  const died = reason === 'machine-ended' && failure && { failure };
+  await entity.recordChange(
     'sandbox.state',
-    { state: 'destroying', phase: null, stopReason: isGivenUp ? 'host-forgotten' : reason, ...why },
-    { reason, ...why },
-    life.stoppedBy,
+    {
+      state: 'destroying',
+      phase: null,
+      stopReason: isDecommissioned(entity, record) ? 'host-forgotten' : reason,
+      ...died,
+    },
+    { reason, ...died },
+    actor,
   );
-  await revokeAll(life);
+  const eventId = eventIdOf('certificates');
+  await controlUntilDone.revokeCertificates({ sandboxId: id, serials: 'every', actor, at: now(), eventId });
 }
 
-async function revokeAll({ id, stoppedBy }: Life): Promise<void> {
-  const eventId = eventIdOf('certificates');
-  await controlUntilDone.revokeCertificates({ sandboxId: id, serials: 'every', actor: stoppedBy, at: now(), eventId });
+/** Failure of a sandbox of which not everything could be proved. */
+function unprovedFailure({ unproved }: Proof): SandboxFailure | null {
+  return unproved === undefined ? null : { code: 'host_forgotten', step: 'lookAgain', message: unproved };
 }

@@ -21,7 +21,7 @@ import {
   snapshotWorkflowIdOf,
 } from '../../model/snapshots/snapshot-saga.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
-import { shallContinue } from '../saga/continuing.ts';
+import { shallContinue } from '../saga/continue-as-new.ts';
 import { failureOf } from '../saga/failure.ts';
 import { layerDeleted } from '../saga/messages.ts';
 import { snapshotRecords } from './snapshot-records.ts';

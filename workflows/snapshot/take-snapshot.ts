@@ -2,13 +2,13 @@ import { isCancellation } from '@temporalio/workflow';
 import type { HostRef } from '../../model/host.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotKind, SnapshotReason, SnapshotRecord, VerifiedSnapshot } from '../../model/snapshots/snapshot.ts';
-import type { Life } from '../life/life.ts';
-import type { OperationSteps } from '../life/operation-steps.ts';
+import type { SandboxEntity } from '../entity/entity.ts';
+import type { OperationSteps } from '../entity/operation-steps.ts';
 import { endedMeanwhile, failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { saga } from '../saga/saga.ts';
 import { snapshotRecords } from './snapshot-records.ts';
-import { takeBackSave } from './take-back-save.ts';
+import { undoSave } from './undo-save.ts';
 
 interface SnapshotWish {
   id: string;
@@ -30,56 +30,60 @@ interface SnapshotWish {
  * @param onRecorded hears when the store has its record
  */
 export async function takeSnapshot(
-  life: Life,
+  entity: SandboxEntity,
   host: OperationSteps,
   wish: SnapshotWish,
   onRecorded: () => void = () => {},
 ): Promise<SnapshotRecord> {
   const { id, name, kind, reason, actor } = wish;
-  await snapshotRecords.begin(creating(life, host.host, wish));
+  await snapshotRecords.begin(creating(entity, host.host, wish));
   onRecorded();
-  await life.recordChange('snapshot.requested', {}, { snapshotId: id, name, kind, reason }, actor);
-  const { chainLength, ...saved } = await save(life, host, wish);
-  life.chainLength = chainLength;
+  await entity.recordChange('snapshot.requested', {}, { snapshotId: id, name, kind, reason }, actor);
+  const { chainLength, ...saved } = await save(entity, host, wish);
+  entity.state.chainLength = chainLength;
   const ready = await snapshotRecords.change(id, { state: 'ready', readyAt: now(), saved });
-  await life.recordChange('snapshot.ready', { parentSnapshotId: id }, { snapshotId: id, ...saved });
+  await entity.recordChange('snapshot.ready', { parentSnapshotId: id }, { snapshotId: id, ...saved });
   return ready;
 }
 
-async function save(life: Life, host: OperationSteps, { id, kind }: SnapshotWish): Promise<VerifiedSnapshot> {
+async function save(
+  entity: SandboxEntity,
+  host: OperationSteps,
+  { id, kind }: SnapshotWish,
+): Promise<VerifiedSnapshot> {
   try {
     return await saga(async (undo) => {
-      undo('saveSnapshot', () => takeBackSave(life, host, id));
+      undo('saveSnapshot', () => undoSave(entity, host, id));
       await host.saveSnapshot(id, kind);
       return await host.verifySnapshot(id);
     });
   } catch (error) {
-    const failure = isCancellation(error) ? endedMeanwhile(life) : failureOf(error, life.failedStep);
+    const failure = isCancellation(error) ? endedMeanwhile(entity) : failureOf(error, entity.failedStep);
     await snapshotRecords.change(id, { state: 'failed', failure });
-    await life.recordChange('snapshot.failed', {}, { snapshotId: id, failure });
+    await entity.recordChange('snapshot.failed', {}, { snapshotId: id, failure });
     throw error;
   }
 }
 
 function creating(
-  life: Life,
+  entity: SandboxEntity,
   { hostId, installationId }: HostRef,
   { id, name, kind, reason, keptOf, actor }: SnapshotWish,
 ): SnapshotRecord {
   return {
     id,
-    project: life.record.project,
-    sandboxId: life.id,
+    project: entity.record.project,
+    sandboxId: entity.id,
     hostId,
     installationId,
-    source: life.record.spec.source,
+    source: entity.record.spec.source,
     name,
     kind,
     state: 'creating',
     reason,
-    parentId: life.record.parentSnapshotId ?? null,
-    network: life.record.spec.network,
-    ...(life.record.size && { size: life.record.size }),
+    parentId: entity.record.parentSnapshotId ?? null,
+    network: entity.record.spec.network,
+    ...(entity.record.size && { size: entity.record.size }),
     createdBy: actor,
     createdAt: now(),
     readyAt: null,

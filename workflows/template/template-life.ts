@@ -21,7 +21,7 @@ import {
 } from '../../model/templates/template-saga.ts';
 import { auditEvent } from '../saga/audit-event.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
-import { shallContinue } from '../saga/continuing.ts';
+import { shallContinue } from '../saga/continue-as-new.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { now } from '../saga/now.ts';
 import { TaskLife } from '../source/task-life.ts';

@@ -1,7 +1,7 @@
 import type { ActivityOptions } from '@temporalio/workflow';
 import type { TemplateLook } from '../../activities/template/template.ts';
 import type { TemplateInput } from '../../model/templates/template-saga.ts';
-import { CREATE_GENERATION } from '../life/steps.ts';
+import { CREATE_GENERATION } from '../entity/steps.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { taskSteps, taskUndos } from '../source/task-life.ts';

@@ -1,7 +1,7 @@
 import { condition, log } from '@temporalio/workflow';
 import type { TemplateLook } from '../../activities/template/template.ts';
 import { MOST_WAKES } from '../../model/templates/template-saga.ts';
-import { shallContinue } from '../saga/continuing.ts';
+import { shallContinue } from '../saga/continue-as-new.ts';
 import type { RecordedTemplate } from './template-life.ts';
 import { lookAtTemplate } from './template-steps.ts';
 

@@ -2,7 +2,7 @@ import { condition, continueAsNew, defineSignal, proxyActivities, setHandler } f
 import type { DeliveryActivities } from '../../activities/webhook/deliver.ts';
 import { type DeliveryInput, LOOK_AT_DELIVERY, WEBHOOK_QUEUE } from '../../model/webhooks/delivery-saga.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
-import { shallContinue } from '../saga/continuing.ts';
+import { shallContinue } from '../saga/continue-as-new.ts';
 
 const look = defineSignal(LOOK_AT_DELIVERY);
 

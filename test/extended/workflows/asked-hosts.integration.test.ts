@@ -1,62 +1,13 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { describe, expect, onTestFinished } from 'vitest';
+import { describe, expect } from 'vitest';
 import { type HostProposals, isPlaceable } from '../../../model/host.ts';
 import { unprovenLayers } from '../../../model/sandbox/layers.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import { eventually } from '../../support/eventually.ts';
-import { GOLDEN, InMemoryMachine } from '../../support/in-memory-host/machine.ts';
+import { GOLDEN } from '../../support/in-memory-host/machine.ts';
+import { OtherHost } from '../../support/other-host.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
-import type { HostPart } from '../../support/test-host.ts';
 
 const { test, alone, mayfly: all } = useSagaCases({ kind: 'in-memory' });
-
-/** A machine beside that of the file, whose worker comes and goes. */
-class OtherHost {
-  readonly #memory = new InMemoryMachine();
-  #running: HostPart | null = null;
-
-  private constructor(
-    readonly hostId: string,
-    readonly stateDir: string,
-  ) {}
-
-  static async start(hostId: string): Promise<OtherHost> {
-    const stateDir = await mkdtemp(join(all().config.stateDir, 'other-'));
-    const host = new OtherHost(hostId, stateDir);
-    onTestFinished(async () => {
-      await host.stop();
-      await rm(stateDir, { recursive: true, force: true });
-    });
-    await host.start();
-    return host;
-  }
-
-  async start(): Promise<void> {
-    this.#running = await all().startOtherHost(this, this.#memory);
-  }
-
-  async stop(): Promise<void> {
-    const running = this.#running;
-    this.#running = null;
-    await running?.stop();
-  }
-
-  get installationId(): string {
-    if (!this.#running) throw new Error('its worker does not run');
-    return this.#running.machine.installation.id;
-  }
-
-  /** Changes what a source of it holds. */
-  write(source: string, name: string, content: string): void {
-    const image = this.#memory.images.get(source);
-    if (image) this.#memory.images.set(source, { ...image, files: new Map(image.files).set(name, content) });
-  }
-
-  reservations(): Promise<string[]> {
-    return readdir(join(this.stateDir, 'reservations'));
-  }
-}
 
 function first(hosts: readonly { hostId: string; installationId: string }[]): HostProposals {
   return { hosts: hosts.map(({ hostId, installationId }) => ({ hostId, installationId })) };
@@ -95,7 +46,7 @@ describe.concurrent('a host that refuses after it has promised', () => {
 alone(
   'a host that refuses and dies does not hold the create, and its promise is taken back when it returns',
   async ({ mayfly }) => {
-    const other = await OtherHost.start('other');
+    const other = await OtherHost.start(all(), 'other');
     const { observer } = all().machine();
     const input = { ...mayfly.input(), ...first([other, observer]) };
     const { installationId } = other;
@@ -125,7 +76,7 @@ alone(
 alone(
   'a host that refuses, dies and is forgotten ends nobody, holds nobody, and the end says that nobody looked there',
   async ({ mayfly }) => {
-    const other = await OtherHost.start('other');
+    const other = await OtherHost.start(all(), 'other');
     const { observer } = all().machine();
     const wish = () => ({ ...mayfly.input(), ...first([other, observer]) });
     const [ending, living] = [wish(), wish()];
@@ -159,7 +110,7 @@ alone(
 );
 
 alone('a host that does not answer is passed over, and looked at in the end', async ({ mayfly }) => {
-  const other = await OtherHost.start('other');
+  const other = await OtherHost.start(all(), 'other');
   const input = { ...mayfly.input(), ...first([other]) };
   await other.stop();
   const running = await mayfly.create(input);
@@ -174,10 +125,10 @@ alone(
     const had = all().machine().installation.id;
     const input = { ...mayfly.input(), ...mayfly.proposals() };
     await mayfly.create(input);
-    await expect(OtherHost.start('test')).rejects.toMatchObject({ code: 'host_taken' });
+    await expect(OtherHost.start(all(), 'test')).rejects.toMatchObject({ code: 'host_taken' });
 
     await mayfly.host?.stop();
-    const other = await OtherHost.start('test');
+    const other = await OtherHost.start(all(), 'test');
     await mayfly.sagas.sandboxes.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
     const waiting = await mayfly.until(input.id, ({ waitingFor }) => waitingFor !== null);
     expect(waiting).toMatchObject({ state: 'destroying', proof: null });
@@ -193,7 +144,7 @@ alone(
 alone(
   'a source of one name and other disks on another host is refused there, and then everywhere',
   async ({ mayfly }) => {
-    const other = await OtherHost.start('third');
+    const other = await OtherHost.start(all(), 'third');
     const golden = { name: GOLDEN, cloneable: true };
     const content = (await all().machine().hypervisor.source(GOLDEN)).content ?? '';
     other.write(GOLDEN, 'etc/motd', 'otherwise');
@@ -214,10 +165,10 @@ alone(
 );
 
 alone('two machines of one host id are two hosts: both are tried, and both are looked at', async ({ mayfly }) => {
-  const before = await OtherHost.start('twice');
+  const before = await OtherHost.start(all(), 'twice');
   const first = { hostId: 'twice', installationId: before.installationId };
   await before.stop();
-  const after = await OtherHost.start('twice');
+  const after = await OtherHost.start(all(), 'twice');
   const second = { hostId: 'twice', installationId: after.installationId };
   const input = { ...mayfly.input(), hosts: [first, second] };
   const running = await mayfly.create(input);

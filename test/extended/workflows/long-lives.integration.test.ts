@@ -6,6 +6,7 @@ import type { AuditEvent } from '../../../model/sandbox/audit.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useLimitedTemporal } from '../../support/limited-temporal.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
+import { OtherHost } from '../../support/other-host.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
 
@@ -16,7 +17,7 @@ const env = useLimitedTemporal({
   'history.maxTotalUpdates.suggestContinueAsNewThreshold': 0.5,
   'limit.historyCount.suggestContinueAsNew': 300,
 });
-const { test, mayfly: all } = useSagaCases({ kind: 'in-memory', env });
+const { test, alone, mayfly: all } = useSagaCases({ kind: 'in-memory', env });
 
 const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
@@ -107,6 +108,29 @@ describe.concurrent('a sandbox that lives longer than a run', () => {
       expect((await runsOf(mayfly, id)).length).toBeGreaterThan(1);
     }
   });
+});
+
+alone('a host that refused a create and was away is compensated by a later run', async ({ mayfly }) => {
+  const other = await OtherHost.start(all(), 'other');
+  const [{ hostId, installationId }, { observer }] = [other, all().machine()];
+  const hosts = [
+    { hostId, installationId },
+    { hostId: 'test', installationId: observer.installationId },
+  ];
+  const input = { ...mayfly.input(), hosts };
+  mayfly.arm('reserve.after=1*error(host_disk_full);releaseReservation.before=1000*error', input.id);
+  const { id } = await mayfly.create(input);
+  await other.stop();
+  mayfly.arm(undefined, id);
+  for (let n = 0; n < UPDATES; n++) await mayfly.sagas.sandboxes.patch(id, { metadata: { n: String(n) }, actor });
+  await eventually(async () => (await runsOf(mayfly, id)).length > 1, true);
+  expect(await other.reservations()).toEqual([`${id}.json`]);
+  await other.start();
+  await eventually(
+    () => other.reservations(),
+    (names) => names.length === 0,
+  );
+  expect(await mayfly.record(id)).toMatchObject({ state: 'running', hostId: 'test' });
 });
 
 describe.concurrent('a cleanup that fails for long', () => {

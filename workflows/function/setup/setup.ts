@@ -3,7 +3,7 @@ import type { ControlActivities } from '../../../activities/control.ts';
 import type { TriedSetup } from '../../../activities/setup/setup.ts';
 import type { RunFailure } from '../../../model/functions/run-state.ts';
 import type { SetupInput } from '../../../model/functions/setup/setup-saga.ts';
-import { shallContinue } from '../../saga/continuing.ts';
+import { shallContinue } from '../../saga/continue-as-new.ts';
 import { control, controlUntilDone } from '../../saga/control.ts';
 import { failureOf, refusal } from '../../saga/failure.ts';
 import { MINUTE_MS, PROFILE } from '../../saga/profiles.ts';

@@ -1,10 +1,10 @@
 import { saga } from '../saga/saga.ts';
-import type { Life } from './life.ts';
+import type { SandboxEntity } from './entity.ts';
 import { stepsOn } from './operation-steps.ts';
 
 /** Halts its CPUs; when that fails, or the sandbox ends meanwhile, they go on. */
-export function pauseCpus(life: Life, generation: number): Promise<void> {
-  const host = stepsOn(life, generation);
+export function pauseCpus(entity: SandboxEntity, generation: number): Promise<void> {
+  const host = stepsOn(entity, generation);
   return saga(async (undo) => {
     undo('pause', host.takeBackPause);
     await host.pause();
@@ -15,8 +15,8 @@ export function pauseCpus(life: Life, generation: number): Promise<void> {
  * Lets its CPUs go on, if its host finds room for what it would write; when that fails, or the sandbox ends meanwhile,
  * they are halted again.
  */
-export function resumeCpus(life: Life, generation: number): Promise<void> {
-  const host = stepsOn(life, generation);
+export function resumeCpus(entity: SandboxEntity, generation: number): Promise<void> {
+  const host = stepsOn(entity, generation);
   return saga(async (undo) => {
     undo('resume', host.takeBackResume);
     await host.resume();

@@ -11,20 +11,19 @@ export interface SpareMember {
 const NO_SIZE: Size = { cpus: 0, memoryMib: 0 };
 
 /**
- * The first of them that make up for what there is too little of: of those that are ready, then of those that are being made,
- * then of those that end already.
+ * Selects the members that make up for a shortage: ready ones first, then unfinished ones, then those that end already.
  * @returns null: all of them would not do
  */
-export function givenUpFor<M extends SpareMember>(shortage: Shortage, members: readonly M[]): M[] | null {
+export function selectVictims<M extends SpareMember>(shortage: Shortage, members: readonly M[]): M[] | null {
   let left = shortage;
-  const givenUp: M[] = [];
+  const victims: M[] = [];
   for (const member of readyFirst(members)) {
     if (isMet(left)) break;
-    givenUp.push(member);
+    victims.push(member);
     const { cpus, memoryMib } = member.size ?? NO_SIZE;
     left = { sandboxes: left.sandboxes - 1, cpus: left.cpus - cpus, memoryMib: left.memoryMib - memoryMib };
   }
-  return isMet(left) ? givenUp : null;
+  return isMet(left) ? victims : null;
 }
 
 /** Those that are ready, which are gone soonest, then those that are being made. */
@@ -34,7 +33,7 @@ export function readyFirst<M extends SpareMember>(members: readonly M[]): M[] {
 
 /**
  * Whether a host may have memory for a sandbox when all of these are gone. What it promises beside them is not known here, so
- * it may refuse all the same; but for what is larger than the host nobody is given up.
+ * it may refuse all the same; but nothing is evicted for what is larger than the host.
  */
 export function mayHaveRoom(
   { capacity, sources }: Pick<HostRecord, 'capacity' | 'sources'>,

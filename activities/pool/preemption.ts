@@ -1,5 +1,5 @@
-import { mayHaveRoom, readyFirst } from '../../model/pools/giving-way.ts';
-import type { GaveWay } from '../../model/pools/pool-saga.ts';
+import type { PreemptionReason } from '../../model/pools/pool-saga.ts';
+import { mayHaveRoom, readyFirst } from '../../model/pools/preemption.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
@@ -14,27 +14,26 @@ interface Wanted {
   source: string;
   /** MiB; null: as the source has. */
   memoryMib: number | null;
-  /** So many members are given up, if there are. */
+  /** Members to evict at most. */
   count: number;
 }
 
-/** Has members of pools end, for whoever has no room. */
-export class GivingWay {
+/** Evicts unclaimed members of pools for a request without room. */
+export class Preemption {
   constructor(private readonly deps: { store: Store; reconciliation: Reconciliation }) {}
 
   /**
-   * The first of these, unless they are claimed; returns when they are gone. Those that end already are waited for first: on a
-   * busy machine an end takes its time, and nobody else is given up for that. One whose end does not hold, since its host is off,
-   * comes last instead.
-   * @returns whether it is worth another try: something is gone, or there are more of them
+   * Evicts the first of these members, and waits until they are gone. Members that end already count first: on a busy machine an
+   * end takes its time. One whose end does not hold, since its host is off, comes last instead.
+   * @returns whether another try is worthwhile: one is gone, or there are more
    */
-  async haveEnd(members: readonly StoredMember[], count: number, why: GaveWay): Promise<boolean> {
+  async evict(members: readonly StoredMember[], count: number, why: PreemptionReason): Promise<boolean> {
     const ending = await this.#ending(members);
     if ((await this.#goneOf(ending)) > 0) return true;
     const spare = members.filter(({ id }) => !ending.includes(id));
     const named = spare.slice(0, count).flatMap(({ pool, ...rest }) => (pool ? [{ ...rest, pool }] : []));
-    const givenUp = await this.deps.reconciliation.pools.giveWay(named, why);
-    return (await this.#goneOf(givenUp)) > 0 || spare.length > count;
+    const victims = await this.deps.reconciliation.pools.evict(named, why);
+    return (await this.#goneOf(victims)) > 0 || spare.length > count;
   }
 
   async #ending(members: readonly StoredMember[]): Promise<string[]> {
@@ -54,18 +53,18 @@ export class GivingWay {
   }
 }
 
-/** How members of pools make room on a host. */
-export function createGivingWayActivities({ store, givingWay }: { store: Store; givingWay: GivingWay }) {
+/** Creates the activity by which members of pools make room on a host. */
+export function createPreemptionActivities({ store, preemption }: { store: Store; preemption: Preemption }) {
   return {
     /**
-     * Has members on a host that refused for want of room end, of whatever pools; where all of them would not do, none does.
-     * @returns whether it is worth another try
+     * Evicts members of any pool on a host that refused for want of room; none where all of them would not do.
+     * @returns whether another try is worthwhile
      */
-    async membersGiveWay({ hostId, source, memoryMib, count }: Wanted): Promise<boolean> {
+    async evictMembers({ hostId, source, memoryMib, count }: Wanted): Promise<boolean> {
       const members = (await store.poolMembers.unclaimed()).filter((member) => member.hostId === hostId);
       const host = members.length > 0 ? await store.hosts.get(hostId) : null;
       if (!host || !mayHaveRoom(host, members, { source, memoryMib })) return false;
-      return givingWay.haveEnd(readyFirst(members), count, { code: 'capacity_exhausted' });
+      return preemption.evict(readyFirst(members), count, { code: 'capacity_exhausted' });
     },
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { GONE_WITHIN_MS } from '../../../activities/pool/giving-way.ts';
+import { GONE_WITHIN_MS } from '../../../activities/pool/preemption.ts';
 import type { ProjectLimits } from '../../../model/project-limits.ts';
 import { UNMEASURED_BYTES } from '../../../model/snapshots/storage.ts';
 import { useTestDoor } from '../../support/door.ts';
@@ -165,7 +165,7 @@ alone(
     const { create } = callsIn(door, other, mayfly);
     const { status, told } = await create({ memoryMib: OTHER_MIB });
     expect([status, told.state]).toEqual([201, 'running']);
-    expect(told.steps.map(({ step }) => step)).toContain('membersGiveWay');
+    expect(told.steps.map(({ step }) => step)).toContain('evictMembers');
     await mayfly.keepHistory('members-gave-way', told.id);
     expect(await statesOf(mayfly, members)).toEqual(['retired', 'warm']);
     expect((await pool.until(({ state }) => state === 'degraded')).reason).toContain('capacity_exhausted');

@@ -9,75 +9,72 @@ import { refusal } from '../saga/failure.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { claim, retire } from '../saga/messages.ts';
 import { now } from '../saga/now.ts';
-import type { Life } from './life.ts';
-import type { ClaimedChanges } from './recorded-life.ts';
+import type { SandboxEntity } from './entity.ts';
 
-/**
- * Decides whose a member of a pool becomes: the first's who claims it, unless its pool has retired it before. Whatever lists
- * say, it is decided here.
- */
-export function handleClaims(life: Life): void {
+/** Arbitrates the claims of a pool's member, and its retirement: the first wins. */
+export function handleClaims(entity: SandboxEntity): void {
   let claimingId: string | null = null;
   const handle = async (request: ClaimRequest) => {
     claimingId ??= request.requestId;
     try {
-      await life.inbox.take(() => claimOnce(life, request));
+      await entity.inbox.run(() => claimOnce(entity, request));
     } finally {
       claimingId = null;
     }
   };
   const validator = (request: ClaimRequest) => {
-    life.checkOpen();
-    if ([membershipOf(life).claimedBy, claimingId].includes(request.requestId)) return;
-    if (claimingId !== null) throw refusal('sandbox_busy', `${life.id} is another's.`);
-    check(life, request);
+    entity.checkOpen();
+    if ([membershipOf(entity).claimedBy, claimingId].includes(request.requestId)) return;
+    if (claimingId !== null) throw refusal('sandbox_busy', `${entity.id} is another's.`);
+    check(entity, request);
   };
   setHandler(claim, handle, { validator });
-  setHandler(retire, () => life.inbox.take(async () => retireUnclaimed(life)), { validator: () => life.checkOpen() });
+  setHandler(retire, () => entity.inbox.run(async () => retireUnclaimed(entity)), {
+    validator: () => entity.checkOpen(),
+  });
 }
 
-/** Its pool takes it away, unless somebody has claimed it. */
-function retireUnclaimed(life: Life): boolean {
-  if (membershipOf(life).claimedBy !== null) return false;
-  life.retire();
+function retireUnclaimed(entity: SandboxEntity): boolean {
+  if (membershipOf(entity).claimedBy !== null) return false;
+  entity.terminate({ reason: 'retired', actor: entity.record.createdBy, failure: null });
   return true;
 }
 
-async function claimOnce(life: Life, request: ClaimRequest): Promise<void> {
-  if (membershipOf(life).claimedBy === request.requestId) return;
-  check(life, request);
-  await probeGuest(life, request);
-  checkLiving(life);
-  if (life.record.project === NO_PROJECT) await giveShared(life, request);
-  else await give(life, request);
-  life.used();
+async function claimOnce(entity: SandboxEntity, request: ClaimRequest): Promise<void> {
+  if (membershipOf(entity).claimedBy === request.requestId) return;
+  check(entity, request);
+  await probeGuest(entity, request);
+  entity.checkLiving();
+  if (entity.record.project === NO_PROJECT) await giveShared(entity, request);
+  else await give(entity, request);
+  entity.state.usedAt = Date.now();
 }
 
-/** It counts in the project that claims it before it is that project's. */
-async function giveShared(life: Life, request: ClaimRequest): Promise<void> {
+/** Counts it in the quotas of the claiming project first. */
+async function giveShared(entity: SandboxEntity, request: ClaimRequest): Promise<void> {
   const { size, actor } = request;
   const { project, apiKeyId } = actor;
-  const counted = { sandboxId: life.id, pool: membershipOf(life).name, project };
+  const counted = { sandboxId: entity.id, pool: membershipOf(entity).name, project };
   try {
     await control.admitClaim({ ...counted, size, apiKeyId });
-    checkLiving(life);
-    await give(life, request);
+    entity.checkLiving();
+    await give(entity, request);
   } catch (error) {
     await CancellationScope.nonCancellable(() => controlUntilDone.releaseClaim(counted));
     throw error;
   }
 }
 
-/** Its record is its caller's from here on, as if it had been made for that. */
+/** Makes the record its caller's, as of a sandbox that was created for it. */
 async function give(
-  life: Life,
+  entity: SandboxEntity,
   { requestId, name, spec, size, actor, requestedAt, builds }: ClaimRequest,
 ): Promise<void> {
-  const membership = membershipOf(life);
+  const membership = membershipOf(entity);
   const at = now();
   const ageSeconds = Math.floor((Date.parse(at) - Date.parse(membership.warmAt ?? at)) / 1_000);
   const boot = { way: 'warm', why: null, templateId: null, ageSeconds } as const;
-  const changes: ClaimedChanges = {
+  const claimed = {
     name: name ?? null,
     spec,
     size,
@@ -90,12 +87,15 @@ async function give(
     pool: { ...membership, claimedBy: requestId },
   };
   const detail = { ...(name !== undefined && { name }), spec, pool: membership.name, requestId, ageSeconds };
-  await life.recordClaimed(changes, detail, actor);
+  await entity.recordChange('sandbox.claimed', { state: 'running' }, detail, actor, ({ steps, updatedAt }, event) => {
+    const changes = { ...claimed, state: 'running', steps, updatedAt } as const;
+    return controlUntilDone.recordClaim({ sandboxId: entity.id, project: actor.project, changes, event });
+  });
 }
 
-/** Whether its guest answers, over the connection that its host keeps, and its source is what it was made of. */
-async function probeGuest(life: Life, { spec }: ClaimRequest): Promise<void> {
-  const { id, record, timeouts } = life;
+/** @throws ApplicationFailure sandbox_not_running: its guest does not answer, or its source has changed */
+async function probeGuest(entity: SandboxEntity, { spec }: ClaimRequest): Promise<void> {
+  const { id, record, timeouts } = entity;
   const host = hostOf(record);
   if (host === null) throw refusal('internal', `${id} is warm, and on no host.`);
   const within = { scheduleToCloseTimeout: timeouts.greetMs, retry: { maximumAttempts: 1 } };
@@ -103,18 +103,18 @@ async function probeGuest(life: Life, { spec }: ClaimRequest): Promise<void> {
     .greet({ sandboxId: id, source: spec.source })
     .catch(() => null);
   if (answer === null) throw refusal('sandbox_not_running', `${id} does not answer.`);
-  if (answer.content !== membershipOf(life).content)
+  if (answer.content !== membershipOf(entity).content)
     throw refusal('sandbox_not_running', `The source of ${id} has changed.`);
 }
 
-/** @throws ApplicationFailure why it can't be had */
-function check(life: Life, { spec, size, actor }: ClaimRequest): void {
-  const { id, record } = life;
-  const { claimedBy } = membershipOf(life);
+/** @throws ApplicationFailure why it can't be claimed */
+function check(entity: SandboxEntity, { spec, size, actor }: ClaimRequest): void {
+  const { id, record } = entity;
+  const { claimedBy } = membershipOf(entity);
   if (record.project !== NO_PROJECT && record.project !== actor.project)
     throw refusal('sandbox_not_found', `There is no sandbox ${id}.`);
   if (claimedBy !== null) throw refusal('sandbox_busy', `${id} is another's.`);
-  checkLiving(life);
+  entity.checkLiving();
   if (record.state !== 'warm') throw refusal('sandbox_not_running', `${id} is ${record.state}.`);
   if (Date.parse(record.expiresAt) - Date.now() < TOO_OLD_MS) {
     throw refusal('sandbox_not_running', `${id} is too old.`);
@@ -128,11 +128,7 @@ function check(life: Life, { spec, size, actor }: ClaimRequest): void {
   if (!isWished) throw refusal('sandbox_not_running', `${id} is not what is asked for.`);
 }
 
-function checkLiving({ id, isEnding }: Life): void {
-  if (isEnding) throw refusal('sandbox_ended', `${id} is ending or has ended.`);
-}
-
-function membershipOf({ record }: Life): Membership {
+function membershipOf({ record }: SandboxEntity): Membership {
   const { pool, id } = record;
   if (pool) return pool;
   throw refusal('sandbox_not_running', `${id} is no pool's.`);

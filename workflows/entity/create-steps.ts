@@ -14,27 +14,27 @@ import type { KeyToCertify } from '../../model/sandbox/signed-request.ts';
 import { control } from '../saga/control.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { atStep } from '../saga/messages.ts';
-import type { Life } from './life.ts';
+import type { SandboxEntity } from './entity.ts';
 import { bootMs, CREATE_GENERATION, cleanupSteps, stepOptions } from './steps.ts';
 
 /** The two activities in which a host creates a sandbox, what lies between them, and their undos. */
-export function createSteps(life: Life, ref: HostRef) {
+export function createSteps(entity: SandboxEntity, ref: HostRef) {
   const { hostId } = ref;
-  const { id, timeouts } = life;
+  const { id, timeouts } = entity;
   const { shownAfterMs } = timeouts;
-  const { spec, createdBy } = life.record;
+  const { spec, createdBy } = entity.record;
   const target = { sandboxId: id, generation: CREATE_GENERATION };
   const host = (withinMs: Record<string, number>, summary: string) =>
-    onHost(ref, multiStepOptions(life, withinMs, summary));
+    onHost(ref, multiStepOptions(entity, withinMs, summary));
 
   return {
-    ...cleanupSteps(life, ref),
+    ...cleanupSteps(entity, ref),
     /** reserve, cloneDisk. @param content what the source must hold; undefined: whatever it holds */
     prepare: (userCaKeys: string[], content: string | undefined) => {
       const withinMs = { reserve: timeouts.reserveMs, cloneDisk: timeouts.cloneDiskMs };
       const { source, snapshotId, captureId = null, cpus, memoryMib, network, boot = 'auto' } = spec;
       const disk = { source, snapshotId, captureId, cpus, memoryMib, egress: network.egress, userCaKeys };
-      const waking = { boot, project: life.record.project, isOffline: life.isOffline };
+      const waking = { boot, project: entity.record.project, isOffline: entity.isOffline };
       const summary = `${snapshotId ?? captureId ?? source} → ${id} on ${hostId}`;
       const input = {
         ...target,
@@ -44,20 +44,20 @@ export function createSteps(life: Life, ref: HostRef) {
         withinMs,
         shownAfterMs,
       };
-      return reportingSteps(life, 'reserve', () => host(withinMs, summary).prepare(input));
+      return reportingSteps(entity, 'reserve', () => host(withinMs, summary).prepare(input));
     },
     signCertificate: (key: KeyToCertify) =>
-      life.measured('signCertificate', () =>
+      entity.measureStep('signCertificate', () =>
         control.signCertificate({ sandboxId: id, source: spec.source, actor: createdBy, ...key }),
       ),
     /** bootDomain, awaitIp, verifySsh */
     start: ({ user, hostKey, templateKey = null }: Prepared['clone'], certificate: string) => {
       const { awaitIpMs: awaitIp, verifySshMs: verifySsh } = timeouts;
       // it may wait for its turn to wake, wake in vain, and boot then
-      const bootDomain = bootMs(life, CREATE_GENERATION) * (templateKey === null ? 1 : 3);
+      const bootDomain = bootMs(entity, CREATE_GENERATION) * (templateKey === null ? 1 : 3);
       const withinMs = { bootDomain, awaitIp, verifySsh };
       const input = { ...target, user, hostKey, certificate, withinMs, shownAfterMs };
-      return reportingSteps(life, 'bootDomain', () => host(withinMs, `${id} on ${hostId}`).start(input));
+      return reportingSteps(entity, 'bootDomain', () => host(withinMs, `${id} on ${hostId}`).start(input));
     },
   };
 }
@@ -65,30 +65,30 @@ export function createSteps(life: Life, ref: HostRef) {
 export type CreateSteps = ReturnType<typeof createSteps>;
 
 /** The host ends each step at its time; this is for a host that is dead. */
-function multiStepOptions(life: Life, withinMs: Record<string, number>, summary: string): ActivityOptions {
+function multiStepOptions(entity: SandboxEntity, withinMs: Record<string, number>, summary: string): ActivityOptions {
   const ms = Object.values(withinMs).reduce((sum, each) => sum + each, 0);
-  return stepOptions(life, ms, summary);
+  return stepOptions(entity, ms, summary);
 }
 
 /** Records the steps of an activity: while one takes long, what the host signals of it; at the end, what it returns. */
 async function reportingSteps<T extends { steps: StepTiming[] }>(
-  life: Life,
+  entity: SandboxEntity,
   firstStep: string,
   run: () => Promise<T>,
 ): Promise<T> {
-  const before = life.steps;
+  const before = entity.state.steps;
   let isOver = false;
   setHandler(atStep, async ({ phase, steps, ssh }: StepUnderWay) => {
     if (isOver) return;
-    life.steps = [...before, ...steps];
-    await life.recordChange('sandbox.state', { state: 'creating', phase, ...(ssh && { ssh }) });
+    entity.state.steps = [...before, ...steps];
+    await entity.recordChange('sandbox.state', { state: 'creating', phase, ...(ssh && { ssh }) });
   });
   try {
     const result = await run();
-    life.steps = [...before, ...result.steps];
+    entity.state.steps = [...before, ...result.steps];
     return result;
   } catch (error) {
-    life.failedStep = failedStepOf(error) ?? firstStep;
+    entity.failedStep = failedStepOf(error) ?? firstStep;
     throw error;
   } finally {
     isOver = true;

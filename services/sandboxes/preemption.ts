@@ -1,15 +1,14 @@
-import { givenUpFor } from '../../model/pools/giving-way.ts';
+import { selectVictims } from '../../model/pools/preemption.ts';
 import type { Counted } from '../../model/project-limits.ts';
 import { shuffled } from '../../store/pools/shuffled.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
 /**
- * Has as many members of the project's pools end as these are too many, unless they are claimed meanwhile: nobody is refused
- * for what nobody uses.
+ * Evicts as many unclaimed members of the project's pools as the wanted sandboxes exceed its quotas by.
  * @returns false: that would not help, so none did
  * @throws MayflyError temporal_unavailable; the signal's reason when it fires before they are gone
  */
-export async function membersGaveWay(
+export async function preemptMembers(
   { store, sagas }: Pick<ServiceDeps, 'store' | 'sagas'>,
   wanted: readonly Counted[],
   signal: AbortSignal,
@@ -18,10 +17,10 @@ export async function membersGaveWay(
   const members = await store.pools.unclaimed();
   if (members.length === 0) return false;
   const shortage = await store.admissions.shortage(wanted);
-  const givenUp = shortage && givenUpFor(shortage, shuffled(members));
-  if (!givenUp) return false;
-  const named = givenUp.flatMap(({ pool, ...rest }) => (pool ? [{ ...rest, pool }] : []));
-  const ending = await sagas.pools.giveWay(named, { code: 'project_quota_exceeded' });
+  const victims = shortage && selectVictims(shortage, shuffled(members));
+  if (!victims) return false;
+  const named = victims.flatMap(({ pool, ...rest }) => (pool ? [{ ...rest, pool }] : []));
+  const ending = await sagas.pools.evict(named, { code: 'project_quota_exceeded' });
   await Promise.all(ending.map((id) => sagas.sandboxes.ended(id, signal)));
   return true;
 }

@@ -12,17 +12,13 @@ import { refusal } from '../saga/failure.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { PROFILE } from '../saga/profiles.ts';
 import { retryForever } from '../saga/retry-forever.ts';
-import type { Life } from './life.ts';
+import { awaitHost } from './decommissioned-hosts.ts';
+import type { SandboxEntity } from './entity.ts';
 
 export const CREATE_GENERATION = 1;
 
-/** Of the n-th operation on a sandbox, n from 1; its undos have the next. */
-export function operationGeneration(n: number): number {
-  return 2 * n;
-}
-
 /** Profile of a sandbox's step. */
-export function stepOptions({ timeouts }: Life, withinMs: number, summary: string): ActivityOptions {
+export function stepOptions({ timeouts }: SandboxEntity, withinMs: number, summary: string): ActivityOptions {
   return { ...PROFILE.step(withinMs, timeouts), summary };
 }
 
@@ -30,15 +26,18 @@ export function stepOptions({ timeouts }: Life, withinMs: number, summary: strin
  * How long a boot may take. What comes from a snapshot may wake with saved memory: that is copied and read, and the
  * sandbox's workflow does not know whether it will be.
  */
-export function bootMs({ record, timeouts }: Life, generation: number): number {
+export function bootMs({ record, timeouts }: SandboxEntity, generation: number): number {
   const mayWake = (record.spec.snapshotId ?? null) !== null || generation !== CREATE_GENERATION;
   return mayWake ? Math.max(timeouts.bootDomainMs, timeouts.hibernateMs) : timeouts.bootDomainMs;
 }
 
 /** Steps of a sandbox on its host: `step(withinMs, summary).bootDomain(…)`; operators read the summary in the Temporal UI. */
-export function stepsWithin(life: Life, host: HostRef): (withinMs: number, summary: string) => HostActivities {
+export function stepsWithin(
+  entity: SandboxEntity,
+  host: HostRef,
+): (withinMs: number, summary: string) => HostActivities {
   return (withinMs, summary) =>
-    onHost(host, (name, execute) => life.timed(name, () => execute(stepOptions(life, withinMs, summary))));
+    onHost(host, (name, execute) => entity.measureStep(name, () => execute(stepOptions(entity, withinMs, summary))));
 }
 
 /**
@@ -46,13 +45,13 @@ export function stepsWithin(life: Life, host: HostRef): (withinMs: number, summa
  * @param settle makes a success of a failure that means that nothing is left to do. `@default` none does
  */
 export function undosOn(
-  life: Life,
+  entity: SandboxEntity,
   host: HostRef,
   summary: string,
   settle = (attempt: Promise<unknown>) => attempt,
 ): HostActivities {
   return onHost(host, (name, execute) =>
-    life.timed(name, () => retryOn(life, host, name, (options) => settle(execute({ ...options, summary })))),
+    entity.measureStep(name, () => retryOn(entity, host, name, (options) => settle(execute({ ...options, summary })))),
   );
 }
 
@@ -62,32 +61,32 @@ export function undosOn(
  * @throws CancelledFailure; ApplicationFailure host_forgotten
  */
 export function retryOn<T>(
-  life: Life,
+  entity: SandboxEntity,
   host: HostRef,
   activity: string,
   run: (options: ActivityOptions) => Promise<T>,
 ): Promise<T> {
-  const { timeouts } = life;
+  const { timeouts } = entity;
   const { cleanupMs, cleanupPauseMs: pauseMs } = timeouts;
   const what = `${activity} on host ${host.hostId}`;
   const attempt = (n: number) =>
     run(n === 1 ? PROFILE.firstTry(cleanupMs, timeouts) : PROFILE.undo(cleanupMs, timeouts, 2 * pauseMs));
   const recordWaiting = (waitingFor: string | null) =>
-    life.recordChange('sandbox.cleanup', { waitingFor }, { what, waitingFor });
-  return life.forgotten.orLeft(host, () => retryForever(what, attempt, { pauseMs, recordWaiting }));
+    entity.recordChange('sandbox.cleanup', { waitingFor }, { what, waitingFor });
+  return awaitHost(entity, host, () => retryForever(what, attempt, { pauseMs, recordWaiting }));
 }
 
 /** How a sandbox whose disks are there starts, and how it is known to work. */
-export function startSteps(life: Life, host: HostRef, generation = CREATE_GENERATION) {
+export function startSteps(entity: SandboxEntity, host: HostRef, generation = CREATE_GENERATION) {
   const { hostId } = host;
-  const { id, timeouts } = life;
-  const { spec, createdBy } = life.record;
+  const { id, timeouts } = entity;
+  const { spec, createdBy } = entity.record;
   const target = { sandboxId: id, generation };
-  const step = stepsWithin(life, host);
+  const step = stepsWithin(entity, host);
   return {
-    bootDomain: () => step(bootMs(life, generation), `${id} on ${hostId}`).bootDomain(target),
+    bootDomain: () => step(bootMs(entity, generation), `${id} on ${hostId}`).bootDomain(target),
     signCertificate: (key: KeyToCertify): Promise<SignedCertificate> =>
-      life.timed('signCertificate', () =>
+      entity.measureStep('signCertificate', () =>
         control.signCertificate({ sandboxId: id, source: spec.source, actor: createdBy, ...key }),
       ),
     awaitIp: () => step(timeouts.awaitIpMs, `DHCP lease of ${id}`).awaitIp(target),
@@ -101,11 +100,11 @@ export function startSteps(life: Life, host: HostRef, generation = CREATE_GENERA
 }
 
 /** Removal of a sandbox from a host, layer by layer. Whoever needs it done shields it: saga.ts does. */
-export function cleanupSteps(life: Life, host: HostRef) {
-  const { id } = life;
+export function cleanupSteps(entity: SandboxEntity, host: HostRef) {
+  const { id } = entity;
   const { hostId } = host;
   const gone = { sandboxId: id, generation: CLEANUP_GENERATION };
-  const cleanup = undosOn(life, host, `${id} · ${hostId}`);
+  const cleanup = undosOn(entity, host, `${id} · ${hostId}`);
   return {
     host,
     removeCredentials: () => cleanup.removeCredentials(gone),
@@ -115,7 +114,7 @@ export function cleanupSteps(life: Life, host: HostRef) {
     releaseReservation: () => cleanup.releaseReservation(gone),
     /** Observations of the machine that was asked, and of no other. */
     lookAgain: () =>
-      retryOn(life, host, 'lookAgain', async (options) => {
+      retryOn(entity, host, 'lookAgain', async (options) => {
         const look = { ...options, summary: `${id} · ${hostId}: is anything left?` };
         const result = await onHost(host, look).lookAgain(gone);
         refuseForeign(host, result);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { givenUpFor, mayHaveRoom, type SpareMember } from '../../../model/pools/giving-way.ts';
+import { mayHaveRoom, type SpareMember, selectVictims } from '../../../model/pools/preemption.ts';
 import { NO_LIMITS, shortageOf } from '../../../model/project-limits.ts';
 
 const SIZE = { cpus: 1, memoryMib: 64 };
@@ -11,16 +11,16 @@ describe('members that are given up', () => {
 
   it('are as many as there is too little, those that are ready first', () => {
     const members = [ending, making, warm, large];
-    expect(givenUpFor(short({ sandboxes: 1 }), members)).toEqual([warm]);
-    expect(givenUpFor(short({ sandboxes: 3 }), members)).toEqual([warm, large, making]);
-    expect(givenUpFor(short({ memoryMib: 65 }), members)).toEqual([warm, large]);
-    expect(givenUpFor(short({ sandboxes: 4 }), members)).toEqual([warm, large, making, ending]);
+    expect(selectVictims(short({ sandboxes: 1 }), members)).toEqual([warm]);
+    expect(selectVictims(short({ sandboxes: 3 }), members)).toEqual([warm, large, making]);
+    expect(selectVictims(short({ memoryMib: 65 }), members)).toEqual([warm, large]);
+    expect(selectVictims(short({ sandboxes: 4 }), members)).toEqual([warm, large, making, ending]);
   });
 
   it('are none where there is enough, or all would not do', () => {
-    expect(givenUpFor(short({}), [warm])).toEqual([]);
-    expect(givenUpFor(short({ sandboxes: 2 }), [warm])).toBeNull();
-    expect(givenUpFor(short({ memoryMib: 65 }), [warm])).toBeNull();
+    expect(selectVictims(short({}), [warm])).toEqual([]);
+    expect(selectVictims(short({ sandboxes: 2 }), [warm])).toBeNull();
+    expect(selectVictims(short({ memoryMib: 65 }), [warm])).toBeNull();
   });
 });
 

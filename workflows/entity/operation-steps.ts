@@ -6,39 +6,39 @@ import type { SnapshotKind } from '../../model/snapshots/snapshot.ts';
 import { refusal } from '../saga/failure.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { PROFILE } from '../saga/profiles.ts';
-import type { Life } from './life.ts';
+import type { SandboxEntity } from './entity.ts';
 import { startSteps, stepsWithin, undosOn } from './steps.ts';
 
 /** The steps of an operation, or of its undo, on the host that has the sandbox. */
-export function stepsOn(life: Life, generation: number): OperationSteps {
-  const host = hostOf(life.record);
-  if (host === null) throw refusal('internal', `${life.id} runs, but its record names no host.`);
-  return operationSteps(life, host, generation);
+export function stepsOn(entity: SandboxEntity, generation: number): OperationSteps {
+  const host = hostOf(entity.record);
+  if (host === null) throw refusal('internal', `${entity.id} runs, but its record names no host.`);
+  return operationSteps(entity, host, generation);
 }
 
 /**
  * The steps of one operation on a living sandbox. They overtake those of earlier operations, and their undos overtake
  * them.
  */
-function operationSteps(life: Life, host: HostRef, generation: number) {
+function operationSteps(entity: SandboxEntity, host: HostRef, generation: number) {
   const { hostId } = host;
-  const { id, timeouts } = life;
+  const { id, timeouts } = entity;
   const target = { sandboxId: id, generation };
   const newer = { ...target, generation: generation + 1 };
-  const step = stepsWithin(life, host);
+  const step = stepsWithin(entity, host);
   const flattening = PROFILE.work(timeouts.flattenMs, { heartbeatMs: timeouts.heartbeatMs });
-  const undo = undosOn(life, host, `${id} on ${hostId}`);
-  const undoUnlessOff = undosOn(life, host, `${id} on ${hostId}`, unlessOff);
+  const undo = undosOn(entity, host, `${id} on ${hostId}`);
+  const undoUnlessOff = undosOn(entity, host, `${id} on ${hostId}`, unlessOff);
 
   return {
-    ...startSteps(life, host, generation),
+    ...startSteps(entity, host, generation),
     host,
 
     saveSnapshot: (snapshotId: string, kind: SnapshotKind) =>
       step(timeouts.saveSnapshotMs, `${id} → ${snapshotId}`).saveSnapshot({ ...target, snapshotId, kind }),
     verifySnapshot: (snapshotId: string) =>
       step(timeouts.verifySnapshotMs, snapshotId).verifySnapshot({ ...target, snapshotId }),
-    /** With {@link removeSnapshot} and {@link takeDomainAway} what take-back-save.ts consists of. */
+    /** With {@link removeSnapshot} and {@link takeDomainAway} what undo-save.ts consists of. */
     thaw: () => undo.thaw(newer),
     removeSnapshot: (snapshotId: string) => undo.removeSnapshot({ ...newer, snapshotId }),
     takeDomainAway: () => undo.removeDomain(newer),

@@ -1,0 +1,78 @@
+import { condition, setHandler } from '@temporalio/workflow';
+import type { Operation } from '../../model/sagas/messages.ts';
+import {
+  describeMachineEnd,
+  isMachineEnd,
+  type MachineEndReason,
+  type MachineEndReport,
+  type MachineState,
+} from '../../model/sandbox/machine-end.ts';
+import { hostOf, isAsleep } from '../../model/sandbox/sandbox-state.ts';
+import { onHost } from '../saga/host-activities.ts';
+import { machineEnded } from '../saga/messages.ts';
+import { PROFILE } from '../saga/profiles.ts';
+import type { SandboxEntity } from './entity.ts';
+
+/** Activity, and step of the failure. */
+const PROBE = 'lookAtMachine';
+/** One question to libvirt, and room for a busy machine. Its host reports again while it stays dead. Milliseconds. */
+const PROBE_MS = 20_000;
+/** While one of these is under way, the machine may be off because it is to be. */
+const MACHINE_GOES_OFF: ReadonlySet<Operation['kind'] | 'adopt' | null> = new Set([
+  'restore',
+  'hibernate',
+  'resume',
+  'adopt',
+]);
+
+/**
+ * Ends a sandbox whose machine has died. A report of its host is only a reason to probe the machine: it may be late, about the
+ * machine before a restore, or about one that an operation has off for a while.
+ */
+export function handleMachineDeath(entity: SandboxEntity): void {
+  let isProbing = false;
+  setHandler(machineEnded, async (report) => {
+    if (isProbing || isOver(entity) || report.hostId !== entity.record.hostId) return;
+    isProbing = true;
+    const reason = await confirm(entity, report);
+    isProbing = false;
+    if (reason === null || isOver(entity)) return;
+    const failure = { ...describeMachineEnd(entity.id, { ...report, reason }), step: PROBE };
+    entity.terminate({ reason: 'machine-ended', actor: null, failure });
+  });
+}
+
+/** Ends, belongs to a task that shuts it down itself, or continues as new: then its host reports to the next run. */
+function isOver({ input, isClosing, isEnding }: SandboxEntity): boolean {
+  return (input.mayBeOff ?? false) || isClosing || isEnding;
+}
+
+/** Returns why the machine is dead, as its host sees it now; null: it is not, or that can't be told. */
+async function confirm(entity: SandboxEntity, { reason }: MachineEndReport): Promise<MachineEndReason | null> {
+  for (;;) {
+    await condition(() => isOver(entity) || isToRun(entity));
+    if (isOver(entity)) return null;
+    const { operations } = entity.state;
+    const state = await probe(entity);
+    if (state === null || !isMachineEnd(state)) return null;
+    if (operations !== entity.state.operations) continue;
+    if (reason === 'host-restarted') return reason;
+    return entity.record.state === 'hibernated' ? 'lost' : state;
+  }
+}
+
+/** It has been created, and no operation has its machine off. */
+function isToRun({ record: { state }, underWay }: SandboxEntity): boolean {
+  return (state === 'running' || state === 'warm' || isAsleep(state)) && !MACHINE_GOES_OFF.has(underWay);
+}
+
+async function probe({ id: sandboxId, record, timeouts }: SandboxEntity): Promise<MachineState | null> {
+  const host = hostOf(record);
+  if (host === null) return null;
+  const profile = { ...PROFILE.probe(PROBE_MS, timeouts.hostDownMs), summary: `${sandboxId}: is its machine dead?` };
+  try {
+    return (await onHost(host, profile).lookAtMachine({ sandboxId })).state;
+  } catch {
+    return null; // its host does not answer: it reports again when it is back
+  }
+}

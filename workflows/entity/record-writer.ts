@@ -1,0 +1,149 @@
+import { allHandlersFinished, CancellationScope, condition, Trigger } from '@temporalio/workflow';
+import { type EntityState, newEntityState } from '../../model/sagas/entity-state.ts';
+import type { SandboxInput } from '../../model/sagas/messages.ts';
+import { requestedRecord } from '../../model/sagas/requested-record.ts';
+import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
+import type { Actor, SandboxPhase, SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SandboxState } from '../../model/sandbox/sandbox-state.ts';
+import { assertTransition } from '../../model/sandbox/transitions.ts';
+import { auditEvent } from '../saga/audit-event.ts';
+import { controlUntilDone } from '../saga/control.ts';
+import { failureOf } from '../saga/failure.ts';
+import { now } from '../saga/now.ts';
+import { SerialQueue } from '../saga/serial-queue.ts';
+import { show } from './show-state.ts';
+
+const { recordRequested, recordFound, remember, rewriteRecord, recall } = controlUntilDone;
+
+/** A create that is begun again goes on in these: its steps look before they act. */
+const IN_CREATE: ReadonlySet<SandboxState> = new Set(['requested', 'creating']);
+
+type Changes = Partial<Omit<SandboxRecord, 'id' | 'name' | 'updatedAt'>>;
+
+type WrittenChanges = Changes & Pick<SandboxRecord, 'steps' | 'updatedAt'>;
+type WriteRecord = (changes: WrittenChanges, event: AuditEvent) => Promise<SandboxRecord>;
+
+/** State of one sandbox, and the writer of its record: all writes go through here, one after another. */
+export class RecordWriter {
+  readonly id: string;
+  readonly state: EntityState;
+  /** Resolves when the store has the first record. Rejects with why it never will. */
+  readonly begun = new Trigger<void>();
+  /** Step that failed last: the one to name when the create fails, since compensations do not fail. */
+  failedStep = 'workflow';
+  /** An earlier run of this create has come further: somebody has reset the workflow to its first task. */
+  #isReset = false;
+  #events = 0;
+  #unwritten: Changes = {};
+  protected readonly writes = new SerialQueue();
+
+  constructor(readonly input: SandboxInput) {
+    this.id = input.id;
+    this.state = input.continued ?? newEntityState(requestedRecord(input), Date.now());
+  }
+
+  /** As it stands in the store. */
+  get record(): SandboxRecord {
+    return this.state.record;
+  }
+
+  /** Beginning of its workflow: an adoption where a create was reset that had come to its end. */
+  get begins(): SandboxInput['begin'] {
+    return this.#isReset ? 'takeOver' : this.input.begin;
+  }
+
+  /**
+   * Writes the first record; for an adoption, reads the one that is there.
+   * @throws ApplicationFailure name_taken: nothing is written, and all callers are answered
+   */
+  async begin(): Promise<void> {
+    const { name, spec, createdBy, begin, continued } = this.input;
+    if (continued) return this.begun.resolve();
+    const event = this.#event('sandbox.requested', { ...(name !== undefined && { name }), spec }, createdBy);
+    try {
+      this.state.record = await this.#firstRecord(event);
+    } catch (error) {
+      this.begun.reject(error);
+      await condition(allHandlersFinished);
+      throw error;
+    }
+    this.state.steps = this.record.steps;
+    this.#isReset = begin === 'create' && !IN_CREATE.has(this.record.state);
+    this.begun.resolve();
+  }
+
+  #firstRecord(event: AuditEvent): Promise<SandboxRecord> {
+    const { begin, foundOn } = this.input;
+    if (begin === 'create') return recordRequested({ record: this.record, event });
+    if (!foundOn) return recall({ id: this.id });
+    const found = { ...event, kind: 'sandbox.found', detail: { foundOn: foundOn.hostId } } as const;
+    return recordFound({ record: this.record, event: found });
+  }
+
+  /** Enters a phase of the create, which is written by the next change. */
+  enter(phase: SandboxPhase, changes: Changes = {}): void {
+    this.#unwritten = { ...this.#unwritten, ...changes, state: 'creating', phase };
+  }
+
+  /**
+   * Changes the record and appends to the audit trail, after earlier changes and shielded from cancellation.
+   * @param write `@default` writes the changes
+   */
+  async recordChange(
+    kind: AuditKind,
+    changed: Changes = {},
+    detail: Record<string, unknown> = {},
+    actor: Actor | null = null,
+    write: WriteRecord = (changes, event) => this.#write(changes, event),
+  ): Promise<void> {
+    const changes = { ...this.#unwritten, ...changed };
+    this.#unwritten = {};
+    const { state, phase } = changes;
+    const event = this.#event(kind, { ...(state && { state }), ...(phase && { phase }), ...detail }, actor);
+    const change = async () => {
+      const before = this.record;
+      if (state) assertTransition(this.id, before.state, state);
+      this.state.record = await write({ ...changes, steps: this.state.steps, updatedAt: event.at }, event);
+      show(before, changes);
+    };
+    await CancellationScope.nonCancellable(() => this.writes.run(change));
+  }
+
+  /** Writes the whole record where the store was set back to an earlier time. */
+  async #write(changes: WrittenChanges, event: AuditEvent): Promise<SandboxRecord> {
+    const known = { ...this.record, ...changes };
+    try {
+      const stored = await remember({ sandboxId: this.id, changes, event });
+      if (hasSame(stored, known)) return stored;
+    } catch (error) {
+      const { code } = failureOf(error, 'remember');
+      if (code === 'sandbox_ended') return known; // Temporal was set back: it has ended, and is only removed once more
+      if (code !== 'sandbox_not_found') throw error;
+    }
+    return rewriteRecord({ record: known, event });
+  }
+
+  /** Runs a step. Its time goes to the record, its failure to {@link failedStep}. */
+  async measureStep<T>(step: string, run: () => Promise<T>): Promise<T> {
+    const startedAt = now();
+    try {
+      const value = await run();
+      this.state.steps = [...this.state.steps, { step, startedAt, endedAt: now() }];
+      return value;
+    } catch (error) {
+      this.failedStep = step;
+      throw error;
+    }
+  }
+
+  #event(kind: AuditKind, detail: Record<string, unknown>, actor: Actor | null) {
+    return auditEvent(this.#events++, { kind, actor, hostId: this.record.hostId, detail });
+  }
+}
+
+/** Fields on which a sandbox and its proof depend. */
+const DECISIVE = ['state', 'hostId', 'createdAt', 'runningAt', 'expiresAt', 'stopReason', 'parentSnapshotId'] as const;
+
+function hasSame(one: SandboxRecord, other: SandboxRecord): boolean {
+  return DECISIVE.every((field) => one[field] === other[field]);
+}

@@ -1,0 +1,54 @@
+import { currentUpdateInfo, setHandler, workflowInfo } from '@temporalio/workflow';
+import type { SandboxPatch } from '../../model/sagas/messages.ts';
+import { isUnclaimed } from '../../model/sandbox/sandbox-state.ts';
+import { refusal } from '../saga/failure.ts';
+import { patch } from '../saga/messages.ts';
+import type { SandboxEntity } from './entity.ts';
+
+/** Spec updates whose ids are kept: a caller without an answer sends it again within ten seconds, then temporal/ gives up. */
+const REMEMBERED = 200;
+/**
+ * A run may have 51,200 events, 50 MiB and 2,000 updates. It continues as new long before, but not while an operation is
+ * under way: one that takes very long must not be cut off by spec updates.
+ */
+const MOST = { events: 20_000, bytes: 20 * 2 ** 20 };
+
+/** Updates the spec in every state, one update after another, so that none is lost to another, or to a deadline. */
+export function handleSpecUpdates(entity: SandboxEntity): void {
+  const update = async (wanted: SandboxPatch) => {
+    const at = Date.now();
+    await entity.begun;
+    await entity.inbox.run(() => updateOnce(entity, wanted, at));
+    return null;
+  };
+  const validator = (_wanted: SandboxPatch) => {
+    entity.checkOpen();
+    check(entity);
+  };
+  setHandler(patch, update, { validator });
+}
+
+/** @throws ApplicationFailure why it is not taken now */
+function check(entity: SandboxEntity): void {
+  const { id, record } = entity;
+  const { historyLength, historySize } = workflowInfo();
+  entity.checkLiving();
+  if (isUnclaimed(record)) throw refusal('sandbox_not_running', `${id} is a pool's, and nobody has claimed it.`);
+  if (historyLength <= MOST.events && historySize <= MOST.bytes) return;
+  throw refusal('sandbox_busy', `${id} takes no more changes until what is under way has ended.`);
+}
+
+async function updateOnce(entity: SandboxEntity, { actor, ...changes }: SandboxPatch, at: number): Promise<void> {
+  const { state, record } = entity;
+  const updateId = currentUpdateInfo()?.id;
+  if (updateId !== undefined && state.updateIds.includes(updateId)) return;
+  check(entity);
+  const { ttlSeconds } = changes;
+  const spec = { ...record.spec, ...changes };
+  const expiresAt = ttlSeconds === undefined ? record.expiresAt : new Date(at + ttlSeconds * 1000).toISOString();
+  await entity.recordChange('sandbox.patched', { spec, expiresAt }, { ...changes, expiresAt }, actor);
+  state.usedAt = Date.now();
+  if (updateId === undefined) return;
+  state.updateIds.push(updateId);
+  state.updateIds.splice(0, state.updateIds.length - REMEMBERED);
+}

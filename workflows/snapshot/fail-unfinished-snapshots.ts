@@ -1,0 +1,17 @@
+import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
+import type { SandboxEntity } from '../entity/entity.ts';
+import { stepsOn } from '../entity/operation-steps.ts';
+import { endedMeanwhile } from '../saga/failure.ts';
+import { snapshotRecords } from './snapshot-records.ts';
+import { undoSave } from './undo-save.ts';
+
+/** Takes back the snapshots that the sandbox's own workflow, which is gone, has left half made. */
+export async function failUnfinishedSnapshots(entity: SandboxEntity): Promise<void> {
+  for (const { id } of await snapshotRecords.unfinished(entity.id)) {
+    const host = stepsOn(entity, CLEANUP_GENERATION - 1); // its undos then are of the cleanup
+    await undoSave(entity, host, id);
+    const failure = endedMeanwhile(entity);
+    await snapshotRecords.change(id, { state: 'failed', failure });
+    await entity.recordChange('snapshot.failed', {}, { snapshotId: id, failure });
+  }
+}
