@@ -8,12 +8,13 @@ import type { CreateActivities } from '../activities/sandbox/create.ts';
 import type { DomainActivities } from '../activities/sandbox/domain.ts';
 import type { MachineActivities } from '../activities/sandbox/machine.ts';
 import type { SnapshotActivities } from '../activities/snapshot/snapshot.ts';
-import { asStep } from '../activities/step/step-context.ts';
+import { asStep, withHeartbeats } from '../activities/step/step-context.ts';
 import { withStepRunner } from '../activities/step/step-runner.ts';
 import type { TemplateActivities } from '../activities/template/template.ts';
 import type { WaitpointHostActivities } from '../activities/waitpoint/on-host.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { Attempt, KeyedMutex } from '../host/os/keyed-mutex.ts';
+import type { StepContext } from '../host/step-context.ts';
 import { MayflyError } from '../model/errors.ts';
 import { activityFailure, retryableFailure, untilDoneFailure, withDetail } from './activity-failure.ts';
 import { HostStepRunner } from './machine/host-step-runner.ts';
@@ -58,21 +59,20 @@ class HostStepInterceptor implements ActivityInboundCallsInterceptor {
     const { sandboxId, generation } = targetOf(input.args[0]);
     const about = namedBy(input.args[0]);
     const { info, cancellationSignal } = this.context;
-    let detail = 'waiting for its turn';
-    const beat = setInterval(() => this.context.heartbeat(detail), (info.heartbeatTimeoutMs ?? 4_000) / 4);
-    try {
+    const turn = ({ alive }: StepContext) => {
       const step = async (signal: AbortSignal) => {
-        detail = 'running';
+        alive('running');
         await this.failpoints.hit(info.activityType, 'before', about, signal);
-        const result = await asStep({ signal, alive: (text) => (detail = text) }, () => next(input));
+        const result = await asStep({ signal, alive }, () => next(input));
         await this.failpoints.hit(info.activityType, 'after', about, signal);
         return result;
       };
-      return await this.mutex.run(sandboxId, generation, cancellationSignal, step, attemptOf(info));
+      return this.mutex.run(sandboxId, generation, cancellationSignal, step, attemptOf(info));
+    };
+    try {
+      return await withHeartbeats('waiting for its turn', turn, this.context);
     } catch (error) {
       throw isRetriedUntilDone(info) ? untilDoneFailure(error) : activityFailure(error);
-    } finally {
-      clearInterval(beat);
     }
   }
 }

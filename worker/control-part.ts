@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { DefaultLogger } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { Announcer, LOOK_AT_WEBHOOKS_EVERY_MS } from '../activities/webhook/announcer.ts';
+import { Announcer } from '../activities/webhook/announcer.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { repeating } from '../host/os/repeating.ts';
 import { DispatcherBell } from '../services/intake/dispatcher-bell.ts';
@@ -17,24 +17,20 @@ import type { RetentionSettings } from './config/config.ts';
 import { createControlWorker, createDeliveryWorker } from './control.ts';
 import { temporalClient } from './payloads/data-converter.ts';
 import { connectProcessStore, type Process } from './process.ts';
-import { ReceiptWatch, SIGN_EVERY_MS } from './receipts/receipt-watch.ts';
+import { ReceiptWatch } from './receipts/receipt-watch.ts';
 import { runWorkers } from './running-worker.ts';
-import { LOOK_AT_SETUPS_EVERY_MS, RELEASE_SETUPS_EVERY_MS, Setups } from './setups/setups.ts';
-import { AUDIT_COMPLETIONS_EVERY_MS, CompletedWaitpoints } from './upkeep/functions/completed-waitpoints.ts';
-import { KeptFailures, LOOK_AT_KEPT_EVERY_MS } from './upkeep/functions/kept-failures.ts';
-import { CHECK_EVERY_MS, LateChecks } from './upkeep/functions/late-checks.ts';
-import { LeftSandboxes, LOOK_FOR_LEFT_EVERY_MS } from './upkeep/functions/left-sandboxes.ts';
+import { Setups } from './setups/setups.ts';
+import { CompletedWaitpoints } from './upkeep/functions/completed-waitpoints.ts';
+import { KeptFailures } from './upkeep/functions/kept-failures.ts';
+import { LateChecks } from './upkeep/functions/late-checks.ts';
+import { LeftSandboxes } from './upkeep/functions/left-sandboxes.ts';
 import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from './upkeep/functions/run-queues.ts';
-import {
-  ENSURE_SCHEDULES_EVERY_MS,
-  ScheduleKeeper,
-  WAKE_SCHEDULES_EVERY_MS,
-} from './upkeep/functions/schedule-keeper.ts';
+import { ScheduleKeeper } from './upkeep/functions/schedule-keeper.ts';
 import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { type PeriodicTask, startPeriodicTasks } from './upkeep/periodic-tasks.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
-import { APPEND_WAITING_EVERY_MS, WaitingAudit } from './upkeep/waiting-audit.ts';
+import { WaitingAudit } from './upkeep/waiting-audit.ts';
 
 /** Entries live 24 h (model/limits.ts), so an hour more of one is nothing. Milliseconds. */
 const PRUNE_EVERY_MS = 3_600_000;
@@ -129,19 +125,19 @@ function periodicTasks({ store, client, logger, schemas, settings, receiptKey }:
     { name: 'pruning', everyMs: PRUNE_EVERY_MS, run: () => prune(store) },
     { name: 'retention', everyMs: passMs(settings), run: (signal) => retention.run(signal) },
     { name: 'function queues', everyMs: LOOK_AT_QUEUES_EVERY_MS, run: () => queues.look() },
-    { name: 'function setups', everyMs: LOOK_AT_SETUPS_EVERY_MS, run: () => setups.look() },
-    { name: 'unused function setups', everyMs: RELEASE_SETUPS_EVERY_MS, run: () => setups.release() },
-    { name: 'changed schedules', everyMs: WAKE_SCHEDULES_EVERY_MS, run: () => schedules.wake() },
-    { name: 'schedule workflows', everyMs: ENSURE_SCHEDULES_EVERY_MS, run: () => schedules.ensure() },
+    { name: 'function setups', everyMs: 3_000, run: () => setups.look() },
+    { name: 'unused function setups', everyMs: 60_000, run: () => setups.release() },
+    { name: 'changed schedules', everyMs: 1_000, run: () => schedules.wake() },
+    { name: 'schedule workflows', everyMs: 60_000, run: () => schedules.ensure() },
     { name: 'past schedule times', everyMs: PRUNE_EVERY_MS, run: () => schedules.removePast() },
-    { name: 'receipts', everyMs: SIGN_EVERY_MS, run: () => receipts.look() },
+    { name: 'receipts', everyMs: 1_000, run: () => receipts.look() },
     { name: 'past runs', everyMs: PRUNE_EVERY_MS, run: () => queues.removePast() },
-    { name: 'kept failures', everyMs: LOOK_AT_KEPT_EVERY_MS, run: () => kept.look() },
-    { name: 'orphaned run sandboxes', everyMs: LOOK_FOR_LEFT_EVERY_MS, run: () => left.look() },
-    { name: 'waitpoint audit', everyMs: AUDIT_COMPLETIONS_EVERY_MS, run: () => completions.look() },
-    { name: 'webhooks', everyMs: LOOK_AT_WEBHOOKS_EVERY_MS, run: () => announcer.look(unannounced) },
-    { name: 'waiting audit', everyMs: APPEND_WAITING_EVERY_MS, run: () => waitingAudit.look() },
-    { name: 'deferred event checks', everyMs: CHECK_EVERY_MS, run: (signal) => checks.look(signal) },
+    { name: 'kept failures', everyMs: 60_000, run: () => kept.look() },
+    { name: 'orphaned run sandboxes', everyMs: 60_000, run: () => left.look() },
+    { name: 'waitpoint audit', everyMs: 2_000, run: () => completions.look() },
+    { name: 'webhooks', everyMs: 1_000, run: () => announcer.look(unannounced) },
+    { name: 'waiting audit', everyMs: 5_000, run: () => waitingAudit.look() },
+    { name: 'deferred event checks', everyMs: 1_000, run: (signal) => checks.look(signal) },
   ];
 }
 

@@ -1,15 +1,8 @@
-import type { Context } from '@temporalio/activity';
 import type { DataConverter } from '@temporalio/common';
-import {
-  type ActivityExecuteInput,
-  type ActivityInboundCallsInterceptor,
-  type NativeConnection,
-  type Next,
-  Worker,
-  type WorkflowBundle,
-} from '@temporalio/worker';
+import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
 import { type ControlDeps, createControlActivities } from '../activities/control.ts';
 import type { AcceptEvent } from '../activities/function/schedule.ts';
+import { withHeartbeats } from '../activities/step/step-context.ts';
 import { Announcer } from '../activities/webhook/announcer.ts';
 import { createDeliveryActivities } from '../activities/webhook/deliver.ts';
 import type { Failpoints } from '../host/failpoints.ts';
@@ -102,8 +95,6 @@ export interface DeliveryWorkerOptions
 
 /** Of one process, of all endpoints: of each it is a few. */
 const AT_ONCE = 1_000;
-/** Temporal takes a silence of 10 s for the end of the process. Milliseconds. */
-const BEAT_MS = 2_500;
 
 /** The worker of requests to webhook endpoints. */
 export function createDeliveryWorker(options: DeliveryWorkerOptions): Promise<Worker> {
@@ -124,25 +115,11 @@ export function createDeliveryWorker(options: DeliveryWorkerOptions): Promise<Wo
         ...(tracing?.activity ?? []),
         () => ({ inbound: new IdCheck() }),
         (context) => ({ inbound: new HandBackInterceptor(context) }),
-        (context) => ({ inbound: new Beating(context) }),
+        (context) => ({ inbound: { execute: (input, next) => withHeartbeats('sending', () => next(input), context) } }),
         (context) => ({ inbound: new FailpointInterceptor(context, failpoints) }),
       ],
     },
     maxConcurrentActivityTaskExecutions: AT_ONCE,
     shutdownGraceTime: STOP_MS.grace,
   });
-}
-
-/** Says that it lives, as long as an attempt is under way. */
-class Beating implements ActivityInboundCallsInterceptor {
-  constructor(private readonly context: Context) {}
-
-  async execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
-    const beat = setInterval(() => this.context.heartbeat(), BEAT_MS);
-    try {
-      return await next(input);
-    } finally {
-      clearInterval(beat);
-    }
-  }
 }

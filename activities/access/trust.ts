@@ -1,10 +1,10 @@
-import { Context } from '@temporalio/activity';
 import { z } from 'zod';
 import type { Agent } from '../../host/exec/agent-commands.ts';
 import type { Credentials } from '../../host/ssh/credentials.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import { isErrorCode, MayflyError } from '../../model/errors.ts';
 import type { KeyToCertify, RequestSigner } from '../../model/sandbox/signed-request.ts';
+import { withHeartbeats } from '../step/step-context.ts';
 import { signOwnKey } from './own-key.ts';
 import type { GuestTrust } from './revocation.ts';
 
@@ -28,19 +28,14 @@ export function createTrustActivities({ guests, credentials, signer }: TrustDeps
      * @throws MayflyError what keeps the guest from being told for now
      */
     async pushTrust({ sandboxId, userCaKeys, revokedKeys, revokedSerials }: PushTrustInput): Promise<void> {
-      const context = Context.current();
-      const { cancellationSignal: signal } = context;
-      let detail = 'asking the guest';
-      const beat = setInterval(() => context.heartbeat(detail), (context.info.heartbeatTimeoutMs ?? 4_000) / 4);
-      try {
-        const agent = await guests.agent(sandboxId, { signal, alive: (text) => (detail = text) });
+      await withHeartbeats('asking the guest', async (context) => {
+        const { signal } = context;
+        const agent = await guests.agent(sandboxId, context);
         await tell(agent, 'PUT', '/v1/trust', { userCaKeys, revokedKeys }, signal);
         if (revokedSerials.length > 0) {
           await tell(agent, 'POST', '/v1/sessions/end', { serials: revokedSerials }, signal);
         }
-      } finally {
-        clearInterval(beat);
-      }
+      });
     },
 
     /** The public half of the host's own key; null when it has been removed. */

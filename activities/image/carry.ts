@@ -1,6 +1,5 @@
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
-import { Context } from '@temporalio/activity';
 import type { Agent } from '../../host/exec/agent-commands.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import type { ContextEntry } from '../../model/dockerfile/context.ts';
@@ -12,6 +11,7 @@ import { ROOT_PROGRAM } from '../../model/image/step-program.ts';
 import { buildOf } from '../../model/image/steps.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { Store } from '../../store/connect.ts';
+import { withHeartbeats } from '../step/step-context.ts';
 
 export interface CarryDeps {
   images: {
@@ -48,7 +48,7 @@ export function createCarryActivities({ guests, images: { store, rootProgram } }
       const step = record && buildOf(record.request, record).steps[index];
       const bytesOf = record && (await contextReader(store, record));
       if (!step || !bytesOf) throw new MayflyError('image_failed', `The context of ${imageId} is not there any more.`);
-      await beating(`sending files of the context to ${to}`, async (context) => {
+      await withHeartbeats(`sending files of the context to ${to}`, async (context) => {
         const target = await guests.agent(to, context);
         if (step.program.isBrought) {
           const program = createReadStream(rootProgram());
@@ -68,7 +68,7 @@ export function createCarryActivities({ guests, images: { store, rootProgram } }
       for (const id of [from, to]) {
         if (!isSandboxId(id)) throw new MayflyError('request_refused', 'Files are carried between two sandboxes.');
       }
-      await beating(`copying from ${from} to ${to}`, async (context) => {
+      await withHeartbeats(`copying from ${from} to ${to}`, async (context) => {
         const [source, target] = await Promise.all([from, to].map((id) => guests.agent(id, context)));
         if (!source || !target) throw new MayflyError('image_failed', 'There are no two stages.');
         await carried(source, target, context.signal);
@@ -78,21 +78,6 @@ export function createCarryActivities({ guests, images: { store, rootProgram } }
 }
 
 export type CarryActivities = ReturnType<typeof createCarryActivities>;
-
-/** Says what it is about for as long as it takes. */
-async function beating(doing: string, work: (context: StepContext) => Promise<void>): Promise<void> {
-  const context = Context.current();
-  let detail = doing;
-  const beat = setInterval(() => context.heartbeat(detail), (context.info.heartbeatTimeoutMs ?? 4_000) / 4);
-  const alive = (said: string) => {
-    detail = said;
-  };
-  try {
-    await work({ signal: context.cancellationSignal, alive });
-  } finally {
-    clearInterval(beat);
-  }
-}
 
 const AS_CARRIED = { at: CARRIED, mode: '0600' };
 

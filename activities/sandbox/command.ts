@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { CommandRuns } from '../../host/exec/command-runs.ts';
 import { isMayflyError } from '../../model/errors.ts';
 import type { EndSignal } from '../../model/sandbox/command.ts';
+import { withHeartbeats } from '../step/step-context.ts';
 
 /** Which command a host's activity is about; what it runs is in the store. */
 interface CommandTarget {
@@ -40,14 +41,6 @@ export type CommandActivities = ReturnType<typeof createCommandActivities>;
 
 /** Heartbeats, and stops waiting, not the command, when the activity is cancelled. */
 async function whileBeating(commandId: string, commandRuns: CommandRuns, work: Promise<unknown>): Promise<void> {
-  const context = Context.current();
-  const beat = setInterval(
-    () => context.heartbeat(commandRuns.detailOf(commandId) ?? 'about to end'),
-    (context.info.heartbeatTimeoutMs ?? 4_000) / 4,
-  );
-  try {
-    await Promise.race([work, context.cancelled]);
-  } finally {
-    clearInterval(beat);
-  }
+  const doing = () => commandRuns.detailOf(commandId) ?? 'about to end';
+  await withHeartbeats(doing, () => Promise.race([work, Context.current().cancelled]));
 }

@@ -16,3 +16,26 @@ export function stepContext(): StepContext {
   const context = Context.current();
   return { signal: context.cancellationSignal, alive: (detail) => context.heartbeat(detail) };
 }
+
+/**
+ * Runs the work of an activity, and heartbeats four times in its heartbeat timeout, so that Temporal notices a dead worker and the
+ * work notices a cancel.
+ * @param doing told until the work says something else
+ */
+export async function withHeartbeats<T>(
+  doing: string | (() => string),
+  work: (context: StepContext) => Promise<T>,
+  context = Context.current(),
+): Promise<T> {
+  let detail = doing;
+  const say = () => context.heartbeat(typeof detail === 'string' ? detail : detail());
+  const beat = setInterval(say, (context.info.heartbeatTimeoutMs ?? 4_000) / 4);
+  const alive = (text: string) => {
+    detail = text;
+  };
+  try {
+    return await work({ signal: context.cancellationSignal, alive });
+  } finally {
+    clearInterval(beat);
+  }
+}

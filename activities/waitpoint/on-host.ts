@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Context } from '@temporalio/activity';
 import type { AgentSession } from '../../host/guest/agent-session.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -12,6 +11,7 @@ import { askedBy } from '../../model/waitpoints/asked-files.ts';
 import { type AskedWaitpoint, stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
 import type { Store } from '../../store/connect.ts';
 import { GuestRequests } from '../function/guest-requests.ts';
+import { withHeartbeats } from '../step/step-context.ts';
 
 export interface WaitpointHostDeps {
   guests: { agent(sandboxId: string, context: StepContext): Promise<Pick<AgentSession, 'request'>> };
@@ -54,24 +54,11 @@ export function createWaitpointHostActivities({ guests, functions: { store } }: 
       const { runId, attemptId } = followed;
       if (!isRunId(runId) || !isSandboxId(attemptId))
         throw new MayflyError('invalid_id', 'That is no run, or no sandbox.');
-      const { cancellationSignal: signal, info } = Context.current();
       const look = new Look(followed, store);
-      let detail = 'looking at the guest';
-      const alive = (text: string) => {
-        detail = text;
-      };
-      const beat = setInterval(() => Context.current().heartbeat(detail), (info.heartbeatTimeoutMs ?? 4_000) / 4);
-      try {
-        return await untilChanged(
-          look,
-          async () => {
-            return new GuestRequests(await guests.agent(attemptId, { signal, alive }), signal);
-          },
-          { signal, alive },
-        );
-      } finally {
-        clearInterval(beat);
-      }
+      return withHeartbeats('looking at the guest', (context) => {
+        const guestOf = async () => new GuestRequests(await guests.agent(attemptId, context), context.signal);
+        return untilChanged(look, guestOf, context);
+      });
     },
   };
 }

@@ -16,6 +16,7 @@ import type { Store } from '../../store/connect.ts';
 import { rethrow } from '../../temporal/call/failure.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { requireSpec } from '../function/accepted-version.ts';
+import { withHeartbeats } from '../step/step-context.ts';
 
 interface Deps {
   store: Store;
@@ -76,14 +77,10 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
   async function operated(sandboxId: string, operation: PauseOperation): Promise<RunFailure | null> {
     try {
       await reconciliation.sandboxes.operate(sandboxId, operation);
-      const signal = Context.current().cancellationSignal;
-      const beat = setInterval(() => Context.current().heartbeat(operation.kind), 1_000);
-      try {
-        const failure = await reconciliation.sandboxes.operated(sandboxId, operation.operationId, signal);
-        return failure && { code: failure.code, message: `${failure.step}: ${failure.message}` };
-      } finally {
-        clearInterval(beat);
-      }
+      const failure = await withHeartbeats(operation.kind, ({ signal }) =>
+        reconciliation.sandboxes.operated(sandboxId, operation.operationId, signal),
+      );
+      return failure && { code: failure.code, message: `${failure.step}: ${failure.message}` };
     } catch (error) {
       Context.current().cancellationSignal.throwIfAborted();
       return refusalIn(error);

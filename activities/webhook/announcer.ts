@@ -13,8 +13,6 @@ import type { Store } from '../../store/connect.ts';
 import type { UntoldRun } from '../../store/webhooks/untold-runs.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';
 
-/** How soon an event is told that somebody has left untold, or a delivery is made that was asked for again. Milliseconds. */
-export const LOOK_AT_WEBHOOKS_EVERY_MS = 1_000;
 /** Who writes a delivery down begins it at once, or has died. Milliseconds. */
 const NOT_BEGUN_MS = 3_000;
 /** Who ends a run tells of it at once, or has died, or leaves it to who looks. Milliseconds. */

@@ -7,6 +7,8 @@ import {
 } from '../../model/schedules/schedule-saga.ts';
 import { WorkflowClient } from '../call/workflow-client.ts';
 
+const OPEN_SCHEDULES = `WorkflowType = "${SCHEDULE_WORKFLOW}" AND ExecutionStatus = "Running"`;
+
 /** Starts and wakes the workflows of schedules. */
 export class ScheduleWorkflows extends WorkflowClient {
   /** Has the workflow of a schedule read its record now; starts one unless one runs. */
@@ -18,6 +20,13 @@ export class ScheduleWorkflows extends WorkflowClient {
   async ensure(ref: ScheduleInput): Promise<void> {
     const policies = { workflowIdConflictPolicy: 'USE_EXISTING', workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
     await this.start(SCHEDULE_WORKFLOW, { ...optionsOf(ref), ...policies });
+  }
+
+  /** Returns those of the schedules whose workflow does not run, by one query however many there are. */
+  async withoutWorkflow<T extends ScheduleInput>(refs: readonly T[]): Promise<T[]> {
+    const open = new Set<string>();
+    for await (const { workflowId } of this.client.workflow.list({ query: OPEN_SCHEDULES })) open.add(workflowId);
+    return refs.filter((ref) => !open.has(scheduleWorkflowIdOf(ref)));
   }
 }
 

@@ -5,8 +5,6 @@ import { statementOf } from '../../model/functions/statement.ts';
 import type { Store } from '../../store/connect.ts';
 import { receiptFacts } from './receipt-facts.ts';
 
-/** How soon a run of which nothing is left has its receipt. Milliseconds. */
-export const SIGN_EVERY_MS = 1_000;
 /** Of one page. */
 const AT_ONCE = 200;
 /** Of the id of an installation: the first of its keys, hexadecimal digits. */

@@ -3,12 +3,6 @@ import type { Store } from '../../store/connect.ts';
 import { releaseSetup } from '../../store/functions/setup/ensured-setup.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';
 
-/** How soon a setup is gone on with of which nobody was told, or whose workflow was lost. Milliseconds. */
-export const LOOK_AT_SETUPS_EVERY_MS = 3_000;
-
-/** How soon one goes that no version needs any more, where who took the last away died before he said so. Milliseconds. */
-export const RELEASE_SETUPS_EVERY_MS = 60_000;
-
 /** So long what prepares it is told that nobody needs it any more; then it learns that at its end. Milliseconds. */
 const TOLD_FOR_MS = 60_000;
 

@@ -3,9 +3,6 @@ import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { AuditFault } from '../../store/audit/audit-queue.ts';
 import type { Store } from '../../store/connect.ts';
 
-/** How soon an event is in a chain that was mended. Milliseconds. */
-export const APPEND_WAITING_EVERY_MS = 5_000;
-
 /** Appends events that could not be appended when they came, and lets the records of their sandboxes say what waits. */
 export class WaitingAudit {
   readonly #told = new Set<string>();

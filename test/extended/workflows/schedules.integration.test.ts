@@ -255,9 +255,13 @@ test('what was deleted is not revived, also where its workflow was terminated', 
   await keeper.wake();
   await intervene(all().client, scheduleWorkflowIdOf(ref), 'terminate');
   await remove('gone');
-  await keeper.ensure();
-  const { status } = await all().client.workflow.getHandle(scheduleWorkflowIdOf(ref)).describe();
-  expect(status.name).toBe('COMPLETED');
+  await eventually(
+    async () => {
+      await keeper.ensure(); // until Temporal's list has it that none runs
+      return (await all().client.workflow.getHandle(scheduleWorkflowIdOf(ref)).describe()).status.name;
+    },
+    (status) => status === 'COMPLETED',
+  );
 });
 
 test('it fails, and is paused; what waited is missed', async () => {

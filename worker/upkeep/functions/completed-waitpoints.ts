@@ -1,8 +1,6 @@
 import type { Store } from '../../../store/connect.ts';
 import type { Completion } from '../../../store/waitpoints/waitpoints.ts';
 
-/** How soon the audit of a run has a completion. Milliseconds. */
-export const AUDIT_COMPLETIONS_EVERY_MS = 2_000;
 /** Of one look. */
 const AT_ONCE = 100;
 

@@ -2,8 +2,6 @@ import { RECONCILER } from '../../../model/sagas/reconcile.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 
-/** What is kept is kept for days. Milliseconds. */
-export const LOOK_AT_KEPT_EVERY_MS = 60_000;
 /** Of one look. */
 const AT_ONCE = 100;
 

@@ -13,9 +13,6 @@ import type { InputSchemas } from '../../../services/schema/input-schemas.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Unchecked } from '../../../store/functions/queue/unchecked-runs.ts';
 
-/** How soon an event is checked that was accepted without. Milliseconds. */
-export const CHECK_EVERY_MS = 1_000;
-
 type Stores = Pick<Store, 'runs' | 'runContents' | 'functionVersions' | 'uncheckedRuns' | 'gatheredRuns'>;
 
 /**

@@ -5,8 +5,6 @@ import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 
-/** It finds nothing, unless somebody who had been given up went on. Milliseconds. */
-export const LOOK_FOR_LEFT_EVERY_MS = 60_000;
 /** What is younger may be written down yet. Milliseconds. */
 const YOUNG_MS = 300_000;
 

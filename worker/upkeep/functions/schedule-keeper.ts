@@ -3,9 +3,6 @@ import type { ScheduleRecord } from '../../../model/schedules/schedule.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { ScheduleWorkflows } from '../../../temporal/client/schedules.ts';
 
-/** Poll interval for schedules that were changed, and for those that have no workflow. Milliseconds. */
-export const WAKE_SCHEDULES_EVERY_MS = 1_000;
-export const ENSURE_SCHEDULES_EVERY_MS = 60_000;
 /** Schedules of one poll, and how many of them side by side. */
 const [AT_ONCE, BESIDE] = [200, 8];
 /** Time that a workflow has to take up a change before it is woken once more. Milliseconds. */
@@ -15,7 +12,7 @@ const AGAIN_MS = 30_000;
 export class ScheduleKeeper {
   constructor(
     private readonly store: Pick<Store, 'schedules' | 'scheduleTimes'>,
-    private readonly workflows: Pick<ScheduleWorkflows, 'wake' | 'ensure'>,
+    private readonly workflows: Pick<ScheduleWorkflows, 'wake' | 'ensure' | 'withoutWorkflow'>,
     private readonly logger: Logger,
   ) {}
 
@@ -41,7 +38,8 @@ export class ScheduleKeeper {
 
   /** Starts what was terminated, or lost with Temporal's database. */
   async ensure(): Promise<void> {
-    await this.#each(await this.store.schedules.all(), (ref) => this.workflows.ensure(ref));
+    const gone = await this.workflows.withoutWorkflow(await this.store.schedules.all());
+    await this.#each(gone, (ref) => this.workflows.ensure(ref));
   }
 
   /** Removes what is to be kept no longer of times. */
