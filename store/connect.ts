@@ -39,6 +39,7 @@ import { McpEvents } from './mcp/mcp-events.ts';
 import { McpSessions } from './mcp/mcp-sessions.ts';
 import { reaching } from './mongo/failure.ts';
 import { openConnection } from './mongo/open.ts';
+import { PeriodicTasks } from './periodic-tasks.ts';
 import { PlaybookParts } from './playbooks/playbook-parts.ts';
 import { Playbooks } from './playbooks/playbooks.ts';
 import { PoolShares } from './pools/pool-shares.ts';
@@ -151,6 +152,7 @@ export function repositoriesOf(connection: mongoose.Connection, sealing: Sealing
     admissions: new Admissions(connection, sealing),
     hosts: new Hosts(connection, sealing),
     measuredDisks: new MeasuredDisks(connection, sealing),
+    periodicTasks: new PeriodicTasks(connection, sealing),
     serials: new Serials(connection, sealing),
     signers: new Signers(connection, sealing),
     sources: new Sources(connection, sealing),

@@ -78,7 +78,7 @@ export async function startControlPart({
     settings: config.retention,
     receiptKey: join(secrets, 'receipt.key'),
   };
-  startPeriodicTasks(periodicTasks(parts), closers, logger);
+  startPeriodicTasks(periodicTasks(parts), store.periodicTasks, closers, logger);
   const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'), tracing.workflowModules);
   const shared = { connection, namespace, dataConverter, store, failpoints, tracing };
   const network = { policy: new AddressPolicy(config.webhookAllow) };

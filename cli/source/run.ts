@@ -2,10 +2,16 @@ import { constants } from 'node:os';
 import type { ArgsDef } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
 import type { SourceCommandResult, SourceOutput } from '../../model/snapshots/source-access.ts';
-import { checkArguments, JSON_OPTION, option, positional } from '../terminal/arguments.ts';
+import {
+  checkArguments,
+  JSON_OPTION,
+  option,
+  type ProgramWords,
+  positional,
+  positionalIndexes,
+} from '../terminal/arguments.ts';
 import { type CliError, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
-import { type ProgramWords, positionalIndexes } from '../terminal/program-words.ts';
 import { seconds } from '../terminal/quantities.ts';
 import { HOST_OPTION, onHost } from './host-option.ts';
 

@@ -6,12 +6,11 @@ import { join } from 'node:path';
 import type { IssuedCredential } from '../../client/http/openapi.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
-import { idOrName, positional } from '../terminal/arguments.ts';
+import { idOrName, positional, programBehind } from '../terminal/arguments.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
-import { programBehind } from '../terminal/program-words.ts';
 
 /** What useradd(8) accepts: nothing that ssh could take for an option. */
 const USER = /^[A-Za-z_][A-Za-z0-9_-]{0,31}$/;

@@ -2,12 +2,11 @@ import { type ArgsDef, defineCommand, type ParsedArgs, type SubCommandsDef } fro
 import type { List, PageOptions } from '../../client/http/options.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds, wholeNumber } from './arguments.ts';
+import { checkArguments, JSON_OPTION, type ProgramWords, WAIT_OPTION, waitSeconds, wholeNumber } from './arguments.ts';
 import { connect } from './connection.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Io } from './io.ts';
 import { LIST_OPTION, printList, type Table } from './list.ts';
-import type { ProgramWords } from './program-words.ts';
 
 /** Command with any arguments, as citty keeps it below another. */
 type AnyCommand = Awaited<Extract<SubCommandsDef[string], Promise<unknown>>>;

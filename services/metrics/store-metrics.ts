@@ -7,7 +7,7 @@ import { storageGauges } from './storage-metrics.ts';
 
 /** Registers the metrics that are counted in the store when asked. @returns counts them, now */
 export function storeMetrics(store: Store, registry: Registry): () => Promise<void> {
-  const measures = [operatorGauges, storageGauges, poolGauges, auditGauges, recordCounters].map((of) =>
+  const measures = [operatorGauges, storageGauges, poolGauges, auditGauges, recordCounters, taskGauges].map((of) =>
     of(store, registry),
   );
   return async () => void (await Promise.all(measures.map((measure) => measure())));
@@ -49,5 +49,17 @@ function recordCounters({ retention, reconciled: outcomes }: Store, registry: Re
     const counts = await retention.removed();
     removed.reset();
     for (const [collection, n] of Object.entries(counts)) removed.inc({ collection }, n);
+  };
+}
+
+function taskGauges({ periodicTasks }: Store, registry: Registry): () => Promise<void> {
+  const name = 'mayfly_periodic_task_last_turn_timestamp_seconds';
+  const last = gaugeOf(registry, name, 'When a turn of the periodic work of control workers last ended', 'task');
+  const failing = gaugeOf(registry, 'mayfly_periodic_task_failing', 'Whether that turn failed', 'task');
+  return async () => {
+    for (const { name: task, endedAt, failure } of await periodicTasks.list()) {
+      last.set({ task }, Date.parse(endedAt) / 1_000);
+      failing.set({ task }, failure ? 1 : 0);
+    }
   };
 }

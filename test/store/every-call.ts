@@ -415,6 +415,10 @@ export function callsOf(store: Store): Calls {
       describe: () => measuredDisks.describe({ hostId: 'kvm-1', measuredAt: at, sandboxes: [] }),
       list: () => measuredDisks.list(),
     },
+    periodicTasks: {
+      report: () => store.periodicTasks.report({ name: 'pruning', everyMs: 1_000, endedAt: at, failure: '' }),
+      list: () => store.periodicTasks.list(),
+    },
     serials: { next: () => serials.next() },
     signers: {
       addApi: () => signers.addApi('k'),

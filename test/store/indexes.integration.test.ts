@@ -23,6 +23,7 @@ const WHOLE = new Set([
   'apiKeys.revokeUnlessLast',
   'hosts.list',
   'measuredDisks.list',
+  'periodicTasks.list', // a document a task
   'audit.acceptLoss',
   'audit.verifyRegister', // the register is one chain
   'audit.verifyAll',

@@ -7,6 +7,7 @@ import { type Check, type Probe, runProbes } from './check.ts';
 import { daemonsProbe, firewallProbe, networksProbe, versionsProbe } from './libvirt.ts';
 import { localUsersProbe } from './local-users.ts';
 import { lostRunsProbe } from './lost-runs.ts';
+import { periodicTasksProbe } from './periodic-tasks.ts';
 import { recordsProbe } from './records.ts';
 import { runsProbe } from './runs.ts';
 import { keysProbe, stateFolderProbe } from './secrets.ts';
@@ -55,6 +56,7 @@ function probesOf(surroundings: Surroundings): Probe[] {
     waitingProbe(surroundings),
     runsProbe(surroundings),
     lostRunsProbe(surroundings),
+    periodicTasksProbe(surroundings),
     auditProbe(config),
   ];
 }

@@ -1,0 +1,32 @@
+import type { PeriodicTaskState } from '../../store/periodic-tasks.ts';
+import { type Check, fault, fine, note, type Probe } from './check.ts';
+import type { Surroundings } from './surroundings.ts';
+
+/** A task is reported at least once a minute, or once an interval. A few of them may be missed. Milliseconds. */
+const LATE = { intervals: 3, leastMs: 300_000 };
+
+/** Checks each task that control workers repeat: whether its last turn failed, or was long ago. */
+export function periodicTasksProbe(surroundings: Surroundings): Probe {
+  return {
+    name: 'periodic tasks',
+    remedy: 'First mend the store.',
+    look: async () => judgeTasks(await (await surroundings.store()).periodicTasks.list(), Date.now()),
+  };
+}
+
+export function judgeTasks(tasks: readonly PeriodicTaskState[], now: number): Check[] {
+  const ill = tasks.flatMap(({ name, everyMs, endedAt, failure }): Check[] => {
+    const task = `task ${name}`;
+    if (failure)
+      return [fault(task, `its last turn failed at ${endedAt}: ${failure}`, 'See the log of the control worker.')];
+    if (now - Date.parse(endedAt) <= Math.max(LATE.leastMs, everyMs * LATE.intervals)) return [];
+    return [
+      note(
+        task,
+        `no turn has ended since ${endedAt}`,
+        'Start a control worker: `mayfly up`, or `mayfly serve control`.',
+      ),
+    ];
+  });
+  return ill.length > 0 ? ill : [fine('periodic tasks', `each of ${tasks.length} goes on`)];
+}
