@@ -1,5 +1,6 @@
 import { MayflyError } from './errors.ts';
-import { type HostProposals, type HostRecord, proposalsOf } from './host.ts';
+import { type HostProposals, type HostRecord, proposalsOf, type SourceInfo } from './host.ts';
+import type { Size } from './project-limits.ts';
 
 /**
  * Of the hosts that have a source those on which a sandbox is made of the same: what nobody has compared with what is known
@@ -42,4 +43,23 @@ export function contentsOf(hosts: readonly HostRecord[], source: string): string
 function contentOn({ sources }: HostRecord, name: string): string | null | undefined {
   const source = sources.find((one) => one.name === name && one.cloneable);
   return source && (source.content ?? null);
+}
+
+/** As large as is wished, or as the source is; of several hosts' the largest. */
+export function sizeOfSource(
+  source: string,
+  hosts: readonly HostRecord[],
+  wished: { cpus?: number | null | undefined; memoryMib?: number | null | undefined },
+): Size {
+  const own = hosts.flatMap(({ sources }) => sources.filter(({ name }) => name === source));
+  const largest = (of: (one: SourceInfo) => number) => Math.max(0, ...own.map(of));
+  return {
+    cpus:
+      wished.cpus ??
+      Math.max(
+        1,
+        largest(({ cpus }) => cpus),
+      ),
+    memoryMib: wished.memoryMib ?? largest(({ memoryMib }) => memoryMib),
+  };
 }

@@ -9,7 +9,7 @@ import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { requestedCommand } from '../../model/sandbox/command.ts';
 import type { CommandInput } from '../../model/sandbox/command-saga.ts';
 import { hostOf } from '../../model/sandbox/sandbox-state.ts';
-import { sizeOfSource } from '../../model/source-size.ts';
+import { sizeOfSource } from '../../model/source-content.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { admitSandbox } from '../function/prepared/admitted-sandbox.ts';

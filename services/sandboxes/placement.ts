@@ -17,8 +17,7 @@ import type { Network, SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { isUnlimited, type StorageQuota } from '../../model/snapshots/storage.ts';
-import { alike } from '../../model/source-content.ts';
-import { sizeOfSource } from '../../model/source-size.ts';
+import { alike, sizeOfSource } from '../../model/source-content.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import { requireCapture, requireSnapshot } from '../require.ts';
 

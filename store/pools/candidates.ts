@@ -2,7 +2,7 @@ import { type HostRecord, isPlaceable, type KnownHost } from '../../model/host.t
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { isShared } from '../../model/pools/pool-saga.ts';
 import type { ClaimRequest } from '../../model/sagas/messages.ts';
-import { sizeOfSource } from '../../model/source-size.ts';
+import { sizeOfSource } from '../../model/source-content.ts';
 import type { StoredMember } from '../sandboxes/pool-members.ts';
 import { shuffled } from './shuffled.ts';
 

@@ -8,7 +8,7 @@ import type { HostRef } from '../../../model/host.ts';
 import type { Size } from '../../../model/project-limits.ts';
 import type { SandboxRecord, SandboxSpec } from '../../../model/sandbox/sandbox.ts';
 import { hostOf } from '../../../model/sandbox/sandbox-state.ts';
-import { sizeOfSource } from '../../../model/source-size.ts';
+import { sizeOfSource } from '../../../model/source-content.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { acceptedSpec, goneVersion } from '../accepted-version.ts';
