@@ -64,3 +64,8 @@ export const stepFailure = z.object({
   message: shownText(),
 });
 export const failure = stepFailure.omit({ step: true });
+
+/** Failure that is only shown, encrypted as a whole. */
+export function shownFailure() {
+  return encrypted(stepFailure.omit({ step: true }), (message) => ({ code: 'record_damaged', message }));
+}

@@ -1,5 +1,5 @@
-import { lastAttempt, type RunRecord } from '../../model/functions/run.ts';
-import { type DiffSide, diffSnapshotId, type RunDiff } from '../../model/functions/traces.ts';
+import { lastAttempt, type RunDiff, type RunRecord } from '../../model/functions/run.ts';
+import { type DiffSide, diffSnapshotId } from '../../model/functions/traces.ts';
 import type { HostRef } from '../../model/host.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { hostOf } from '../../model/sandbox/sandbox-state.ts';

@@ -1,16 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { MayflyError } from '../../model/errors.ts';
-import { lastAttempt, type RunRecord } from '../../model/functions/run.ts';
+import { type KeptFailure, lastAttempt, type RunRecord } from '../../model/functions/run.ts';
 import type { RunFailure } from '../../model/functions/run-state.ts';
-import {
-  isForEver,
-  isToBeKept,
-  KEEP_TRIES,
-  type KeptFailure,
-  keptSnapshotId,
-  keptUntil,
-} from '../../model/functions/traces.ts';
+import { isForEver, isToBeKept, KEEP_TRIES, keptSnapshotId, keptUntil } from '../../model/functions/traces.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { Store } from '../../store/connect.ts';
 import { rethrow } from '../../temporal/call/failure.ts';

@@ -1,5 +1,6 @@
 import type { FunctionSpec } from '../../model/functions/function.ts';
-import { isUnsettled, type RunRecord } from '../../model/functions/run.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
+import { isUnsettled } from '../../model/functions/run-state.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
 import {

@@ -1,12 +1,14 @@
 import { z } from '@hono/zod-openapi';
 import { egress } from '../../model/fields.ts';
 import {
+  concurrencyRule,
   FUNCTION_NAME_PATTERN,
-  FUNCTION_STATES,
+  functionRecord,
+  functionSpec,
+  functionVersion,
   isFunctionName,
-  ON_FULL,
-  ON_RATE,
-  RETRIED_OUTCOMES,
+  retryPolicy,
+  throttleRule,
 } from '../../model/functions/function.ts';
 import { SETUP_STATES } from '../../model/functions/setup/setup.ts';
 import { ON_FAILURE } from '../../model/functions/traces.ts';
@@ -23,9 +25,10 @@ import {
 } from '../../model/request-fields.ts';
 import { SECRET_FILE } from '../../model/secrets/secret.ts';
 import { snapshotKind } from '../../model/snapshots/snapshot.ts';
-import { actor, endpointId, failure, instant, snapshotId, wholeText } from '../http/schemas.ts';
+import { waitSpec } from '../../model/waitpoints/waiting.ts';
+import { endpointId, failure, snapshotId, wholeText } from '../http/schemas.ts';
 import { secretName } from '../secrets/secret-schemas.ts';
-import { waitAnswer, waitWish } from './wait-schemas.ts';
+import { waitWish } from './wait-schemas.ts';
 
 const { functions: limits, command, cpus, memoryMib } = LIMITS;
 
@@ -56,7 +59,7 @@ const variable = passed(command.maxVariableBytes);
 const concurrency = z.strictObject({
   limit: whole(limits.concurrency.limit, 'runs'),
   key: pointer.optional(),
-  onFull: z.enum(ON_FULL).default('queue'),
+  onFull: concurrencyRule.shape.onFull.default('queue'),
 });
 
 const throttle = z.strictObject({
@@ -64,7 +67,7 @@ const throttle = z.strictObject({
   periodSeconds: seconds(limits.throttle.periodSeconds),
   burst: whole(limits.throttle.burst, 'runs').default(1),
   key: pointer.optional(),
-  onFull: z.enum(ON_RATE).default('queue'),
+  onFull: throttleRule.shape.onFull.default('queue'),
 });
 
 const debounce = z.strictObject({
@@ -86,12 +89,13 @@ const backoff = z.strictObject({
   jitter: z.boolean().default(true),
 });
 
+const retriedOutcome = retryPolicy.shape.on.element;
 const retry = z.strictObject({
   maxAttempts: whole(limits.maxAttempts, 'attempts').default(limits.maxAttempts.default),
   on: z
-    .array(z.enum(RETRIED_OUTCOMES))
-    .max(RETRIED_OUTCOMES.length)
-    .default([...RETRIED_OUTCOMES]),
+    .array(retriedOutcome)
+    .max(retriedOutcome.options.length)
+    .default([...retriedOutcome.options]),
   exitCodes: z.array(z.int().min(1).max(255)).max(255).optional(),
   backoff: backoff.prefault({}),
 });
@@ -259,59 +263,16 @@ export const deployFunction = z
   .openapi('DeployFunction');
 export type DeployRequest = z.output<typeof deployFunction>;
 
-const specAnswer = z.object({
-  source: z.string().nullable(),
-  snapshotId: z.string().nullable(),
-  setup: z.object({ source: z.string(), script: z.string(), timeoutSeconds: z.int() }).optional(),
-  filesDigest: z.string().nullable().openapi({ description: 'SHA-256 of its files, hex' }),
-  command: z.string().nullable(),
-  argv: z.array(z.string()).nullable(),
-  user: z.string().nullable(),
+const specAnswer = functionSpec.omit({ env: true }).extend({
   envNames: z.array(z.string()).openapi({ description: 'What is in them is not told' }),
-  secrets: z.array(z.object({ name: z.string(), env: z.string().nullable(), file: z.string().nullable() })),
-  input: z.object({ schema: z.unknown(), maxBytes: z.int() }),
-  timeoutSeconds: z.int(),
-  graceSeconds: z.int(),
-  maxEventAgeSeconds: z.int(),
-  retry: z.object({
-    maxAttempts: z.int(),
-    on: z.array(z.enum(RETRIED_OUTCOMES)),
-    exitCodes: z.array(z.int()).nullable(),
-    backoff: z.object({ initialSeconds: z.number(), factor: z.number(), maxSeconds: z.number(), jitter: z.boolean() }),
-  }),
-  idempotent: z.boolean(),
-  concurrency: z.array(z.object({ limit: z.int(), key: z.string().nullable(), onFull: z.enum(ON_FULL) })),
-  throttle: z
-    .object({
-      limit: z.int(),
-      periodSeconds: z.int(),
-      burst: z.int(),
-      key: z.string().nullable(),
-      onFull: z.enum(ON_RATE),
-    })
-    .nullable(),
-  debounce: z.object({ periodSeconds: z.int(), maxWaitSeconds: z.int(), key: z.string().nullable() }).nullable(),
-  batch: z.object({ maxSize: z.int(), maxWaitSeconds: z.int(), key: z.string().nullable() }).nullable(),
-  lateBinding: z.boolean(),
-  priority: z.int(),
-  network: z.object({ egress }),
-  cpus: z.int().nullable(),
-  memoryMib: z.int().nullable(),
-  result: z.object({ maxBytes: z.int() }),
-  artifacts: z.object({ globs: z.array(z.string()), maxBytes: z.int() }),
-  logBytes: z.int(),
-  destinations: z.object({ onSuccess: z.string().nullable(), onFailure: z.string().nullable() }),
-  retentionDays: z.int(),
   keep: z.object({ onFailure: z.enum(ON_FAILURE), days: z.int() }),
   diff: z.boolean(),
-  wait: waitAnswer,
+  wait: waitSpec,
 });
 
-export const versionAnswer = z
-  .object({
-    function: z.string(),
-    version: z.int(),
-    digest: z.string().openapi({ description: 'SHA-256 of all that it says: the same content is the same version' }),
+export const versionAnswer = functionVersion
+  .omit({ project: true })
+  .extend({
     isActive: z.boolean(),
     spec: specAnswer,
     setup: z
@@ -333,21 +294,7 @@ export const versionAnswer = z
       .array(z.string())
       .optional()
       .openapi({ description: 'Of its secrets, where it is deployed: those that are not masked in what it prints' }),
-    createdBy: actor,
-    createdAt: instant,
   })
   .openapi('FunctionVersion');
 
-export const functionAnswer = z
-  .object({
-    project: z.string(),
-    name: z.string(),
-    state: z.enum(FUNCTION_STATES).openapi({
-      description: '`paused`: events are accepted, and none is started. `draining`: it goes when its runs have ended',
-    }),
-    activeVersion: z.int(),
-    createdBy: actor,
-    createdAt: instant,
-    updatedAt: instant,
-  })
-  .openapi('Function');
+export const functionAnswer = functionRecord.omit({ fullUntil: true }).openapi('Function');

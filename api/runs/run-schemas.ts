@@ -1,21 +1,13 @@
 import { z } from '@hono/zod-openapi';
-import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, SKIPS, WAITS } from '../../model/functions/run-state.ts';
+import { runRecord } from '../../model/functions/run.ts';
+import { RUN_OUTCOMES, RUN_STATES } from '../../model/functions/run-state.ts';
 import { ID_PATTERNS, isRunId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { VERSIONS } from '../../services/runs/replay-run.ts';
 import { offset } from '../commands/command-schemas.ts';
 import { functionName, functionParams } from '../functions/function-schemas.ts';
 import { waitingAnswer } from '../functions/wait-schemas.ts';
-import {
-  actor,
-  cursor,
-  failure,
-  idempotencyHeaders,
-  instant,
-  limit,
-  problemAnswer,
-  wholeText,
-} from '../http/schemas.ts';
+import { cursor, idempotencyHeaders, limit, problemAnswer, wholeText } from '../http/schemas.ts';
 
 const runId = z
   .string()
@@ -76,120 +68,35 @@ export const outputQuery = z.strictObject({
   limit: offset.optional(),
 });
 
-const attempt = z.object({
-  n: z.int(),
-  sandboxId: z.string(),
-  commandId: z.string(),
-  begunAt: instant,
-  startedAt: instant.nullable(),
-  endedAt: instant.nullable(),
-  outcome: z.enum(RUN_OUTCOMES).nullable(),
-  exitCode: z.int().nullable(),
-  signal: z.string().nullable(),
-  failure: failure.nullable(),
-  cleanup: z.enum(CLEANUPS).openapi({ description: 'The sandbox has the proof' }),
-  secrets: z
-    .array(z.object({ name: z.string(), version: z.int() }))
-    .openapi({ description: 'Which versions of its secrets it was given' }),
-});
-
 const listedContent = z.unknown().openapi({
   description: `JSON, or a text; null: there is none, it is neither, or it has more than ${LIMITS.functions.listedBytes} bytes`,
 });
 
-export const runAnswer = z
-  .object({
-    id: z.string(),
-    project: z.string(),
-    function: z.string(),
-    version: z.int(),
-    state: z.enum(RUN_STATES),
-    cleanup: z.enum(CLEANUPS).openapi({ description: '`proved`: nothing of its machines is left' }),
-    waitingFor: z.enum(WAITS).nullable().openapi({ description: 'Why it is no further' }),
-    outcome: z.enum(RUN_OUTCOMES).nullable().openapi({ description: 'Written once' }),
-    skippedFor: z.enum(SKIPS).nullable().openapi({
-      description:
-        '`singleton`: others of its key were under way. `superseded`: a newer one took its place. `rate`: it came too soon after others',
-    }),
-    supersededBy: z.string().nullable().openapi({ description: 'The run that took its place' }),
-    exitCode: z.int().nullable(),
-    signal: z.string().nullable(),
-    failure: failure.nullable(),
-    event: z.object({ id: z.string(), source: z.string(), type: z.string(), time: z.string().nullable() }),
-    eventBytes: z.int(),
-    events: z
-      .array(
-        z.object({
-          runId: z.string().openapi({ description: 'The run by which it was accepted' }),
-          id: z.string(),
-          source: z.string(),
-          type: z.string(),
-          time: z.string().nullable(),
-          bytes: z.int(),
-        }),
-      )
-      .openapi({
-        description:
-          'Of a batch, those that it has; of a debounced run, those that it stands for, with its own; else none',
-      }),
-    isBatch: z.boolean(),
-    batch: z.string().nullable().openapi({ description: 'The run that has its event, together with others' }),
-    priority: z.int(),
-    attempts: z.array(attempt).openapi({ description: 'Each a sandbox of its own, and at most one started process' }),
-    result: z
-      .object({
-        contentType: z.string(),
-        bytes: z.int(),
-        digest: z.string(),
-        partial: z.boolean().openapi({ description: 'Left by a process that did not succeed' }),
-      })
-      .nullable(),
-    artifacts: z.array(
-      z.object({
-        path: z.string(),
-        bytes: z.int(),
-        digest: z.string(),
-        note: z
-          .string()
-          .optional()
-          .openapi({ description: 'What of it is not as it was: it changed while it was read' }),
-      }),
-    ),
-    schedule: z
-      .object({ name: z.string(), nominalAt: instant })
-      .nullable()
-      .openapi({ description: 'Which time of which schedule it is of' }),
-    kept: z
-      .object({
-        snapshotId: z.string().nullable(),
-        until: instant.nullable().openapi({ description: 'It is deleted then' }),
-        goneAt: instant.nullable().openapi({ description: 'When it was deleted, then or before' }),
-        failure: failure.nullable().openapi({ description: 'Why there is no snapshot' }),
-      })
-      .nullable()
-      .openapi({ description: 'Of one that failed, the disks of its sandbox, where its function has `keep`' }),
-    diff: z
-      .object({
-        bytes: z.int().nullable(),
-        digest: z.string().nullable().openapi({ description: 'SHA-256 of what GET …/diff answers, hex' }),
-        counts: z.object({ added: z.int(), changed: z.int(), removed: z.int(), renamed: z.int() }).nullable(),
-        failure: failure.nullable().openapi({ description: 'Why it is not known' }),
-      })
-      .nullable()
-      .openapi({ description: 'What its process changed in the file system, where its function has `diff`' }),
+export const runAnswer = runRecord
+  .omit({
+    versionDigest: true,
+    eventDigest: true,
+    keys: true,
+    throttleKey: true,
+    lane: true,
+    gathering: true,
+    gatheringKey: true,
+    lateBinding: true,
+    dedupe: true,
+    epoch: true,
+    dedupeUntil: true,
+    seq: true,
+    retentionDays: true,
+    tries: true,
+    member: true,
+    members: true,
+    failedStarts: true,
+  })
+  .extend({
+    schedule: runRecord.shape.schedule.unwrap(),
+    kept: runRecord.shape.kept.unwrap(),
+    diff: runRecord.shape.diff.unwrap(),
     waiting: waitingAnswer,
-    createdBy: actor,
-    cancelledBy: actor.nullable(),
-    replayOf: z.string().nullable().openapi({ description: 'The run whose event it has; its process is told' }),
-    redriveOf: z.string().nullable().openapi({ description: 'The dead letter in whose place it is' }),
-    redrivenAs: z.string().nullable().openapi({ description: 'Of a dead letter: the run in its place' }),
-    acceptedAt: instant,
-    dueAt: instant.nullable(),
-    expiresAt: instant.openapi({ description: 'When it expires, unless its process is started before' }),
-    admittedAt: instant.nullable(),
-    startedAt: instant.nullable(),
-    endedAt: instant.nullable(),
-    updatedAt: instant,
     contents: z
       .object({ input: listedContent, result: listedContent })
       .optional()

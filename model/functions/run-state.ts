@@ -63,3 +63,11 @@ export interface RunFailure {
   code: ErrorCode;
   message: string;
 }
+
+/** After these nobody need do anything more about the event. */
+const SETTLED: readonly RunOutcome[] = ['succeeded', 'cancelled', 'skipped'];
+
+/** Whether a run that ended so is a dead letter, until it is redriven. */
+export function isUnsettled(outcome: RunOutcome): boolean {
+  return !SETTLED.includes(outcome);
+}

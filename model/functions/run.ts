@@ -1,164 +1,174 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
+import { z } from 'zod';
+import { actor, encrypted, failure, instant, optional, shownFailure } from '../fields.ts';
 import { commandIdFrom, ID_BYTES, runIdFrom, sandboxIdFrom } from '../ids.ts';
 import { LIMITS } from '../limits.ts';
-import type { Actor } from '../sandbox/sandbox.ts';
-import type { ScheduledFor } from '../schedules/schedule.ts';
-import type { UsedSecret } from '../secrets/secret.ts';
-import type { RunWaiting } from '../waitpoints/waiting.ts';
-import type { Cleanup, RunFailure, RunOutcome, RunState, Skip, Wait } from './run-state.ts';
-import type { KeptFailure, RunDiff } from './traces.ts';
+import { usedSecret } from '../secrets/secret.ts';
+import { runWaiting } from '../waitpoints/waiting.ts';
+import { CLEANUPS, isUnsettled, RUN_OUTCOMES, RUN_STATES, SKIPS, WAITS } from './run-state.ts';
 
+const attempt = z.object({
+  n: z.int(),
+  sandboxId: z.string(),
+  commandId: z.string(),
+  begunAt: instant,
+  startedAt: instant.nullable().describe("When its process was started, corrected by what its guest's clock differs"),
+  endedAt: instant.nullable(),
+  outcome: z.enum(RUN_OUTCOMES).nullable(),
+  exitCode: z.int().nullable(),
+  signal: z.string().nullable(),
+  failure: failure.nullable(),
+  cleanup: z.enum(CLEANUPS).describe('The sandbox has the proof'),
+  secrets: z.array(usedSecret).describe('Which versions of its secrets it was given'),
+});
 /** One sandbox, and at most one started process. */
-export interface Attempt {
-  /** 1, 2, 3 … */
-  n: number;
-  sandboxId: string;
-  commandId: string;
-  begunAt: string;
-  /** When its process was started, corrected by what its guest's clock differs. */
-  startedAt: string | null;
-  endedAt: string | null;
-  outcome: RunOutcome | null;
-  exitCode: number | null;
-  signal: string | null;
-  failure: RunFailure | null;
-  cleanup: Cleanup;
-  /** Of those that it was given, which versions. */
-  secrets: UsedSecret[];
-}
+export type Attempt = z.infer<typeof attempt>;
 
-/** Which event it is, of the context attributes of CloudEvents. */
-interface EventIdentity {
-  id: string;
-  source: string;
-  type: string;
-  /** RFC 3339; null: its producer gave none. */
-  time: string | null;
-}
+const eventIdentity = z.object({
+  id: z.string(),
+  source: z.string(),
+  type: z.string(),
+  time: z.string().nullable().describe('RFC 3339; null: its producer gave none'),
+});
 
-/** An event that a run has beside others, or in place of others, and the run by which it was accepted. */
-export interface GatheredEvent extends EventIdentity {
-  runId: string;
-  bytes: number;
-}
+const gatheredEvent = eventIdentity.extend({
+  runId: z.string().describe('The run by which it was accepted'),
+  bytes: z.int(),
+});
+/** An event that a run has beside others, or in place of others. */
+export type GatheredEvent = z.infer<typeof gatheredEvent>;
 
+const gathering = z.union([
+  z.object({ kind: z.literal('debounce'), periodMs: z.int(), maxWaitMs: z.int() }),
+  z.object({ kind: z.literal('batch'), maxSize: z.int(), maxWaitMs: z.int() }),
+]);
 /** How long events of a key gather before one of them runs, or all at once. */
-export type Gathering =
-  | { kind: 'debounce'; periodMs: number; maxWaitMs: number }
-  | { kind: 'batch'; maxSize: number; maxWaitMs: number };
+export type Gathering = z.infer<typeof gathering>;
 
+const runResult = z.object({
+  contentType: z.string(),
+  bytes: z.int(),
+  digest: z.string().describe('SHA-256, hex'),
+  partial: z.boolean().describe('Left by a process that did not succeed'),
+});
 /** The result as it was fetched; its bytes are kept apart. */
-export interface RunResult {
-  contentType: string;
-  bytes: number;
-  /** SHA-256, hex. */
-  digest: string;
-  /** It is not the result, but what was there of one when the process did not succeed. */
-  partial: boolean;
-}
+export type RunResult = z.infer<typeof runResult>;
 
-export interface RunArtifact {
-  /** Below the folder of artifacts. */
-  path: string;
-  bytes: number;
-  /** SHA-256, hex. */
-  digest: string;
-  /** What of it is not as it was, of a file that changed while it was read. */
-  note?: string;
-}
+const runArtifact = z.object({
+  path: z.string().describe('Below the folder of artifacts'),
+  bytes: z.int(),
+  digest: z.string().describe('SHA-256, hex'),
+  note: optional(z.string()).describe('What of it is not as it was: it changed while it was read'),
+});
+export type RunArtifact = z.infer<typeof runArtifact>;
+
+const keptFailure = z.object({
+  snapshotId: z.string().nullable(),
+  until: instant.nullable().describe('It is deleted then'),
+  goneAt: instant.nullable().describe('When it was deleted, then or before; null: it is there'),
+  failure: failure.nullable().describe('Why there is no snapshot'),
+});
+/** Snapshot of the disks of the sandbox of a run that failed, or why there is none. */
+export type KeptFailure = z.infer<typeof keptFailure>;
+
+const runDiff = z.object({
+  bytes: z
+    .int()
+    .nullable()
+    .describe('Of the changes, a JSON text a line; null: there are none, and `failure` says why'),
+  digest: z.string().nullable().describe('SHA-256 of the same, hex'),
+  counts: z.object({ added: z.int(), changed: z.int(), removed: z.int(), renamed: z.int() }).nullable(),
+  failure: failure.nullable().describe('Why it is not known'),
+});
+/** Changes of a process in the file system of its sandbox; the changes themselves are kept apart. */
+export type RunDiff = z.infer<typeof runDiff>;
+
+const keyValue = z.string().nullable();
 
 /**
  * One event for one version of a function. Inserted by the API; from its admission on written by its workflow alone. Before
  * that whoever changes it compares and sets its state.
  */
-export interface RunRecord {
-  id: string;
-  project: string;
-  function: string;
-  version: number;
-  /** Of the version, which another of that number would not have. */
-  versionDigest: string;
-  state: RunState;
-  cleanup: Cleanup;
-  waitingFor: Wait | null;
-  outcome: RunOutcome | null;
-  /** Null: its outcome is another. */
-  skippedFor: Skip | null;
-  /** The run that took its place; null: none did. */
-  supersededBy: string | null;
-  exitCode: number | null;
-  signal: string | null;
-  failure: RunFailure | null;
-  event: EventIdentity;
-  eventBytes: number;
-  /** SHA-256 of what was sent, hex: the same event with another is a conflict. */
-  eventDigest: string;
-  /** The values of the keys of its concurrency rules, as they are compared; null: the rule has none. */
-  keys: (string | null)[];
-  /** The same of its throttle. */
-  throttleKey: string | null;
-  /** Of those with the same one comes after another, in the order in which they were accepted; null: of all without any. */
-  lane: string | null;
-  /** How its event gathers with others; null: it does not. */
-  gathering: Gathering | null;
-  /** The value of the key by which it gathers. */
-  gatheringKey: string | null;
-  /** Those that gathered, its own among them: in whose place it is, or which it has; empty: its own event alone. */
-  events: GatheredEvent[];
-  /** It has no event of its own, but all of `events`. */
-  isBatch: boolean;
-  /** The run that has its event together with others; null: it has it itself. */
-  batch: string | null;
-  /** Its version is the active one when it is admitted. */
-  lateBinding: boolean;
-  priority: number;
-  /** Another event with the same is the same, hex. */
-  dedupe: string;
-  /** How many of the same there were before it, whose time is over. */
-  epoch: number;
-  dedupeUntil: string;
-  acceptedAt: string;
-  /** Among those that one process accepted in the same millisecond, the first first. */
-  seq: number;
-  /** Not before; null: at once. */
-  dueAt: string | null;
-  /** When it expires unless its process is started. */
-  expiresAt: string;
-  admittedAt: string | null;
-  startedAt: string | null;
-  endedAt: string | null;
-  updatedAt: string;
-  /** How long it is kept when it has ended. */
-  retentionDays: number;
-  attempts: Attempt[];
-  /** Sandboxes that were begun for it: each has an id of its own. */
-  tries: number;
-  /** The member of a pool that the attempt under way has asked for, or has. Null, or absent: none. */
-  member?: string | null;
-  /** Those that attempts had. Absent: none. */
-  members?: string[];
-  /** Of those, how many ended before its process was started, for another reason than room. */
-  failedStarts: number;
-  result: RunResult | null;
-  artifacts: RunArtifact[];
-  /** Which time of which schedule it is of; null, or absent: of none. */
-  schedule?: ScheduledFor | null;
-  /** Of one that failed, where its function keeps that. Null, or absent: nothing was to be, or it is not known yet. */
-  kept?: KeptFailure | null;
-  /** What its process changed, where its function has `diff`. Null, or absent: nobody wants to know, or it is not known yet. */
-  diff?: RunDiff | null;
-  /** How its process waits for waitpoints. Null, or absent: it has not waited. */
-  waiting?: RunWaiting | null;
-  cancelledBy: Actor | null;
-  createdBy: Actor & { project: string };
-  /** The run whose event it has, or had before that was edited; null: its event came by itself. */
-  replayOf: string | null;
-  /** The dead letter in whose place it is; null: it is in none. */
-  redriveOf: string | null;
-  /** Of a dead letter: the run in its place, of which there is never another; null: it has none. */
-  redrivenAs: string | null;
-}
+export const runRecord = z.object({
+  id: z.string(),
+  project: z.string(),
+  function: z.string(),
+  version: z.int(),
+  versionDigest: z.string().describe('Of the version, which another of that number would not have'),
+  state: z.enum(RUN_STATES),
+  cleanup: z.enum(CLEANUPS).describe('`proved`: nothing of its machines is left'),
+  waitingFor: z.enum(WAITS).nullable().describe('Why it is no further'),
+  outcome: z.enum(RUN_OUTCOMES).nullable().describe('Written once'),
+  skippedFor: z
+    .enum(SKIPS)
+    .nullable()
+    .describe(
+      '`singleton`: others of its key were under way. `superseded`: a newer one took its place. `rate`: it came too soon after others',
+    ),
+  supersededBy: z.string().nullable().describe('The run that took its place'),
+  exitCode: z.int().nullable(),
+  signal: z.string().nullable(),
+  failure: shownFailure().nullable(),
+  event: encrypted(eventIdentity),
+  eventBytes: z.int(),
+  eventDigest: z.string().describe('SHA-256 of what was sent, hex: the same event with another is a conflict'),
+  keys: encrypted(z.array(keyValue)).describe(
+    'The values of the keys of its concurrency rules, as they are compared; null: the rule has none',
+  ),
+  throttleKey: encrypted(z.string()).nullable().describe('The same of its throttle'),
+  lane: encrypted(z.string())
+    .nullable()
+    .describe('Of those with the same one comes after another, in the order of acceptance; null: of all without any'),
+  gathering: gathering.nullable().describe('How its event gathers with others; null: it does not'),
+  gatheringKey: encrypted(z.string()).nullable().describe('The value of the key by which it gathers'),
+  events: encrypted(z.array(gatheredEvent)).describe(
+    'Of a batch, those that it has; of a debounced run, those that it stands for, with its own; else none',
+  ),
+  isBatch: z.boolean().describe('It has no event of its own, but all of `events`'),
+  batch: z.string().nullable().describe('The run that has its event, together with others'),
+  lateBinding: z.boolean().describe('Its version is the active one when it is admitted'),
+  priority: z.int(),
+  dedupe: z.string().describe('Another event with the same is the same, hex'),
+  epoch: z.int().describe('How many of the same there were before it, whose time is over'),
+  dedupeUntil: instant,
+  acceptedAt: instant,
+  seq: z.int().describe('Among those that one process accepted in the same millisecond, the first first'),
+  dueAt: instant.nullable().describe('Not before; null: at once'),
+  expiresAt: instant.describe('When it expires, unless its process is started before'),
+  admittedAt: instant.nullable(),
+  startedAt: instant.nullable(),
+  endedAt: instant.nullable(),
+  updatedAt: instant,
+  retentionDays: z.int().describe('How long it is kept when it has ended'),
+  attempts: encrypted(z.array(attempt)).describe('Each a sandbox of its own, and at most one started process'),
+  tries: z.int().describe('Sandboxes that were begun for it: each has an id of its own'),
+  member: optional(z.string().nullable()).describe(
+    'Member of a pool that the attempt under way has asked for, or has. Null, or absent: none',
+  ),
+  members: optional(z.array(z.string())).describe('Members that attempts had. Absent: none'),
+  failedStarts: z.int().describe('Sandboxes that ended before its process was started, for another reason than room'),
+  result: encrypted(runResult).nullable(),
+  artifacts: encrypted(z.array(runArtifact)),
+  schedule: optional(z.object({ name: z.string(), nominalAt: instant }).nullable()).describe(
+    'Which time of which schedule it is of',
+  ),
+  kept: optional(encrypted(keptFailure).nullable()).describe(
+    'Of one that failed, the disks of its sandbox, where its function has `keep`',
+  ),
+  diff: optional(encrypted(runDiff).nullable()).describe(
+    'What its process changed in the file system, where its function has `diff`',
+  ),
+  waiting: optional(runWaiting.nullable()).describe(
+    'How its process waits for waitpoints. Null, or absent: it has not waited',
+  ),
+  cancelledBy: actor.nullable(),
+  createdBy: actor,
+  replayOf: z.string().nullable().describe('The run whose event it has; its process is told'),
+  redriveOf: z.string().nullable().describe('The dead letter in whose place it is'),
+  redrivenAs: z.string().nullable().describe('Of a dead letter: the run in its place, of which there is never another'),
+});
+export type RunRecord = z.infer<typeof runRecord>;
 
 /**
  * Where a run begins. One that is not checked stands in its place among those of its key, which come one after another; where
@@ -201,14 +211,6 @@ export function countedBytes(runs: number, largeBytes: number): number {
 
 /** Of a run whose event came by itself. */
 export const NO_ORIGIN = { replayOf: null, redriveOf: null } as const;
-
-/** After these nobody need do anything more about the event. */
-const SETTLED: readonly RunOutcome[] = ['succeeded', 'cancelled', 'skipped'];
-
-/** Whether a run that ended so is a dead letter, until it is redriven. */
-export function isUnsettled(outcome: RunOutcome): boolean {
-  return !SETTLED.includes(outcome);
-}
 
 export function isDeadLetter({
   state,

@@ -1,23 +1,11 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
 import type { ErrorCode } from '../errors.ts';
-import type { FileChangeCounts } from '../files/file-change.ts';
 import { ID_BYTES, snapshotIdFrom } from '../ids.ts';
-import type { RunFailure, RunOutcome, RunState } from './run-state.ts';
+import type { RunOutcome, RunState } from './run-state.ts';
 
 /** What a failed run leaves, unless its function says that nothing is kept. */
 export const ON_FAILURE = ['none', 'disk'] as const;
-
-/** What is kept of the sandbox of a run that failed: a snapshot of its disks, or why there is none. */
-export interface KeptFailure {
-  /** Null: it could not be taken, and `failure` says why. */
-  snapshotId: string | null;
-  /** It is deleted then. ISO 8601. */
-  until: string | null;
-  /** When it was, then or before. ISO 8601; null: it is there. */
-  goneAt: string | null;
-  failure: RunFailure | null;
-}
 
 /** Snapshots that are tried for one after another. */
 export const KEEP_TRIES = 3;
@@ -53,16 +41,6 @@ export function keptUntil(endedAt: string, days: number): string {
 
 export function isForEver(code: ErrorCode): boolean {
   return FOR_EVER.has(code);
-}
-
-/** What a process changed in the file system of its sandbox; the changes themselves are kept apart. */
-export interface RunDiff {
-  /** Of the changes, a JSON text a line; null: there are none, and `failure` says why. */
-  bytes: number | null;
-  /** SHA-256 of the same, hex. */
-  digest: string | null;
-  counts: FileChangeCounts | null;
-  failure: RunFailure | null;
 }
 
 /** The two states that are compared: when its process was about to be started, and when it had ended. */

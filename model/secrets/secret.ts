@@ -18,18 +18,13 @@ export const secretRecord = z.object({
 });
 export type SecretRecord = z.infer<typeof secretRecord>;
 
+export const secretUse = z.object({ name: z.string(), env: z.string().nullable(), file: z.string().nullable() });
 /** Where a process finds a secret: in a variable, or in a file of the folder `$MAYFLY_SECRETS`. One of them is set. */
-export interface SecretUse {
-  name: string;
-  env: string | null;
-  file: string | null;
-}
+export type SecretUse = z.infer<typeof secretUse>;
 
+export const usedSecret = z.object({ name: z.string(), version: z.int() });
 /** Which value an attempt was given. */
-export interface UsedSecret {
-  name: string;
-  version: number;
-}
+export type UsedSecret = z.infer<typeof usedSecret>;
 
 /** A secret as an attempt has it: the value that held when it began, whatever is put or deleted later. */
 export interface GivenSecret extends SecretUse, UsedSecret {

@@ -1,19 +1,24 @@
-import type { ErrorCode } from '../errors.ts';
+import { z } from 'zod';
+import { failure, instant } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import type { CommandRecord } from '../sandbox/command.ts';
 
-/** Whether the time of a process goes on while it waits. */
-export const WAIT_TIMES = ['counts', 'stops'] as const;
-type WaitTime = (typeof WAIT_TIMES)[number];
-
-/** What becomes of a run whose process waits. */
-export interface WaitSpec {
-  time: WaitTime;
-  /** Its machine is hibernated when its process has waited for so long; null: it never is. */
-  hibernateAfterSeconds: number | null;
-  /** Whether its slots are others' while its machine is hibernated. */
-  releaseSlot: boolean;
-}
+export const waitSpec = z.object({
+  time: z
+    .enum(['counts', 'stops'])
+    .describe('Whether the time of a process (`timeoutSeconds`) goes on while it waits for a waitpoint'),
+  hibernateAfterSeconds: z
+    .int()
+    .nullable()
+    .describe('Its machine is hibernated when its process has waited for so long; null: it never is'),
+  releaseSlot: z
+    .boolean()
+    .describe(
+      'Whether others may run in its place while its machine is hibernated; to go on it waits for a slot, in its place of the queue',
+    ),
+});
+/** Treatment of a run whose process waits. */
+export type WaitSpec = z.infer<typeof waitSpec>;
 
 export const DEFAULT_WAIT: WaitSpec = {
   time: 'counts',
@@ -21,24 +26,19 @@ export const DEFAULT_WAIT: WaitSpec = {
   releaseSlot: false,
 };
 
-/** `released`: it has given its slots back. `queued`: it has what it waited for, and waits for slots in its place of the queue. */
-export const WAIT_SLOTS = ['held', 'released', 'queued'] as const;
-export type WaitSlot = (typeof WAIT_SLOTS)[number];
-
+export const runWaiting = z.object({
+  sandboxId: z.string().describe('Of the attempt'),
+  since: instant.nullable().describe('Since when its process waits; null: it does not now'),
+  ms: z.int().describe('How long it had waited before that'),
+  asleepAt: instant.nullable().describe('Since when its machine is hibernated, or about to be; null: it runs'),
+  slot: z
+    .enum(['held', 'released', 'queued'])
+    .describe('`released`: others may run in its place. `queued`: it has what it waited for, and waits for a slot'),
+  failure: failure.nullable().describe('Why its machine was not hibernated when that was tried last'),
+});
 /** How an attempt of a run waits, and has waited. */
-export interface RunWaiting {
-  /** Of the attempt. */
-  sandboxId: string;
-  /** Since when its process waits; null: it does not. ISO 8601 */
-  since: string | null;
-  /** How long it had waited before that. Milliseconds. */
-  ms: number;
-  /** Since when its machine is hibernated, or about to be; null: it runs. ISO 8601 */
-  asleepAt: string | null;
-  slot: WaitSlot;
-  /** Why it was not hibernated when that was tried last; null: it was, or was not tried. */
-  failure: { code: ErrorCode; message: string } | null;
-}
+export type RunWaiting = z.infer<typeof runWaiting>;
+export type WaitSlot = RunWaiting['slot'];
 
 interface OfRun {
   waiting?: RunWaiting | null;
@@ -65,7 +65,7 @@ export function nowWaiting(waiting: RunWaiting, isBlocked: boolean, now: number)
 interface Timed {
   command: Pick<CommandRecord, 'state' | 'requestedAt' | 'startedAt'>;
   waiting: RunWaiting;
-  time: WaitTime;
+  time: WaitSpec['time'];
   timeoutSeconds: number;
 }
 

@@ -1,4 +1,5 @@
-import { isUnsettled, type RunRecord } from '../functions/run.ts';
+import type { RunRecord } from '../functions/run.ts';
+import { isUnsettled } from '../functions/run-state.ts';
 import type { SandboxRecord } from '../sandbox/sandbox.ts';
 import { isUnclaimed } from '../sandbox/sandbox-state.ts';
 import type { ScheduleTime } from '../schedules/schedule.ts';

@@ -1,8 +1,8 @@
 import type { Connection } from 'mongoose';
-import type { FunctionVersion } from '../../model/functions/function.ts';
+import { type FunctionVersion, functionVersion } from '../../model/functions/function.ts';
 import { setupKeyOf, setupWishOf } from '../../model/functions/setup/setup.ts';
 import { below } from '../mongo/below.ts';
-import { actorPart, ENCRYPTED, NAME, NULLABLE_TEXT, NUMBER, TEXT } from '../mongo/schema.ts';
+import { NULLABLE_TEXT, TEXT } from '../mongo/schema.ts';
 import { type DocumentOf, Repository } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -18,10 +18,8 @@ interface VersionDocument extends DocumentOf<FunctionVersion> {
 /** What was deployed of each function, `_id` = `<project>/<function>/<version, seven digits>`; nothing of a version changes. */
 export class FunctionVersions extends Repository<FunctionVersion, VersionDocument> {
   constructor(connection: Connection, sealing: Sealing) {
-    const created = { createdBy: { type: actorPart(), required: true }, createdAt: NAME };
-    const fields = { project: NAME, function: NAME, version: NUMBER, digest: NAME, spec: ENCRYPTED, ...created };
     const internal = { files: NULLABLE_TEXT, setup: TEXT };
-    super(connection, sealing, { collection: 'functionVersions', noun: 'a version', fields, internal });
+    super(connection, sealing, { collection: 'functionVersions', noun: 'a version', model: functionVersion, internal });
   }
 
   /** @returns false: there is one of that number */

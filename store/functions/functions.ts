@@ -1,8 +1,7 @@
 import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
-import { FUNCTION_STATES, type FunctionRecord, isFunctionName } from '../../model/functions/function.ts';
+import { type FunctionRecord, functionRecord, isFunctionName } from '../../model/functions/function.ts';
 import { below } from '../mongo/below.ts';
-import { actorPart, NAME, NULLABLE_TEXT, NUMBER } from '../mongo/schema.ts';
 import { Repository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
@@ -11,7 +10,7 @@ export type FunctionRef = Pick<FunctionRecord, 'project' | 'name'>;
 /** The functions of projects, one document each, `_id` = `<project>/<name>`. */
 export class Functions extends Repository<FunctionRecord> {
   constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'functions', noun: 'a function', fields: functionFields() });
+    super(connection, sealing, { collection: 'functions', noun: 'a function', model: functionRecord });
   }
 
   /** @returns false: there is one of that name */
@@ -51,17 +50,4 @@ export class Functions extends Repository<FunctionRecord> {
 function idOf({ project, name }: FunctionRef): string {
   if (typeof name === 'string' && isFunctionName(name)) return `${String(project)}/${name}`;
   throw new MayflyError('invalid_id', 'That is not the name of a function.');
-}
-
-function functionFields() {
-  return {
-    project: NAME,
-    name: NAME,
-    state: { type: String, required: true, enum: FUNCTION_STATES },
-    activeVersion: NUMBER,
-    fullUntil: NULLABLE_TEXT,
-    createdBy: { type: actorPart(), required: true },
-    createdAt: NAME,
-    updatedAt: NAME,
-  };
 }

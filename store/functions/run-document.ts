@@ -1,21 +1,8 @@
-import { type Connection, Schema } from 'mongoose';
-import type { RunRecord } from '../../model/functions/run.ts';
-import { CLEANUPS, RUN_OUTCOMES, RUN_STATES, SKIPS } from '../../model/functions/run-state.ts';
+import type { Connection } from 'mongoose';
+import { type RunRecord, runRecord } from '../../model/functions/run.ts';
 import { isRunId } from '../../model/ids.ts';
-import { WAIT_SLOTS } from '../../model/waitpoints/waiting.ts';
 import type { StoredBytes } from '../mongo/bytes.ts';
-import {
-  actorPart,
-  ENCRYPTED,
-  ENCRYPTED_FAILURE,
-  ENCRYPTED_TEXT,
-  NAME,
-  NULLABLE_NUMBER,
-  NULLABLE_TEXT,
-  NUMBER,
-  strictPart,
-  TEXT,
-} from '../mongo/schema.ts';
+import { ENCRYPTED, TEXT } from '../mongo/schema.ts';
 import { type DocumentOf, Repository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
@@ -66,68 +53,9 @@ export type RunDocument = DocumentOf<RunRecord> &
 /** Part of what is asked of runs: each has queries of its own. */
 export abstract class RunRepository extends Repository<RunRecord, RunDocument> {
   constructor(connection: Connection, sealing: Sealing) {
-    const fields = { fields: runFields(), internal: INTERNAL };
-    super(connection, sealing, { collection: 'runs', noun: 'a run', isId: isRunId, ...fields });
+    const definition = { collection: 'runs', noun: 'a run', isId: isRunId, model: runRecord, internal: INTERNAL };
+    super(connection, sealing, definition);
   }
-}
-
-function runFields() {
-  return {
-    project: NAME,
-    function: NAME,
-    version: NUMBER,
-    versionDigest: NAME,
-    state: { type: String, required: true, enum: RUN_STATES },
-    cleanup: { type: String, required: true, enum: CLEANUPS },
-    waitingFor: NULLABLE_TEXT,
-    outcome: { type: String, default: null, enum: [...RUN_OUTCOMES, null] },
-    skippedFor: { type: String, default: null, enum: [...SKIPS, null] },
-    supersededBy: NULLABLE_TEXT,
-    exitCode: NULLABLE_NUMBER,
-    signal: NULLABLE_TEXT,
-    failure: ENCRYPTED_FAILURE,
-    event: ENCRYPTED,
-    eventBytes: NUMBER,
-    eventDigest: NAME,
-    keys: ENCRYPTED,
-    throttleKey: ENCRYPTED,
-    lane: ENCRYPTED,
-    lateBinding: { type: Boolean, required: true },
-    gathering: { type: Schema.Types.Mixed, default: null },
-    gatheringKey: ENCRYPTED,
-    events: ENCRYPTED,
-    isBatch: { type: Boolean, required: true },
-    batch: NULLABLE_TEXT,
-    priority: NUMBER,
-    dedupe: NAME,
-    epoch: NUMBER,
-    dedupeUntil: NAME,
-    acceptedAt: NAME,
-    seq: NUMBER,
-    dueAt: NULLABLE_TEXT,
-    expiresAt: NAME,
-    admittedAt: NULLABLE_TEXT,
-    startedAt: NULLABLE_TEXT,
-    endedAt: NULLABLE_TEXT,
-    updatedAt: NAME,
-    retentionDays: NUMBER,
-    attempts: ENCRYPTED,
-    tries: NUMBER,
-    member: NULLABLE_TEXT,
-    members: { type: [String], default: undefined },
-    failedStarts: NUMBER,
-    result: ENCRYPTED,
-    artifacts: ENCRYPTED,
-    schedule: { type: strictPart({ name: NAME, nominalAt: NAME }), default: null },
-    kept: ENCRYPTED,
-    diff: ENCRYPTED,
-    waiting: { type: waitingPart(), default: null },
-    cancelledBy: { type: actorPart(), default: null },
-    createdBy: { type: actorPart(), required: true },
-    replayOf: NULLABLE_TEXT,
-    redriveOf: NULLABLE_TEXT,
-    redrivenAs: NULLABLE_TEXT,
-  };
 }
 
 const INTERNAL = {
@@ -152,14 +80,3 @@ const INTERNAL = {
   untoldEnd: TEXT,
   untoldCleanup: TEXT,
 };
-
-function waitingPart(): Schema {
-  return strictPart({
-    sandboxId: NAME,
-    since: NULLABLE_TEXT,
-    ms: NUMBER,
-    asleepAt: NULLABLE_TEXT,
-    slot: { type: String, required: true, enum: WAIT_SLOTS },
-    failure: { type: strictPart({ code: NAME, message: ENCRYPTED_TEXT }), default: null },
-  });
-}

@@ -1,8 +1,14 @@
 import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { digestOfKey } from '../../model/functions/key-digest.ts';
-import { isUnsettled, type RunRecord } from '../../model/functions/run.ts';
-import { type Cleanup, type RunOutcome, type RunState, UNDER_WAY } from '../../model/functions/run-state.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
+import {
+  type Cleanup,
+  isUnsettled,
+  type RunOutcome,
+  type RunState,
+  UNDER_WAY,
+} from '../../model/functions/run-state.ts';
 import { isRunId } from '../../model/ids.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { steadyClock } from '../../model/steady-clock.ts';

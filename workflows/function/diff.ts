@@ -1,7 +1,8 @@
 import { isCancellation, ParentClosePolicy, proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
+import type { RunDiff } from '../../model/functions/run.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
-import { DIFF_SIDES, type DiffSide, diffSnapshotId, type RunDiff } from '../../model/functions/traces.ts';
+import { DIFF_SIDES, type DiffSide, diffSnapshotId } from '../../model/functions/traces.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
