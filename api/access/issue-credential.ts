@@ -3,16 +3,17 @@ import type { Context } from 'hono';
 import { parsePublicKey } from '../../ca/public-key.ts';
 import { RUNS_ANYTHING } from '../../model/approvals/command-pattern.ts';
 import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
 import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
 import { generationOf, type SandboxRecord, type SshEndpoint } from '../../model/sandbox/sandbox.ts';
-import { freeRequest } from '../../services/idempotent-attempt.ts';
+import { checkPolicy } from '../../services/approvals/check-policy.ts';
 import { requireSandbox } from '../../services/require.ts';
+import { awakeSandbox } from '../../services/sandboxes/awake-sandbox.ts';
 import type { RunningSandbox } from '../../services/sandboxes/running-sandbox.ts';
-import { askPermission } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { answerOnce } from '../http/idempotency.ts';
-import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
+import { waitLimit } from '../http/waiting.ts';
+import { answerOnce } from '../idempotency/answer-once.ts';
 import type { issueCredential, issuedAnswer } from './credential-schemas.ts';
 
 /**
@@ -25,14 +26,13 @@ export async function answerIssue(
   record: SandboxRecord,
   request: z.output<typeof issueCredential>,
 ): Promise<Response> {
-  const { store, sagas } = deps;
+  const { sagas } = deps;
   const { line } = parsePublicKey(request.publicKey);
   const idFrom = (random: Uint8Array) => Buffer.from(random).toString('hex');
-  return answerOnce(c, { idFrom, body: request }, async (attempt) => {
+  return answerOnce(c, { idFrom }, async (attempt) => {
     const { subjectId } = attempt;
-    const waiting = await askPermission(c, deps, attempt, {
+    await checkPolicy(deps, attempt, record.project, {
       action: 'credential.issue',
-      project: record.project,
       agentId: record.spec.agentId,
       resolve: async () => {
         const shown = { sandboxId: record.id, publicKey: line, ttlSeconds: request.ttlSeconds ?? null };
@@ -40,14 +40,8 @@ export async function answerIssue(
         return { facts: { runs: RUNS_ANYTHING }, request: shown, content };
       },
     });
-    if (waiting) return waiting;
-    let ssh: SshEndpoint;
-    try {
-      ssh = endpointOf(await awakeSandbox(c, deps, record.id));
-    } catch (error) {
-      if (attempt.isFresh) await freeRequest(store, attempt);
-      throw error;
-    }
+    const wait = waitLimit(c, LIMITS.waitSeconds.default);
+    const ssh = endpointOf(await awakeSandbox(deps, record.id, actorOf(c), wait));
     const issued = await sagas.certificates.issue(subjectId, {
       sandboxId: record.id,
       publicKey: line,

@@ -6,9 +6,9 @@ import { orThrow, requireProject } from '../../services/require.ts';
 import { apiKeyIdFrom } from '../../store/access/api-keys.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import type { Env } from '../http/context.ts';
-import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { json, keyHeaders, pageOf } from '../http/schemas.ts';
+import { answerOnce, isClientConnected } from '../idempotency/answer-once.ts';
 import { createKey, limitKey } from './key-schemas.ts';
 
 const route = routeOf('keys');
@@ -44,11 +44,13 @@ export const keyRoutes: Route[] = [
       const request = body;
       const { name, scopes, project = c.get('apiKey').project, diskBytes = null, sandboxDiskBytes = null } = request;
       await refuseMore(c, project, scopes);
-      const asked = { idFrom: apiKeyIdFrom, body: request };
+      const asked = { idFrom: apiKeyIdFrom };
       return answerOnce(c, asked, async ({ subjectId, isFresh }) => {
         const wish = { project, name, scopes, diskBytes, sandboxDiskBytes };
         // The first attempt may be later than the one that was sent when it was not answered: that one's secret is in use.
-        if (!isHeard(c)) throw new MayflyError('stale_attempt', 'Nobody waits for this answer any more.');
+        if (!isClientConnected(c)) {
+          throw new MayflyError('stale_attempt', 'Nobody waits for this answer any more.', { mayHaveBegun: true });
+        }
         const made = isFresh
           ? await store.apiKeys.create(wish, subjectId)
           : await store.apiKeys.ensure(subjectId, wish);

@@ -3,6 +3,7 @@ import { type ApprovalRecord, whyNotDecider } from '../../model/approvals/approv
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { recordDecided } from '../../services/approvals/approval-events.ts';
+import { awaitDecision } from '../../services/approvals/pending-approval.ts';
 import { requireProject } from '../../services/require.ts';
 import { auditPage, pageOfChain } from '../audit/audit-page.ts';
 import { actorOf } from '../http/auth.ts';
@@ -10,8 +11,8 @@ import type { Env } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { auditQuery, json, pageOf, preferHeaders } from '../http/schemas.ts';
+import { preferredWait } from '../http/waiting.ts';
 import { approvalAnswer, approvalListQuery, approvalParams, decideApproval } from './approval-schemas.ts';
-import { approvalAfter } from './permission.ts';
 import { requireSeesAll, seesAll } from './sees-approvals.ts';
 
 const route = routeOf('approvals');
@@ -62,10 +63,7 @@ export const approvalRoutes: Route[] = [
     problems: ['approval_not_found'],
     handle: async ({ c, deps, params, headers }) => {
       const record = await requireApproval(c, params.id);
-      const { seconds, applied } = preferenceOf(headers.prefer);
-      if (applied === null) return record;
-      c.header('Preference-Applied', applied);
-      return approvalAfter(c, deps, record, seconds);
+      return preferenceOf(headers.prefer).applied === null ? record : awaitDecision(deps, record, preferredWait(c));
     },
   }),
   route('getApprovalAudit', 'get', `${ONE}/audit`, {

@@ -3,9 +3,11 @@ import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { refusalOf, smallJsonOf } from '../../services/guests.ts';
+import { awakeSandbox } from '../../services/sandboxes/awake-sandbox.ts';
+import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
-import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
+import { waitLimit } from '../http/waiting.ts';
 
 const accepted = z.object({ offset: z.int().min(0) });
 
@@ -22,7 +24,8 @@ export async function answerStdin(
 ): Promise<{ offset: number }> {
   if (record.state === 'ended') throw new MayflyError('command_ended', `The command ${record.id} has ended.`);
   const { store, guests } = deps;
-  await awakeSandbox(c, deps, record.sandboxId, preferenceOf(c.req.header('prefer')).seconds);
+  const wait = waitLimit(c, preferenceOf(c.req.header('prefer')).seconds);
+  await awakeSandbox(deps, record.sandboxId, actorOf(c), wait);
   const body = new Uint8Array(await c.req.arrayBuffer());
   const path = `/commands/${record.id}/stdin?offset=${offset}&close=${close ?? 'false'}`;
   const { signal } = c.req.raw;

@@ -14,20 +14,21 @@ import {
 } from '../../model/sandbox/command.ts';
 import { type Actor, generationOf } from '../../model/sandbox/sandbox.ts';
 import { hostOf } from '../../model/sandbox/sandbox-state.ts';
+import { checkPolicy, type PolicyRequest } from '../../services/approvals/check-policy.ts';
 import { refusalOf } from '../../services/guests.ts';
-import { type Attempt, freeRequest } from '../../services/idempotent-attempt.ts';
+import { type IdempotentCall, releaseCall } from '../../services/idempotent-call.ts';
 import { requireSandbox } from '../../services/require.ts';
+import { resumeSandbox } from '../../services/sandboxes/awake-sandbox.ts';
 import { beginResume, isResumable } from '../../services/sandboxes/resume.ts';
 import { usable } from '../../services/sandboxes/running-sandbox.ts';
-import { askPermission, type Wish } from '../approvals/permission.ts';
+import { waitWithin } from '../../services/waiting.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { answerOnce, isHeard, REPLAYED } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
-import { waitWithin } from '../http/waiting.ts';
+import { waitLimit } from '../http/waiting.ts';
+import { answerOnce, isClientConnected, REPLAYED } from '../idempotency/answer-once.ts';
 import { sandboxOfPath } from '../resources/entered-sandbox.ts';
-import { resumedSandbox } from '../sandboxes/awake-sandbox.ts';
 import type { startCommand } from './command-schemas.ts';
 import { commandView, commandViewWithOutput } from './command-view.ts';
 
@@ -50,44 +51,35 @@ export async function answerStart(
   };
   const asked = {
     idFrom: commandIdFrom,
-    body: request,
     again,
     subject: { path: `/v1/sandboxes/${sandboxId}/commands`, member: 'commandId' as const },
   };
   return answerOnce(c, asked, async (attempt) => {
     const { subjectId: commandId, isFresh } = attempt;
-    const waiting = await askPermission(c, deps, attempt, await wishOf(c, deps, sandboxId, request, commandId));
-    if (waiting) return waiting;
+    const { project } = await sandboxOfPath(c, sandboxId);
+    await checkPolicy(deps, attempt, project, policyRequestOf(deps, sandboxId, request, commandId));
     const preference = preferenceOf(c.req.header('prefer'));
     const began = Date.now();
     const sandbox = { id: sandboxId, awake: () => awakeHost(c, deps, sandboxId, preference.seconds) };
     const { hostId } = await start(deps, attempt, sandbox, request, actorOf(c));
     const left = Math.max(0, preference.seconds - Math.floor((Date.now() - began) / 1_000));
-    await waitWithin(c, deps, left, (signal) => ended(deps, { id: commandId, hostId }, left, signal));
+    await waitWithin(deps, waitLimit(c, left), (signal) => ended(deps, { id: commandId, hostId }, left, signal));
     const record = await store.commands.get(commandId);
     if (!record) throw new MayflyError('internal', `The store has lost the record of ${commandId}.`);
     if (!isFresh && record.state === 'ended') c.header(REPLAYED, 'true');
     if (preference.applied) c.header('Preference-Applied', preference.applied);
     const response = await answerFor(c, deps, record);
     // Of a command that never started the key is free again: the same request may be tried later.
-    if (record.outcome === 'not-started') await freeRequest(store, attempt);
+    if (record.outcome === 'not-started') await releaseCall(store, attempt);
     // An answer that says how it ended is given again from the record.
-    return { response, isKept: record.state !== 'ended' && isHeard(c) };
+    return { response, isKept: record.state !== 'ended' && isClientConnected(c) };
   });
 }
 
 /** As a policy sees it: all that it runs with, of which values and standard input are not shown. */
-async function wishOf(
-  c: Context<Env>,
-  deps: RequestDeps,
-  sandboxId: string,
-  request: Request,
-  commandId: string,
-): Promise<Wish> {
-  const { project } = await sandboxOfPath(c, sandboxId);
+function policyRequestOf(deps: RequestDeps, sandboxId: string, request: Request, commandId: string): PolicyRequest {
   return {
     action: 'command.run',
-    project,
     isBegun: async () => (await deps.store.commands.get(commandId)) !== null,
     resolve: async () => {
       const { env, stdin } = inputsOf(request);
@@ -107,7 +99,7 @@ async function wishOf(
  */
 async function start(
   deps: RequestDeps,
-  attempt: Attempt,
+  attempt: IdempotentCall,
   { id: sandboxId, awake }: { id: string; awake: () => Promise<HostRef> },
   request: Request,
   createdBy: Actor,
@@ -116,20 +108,14 @@ async function start(
   const { subjectId: commandId, isFresh } = attempt;
   const present = isFresh ? null : await store.commands.get(commandId);
   if (present && present.state !== 'requested') return present;
-  let host: HostRef;
-  try {
-    host = present ?? (await awake());
-    const record = requestedCommand(commandId, { ...host, id: sandboxId }, specOf(request), createdBy);
-    // What an earlier request has written of it stays; it may have died before it came to the rest.
-    await Promise.all([
-      store.commands.create(record),
-      store.commandInputs.keep(commandId, inputsOf(request)),
-      store.activity.openCommand(sandboxId, commandId),
-    ]);
-  } catch (error) {
-    if (isFresh) await freeRequest(store, attempt);
-    throw error;
-  }
+  const host = present ?? (await awake());
+  const record = requestedCommand(commandId, { ...host, id: sandboxId }, specOf(request), createdBy);
+  // What an earlier request has written of it stays; it may have died before it came to the rest.
+  await Promise.all([
+    store.commands.create(record),
+    store.commandInputs.keep(commandId, inputsOf(request)),
+    store.activity.openCommand(sandboxId, commandId),
+  ]);
   const { hostId, installationId } = host;
   const input = { commandId, sandboxId, hostId, installationId };
   await Promise.all([sagas.commands.begin(input), resumeAgain(deps, sandboxId, createdBy)]);
@@ -153,7 +139,8 @@ async function resumeAgain(deps: RequestDeps, sandboxId: string, actor: Actor): 
 /** The host of a sandbox that runs; or is about to, when the wait is over first: then the command starts later. */
 async function awakeHost(c: Context<Env>, deps: RequestDeps, sandboxId: string, seconds: number): Promise<HostRef> {
   const found = c.get('found');
-  const record = found?.state === 'running' ? found : await resumedSandbox(c, deps, sandboxId, seconds);
+  const record =
+    found?.state === 'running' ? found : await resumeSandbox(deps, sandboxId, actorOf(c), waitLimit(c, seconds));
   const asleep = isResumable(record) ? hostOf(record) : null;
   return asleep ?? usable(record);
 }

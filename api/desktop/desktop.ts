@@ -15,10 +15,10 @@ import { startAnswers } from '../commands/start-answers.ts';
 import { answerStart } from '../commands/start-command.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
-import { answerOnce } from '../http/idempotency.ts';
 import { GUEST } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json, preferHeaders } from '../http/schemas.ts';
+import { answerOnce } from '../idempotency/answer-once.ts';
 import { enterSandbox, sandboxOfPath } from '../resources/entered-sandbox.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { actedAnswer, desktopAnswer, openOnDesktop, openStreamRequest, streamAnswer } from './desktop-schemas.ts';
@@ -64,8 +64,8 @@ export const desktopRoutes: Route[] = [
     problems: [...DESKTOP, 'policy_denied', 'desktop_uncertain'],
     handle: async ({ c, deps, params: { id }, body }) => {
       await refuseTyping(deps, (await sandboxOfPath(c, id)).project);
-      return answerOnce(c, { idFrom: operationIdFrom, body }, async (attempt) => {
-        const size = await useDesktop(deps, attempt, body, async () => {
+      return answerOnce(c, { idFrom: operationIdFrom }, async (call) => {
+        const size = await useDesktop(deps, call, body, async () => {
           const place = await enterSandbox(c, id);
           await recordUse(c, place, 'desktop.used', toldOf(body));
           return place;

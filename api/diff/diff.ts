@@ -11,7 +11,6 @@ import type { Env, RequestDeps } from '../http/context.ts';
 import { problemOf } from '../http/problem.ts';
 import { RUNNING, SAGA } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { EphemeralSnapshot } from '../snapshots/ephemeral-snapshot.ts';
 import { diffAnswer, diffLine, diffParams, diffQuery, fileAnswer } from './diff-schemas.ts';
 
 const route = routeOf('snapshots');
@@ -66,8 +65,8 @@ async function answerDiff(c: Context<Env>, deps: RequestDeps, a: string, b: stri
   const within = pathsIn(c.req.url, 'path');
   const { format = 'json', limit = LIMITS.diff.changes.default } = query;
   const how = file ? { format: 'file' as const, paths: [file] } : { format, paths: within };
-  const asker = { key: c.get('apiKey'), actor: actorOf(c), signal };
-  const comparison = await Comparison.begin(deps, asker, { a, b, ...how }, (id) => EphemeralSnapshot.take(c, deps, id));
+  const asker = { key: c.get('apiKey'), actor: actorOf(c), signal, requestId: c.get('requestId') };
+  const comparison = await Comparison.begin(deps, asker, { a, b, ...how });
   if (how.format === 'tar') return streamed(await heldStream(changesAsTar(comparison, within)), TAR);
   if (how.format === 'ndjson') {
     const told = { ...deps, signal, problemOf: (error: MayflyError) => problemOf(c, error) };

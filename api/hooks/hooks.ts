@@ -1,13 +1,12 @@
 import { hookIdFrom } from '../../model/ids.ts';
-import { freedWhenRefused } from '../../services/idempotent-attempt.ts';
 import { orThrow, requireFunction, requireHook } from '../../services/require.ts';
 import type { HookChanges } from '../../store/functions/hooks.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf } from '../http/auth.ts';
 import { answerRaw, type RequestDeps } from '../http/context.ts';
-import { answerOnce } from '../http/idempotency.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { answerList, json, keyHeaders, listOf } from '../http/schemas.ts';
+import { answerOnce } from '../idempotency/answer-once.ts';
 import { filterOf, recorded, refuseBadSecrets, refuseUnlessRoom, wantedHook } from './create-hook.ts';
 import { createHook, hookAnswer, hookParams, hooksQuery, hookView, rotateSecrets } from './hook-schemas.ts';
 
@@ -32,15 +31,11 @@ export const hookRoutes: Route[] = [
     in: { headers: keyHeaders, body: createHook },
     out: { 201: json('It takes events', hookAnswer) },
     problems: ['function_not_found', 'function_draining', 'hooks_full'],
-    handle: async ({ c, deps, store, body }) => {
+    handle: async ({ c, deps, body }) => {
       const filter = filterOf(body, await c.req.text());
-      const asked = { idFrom: hookIdFrom, body: { ...body, filter } };
-      return answerOnce(c, asked, async (attempt) => {
-        const wanted = await freedWhenRefused(store, attempt, async () => {
-          const hook = wantedHook(attempt.subjectId, actorOf(c), body, filter);
-          if (attempt.isFresh) await refuseUnlessRoom(deps, body.function);
-          return hook;
-        });
+      return answerOnce(c, { idFrom: hookIdFrom }, async (call) => {
+        const wanted = wantedHook(call.subjectId, actorOf(c), body, filter);
+        if (call.isFresh) await refuseUnlessRoom(deps, body.function);
         const hook = await recorded(deps, wanted);
         c.header('Location', `${ALL}/${hook.id}`);
         return { response: answerRaw(c, hookView(hook, deps), 201), isKept: true };

@@ -67,6 +67,6 @@ export function requires(scope: Scope) {
 /** Who asks, as it is recorded. */
 export function actorOf(c: Context<Env>, agentId: string | null = null): Actor {
   const { id, project } = c.get('apiKey');
-  const approvalId = c.get('approvalId');
-  return { apiKeyId: id, agentId, project, ...(approvalId !== undefined && { approvalId }) };
+  const approvalId = c.get('call')?.approvalId ?? null;
+  return { apiKeyId: id, agentId, project, ...(approvalId !== null && { approvalId }) };
 }

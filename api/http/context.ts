@@ -8,6 +8,7 @@ import { stringifyRaw } from '../../model/events/json/raw-json.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Screens } from '../../services/desktop/screens.ts';
+import type { IdempotentCall } from '../../services/idempotent-call.ts';
 import type { Acceptance } from '../../services/intake/acceptance.ts';
 import type { AuditThrottle } from '../../services/ports/audit-throttle.ts';
 import type { RunWatch } from '../../services/runs/run-watch.ts';
@@ -69,8 +70,8 @@ export interface Env {
     wholeStore: Store;
     /** The sandbox of the path, as it was when the request was complete. */
     found?: SandboxRecord;
-    /** What lets it be done, where that was needed. */
-    approvalId?: string;
+    /** The request as services see it, where it has a result of its own. */
+    call?: IdempotentCall;
     /** How long of what the caller prefers to wait is over. Seconds. */
     waitedSeconds?: number;
     /** The path with the id of a sandbox in the place of its name, where it was asked for by that. */

@@ -7,7 +7,7 @@ import { type ImageRequest, isImageOver } from '../../model/image/image.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
 import type { ImageInput } from '../../model/image/image-saga.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { type Attempt, freedWhenRefused } from '../../services/idempotent-attempt.ts';
+import type { IdempotentCall } from '../../services/idempotent-call.ts';
 import { type Beginning, beginningOf } from '../../services/images/beginning.ts';
 import { contextSent, contextWithin } from '../../services/images/context-bytes.ts';
 import { rootsOf } from '../../services/images/roots.ts';
@@ -16,7 +16,7 @@ import { refuseForeignName, refuseTaken } from '../../services/sources/bake-sour
 import type { KeptContext } from '../../store/images/image-contexts.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { answerOnce, isHeard } from '../http/idempotency.ts';
+import { answerOnce, isClientConnected } from '../idempotency/answer-once.ts';
 import { inputOf } from './builder-input.ts';
 import type { buildImage } from './image-schemas.ts';
 import { imageView } from './image-view.ts';
@@ -32,14 +32,14 @@ export async function answerBuild(c: Context<Env>, deps: RequestDeps, body: Requ
     c.header('Location', `/v1/images/${id}`);
     return c.json(imageView(record), isImageOver(record.state) ? 200 : 202);
   };
-  return answerOnce(c, { idFrom: imageIdFrom, body, again }, async (attempt) => {
-    const record = await freedWhenRefused(store, attempt, () => begun(c, deps, attempt, body));
+  return answerOnce(c, { idFrom: imageIdFrom, again }, async (attempt) => {
+    const record = await begun(c, deps, attempt, body);
     c.header('Location', `/v1/images/${record.id}`);
-    return { response: c.json(imageView(record), 202), isKept: isHeard(c) };
+    return { response: c.json(imageView(record), 202), isKept: isClientConnected(c) };
   });
 }
 
-async function begun(c: Context<Env>, deps: RequestDeps, attempt: Attempt, body: Request): Promise<ImageRecord> {
+async function begun(c: Context<Env>, deps: RequestDeps, attempt: IdempotentCall, body: Request): Promise<ImageRecord> {
   const { store, sagas } = deps;
   const { subjectId: id } = attempt;
   const present = attempt.isFresh ? null : await store.images.get(id);

@@ -4,12 +4,12 @@ import type { ImageRequest } from '../../model/image/image.ts';
 import type { ImageInput, ImageStageInput } from '../../model/image/image-saga.ts';
 import { isSentBefore } from '../../model/image/step-program.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
-import { furtherId } from '../../services/idempotent-attempt.ts';
+import { deriveId } from '../../services/idempotent-call.ts';
 import type { Beginning, StageBeginning } from '../../services/images/beginning.ts';
+import { ownSandboxInput } from '../../services/sandboxes/own-sandbox.ts';
 import type { Origin } from '../../services/sandboxes/placement.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
-import { ownSandboxInput } from '../sandboxes/own-sandbox.ts';
 
 /** More than a build may take: its own TTL ends one when nobody else does any more. Seconds. */
 const TTL_SECONDS = 18_000;
@@ -27,7 +27,7 @@ export function inputOf(
   const at = new Date().toISOString();
   const target = build.stages.length - 1;
   const ownOf = (what: string, from: Origin, purpose: string) => {
-    const sandboxId = furtherId(sandboxIdFrom, id, what);
+    const sandboxId = deriveId(sandboxIdFrom, id, what);
     const own = {
       id: sandboxId,
       origin: from,
@@ -36,7 +36,7 @@ export function inputOf(
       purpose,
       builds: 'image',
     } as const;
-    return ownSandboxInput(c, own);
+    return ownSandboxInput(c.get('apiKey'), actorOf(c), own);
   };
   const builderOf = (place: number, from: Origin) =>
     ownOf(place === target ? 'builder' : `builder/${place}`, from, `builds the image ${name}`);
@@ -49,9 +49,9 @@ export function inputOf(
   const alone = { ...origin, network: { egress: 'none' } as const };
   const checker = ownOf('checker', alone, `asks whether the image ${name} is ready`);
   const further = {
-    bakeId: furtherId(operationIdFrom, id, 'bake'),
-    bakerId: furtherId(sandboxIdFrom, id, 'baker'),
-    ...(ready && { ready: { checker, templateId: furtherId(snapshotIdFrom, id, 'template') } }),
+    bakeId: deriveId(operationIdFrom, id, 'bake'),
+    bakerId: deriveId(sandboxIdFrom, id, 'baker'),
+    ...(ready && { ready: { checker, templateId: deriveId(snapshotIdFrom, id, 'template') } }),
   };
   const cached = steps - left;
   return { imageId: id, name, builder, first, steps, snapshotId, stages, cached, ...further, actor: actorOf(c) };

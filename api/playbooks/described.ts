@@ -1,14 +1,13 @@
-import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
 import { includesHost } from '../../model/host.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { hostOf, isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { contentsOf } from '../../model/source-content.ts';
+import type { PolicyRequest } from '../../services/approvals/check-policy.ts';
 import { requireSandbox, requireSnapshot } from '../../services/require.ts';
 import { type Origin, placeableOrigin } from '../../services/sandboxes/placement.ts';
-import type { Wish } from '../approvals/permission.ts';
-import type { Env, RequestDeps } from '../http/context.ts';
+import type { RequestDeps } from '../http/context.ts';
 import type { WritePlaybookRequest } from './playbook-schemas.ts';
 
 /** What a playbook is about: a sandbox, where it is, and what it began as. */
@@ -45,16 +44,14 @@ export async function describedBy(
 
 /** A playbook as a policy sees it: by the fresh sandbox that it makes. */
 export function playbookWish(
-  c: Context<Env>,
   deps: RequestDeps,
   playbookId: string,
   sandboxId: string,
   body: WritePlaybookRequest,
-): Wish {
+): PolicyRequest {
   const { store } = deps;
   return {
     action: 'playbook.write',
-    project: c.get('apiKey').project,
     isBegun: async () => (await store.playbooks.get(playbookId)) !== null,
     resolve: async () => {
       const { sandbox, snapshotId, origin } = await describedBy(deps, sandboxId, body);

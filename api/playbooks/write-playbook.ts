@@ -2,13 +2,13 @@ import type { Context } from 'hono';
 import { playbookIdFrom, sandboxIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import { isPlaybookOver, type PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { PlaybookInput } from '../../model/playbook/playbook-saga.ts';
-import { type Attempt, freedWhenRefused, furtherId } from '../../services/idempotent-attempt.ts';
-import { admit, uncountedWhenRefused } from '../../services/sandboxes/admission.ts';
-import { askPermission } from '../approvals/permission.ts';
+import { checkPolicy } from '../../services/approvals/check-policy.ts';
+import { deriveId, type IdempotentCall } from '../../services/idempotent-call.ts';
+import { admit } from '../../services/sandboxes/admission.ts';
+import { ownSandboxInput } from '../../services/sandboxes/own-sandbox.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { answerOnce, isHeard } from '../http/idempotency.ts';
-import { ownSandboxInput } from '../sandboxes/own-sandbox.ts';
+import { answerOnce, isClientConnected } from '../idempotency/answer-once.ts';
 import { type Described, describedBy, playbookWish } from './described.ts';
 import type { WritePlaybookRequest } from './playbook-schemas.ts';
 import { playbookView } from './playbook-view.ts';
@@ -30,19 +30,18 @@ export async function answerWrite(
     c.header('Location', `/v1/playbooks/${id}`);
     return c.json(playbookView(record), isPlaybookOver(record.state) ? 200 : 202);
   };
-  return answerOnce(c, { idFrom: playbookIdFrom, body, again }, async (attempt) => {
-    const waiting = await askPermission(c, deps, attempt, playbookWish(c, deps, attempt.subjectId, sandboxId, body));
-    if (waiting) return waiting;
-    const record = await freedWhenRefused(store, attempt, () => begun(c, deps, attempt, sandboxId, body));
+  return answerOnce(c, { idFrom: playbookIdFrom, again }, async (attempt) => {
+    await checkPolicy(deps, attempt, c.get('apiKey').project, playbookWish(deps, attempt.subjectId, sandboxId, body));
+    const record = await begun(c, deps, attempt, sandboxId, body);
     c.header('Location', `/v1/playbooks/${record.id}`);
-    return { response: c.json(playbookView(record), 202), isKept: isHeard(c) };
+    return { response: c.json(playbookView(record), 202), isKept: isClientConnected(c) };
   });
 }
 
 async function begun(
   c: Context<Env>,
   deps: RequestDeps,
-  attempt: Attempt,
+  attempt: IdempotentCall,
   sandboxId: string,
   body: WritePlaybookRequest,
 ): Promise<PlaybookRecord> {
@@ -51,11 +50,8 @@ async function begun(
   const present = attempt.isFresh ? null : await store.playbooks.get(id);
   if (present && present.state !== 'diffing') return present;
   const { record, input } = await wished(c, deps, attempt, await describedBy(deps, sandboxId, body));
-  const checkerId = record.checkerId;
-  await uncountedWhenRefused(deps, attempt, checkerId, async () => {
-    await store.playbooks.create(record);
-    await sagas.playbooks.write(input);
-  });
+  await store.playbooks.create(record);
+  await sagas.playbooks.write(input);
   return record;
 }
 
@@ -63,22 +59,22 @@ async function begun(
 async function wished(
   c: Context<Env>,
   deps: RequestDeps,
-  attempt: Attempt,
+  attempt: IdempotentCall,
   { sandbox, host, since, snapshotId, origin }: Described,
 ): Promise<{ record: PlaybookRecord; input: PlaybookInput }> {
   const { subjectId: id } = attempt;
   const actor = actorOf(c);
   const at = new Date().toISOString();
-  const checkerId = furtherId(sandboxIdFrom, id, 'checker');
+  const checkerId = deriveId(sandboxIdFrom, id, 'checker');
   await admit(deps, [checkerId], origin.size, attempt);
   const snapshots = {
-    now: furtherId(snapshotIdFrom, id, 'now'),
-    fresh: furtherId(snapshotIdFrom, id, 'fresh'),
-    applied: furtherId(snapshotIdFrom, id, 'applied'),
+    now: deriveId(snapshotIdFrom, id, 'now'),
+    fresh: deriveId(snapshotIdFrom, id, 'fresh'),
+    applied: deriveId(snapshotIdFrom, id, 'applied'),
   };
   const { source } = sandbox.spec;
   const [sandboxId, base] = [sandbox.id, snapshotId ?? source];
-  const checker = ownSandboxInput(c, {
+  const checker = ownSandboxInput(c.get('apiKey'), actor, {
     id: checkerId,
     origin,
     requestedAt: at,

@@ -11,9 +11,9 @@ import { keysNamed } from '../../services/runs/keys-named.ts';
 import { functionParams } from '../functions/function-schemas.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { REPLAYED } from '../http/idempotency.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { json, keyHeaders } from '../http/schemas.ts';
+import { REPLAYED } from '../idempotency/answer-once.ts';
 import { bulkAnswer, bulkBody, bulkParams } from './bulk-schemas.ts';
 
 const route = routeOf('functions');

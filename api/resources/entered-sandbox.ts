@@ -2,9 +2,11 @@ import type { Context } from 'hono';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Place } from '../../services/desktop/screens.ts';
 import { requireSandbox } from '../../services/require.ts';
+import { awakeSandbox } from '../../services/sandboxes/awake-sandbox.ts';
+import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
-import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
+import { waitLimit } from '../http/waiting.ts';
 
 /** Returns the sandbox of the path, as it was found when the request was complete. @throws MayflyError sandbox_not_found */
 export async function sandboxOfPath(c: Context<Env>, id: string): Promise<SandboxRecord> {
@@ -15,7 +17,7 @@ export async function sandboxOfPath(c: Context<Env>, id: string): Promise<Sandbo
 export async function enterSandbox(c: Context<Env>, sandboxId: string): Promise<Place> {
   const deps = c.get('deps');
   const { seconds } = preferenceOf(c.req.header('prefer'));
-  const { hostId } = await awakeSandbox(c, deps, sandboxId, seconds);
+  const { hostId } = await awakeSandbox(deps, sandboxId, actorOf(c), waitLimit(c, seconds));
   await deps.store.activity.touch(sandboxId);
   return { sandboxId, hostId, seconds, signal: c.req.raw.signal };
 }

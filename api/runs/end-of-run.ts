@@ -2,8 +2,9 @@ import type { Context } from 'hono';
 import { isMayflyError } from '../../model/errors.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { type Awaited, isOver, type RunWatch } from '../../services/runs/run-watch.ts';
+import { waitWithin } from '../../services/waiting.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { waitWithin } from '../http/waiting.ts';
+import { waitLimit } from '../http/waiting.ts';
 
 /** Whose ends are waited for, and until when: seconds at most. */
 interface EndWait {
@@ -23,7 +24,7 @@ export async function endOfRun(
   { watch, until, seconds }: EndWait,
 ): Promise<RunRecord> {
   if (seconds === 0 || isOver(run, until)) return run;
-  await waitWithin(c, deps, seconds, (signal) => watch.until(run.id, until, signal));
+  await waitWithin(deps, waitLimit(c, seconds), (signal) => watch.until(run.id, until, signal));
   try {
     return (await deps.store.runs.get(run.id)) ?? run;
   } catch (error) {

@@ -1,16 +1,14 @@
 import type { Context } from 'hono';
-import { MayflyError } from '../../model/errors.ts';
 import { textAt } from '../../model/events/json-pointer.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { freeRequest } from '../../services/idempotent-attempt.ts';
 import { orThrow, requireSchedule } from '../../services/require.ts';
 import { ask, askIdFrom, type Wish } from '../../services/schedules/ask-schedule.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf } from '../http/auth.ts';
 import { answerRaw, type Env, type RequestDeps } from '../http/context.ts';
-import { answerOnce } from '../http/idempotency.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { answerList, json, keyHeaders, listOf, pageOf } from '../http/schemas.ts';
+import { answerOnce } from '../idempotency/answer-once.ts';
 import {
   askAnswer,
   backfill,
@@ -151,16 +149,9 @@ export const scheduleRoutes: Route[] = [
 /** The same request again is answered in the same words, and has nothing more run. @throws as {@link ask} does */
 async function askedOnce(c: Context<Env>, name: string, wish: Wish): Promise<Response> {
   const deps = c.get('deps');
-  return answerOnce(c, { idFrom: askIdFrom, body: wish }, async (attempt) => {
-    try {
-      const { id, at } = await ask(deps, await requireSchedule(deps, name), attempt.subjectId, wish);
-      return { response: c.json({ id, at }, 202), isKept: true };
-    } catch (error) {
-      // What is refused was not written down: it may be mended, and sent under its key.
-      const isRefused = error instanceof MayflyError && error.code !== 'store_unavailable';
-      if (isRefused && attempt.isFresh) await freeRequest(deps.store, attempt);
-      throw error;
-    }
+  return answerOnce(c, { idFrom: askIdFrom }, async (call) => {
+    const { id, at } = await ask(deps, await requireSchedule(deps, name), call.subjectId, wish);
+    return { response: c.json({ id, at }, 202), isKept: true };
   });
 }
 

@@ -2,19 +2,20 @@ import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { operationIdFrom, snapshotIdFrom } from '../../model/ids.ts';
-import { furtherId } from '../../services/idempotent-attempt.ts';
+import { deriveId } from '../../services/idempotent-call.ts';
 import { requireSandbox, requireSnapshot } from '../../services/require.ts';
+import { operate } from '../../services/sandboxes/operation.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
 import { WAKE } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json } from '../http/schemas.ts';
+import { preferredWait } from '../http/waiting.ts';
+import { answerOnce } from '../idempotency/answer-once.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { restoreAnswer, restoreSandbox } from '../resources/snapshot-schemas.ts';
-import { awaitOperation, beginOperation, failureOf } from '../sandboxes/operation.ts';
 
 const route = routeOf('snapshots');
 
@@ -58,34 +59,26 @@ async function answerRestore(
 ): Promise<Response> {
   const { snapshotId, keepCurrent = true } = request;
   await requireSandbox(deps, sandboxId);
-  await refuseForeign(deps, sandboxId, snapshotId);
-  const keptBy = (operationId: string) => (keepCurrent ? furtherId(snapshotIdFrom, operationId, 'kept') : null);
+  await assertOwnSnapshot(deps, sandboxId, snapshotId);
+  const keptBy = (operationId: string) => (keepCurrent ? deriveId(snapshotIdFrom, operationId, 'kept') : null);
   const again = async (operationId: string) => {
     const sandbox = sandboxView(await requireSandbox(deps, sandboxId));
     c.header('Location', `/v1/sandboxes/${sandboxId}`);
     const answer = { operationId, snapshotId, keptAs: keptBy(operationId), sandbox };
     return c.json(answer, sandbox.state === 'restoring' ? 202 : 200);
   };
-  const asked = { idFrom: operationIdFrom, body: request, again };
-  return answerOnce(c, asked, async (attempt) => {
-    const operationId = attempt.subjectId;
+  return answerOnce(c, { idFrom: operationIdFrom, again }, async ({ subjectId: operationId }) => {
     const keepAs = keptBy(operationId);
-    const actor = actorOf(c);
-    await beginOperation(deps, attempt, sandboxId, { kind: 'restore', operationId, snapshotId, keepAs, actor });
-    const outcome = await awaitOperation(c, deps, { sandboxId, operationId });
-    const sandbox = await requireSandbox(deps, sandboxId);
+    const operation = { kind: 'restore', operationId, snapshotId, keepAs, actor: actorOf(c) } as const;
+    const { sandbox, isOver, error } = await operate(deps, sandboxId, operation, preferredWait(c));
     c.header('Location', `/v1/sandboxes/${sandboxId}`);
-    const error = outcome.isOver ? failureOf(outcome, sandbox) : null;
-    const answer = { operationId, snapshotId, keptAs: keepAs, sandbox: sandboxView(sandbox) };
-    const response = error
-      ? problemResponse(c, error, { sandboxId, snapshotId })
-      : c.json(answer, outcome.isOver ? 200 : 202);
-    return { response, isKept: isHeard(c) };
+    if (error) return problemResponse(c, error, { sandboxId, snapshotId });
+    return c.json({ operationId, snapshotId, keptAs: keepAs, sandbox: sandboxView(sandbox) }, isOver ? 200 : 202);
   });
 }
 
 /** Another sandbox's disks belong to another identity: that is a fork. @throws MayflyError snapshot_not_found, invalid_request */
-async function refuseForeign(deps: RequestDeps, sandboxId: string, snapshotId: string): Promise<void> {
+async function assertOwnSnapshot(deps: RequestDeps, sandboxId: string, snapshotId: string): Promise<void> {
   const snapshot = await requireSnapshot(deps, snapshotId);
   if (snapshot.sandboxId === sandboxId) return;
   const problem = `is of ${snapshot.sandboxId}; fork it with POST /v1/sandboxes {"snapshotId": …}`;

@@ -4,19 +4,19 @@ import { MayflyError } from '../../model/errors.ts';
 import { captureIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
+import { checkPolicy } from '../../services/approvals/check-policy.ts';
 import { requireCapture } from '../../services/require.ts';
 import { placeSource } from '../../services/sources/source-host.ts';
 import { beginCapture, beginCaptureDeletion } from '../../services/sources/take-capture.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
-import { askPermission } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
-import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
 import { ASKED_FOR, SOURCE, SOURCE_TASK } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json, pageOf, preferHeaders } from '../http/schemas.ts';
 import { waitAsPreferred } from '../http/waiting.ts';
+import { answerOnce } from '../idempotency/answer-once.ts';
 import { captureAnswer, captureParams, captureQuery, captureView } from '../resources/capture-schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { sourceParams, takeCapture } from './source-schemas.ts';
@@ -49,22 +49,20 @@ export const captureRoutes: Route[] = [
         return record && captureAnswerOf(c, record);
       };
       const subject = { path: '/v1/captures', member: 'captureId' as const };
-      return answerOnce(c, { idFrom: captureIdFrom, body, subject, again }, async (attempt) => {
-        const waiting = await askPermission(c, deps, attempt, {
+      return answerOnce(c, { idFrom: captureIdFrom, subject, again }, async (call) => {
+        await checkPolicy(deps, call, call.apiKey.project, {
           action: 'capture.create',
-          project: c.get('apiKey').project,
-          isBegun: async () => (await deps.store.captures.get(attempt.subjectId)) !== null,
+          isBegun: async () => (await deps.store.captures.get(call.subjectId)) !== null,
           resolve: async () => {
             const { id: sourceId, hostId } = await placeSource(deps.store, source, body.hostId);
             const { projects = null, allowedEgress = 'none' } = body;
             return { facts: { source: 'capture' }, request: { source, sourceId, hostId, projects, allowedEgress } };
           },
         });
-        if (waiting) return waiting;
-        const begun = await beginCapture(deps, attempt, actorOf(c), { source, ...body });
+        const begun = await beginCapture(deps, call, actorOf(c), { source, ...body });
         await waitAsPreferred(c, (signal) => deps.sagas.captures.ended(begun, signal));
         const record = (await deps.store.captures.get(begun.id)) ?? begun;
-        return { response: captureAnswerOf(c, record), isKept: isHeard(c) };
+        return captureAnswerOf(c, record);
       });
     },
   }),

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { commandIdFrom } from '../../model/ids.ts';
+import { checkPolicy } from '../../services/approvals/check-policy.ts';
 import { refuseUnlessAllowed } from '../../services/approvals/policy-check.ts';
 import { listingAnswer } from '../../services/files/directory-listing.ts';
 import { contentAnswer, headersOf } from '../../services/files/file-content.ts';
@@ -13,13 +14,12 @@ import {
 } from '../../services/sources/look-at-source.ts';
 import { preparedSource } from '../../services/sources/source-host.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
-import { askPermission } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import { filePathOf } from '../http/file-path.ts';
-import { answerOnce } from '../http/idempotency.ts';
 import { ASKED_FOR, SAGA, SOURCE } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json, pageOf } from '../http/schemas.ts';
+import { answerOnce } from '../idempotency/answer-once.ts';
 import { onHost, sourceCommand, sourceFileParams, sourceParams } from './source-schemas.ts';
 
 const route = routeOf('sources');
@@ -55,17 +55,15 @@ export const sourceReadRoutes: Route[] = [
       const { agentId, timeoutSeconds, maxOutputBytes } = body;
       const { id: sourceId, hostId } = source;
       const limits = { timeoutSeconds, maxOutputBytes };
-      return answerOnce(c, { idFrom: commandIdFrom, body }, async (attempt) => {
+      return answerOnce(c, { idFrom: commandIdFrom }, async (call) => {
         const shown = { source: name, sourceId, hostId, command: body.command, ...limits };
-        const waiting = await askPermission(c, deps, attempt, {
+        await checkPolicy(deps, call, call.apiKey.project, {
           action: 'source.command',
-          project: c.get('apiKey').project,
           agentId,
           resolve: () => Promise.resolve({ facts: { source: 'look' }, request: shown }),
         });
-        if (waiting) return waiting;
         const look = { source, actor: actorOf(c, agentId ?? null), signal: c.req.raw.signal };
-        const request = { ...command, ...limits, text: body.command, isRepeated: !attempt.isFresh };
+        const request = { ...command, ...limits, text: body.command, isRepeated: !call.isFresh };
         return { response: c.json(await runSourceCommand(deps, look, request), 200), isKept: true };
       });
     },

@@ -2,16 +2,15 @@ import type { Context } from 'hono';
 import { type ErrorCode, isErrorCode, MayflyError } from '../../model/errors.ts';
 import type { SourceAccess, SourceTask } from '../../model/snapshots/source-access.ts';
 import type { SourcePowerEnd, SourcePowerTask } from '../../model/snapshots/source-power.ts';
-import { freedWhenRefused } from '../../services/idempotent-attempt.ts';
 import { changedSource, type PlacedSource, placeSource } from '../../services/sources/source-host.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
-import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
 import { SAGA, SOURCE_TASK } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json } from '../http/schemas.ts';
 import { waitAsPreferred } from '../http/waiting.ts';
+import { answerOnce, isClientConnected } from '../idempotency/answer-once.ts';
 import { accessAnswer, accessView, sourceParams, sourcePower, sourceTask, stopSource } from './source-schemas.ts';
 
 const route = routeOf('sources');
@@ -75,17 +74,17 @@ const POWER_STATES = {
 
 /** @throws MayflyError source_busy, too_many_requests */
 async function answerPower(c: Context<Env>, task: SourcePowerTask, source: PlacedSource, force = false) {
-  const { store, sagas } = c.get('deps');
+  const { sagas } = c.get('deps');
   const { id: sourceId, hostId, installationId, name } = source;
   const input = { task, sourceId, hostId, installationId, name, force, actor: actorOf(c) };
-  return answerOnce(c, { idFrom: () => sourceId, body: { hostId, force } }, async (attempt) => {
-    await freedWhenRefused(store, attempt, () => sagas.sources.beginPower(input));
+  return answerOnce(c, { idFrom: () => sourceId }, async () => {
+    await sagas.sources.beginPower(input);
     let end: SourcePowerEnd | undefined;
     await waitAsPreferred(c, async (signal) => {
       end = await sagas.sources.powerEnded(source, signal);
     });
     c.header('Location', `/v1/sources/${encodeURIComponent(name)}`);
-    return { response: powerAnswer(c, task, source, end), isKept: end !== undefined && isHeard(c) };
+    return { response: powerAnswer(c, task, source, end), isKept: end !== undefined && isClientConnected(c) };
   });
 }
 
@@ -105,13 +104,13 @@ async function answerAccess(c: Context<Env>, task: SourceTask, source: PlacedSou
   const { store, sagas } = c.get('deps');
   const { id: sourceId, hostId, installationId, name } = source;
   const input = { task, sourceId, hostId, installationId, name, actor: actorOf(c) };
-  return answerOnce(c, { idFrom: () => sourceId, body: { hostId } }, async () => {
+  return answerOnce(c, { idFrom: () => sourceId }, async () => {
     await sagas.sources.beginTask(input);
     const isOver = await waitAsPreferred(c, (signal) => sagas.sources.taskEnded(source, signal));
     c.header('Location', `/v1/sources/${encodeURIComponent(name)}`);
     const record = (await store.sources.get(sourceId)) ?? nothingKnown(source);
     const response = isOver ? answerOfAccess(c, task, record) : c.json(accessView(record), 202);
-    return { response, isKept: isOver && isHeard(c) };
+    return { response, isKept: isOver && isClientConnected(c) };
   });
 }
 

@@ -7,12 +7,12 @@ import { describeSource, listSources } from '../../services/sources/known-source
 import { auditedSource, bakedSourceOf } from '../../services/sources/source-host.ts';
 import { auditPage, pageOfChain } from '../audit/audit-page.ts';
 import type { Env } from '../http/context.ts';
-import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
 import { SAGA } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json, pageOf, preferHeaders } from '../http/schemas.ts';
 import { waitAsPreferred } from '../http/waiting.ts';
+import { answerOnce } from '../idempotency/answer-once.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { sourceReadRoutes } from './source-reads.ts';
 import {
@@ -91,11 +91,11 @@ export const sourceRoutes: Route[] = [
         const record = (await deps.store.bakedSources.named(body.name)).find((one) => one.bakeId === bakeId);
         return record ? bakeAnswer(c, record) : null;
       };
-      return answerOnce(c, { idFrom: operationIdFrom, body, again }, async (attempt) => {
-        const input = await beginBake(deps, attempt, actor, body);
+      return answerOnce(c, { idFrom: operationIdFrom, again }, async (call) => {
+        const input = await beginBake(deps, call, actor, body);
         const isOver = await waitAsPreferred(c, (signal) => deps.sagas.sources.bakeEnded(input, signal));
         const record = await bakeOf(deps.store, input, isOver);
-        return { response: bakeAnswer(c, record), isKept: isHeard(c) };
+        return bakeAnswer(c, record);
       });
     },
   }),

@@ -7,13 +7,13 @@ import { snapshotIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';
 import type { MadeTemplate, MakeTemplateInput } from '../../model/templates/template-saga.ts';
-import { freedWhenRefused } from '../../services/idempotent-attempt.ts';
 import { requireTemplate } from '../../services/require.ts';
 import { placeableOrigin } from '../../services/sandboxes/placement.ts';
+import { waitWithin } from '../../services/waiting.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { answerOnce, isHeard } from '../http/idempotency.ts';
-import { waitWithin } from '../http/waiting.ts';
+import { waitLimit } from '../http/waiting.ts';
+import { answerOnce, isClientConnected } from '../idempotency/answer-once.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import type { makeTemplate } from './template-schemas.ts';
 import { templateView } from './template-schemas.ts';
@@ -30,16 +30,14 @@ export async function answerMake(c: Context<Env>, deps: RequestDeps, request: Re
     const record = await store.templates.get(id);
     return record && answerFor(c, record);
   };
-  const asked = { idFrom: snapshotIdFrom, body: request, again };
+  const asked = { idFrom: snapshotIdFrom, again };
   return answerOnce(c, asked, async (attempt) => {
     const templateId = attempt.subjectId;
-    const made = await freedWhenRefused(store, attempt, async () => {
-      const input = await inputOf(c, deps, templateId, request);
-      await sagas.templates.make(input);
-      return known(c, deps, input);
-    });
+    const input = await inputOf(c, deps, templateId, request);
+    await sagas.templates.make(input);
+    const made = await known(c, deps, input);
     const record = await requireTemplate(deps, made.templateId);
-    return { response: answerFor(c, record), isKept: isHeard(c) };
+    return { response: answerFor(c, record), isKept: isClientConnected(c) };
   });
 }
 
@@ -77,7 +75,7 @@ async function known(
   { templateId, hostId }: MakeTemplateInput,
 ): Promise<{ templateId: string }> {
   let made: MadeTemplate | undefined;
-  await waitWithin(c, deps, LIMITS.waitSeconds.default, async (signal) => {
+  await waitWithin(deps, waitLimit(c, LIMITS.waitSeconds.default), async (signal) => {
     made = await deps.sagas.templates.made(templateId, signal);
   });
   if (made === undefined) {

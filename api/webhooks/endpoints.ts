@@ -1,11 +1,10 @@
 import { endpointIdFrom } from '../../model/ids.ts';
-import { freedWhenRefused } from '../../services/idempotent-attempt.ts';
 import { orThrow, requireEndpoint } from '../../services/require.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf } from '../http/auth.ts';
-import { answerOnce } from '../http/idempotency.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { answerList, json, keyHeaders, pageOf } from '../http/schemas.ts';
+import { answerOnce } from '../idempotency/answer-once.ts';
 import {
   changedEndpoint,
   recordedEndpoint,
@@ -35,11 +34,10 @@ export const endpointRoutes: Route[] = [
     in: { headers: keyHeaders, body: createEndpoint },
     out: { 201: json('Events are sent from now on; the secret is in this answer and nowhere else', newEndpointAnswer) },
     problems: ['endpoints_full'],
-    handle: async ({ c, deps, store, body }) => {
-      const asked = { idFrom: endpointIdFrom, body };
-      return answerOnce(c, asked, async (attempt) => {
-        const wanted = wantedEndpoint(attempt.subjectId, actorOf(c), body);
-        if (attempt.isFresh) await freedWhenRefused(store, attempt, () => refuseUnlessRoom(deps));
+    handle: async ({ c, deps, body }) => {
+      return answerOnce(c, { idFrom: endpointIdFrom }, async (call) => {
+        const wanted = wantedEndpoint(call.subjectId, actorOf(c), body);
+        if (call.isFresh) await refuseUnlessRoom(deps);
         const endpoint = await recordedEndpoint(deps, wanted);
         c.header('Location', `${ALL}/${endpoint.id}`);
         c.header('Cache-Control', 'no-store');

@@ -1,5 +1,5 @@
-import { isMayflyError, MayflyError } from '../../model/errors.ts';
-import { type Attempt, freeRequest } from '../idempotent-attempt.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { IdempotentCall } from '../idempotent-call.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 import { act } from './act.ts';
 import type { DesktopAction } from './desktop-action.ts';
@@ -18,11 +18,11 @@ const SAID = { taken: 'taken\n', offered: 'offered\n', fetched: 'fetched\n' };
  */
 export async function useDesktop(
   deps: Pick<ServiceDeps, 'store' | 'guests'> & { screens: Screens },
-  attempt: Attempt,
+  { isFresh }: IdempotentCall,
   action: DesktopAction,
   enter: () => Promise<Place>,
 ): Promise<{ width: number; height: number }> {
-  if (!attempt.isFresh) throw new MayflyError('desktop_uncertain', 'It was begun, and nobody has said how it ended.');
+  if (!isFresh) throw new MayflyError('desktop_uncertain', 'It was begun, and nobody has said how it ended.');
   let isBegun = false;
   try {
     const place = await enter();
@@ -32,10 +32,10 @@ export async function useDesktop(
       return { width: screen.width, height: screen.height };
     });
   } catch (error) {
-    if (!isBegun) await freeRequest(deps.store, attempt);
-    // What was begun is not to be tried again by itself, as what is not available is.
-    if (!isBegun || !isMayflyError(error, 'desktop_unavailable')) throw error;
-    throw new MayflyError('desktop_uncertain', error.message, { cause: error });
+    if (!isBegun || !(error instanceof MayflyError)) throw error;
+    // A begun action is not retried as an unavailable desktop is.
+    const code = error.code === 'desktop_unavailable' ? 'desktop_uncertain' : error.code;
+    throw new MayflyError(code, error.message, { ...error.options, cause: error, mayHaveBegun: true });
   }
 }
 

@@ -8,11 +8,13 @@ import { recordAccess } from '../audit/record-access.ts';
 import { refusalOf } from '../guests.ts';
 import { requireSnapshot } from '../require.ts';
 import type { ServiceDeps } from '../service-deps.ts';
+import { EphemeralSnapshot } from '../snapshots/ephemeral-snapshot.ts';
+import type { WaitLimit } from '../waiting.ts';
 
 /** The present state of a sandbox, in the place of a snapshot's id. */
 export const CURRENT = 'current';
 
-type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'guests'>;
+type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'guests' | 'logger'>;
 
 interface Question {
   /** A snapshot id. */
@@ -24,17 +26,9 @@ interface Question {
   paths: Uint8Array[];
 }
 
-interface Asker {
+interface Asker extends Omit<WaitLimit, 'seconds'> {
   key: Pick<ApiKey, 'id' | 'scopes'>;
   actor: Actor;
-  /** Ends what is asked when the caller goes away. */
-  signal: AbortSignal;
-}
-
-/** A snapshot of the present state. */
-interface Ephemeral {
-  record: SnapshotRecord;
-  release(): Promise<void>;
 }
 
 /** Two states that can be compared, on one host, until it is closed. */
@@ -44,21 +38,15 @@ export class Comparison {
     private readonly signal: AbortSignal,
     readonly before: SnapshotRecord,
     readonly after: SnapshotRecord,
-    private readonly passing: Ephemeral | null,
+    private readonly passing: EphemeralSnapshot | null,
   ) {}
 
   /**
    * Records the comparison in the audit before anything is read.
-   * @param snapshotNow takes a snapshot of a sandbox
    * @throws MayflyError snapshot_not_found, snapshot_not_ready, invalid_request (two hosts), forbidden, and what
-   * `snapshotNow` throws
+   * {@link EphemeralSnapshot.take} throws
    */
-  static async begin(
-    deps: Deps,
-    { key, actor, signal }: Asker,
-    question: Question,
-    snapshotNow: (sandboxId: string) => Promise<Ephemeral>,
-  ): Promise<Comparison> {
+  static async begin(deps: Deps, { key, actor, signal, requestId }: Asker, question: Question): Promise<Comparison> {
     const { a, b } = question;
     const before = readyOne(await requireSnapshot(deps, a));
     if (b === CURRENT && !grants(key.scopes, 'sandboxes:write')) {
@@ -68,7 +56,7 @@ export class Comparison {
     const other = b === CURRENT ? null : readyOne(await requireSnapshot(deps, b));
     if (other && other.hostId !== before.hostId) throw onTwoHosts(before, other);
     await recordComparison(deps, actor, question, before, other);
-    const passing = other ? null : await snapshotNow(before.sandboxId);
+    const passing = other ? null : await EphemeralSnapshot.take(deps, before.sandboxId, actor, { signal, requestId });
     return new Comparison(deps, signal, before, other ?? passing?.record ?? before, passing);
   }
 

@@ -1,40 +1,42 @@
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { Counted, Size } from '../../model/project-limits.ts';
-import type { Attempt } from '../idempotent-attempt.ts';
+import type { IdempotentCall } from '../idempotent-call.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 import { preemptMembers } from './preemption.ts';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
 
-/** Members of pools that are given up are gone by then, or their host does not answer. Milliseconds. */
-const GIVEN_UP_WITHIN_MS = 20_000;
+/** Time in which evicted members of pools are gone, unless their host is unreachable, ms. */
+const EVICTION_MS = 20_000;
 
 /**
- * Has the quotas of the project count sandboxes, before anything of them is made. Members of its pools that nobody has claimed
- * are given up before it refuses.
- * @param attempt of the request, which a policy has looked at
+ * Has the quotas of the project count sandboxes, before anything of them is made. Evicts unclaimed members of its pools
+ * before it refuses.
+ * @param call request that a policy has judged; it holds the count until it has made them. `@default` none
  * @throws MayflyError project_quota_exceeded, quota_exceeded, policy_denied: none of them is counted
  */
 export async function admit(
   deps: Deps,
   sandboxIds: readonly string[],
   size: Size,
-  { countRule }: Pick<Attempt, 'countRule'> = {},
+  call?: Pick<IdempotentCall, 'countRule' | 'admittedIds'>,
 ): Promise<void> {
   const { store, sagas } = deps;
   const wanted = sandboxIds.map((sandboxId) => ({ sandboxId, ...size }));
   for (let tooLate: AbortSignal | null = null; ; ) {
     try {
-      return await store.admissions.admit(wanted, (id) => sagas.sandboxes.isOpen(id), countRule);
+      await store.admissions.admit(wanted, (id) => sagas.sandboxes.isOpen(id), call?.countRule);
+      if (call) call.admittedIds = sandboxIds;
+      return;
     } catch (error) {
-      tooLate ??= AbortSignal.timeout(GIVEN_UP_WITHIN_MS);
-      if (!(await isWorthAnotherTry(deps, error, wanted, tooLate))) throw error;
+      tooLate ??= AbortSignal.timeout(EVICTION_MS);
+      if (!(await hasEvicted(deps, error, wanted, tooLate))) throw error;
     }
   }
 }
 
-/** Whether members have given way. */
-async function isWorthAnotherTry(
+/** Whether members were evicted, so that it is worth another try. */
+async function hasEvicted(
   deps: Deps,
   refusal: unknown,
   wanted: readonly Counted[],
@@ -47,29 +49,4 @@ async function isWorthAnotherTry(
     if (tooLate.aborted || error instanceof MayflyError) return false; // it is refused for what it was refused for
     throw error;
   }
-}
-
-/**
- * Begins one that was admitted. Where it is certain that nothing of it begins, it does not count any more. With an
- * Idempotency-Key it goes on counting while Temporal is away: another request of that key may have been let begin by this
- * very count.
- */
-export async function uncountedWhenRefused<T>(
-  { store }: Deps,
-  { claim }: Pick<Attempt, 'claim'>,
-  sandboxId: string,
-  begin: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await begin();
-  } catch (error) {
-    if (isRefusal(error, claim === null)) await store.admissions.release([sandboxId]);
-    throw error;
-  }
-}
-
-function isRefusal(error: unknown, isAlone: boolean): boolean {
-  if (!(error instanceof MayflyError)) return false;
-  const { code, options } = error;
-  return code === 'name_taken' || (code === 'temporal_unavailable' && isAlone && options.mayHaveBegun !== true);
 }

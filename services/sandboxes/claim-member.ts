@@ -2,132 +2,140 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { isRefusedClaim, type Miss, missOf } from '../../model/pools/claim-refusal.ts';
 import { isShared } from '../../model/pools/pool-saga.ts';
-import type { ClaimRequest } from '../../model/sagas/messages.ts';
+import type { ClaimRequest, SandboxInput } from '../../model/sagas/messages.ts';
 import { recordedInput } from '../../model/sagas/reconcile.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import type { Lead } from '../../store/access/idempotency.ts';
-import { candidates, isOf, type MemberWish } from '../../store/pools/candidates.ts';
-import type { Attempt } from '../idempotent-attempt.ts';
+import type { Outcome } from '../../store/access/idempotency.ts';
+import { candidates, isOf } from '../../store/pools/candidates.ts';
+import type { IdempotentCall } from '../idempotent-call.ts';
 import type { ServiceDeps } from '../service-deps.ts';
+import type { Origin } from './placement.ts';
 
-/** Members that one request asks before it goes on without. Each answers at once, or within the time that its guest is given. */
-const TRIES = 3;
-/** A store that was started again is back by then. Milliseconds. */
+/** Members that one request tries to claim. Each answers at once, or within the timeout of its guest. */
+const MAX_TRIES = 3;
+/** Time in which a store that was restarted is back, ms. */
 const STORE_BACK_MS = 10_000;
-const PAUSE_MS = 250;
+const RETRY_INTERVAL_MS = 250;
 
-interface ClaimOutcome {
-  /** Null: it is to be made. */
+interface ClaimResult {
+  /** Null: the request makes its own sandbox. */
   record: SandboxRecord | null;
-  /** There is a pool of such, and none of its members could be had. */
+  /** A pool fits, and none of its members could be claimed. */
   isMissed: boolean;
 }
 
-/** Members that were asked, and why none was had. */
+/** Members that were tried, and why none was claimed. */
 interface Tries {
-  asked: Set<string>;
+  tried: Set<string>;
   miss: Miss;
 }
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'poolDoor'>;
 
-const NO_POOL: ClaimOutcome = { record: null, isMissed: false };
-const MISSED: ClaimOutcome = { record: null, isMissed: true };
-/** Of a request whose member says itself how large it is. */
-const NO_SIZE = { cpus: 0, memoryMib: 0 };
-/** What a request comes to that makes its own. */
-const OWN: Lead = { memberId: null, isFixed: true };
+const NO_POOL: ClaimResult = { record: null, isMissed: false };
+const MISSED: ClaimResult = { record: null, isMissed: true };
+/** Outcome of a request that makes its own sandbox. */
+const OWN: Outcome = { memberId: null, isFinal: true };
 
 /**
- * A member of a pool for a create. Who has it is decided by the member's own workflow, which answers the same request with the
- * same. Before it is asked the Idempotency-Key says which one that is, so that whoever asks again with that key, also after
- * this process has died, asks the same one. What a request comes to in the end, that member or a sandbox of its own, is settled
- * there too, once: of two that ask at once with one key, both go the same way.
- * @param wish null: none would do
- * @throws MayflyError name_taken; temporal_unavailable when it may be had
+ * Claims a member of a pool for a create. The member's own workflow decides whose it is, and answers the same request with the
+ * same. Before it is asked the Idempotency-Key records which member that is, so that a repetition, also after this process has
+ * died, asks the same one. The outcome of a request, that member or a sandbox of its own, is settled there too, once: two
+ * requests at once with one key have the same one.
+ * @param origin `known` hosts decide by their sources which members fit
+ * @throws MayflyError name_taken; temporal_unavailable when it may have been claimed
  */
-export async function claimMember(deps: Deps, attempt: Attempt, wish: () => MemberWish | null): Promise<ClaimOutcome> {
-  const wanted = wish();
-  if (wanted === null) return NO_POOL;
-  if (!attempt.isFresh) return repeated(deps, attempt, { ...wanted, size: NO_SIZE });
-  const pools = (await deps.store.pools.known()).filter((pool) => isOf(pool, wanted));
+export async function claimMember(
+  deps: Deps,
+  call: IdempotentCall,
+  input: SandboxInput,
+  { size, known }: Pick<Origin, 'size' | 'known'>,
+): Promise<ClaimResult> {
+  const { id: requestId, name, spec, createdBy: actor, requestedAt } = input;
+  if (spec.snapshotId !== null || spec.captureId || (spec.boot ?? 'auto') !== 'auto') return NO_POOL;
+  const request = { requestId, ...(name !== undefined && { name }), spec, size, actor, requestedAt };
+  if (!call.isFresh) return repeatClaim(deps, call, request);
+  const pools = (await deps.store.pools.known()).filter((pool) => isOf(pool, request));
   const [pool] = pools;
   if (!pool) return NO_POOL;
-  const { request, members, isLimited } = await candidates(deps.store, pools, wanted);
-  const tries: Tries = { asked: new Set(), miss: members.length > 0 ? 'taken' : isLimited ? 'limited' : 'empty' };
-  // Those of a shared pool that somebody is asking may be refused to them, for what they have had.
+  const { members, isLimited } = await candidates(deps.store, pools, request, known);
+  const tries: Tries = { tried: new Set(), miss: members.length > 0 ? 'taken' : isLimited ? 'limited' : 'empty' };
+  // A member of a shared pool that another caller asks may be refused to that caller, whose share is used up.
   const again = members.filter((member) => isShared(member.pool)).map((member) => ({ ...member, isPatient: true }));
   for (const { id, pool: its, isPatient } of [
     ...members.map((member) => ({ ...member, isPatient: false })),
     ...again,
   ]) {
-    if (tries.asked.size === TRIES || tries.miss === 'limited') break;
-    if (tries.asked.has(id)) continue;
-    const outcome = await deps.poolDoor.ask(id, () => tried(deps, attempt, request, id, tries), isPatient);
-    if (outcome === null) continue;
-    if (outcome.record) deps.poolDoor.note(its, 'hit');
-    return outcome;
+    if (tries.tried.size === MAX_TRIES || tries.miss === 'limited') break;
+    if (tries.tried.has(id)) continue;
+    const result = await deps.poolDoor.ask(id, () => tryMember(deps, call, request, id, tries), isPatient);
+    if (result === null) continue;
+    if (result.record) deps.poolDoor.note(its, 'hit');
+    return result;
   }
   deps.poolDoor.note(pool, tries.miss);
-  const isAlone = tries.asked.size === 0 || (await lead(deps, attempt, OWN));
-  return isAlone ? MISSED : repeated(deps, attempt, request);
+  const isAlone = tries.tried.size === 0 || (await setOutcome(deps, call, OWN));
+  return isAlone ? MISSED : repeatClaim(deps, call, request);
 }
 
-/** Null: it can't be had. */
-async function tried(
+/** @returns null: it cannot be claimed */
+async function tryMember(
   deps: Deps,
-  attempt: Attempt,
+  call: IdempotentCall,
   request: ClaimRequest,
   id: string,
   tries: Tries,
-): Promise<ClaimOutcome | null> {
-  tries.asked.add(id);
-  if (!(await lead(deps, attempt, { memberId: id, isFixed: false }))) return repeated(deps, attempt, request);
-  const record = await claimed(deps, id, request, tries);
-  return record && kept(deps, attempt, request, record);
+): Promise<ClaimResult | null> {
+  tries.tried.add(id);
+  if (!(await setOutcome(deps, call, { memberId: id, isFinal: false }))) return repeatClaim(deps, call, request);
+  const record = await claim(deps, id, request, tries);
+  return record && settleClaim(deps, call, request, record);
 }
 
-/** One that was asked before goes the way on which that was, or its own from then on. */
-async function repeated(deps: Deps, attempt: Attempt, request: ClaimRequest): Promise<ClaimOutcome> {
+/** Claims what an earlier request with the same key claimed; one whose outcome is open makes its own sandbox. */
+async function repeatClaim(deps: Deps, call: IdempotentCall, request: ClaimRequest): Promise<ClaimResult> {
   for (;;) {
-    const { memberId, isFixed } = attempt.lead;
+    const { memberId, isFinal } = call.outcome;
     if (memberId === null) {
-      if (isFixed || (await lead(deps, attempt, OWN))) return NO_POOL;
+      if (isFinal || (await setOutcome(deps, call, OWN))) return NO_POOL;
       continue;
     }
-    const present = await deps.store.sandboxes.get(memberId);
-    if (isFixed) return { record: present, isMissed: false };
-    const { size = request.size } = present ?? (await deps.store.pools.spare(memberId)) ?? {};
-    const record = await claimed(deps, memberId, { ...request, size });
-    if (record) return kept(deps, attempt, request, record);
-    if (await lead(deps, attempt, OWN)) return MISSED;
+    if (isFinal) return { record: await deps.store.sandboxes.get(memberId), isMissed: false };
+    const record = await claim(deps, memberId, request);
+    if (record) return settleClaim(deps, call, request, record);
+    if (await setOutcome(deps, call, OWN)) return MISSED;
   }
 }
 
-/** A member that was claimed, unless the same request has come to something else meanwhile: then that one goes. */
-async function kept(deps: Deps, attempt: Attempt, request: ClaimRequest, record: SandboxRecord): Promise<ClaimOutcome> {
+/** Makes a claimed member the outcome. Where another request with the same key has settled another one, the member is destroyed. */
+async function settleClaim(
+  deps: Deps,
+  call: IdempotentCall,
+  request: ClaimRequest,
+  record: SandboxRecord,
+): Promise<ClaimResult> {
   const { id } = record;
-  const isLed = await onceStoreIsBack(() => lead(deps, attempt, { memberId: id, isFixed: true }));
-  if (!isLed && attempt.lead.memberId !== id) {
+  const isSettled = await retryStore(() => setOutcome(deps, call, { memberId: id, isFinal: true }));
+  if (!isSettled && call.outcome.memberId !== id) {
     await deps.sagas.sandboxes.destroy(recordedInput(record, 'destroy'), { actor: request.actor });
-    return repeated(deps, attempt, request);
+    return repeatClaim(deps, call, request);
   }
   return { record, isMissed: false };
 }
 
-/** False: another request with the same key has gone another way; the attempt knows which by then. */
-async function lead({ store }: Deps, attempt: Attempt, to: Lead): Promise<boolean> {
-  const { claim, subjectId, lead: from } = attempt;
-  if (claim && !(await store.idempotency.lead(claim, subjectId, from, to))) {
-    attempt.lead = await store.idempotency.ledTo(claim);
+/** @returns false: another request with the same key has set another outcome, which the call has then */
+async function setOutcome({ store }: Deps, call: IdempotentCall, to: Outcome): Promise<boolean> {
+  const { claim: slot, subjectId, outcome: from } = call;
+  if (slot && !(await store.idempotency.setOutcome(slot, subjectId, from, to))) {
+    call.outcome = await store.idempotency.getOutcome(slot);
     return false;
   }
-  attempt.lead = to;
+  call.outcome = to;
   return true;
 }
 
-/** The member, when it is the caller's; null: it can't be had. */
-async function claimed(
+/** @returns the member, when it is the caller's; null: it cannot be claimed */
+async function claim(
   { store, sagas }: Deps,
   id: string,
   request: ClaimRequest,
@@ -140,15 +148,15 @@ async function claimed(
     if (tries) tries.miss = missOf(error);
     return null;
   }
-  const record = await onceStoreIsBack(() => store.sandboxes.get(id));
+  const record = await retryStore(() => store.sandboxes.get(id));
   return record?.state === 'running' ? record : null; // it may have died, or been ended, at once
 }
 
-/** What is granted is the caller's: a store that has just gone away is waited for. @throws MayflyError store_unavailable */
-async function onceStoreIsBack<T>(look: () => Promise<T>): Promise<T> {
-  for (const deadline = Date.now() + STORE_BACK_MS; ; await delay(PAUSE_MS)) {
+/** Retries while the store is unavailable: a granted member is the caller's. @throws MayflyError store_unavailable */
+async function retryStore<T>(run: () => Promise<T>): Promise<T> {
+  for (const deadline = Date.now() + STORE_BACK_MS; ; await delay(RETRY_INTERVAL_MS)) {
     try {
-      return await look();
+      return await run();
     } catch (error) {
       const isAway = isMayflyError(error, 'store_unavailable');
       if (!isAway || Date.now() > deadline) throw error;

@@ -21,7 +21,7 @@ import { alike, sizeOfSource } from '../../model/source-content.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import { requireCapture, requireSnapshot } from '../require.ts';
 
-/** What sandboxes are made from, and the live hosts that can do so, the one with most memory to spare first. */
+/** Origin of sandboxes, and the live hosts that can make them, the one with most memory to spare first. */
 export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'>, HostProposals {
   captureId: string | null;
   /** What they can reach. */
@@ -30,82 +30,72 @@ export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'>, Host
   size: Size;
   /** Whether the quotas of bytes are to be looked at by who places them. */
   isDiskLimited: boolean;
+  /** Hosts as they were looked up. */
+  known: readonly KnownHost[];
 }
 
-interface OriginRequest {
-  source?: string | undefined;
-  snapshotId?: string | undefined;
-  captureId?: string | undefined;
-  cpus?: number | undefined;
-  memoryMib?: number | undefined;
-  network?: Pick<Network, 'egress'> | undefined;
-}
+/** Properties that a request may leave out. */
+export type Unset<T> = { [K in keyof T]?: T[K] | undefined };
+
+type OriginRequest = Unset<Pick<SandboxSpec, 'source' | 'snapshotId' | 'captureId' | 'cpus' | 'memoryMib' | 'network'>>;
 
 /**
- * What a request's sandboxes are made from. Refuses, before anything is made, what no host could do; whether a host has
- * room is its own to say, in the saga.
+ * Returns the origin of a request's sandboxes. Refuses, before anything is made, a request that no host could serve; whether a
+ * host has room is decided there, in the workflow.
  * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found,
  *   capture_not_ready, exceeds_hosts, source_differs, invalid_request, forbidden
  */
 export async function placeableOrigin(store: ProjectStore, request: OriginRequest): Promise<Origin> {
   const { snapshotId, source } = request;
-  const isDiskLimited = await store.isDiskLimited();
-  if (snapshotId !== undefined) return { ...(await originOfSnapshot(store, snapshotId, request)), isDiskLimited };
-  if (source === undefined) throw new MayflyError('invalid_request', 'Neither a source nor a snapshot is named.');
-  return { ...(await originOfSource(store, source, request)), isDiskLimited };
+  const [isDiskLimited, known] = await Promise.all([store.isDiskLimited(), knownHosts(store)]);
+  if (!snapshotId && !source) throw new MayflyError('invalid_request', 'Neither a source nor a snapshot is named.');
+  const { makers, saved, ...origin } = snapshotId
+    ? await originOfSnapshot(store, known, snapshotId, request)
+    : await originOfSource(store, known, source ?? '', request);
+  const { cpus = saved?.cpus, memoryMib = saved?.memoryMib } = request;
+  const size = sizeOfSource(origin.source, makers, { cpus, memoryMib });
+  return { ...origin, size, isDiskLimited, known: known.hosts };
 }
 
-type PlainOrigin = Omit<Origin, 'isDiskLimited'>;
+interface FoundOrigin extends Omit<Origin, 'size' | 'isDiskLimited' | 'known'> {
+  /** Hosts that can make it: it is as large as the source on the one where that is largest. */
+  makers: readonly HostRecord[];
+  /** Size of the saved memory. `@default` it has none */
+  saved?: Size | undefined;
+}
 
 async function originOfSnapshot(
   store: ProjectStore,
+  known: Known,
   snapshotId: string,
   { cpus, memoryMib, network: wanted }: OriginRequest,
-): Promise<PlainOrigin> {
+): Promise<FoundOrigin> {
   const snapshot = await requireSnapshot({ store }, snapshotId);
-  if (snapshot.kind === 'full') refuseResizing({ cpus, memoryMib });
-  const host = await forkingHost(store, snapshot);
+  const isFull = snapshot.kind === 'full';
+  if (isFull) refuseResizing({ cpus, memoryMib });
+  const makers = largeEnough([forkingHost(known, snapshot)], memoryMib);
   const network = networkFor(wanted, snapshot.network);
-  const proposals = proposalsOf(largeEnough([host], memoryMib));
-  const size = sizeOf({ cpus, memoryMib }, [host], snapshot);
-  return { source: snapshot.source, snapshotId, captureId: null, network, size, ...proposals };
+  const origin = { source: snapshot.source, snapshotId, captureId: null, network, ...proposalsOf(makers) };
+  return { ...origin, makers, saved: isFull ? snapshot.size : undefined };
 }
 
 async function originOfSource(
   store: ProjectStore,
+  known: Known,
   source: string,
-  { captureId, cpus, memoryMib, network: wanted }: OriginRequest,
-): Promise<PlainOrigin> {
-  const known = await knownHosts(store);
+  { captureId, memoryMib, network: wanted }: OriginRequest,
+): Promise<FoundOrigin> {
   refuseUnknown(known, source);
-  const capture =
-    captureId === undefined
-      ? await newestCapture(store, known, source)
-      : await cloneable(store, known, captureId, source);
-  const hosts = largeEnough(
+  const capture = captureId
+    ? await cloneable(store, known, captureId, source)
+    : await newestCapture(store, known, source);
+  const makers = largeEnough(
     capture ? known.live.filter((host) => isSameHost(hostRefOf(host), capture)) : holding(known.live, source),
     memoryMib,
   );
-  const proposals = capture ? proposalsOf(hosts) : alike(hosts, source);
+  const proposals = capture ? proposalsOf(makers) : alike(makers, source);
   const network = networkFor(wanted, capture && { egress: 'none', allowed: capture.allowedEgress });
-  const size = sizeOf({ cpus, memoryMib }, hosts, { source });
-  return { source, snapshotId: null, captureId: capture?.id ?? null, network, size, ...proposals };
-}
-
-/**
- * As large as is wished, or as what it is made of: what was saved with its memory, else the source; of several hosts' the
- * largest.
- */
-function sizeOf(
-  { cpus, memoryMib }: Pick<OriginRequest, 'cpus' | 'memoryMib'>,
-  hosts: readonly HostRecord[],
-  from: Pick<SnapshotRecord, 'source'> & Partial<Pick<SnapshotRecord, 'kind' | 'size'>>,
-): Size {
-  const saved = from.kind === 'full' ? from.size : undefined;
-  return sizeOfSource(from.source, hosts, {
-    cpus: cpus ?? saved?.cpus,
-    memoryMib: memoryMib ?? saved?.memoryMib,
-  });
+  return { source, snapshotId: null, captureId: capture?.id ?? null, network, ...proposals, makers };
 }
 
 /** @param from what it is made of has, and may have at most @throws MayflyError forbidden */
@@ -118,7 +108,8 @@ function networkFor(wanted: Pick<Network, 'egress'> | undefined, from: Network |
 }
 
 /** Those that have so much memory in all: whether they have it to spare changes, that does not. @throws MayflyError exceeds_hosts */
-function largeEnough<H extends HostRecord>(hosts: H[], memoryMib = 0): H[] {
+function largeEnough<H extends HostRecord>(hosts: H[], wanted: number | null = null): H[] {
+  const memoryMib = wanted ?? 0;
   const large = hosts.filter(({ capacity }) => capacity.memoryTotalMib >= memoryMib);
   if (large.length > 0) return large;
   const most = Math.max(...hosts.map(({ capacity }) => capacity.memoryTotalMib));
@@ -135,17 +126,18 @@ export function proposedTo(apiKey: StorageQuota, { hosts, content, isDiskLimited
 function refuseResizing(wanted: Pick<OriginRequest, 'cpus' | 'memoryMib'>): void {
   const problem =
     'must be left out: the snapshot has memory (kind `full`), so its forks are as large as what was saved';
-  const fields = Object.entries(wanted).flatMap(([field, value]) => (value === undefined ? [] : [{ field, problem }]));
+  const fields = Object.entries(wanted).flatMap(([field, value]) =>
+    (value ?? null) === null ? [] : [{ field, problem }],
+  );
   if (fields.length === 0) return;
   const names = fields.map(({ field }) => field).join(', ');
   throw new MayflyError('invalid_request', `${names} ${problem}.`, { fields });
 }
 
 /** The host that has the snapshot, and alone can use it. */
-async function forkingHost(store: ProjectStore, snapshot: SnapshotRecord): Promise<KnownHost> {
+function forkingHost({ live }: Known, snapshot: SnapshotRecord): KnownHost {
   const { id: snapshotId, state, hostId } = snapshot;
   if (state !== 'ready') throw new MayflyError('snapshot_not_ready', `The snapshot ${snapshotId} is ${state}.`);
-  const { live } = await knownHosts(store);
   const host = live.find((one) => isSameHost(hostRefOf(one), snapshot));
   if (host) return host;
   throw new MayflyError('no_host', `Only ${hostId}, which is away or drained, has the snapshot ${snapshotId}.`);

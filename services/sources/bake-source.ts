@@ -7,7 +7,7 @@ import type { Actor, Network } from '../../model/sandbox/sandbox.ts';
 import { type BakeSourceInput, requestedBake } from '../../model/snapshots/bake-saga.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
-import { type Attempt, freedWhenRefused, furtherId } from '../idempotent-attempt.ts';
+import { deriveId, type IdempotentCall } from '../idempotent-call.ts';
 import { requireSnapshot } from '../require.ts';
 import { admit } from '../sandboxes/admission.ts';
 import { placeableOrigin } from '../sandboxes/placement.ts';
@@ -24,20 +24,18 @@ interface BakeRequest {
  */
 export async function beginBake(
   deps: Pick<ServiceDeps, 'store' | 'sagas'>,
-  attempt: Attempt,
+  call: IdempotentCall,
   actor: Actor,
   request: BakeRequest,
 ): Promise<BakeSourceInput> {
   const { store, sagas } = deps;
-  return freedWhenRefused(store, attempt, async () => {
-    const input = await inputOf(store, attempt, actor, request);
-    const present = await store.bakedSources.get(input.sourceId);
-    if (present?.bakeId === input.bakeId) return input;
-    await refuseTaken(store, input.name);
-    await admit(deps, [input.builderId], input.size);
-    await sagas.sources.bake(input);
-    return input;
-  });
+  const input = await inputOf(store, call, actor, request);
+  const present = await store.bakedSources.get(input.sourceId);
+  if (present?.bakeId === input.bakeId) return input;
+  await refuseTaken(store, input.name);
+  await admit(deps, [input.builderId], input.size);
+  await sagas.sources.bake(input);
+  return input;
 }
 
 /** Returns the record of a bake. @param isOver whether its saga has ended @throws MayflyError source_exists */
@@ -50,7 +48,7 @@ export async function bakeOf(store: ProjectStore, input: BakeSourceInput, isOver
 
 async function inputOf(
   store: ProjectStore,
-  { subjectId: bakeId }: Attempt,
+  { subjectId: bakeId }: IdempotentCall,
   actor: Actor,
   { name, fromSnapshot }: BakeRequest,
 ): Promise<BakeSourceInput & { size: Size }> {
@@ -64,7 +62,7 @@ async function inputOf(
     installationId,
     name,
     snapshot: { id, sandboxId, source },
-    builderId: furtherId(sandboxIdFrom, bakeId, 'builder'),
+    builderId: deriveId(sandboxIdFrom, bakeId, 'builder'),
     size,
     actor,
     requestedAt: new Date().toISOString(),

@@ -2,7 +2,7 @@ import { sourceIdOf } from '../../model/ids.ts';
 import type { Actor, Egress } from '../../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
 import { newCapture } from '../../model/snapshots/capture-saga.ts';
-import { type Attempt, freedWhenRefused } from '../idempotent-attempt.ts';
+import type { IdempotentCall } from '../idempotent-call.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 import { placeSource } from './source-host.ts';
 
@@ -23,20 +23,18 @@ interface CaptureRequest {
  */
 export async function beginCapture(
   { store, sagas }: Deps,
-  attempt: Attempt,
+  call: IdempotentCall,
   actor: Actor,
   { source, hostId: wanted, projects = [actor.project], allowedEgress = 'none' }: CaptureRequest,
 ): Promise<CaptureRecord> {
-  const { subjectId: captureId, isFresh } = attempt;
+  const { subjectId: captureId, isFresh } = call;
   const present = isFresh ? null : await store.captures.get(captureId);
   if (present) return present;
-  return freedWhenRefused(store, attempt, async () => {
-    const { id: sourceId, hostId, installationId } = await placeSource(store, source, wanted);
-    const whose = { actor, projects, allowedEgress, at: new Date().toISOString() };
-    const input = { task: 'create' as const, captureId, sourceId, hostId, installationId, source, ...whose };
-    await sagas.captures.begin(input);
-    return newCapture(input);
-  });
+  const { id: sourceId, hostId, installationId } = await placeSource(store, source, wanted);
+  const whose = { actor, projects, allowedEgress, at: new Date().toISOString() };
+  const input = { task: 'create' as const, captureId, sourceId, hostId, installationId, source, ...whose };
+  await sagas.captures.begin(input);
+  return newCapture(input);
 }
 
 /** @throws MayflyError capture_in_use, source_busy */

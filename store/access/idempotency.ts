@@ -28,17 +28,19 @@ export interface Claim extends IdempotencySlot {
 }
 
 /** `fresh`: nobody asked before. Otherwise what the first request made, and its answer when it has one. */
-export type Claimed = { fresh: true } | ({ fresh: false; subjectId: string; answer: StoredAnswer | null } & Lead);
+export type Claimed =
+  | { fresh: true }
+  | { fresh: false; subjectId: string; answer: StoredAnswer | null; outcome: Outcome };
 
-/** What else than what has its own id a request may come to. */
-export interface Lead {
+/** Outcome of a request: what has its own id, or a member of a pool. */
+export interface Outcome {
   /** The member of a pool that it is claiming, or has claimed; null: none. */
   memberId: string | null;
-  /** It makes what has its own id, and nothing else any more. */
-  isFixed: boolean;
+  /** It never changes again. */
+  isFinal: boolean;
 }
 
-interface StoredClaim extends Partial<Lead> {
+interface StoredClaim extends Partial<Outcome> {
   bodyDigest: string;
   subjectId: string;
   /** ISO 8601. */
@@ -55,8 +57,8 @@ export class Idempotency extends Repository<StoredClaim> {
     sealing: Sealing,
     private readonly now: () => number = Date.now,
   ) {
-    const lead = { memberId: NULLABLE_TEXT, isFixed: { type: Boolean, default: undefined } };
-    const fields = { bodyDigest: ENCRYPTED, subjectId: NAME, ...lead, expiresAt: NAME, answer: ENCRYPTED };
+    const outcome = { memberId: NULLABLE_TEXT, isFinal: { type: Boolean, default: undefined } };
+    const fields = { bodyDigest: ENCRYPTED, subjectId: NAME, ...outcome, expiresAt: NAME, answer: ENCRYPTED };
     super(connection, sealing, { collection: 'idempotency', noun: 'a request', fields });
   }
 
@@ -65,9 +67,10 @@ export class Idempotency extends Repository<StoredClaim> {
     const { bodyDigest, subjectId } = claim;
     const expiresAt = new Date(this.now() + KEPT_MS).toISOString();
     const _id = slotId(claim);
-    const lead = { memberId: null, isFixed: false };
+    const outcome = { memberId: null, isFinal: false };
     for (;;) {
-      if (await this.insert({ _id, bodyDigest, subjectId, ...lead, expiresAt, answer: null })) return { fresh: true };
+      if (await this.insert({ _id, bodyDigest, subjectId, ...outcome, expiresAt, answer: null }))
+        return { fresh: true };
       const first = await this.findById(_id);
       if (!first) continue;
       if (first.expiresAt <= this.#nowText()) await this.deleteOne({ _id, subjectId: first.subjectId });
@@ -81,18 +84,19 @@ export class Idempotency extends Repository<StoredClaim> {
   }
 
   /**
-   * Changes what the request comes to, unless somebody else has since it was read: of two that ask at once with one key, both
-   * go the same way.
+   * Changes the outcome of a request, unless another request with its key has changed it since it was read: both have the
+   * same one.
+   * @returns false: another has
    * @param ownId the `subjectId` of the first
    */
-  async lead(slot: IdempotencySlot, ownId: string, from: Lead, to: Lead): Promise<boolean> {
-    const { memberId, isFixed } = from;
-    return this.set({ _id: slotId(slot), subjectId: ownId, memberId, isFixed }, to);
+  async setOutcome(slot: IdempotencySlot, ownId: string, from: Outcome, to: Outcome): Promise<boolean> {
+    const { memberId, isFinal } = from;
+    return this.set({ _id: slotId(slot), subjectId: ownId, memberId, isFinal }, to);
   }
 
-  /** What the request comes to now. One that nobody has heard of makes what has its own id. */
-  async ledTo(slot: IdempotencySlot): Promise<Lead> {
-    return leadOf(await this.findById(slotId(slot)));
+  /** Returns the present outcome of a request. An unknown one makes what has its own id. */
+  async getOutcome(slot: IdempotencySlot): Promise<Outcome> {
+    return outcomeOf(await this.findById(slotId(slot)));
   }
 
   /** Gives the key free again: its first request was refused before anything was made. Whoever claimed it since keeps it. */
@@ -115,13 +119,13 @@ function slotId({ apiKeyId, key }: IdempotencySlot): string {
   return createHash('sha256').update(`${apiKeyId}\n${key}`).digest('hex');
 }
 
-function leadOf(document: StoredClaim | null): Lead {
-  return { memberId: document?.memberId ?? null, isFixed: document?.isFixed ?? true };
+function outcomeOf(document: StoredClaim | null): Outcome {
+  return { memberId: document?.memberId ?? null, isFinal: document?.isFinal ?? true };
 }
 
 function repeated(first: StoredClaim, bodyDigest: string): Claimed {
   if (first.bodyDigest === bodyDigest)
-    return { fresh: false, subjectId: first.subjectId, answer: first.answer, ...leadOf(first) };
+    return { fresh: false, subjectId: first.subjectId, answer: first.answer, outcome: outcomeOf(first) };
   throw new MayflyError('idempotency_key_reused', 'This Idempotency-Key was used within 24 h with another request.', {
     fields: [{ field: 'Idempotency-Key', problem: 'was used with another method, path or body' }],
   });

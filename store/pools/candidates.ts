@@ -44,13 +44,14 @@ export async function candidates(
   store: SeenPools,
   pools: readonly PoolRecord[],
   wanted: MemberWish,
+  known: readonly KnownHost[] | Promise<KnownHost[]> = store.hosts.list(),
 ): Promise<Candidates> {
   const shared = pools.filter(isShared);
   const [own, others, left, hosts] = await Promise.all([
     pools.length > shared.length ? store.pools.warm('own') : [],
     shared.length > 0 ? store.pools.warm('shared') : [],
     Promise.all(shared.map((pool) => store.pools.isShareLeft(pool))),
-    store.hosts.list(),
+    known,
   ]);
   const open = pools.filter((pool) => !isShared(pool) || left[shared.indexOf(pool)]);
   const size = sizeOfSource(wanted.spec.source, hosts, wanted.size);

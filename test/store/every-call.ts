@@ -325,9 +325,14 @@ export function callsOf(store: Store): Calls {
         await idempotency.claim(slot);
       },
       complete: () => idempotency.complete(slot, { status: 200, headers: [], body: '' }),
-      lead: () =>
-        idempotency.lead(slot, slot.subjectId, { memberId: null, isFixed: false }, { memberId: null, isFixed: true }),
-      ledTo: () => idempotency.ledTo(slot),
+      setOutcome: () =>
+        idempotency.setOutcome(
+          slot,
+          slot.subjectId,
+          { memberId: null, isFinal: false },
+          { memberId: null, isFinal: true },
+        ),
+      getOutcome: () => idempotency.getOutcome(slot),
       release: () => idempotency.release({ ...slot, key: 'other' }),
       prune: () => idempotency.prune(),
     },

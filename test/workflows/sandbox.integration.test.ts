@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { DESTROY, MACHINE_ENDED, PATCH } from '../../model/sagas/messages.ts';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
 import { unprovenLayers } from '../../model/sandbox/layers.ts';
-import { beginSaga } from '../../services/sandboxes/begin-sandbox.ts';
+import { startSandbox } from '../../services/sandboxes/start-sandbox.ts';
 import { temporalClient } from '../../worker/payloads/data-converter.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { HANGS_AFTER_MS } from '../support/test-timeouts.ts';
@@ -19,8 +19,8 @@ test('whoever begins a saga may write its record, and whoever joins it leaves th
   const preference = { seconds: 0, applied: null };
   const input = mayfly.input();
   const later = { ...input, requestedAt: new Date(Date.parse(input.requestedAt) + 1_000).toISOString() };
-  expect(await beginSaga(deps, input, preference)).toMatchObject({ createdAt: input.requestedAt });
-  expect(await beginSaga(deps, later, preference)).toBeNull();
+  expect(await startSandbox(deps, input, preference)).toMatchObject({ createdAt: input.requestedAt });
+  expect(await startSandbox(deps, later, preference)).toBeNull();
   await sagas.sandboxes.settled(input.id, AbortSignal.timeout(HANGS_AFTER_MS));
   expect(await mayfly.record(input.id)).toMatchObject({ state: 'running', createdAt: input.requestedAt });
   const entries = (await store.audit.entries(input.id, { limit: 10 })).map(

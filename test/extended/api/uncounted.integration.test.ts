@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { MayflyError } from '../../../model/errors.ts';
 import { NO_LIMITS } from '../../../model/project-limits.ts';
-import { uncountedWhenRefused } from '../../../services/sandboxes/admission.ts';
+import { releaseUnstarted } from '../../../services/idempotent-call.ts';
 import type { Claim } from '../../../store/access/idempotency.ts';
 import type { Store } from '../../../store/connect.ts';
 import { storeOf } from '../../../store/project-store.ts';
@@ -12,21 +12,20 @@ let store: Store;
 useStore((opened) => ({ store } = opened));
 
 const claim: Claim = { apiKeyId: 'a', key: 'once', bodyDigest: 'd', subjectId: sandboxId(1) };
-const away = () => Promise.reject(new MayflyError('temporal_unavailable', 'Temporal does not answer.'));
-const named = () => Promise.reject(new MayflyError('name_taken', 'Another has it.'));
+const away = new MayflyError('temporal_unavailable', 'Temporal does not answer.');
+const named = new MayflyError('name_taken', 'Another has it.');
 
 // Promise: of what may begin, all counts; what cannot begin any more does not. Costs half a second.
 it.each([
   ['without a key, Temporal away', null, away, 0],
   ['with a key, Temporal away: another request of it may begin it', claim, away, 1],
   ['with a key, its name taken', claim, named, 0],
-])('%s', async (_, claim, begin, counted) => {
+])('%s', async (_, claim, error, counted) => {
   const id = `p${Math.random().toString(36).slice(2, 10)}`;
   await store.projects.create(id, { limits: { ...NO_LIMITS, sandboxes: 1 } });
   const own = storeOf(store, { project: id, isOperator: false });
-  const deps = { store: own, sagas: {} as never };
   await own.admissions.admit([{ sandboxId: sandboxId(1), cpus: 1, memoryMib: 1 }], async () => false);
-  await expect(uncountedWhenRefused(deps, { claim }, sandboxId(1), begin)).rejects.toThrow();
+  await releaseUnstarted(own, { claim }, [sandboxId(1)], error);
   const { sandboxes } = await store.admissions.useOf(id);
   expect(sandboxes).toBe(counted);
 });

@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { expect } from 'vitest';
 import type { SandboxInput } from '../../../model/sagas/messages.ts';
-import { beginSaga, recorded } from '../../../services/sandboxes/begin-sandbox.ts';
+import { readStarted, startSandbox } from '../../../services/sandboxes/start-sandbox.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
@@ -16,8 +16,8 @@ const settled = (mayfly: MayflyCase, { id }: SandboxInput) =>
 /** As a POST that waits so long. */
 async function ask({ store, sagas }: MayflyCase, input: SandboxInput, seconds: number): Promise<string> {
   const deps = { store, sagas, logger: pino({ level: 'silent' }) };
-  const begun = await beginSaga(deps, input, { seconds });
-  return (begun ?? (await recorded(deps, input.id, null))).id;
+  const begun = await startSandbox(deps, input, { seconds });
+  return (begun ?? (await readStarted(deps, input.id, null))).id;
 }
 
 // Promise: two that ask for one name at once are one sandbox and one refusal, of which nothing is left. Costs 2 s.
@@ -48,7 +48,7 @@ test('who waits for the end of a create that is refused hears it at once', async
   const [first, second] = [named(mayfly, 'waits'), named(mayfly, 'waits')];
   await mayfly.create(first);
   await mayfly.sagas.sandboxes.create(second);
-  await expect(settled(mayfly, second).then(() => recorded(mayfly, second.id, null))).rejects.toMatchObject(taken);
+  await expect(settled(mayfly, second).then(() => readStarted(mayfly, second.id, null))).rejects.toMatchObject(taken);
 });
 
 test('a name is told by the record and the audit, and is free when its sandbox is proved to be gone', async ({

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import type { Context } from 'hono';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
 import { ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
-import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { hostOf, isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import { requireSandbox, requireSnapshot } from '../../services/require.ts';
-import { actorOf } from '../http/auth.ts';
-import type { Env, RequestDeps } from '../http/context.ts';
-import { waitWithin } from '../http/waiting.ts';
+import { requireSandbox, requireSnapshot } from '../require.ts';
+import type { ServiceDeps } from '../service-deps.ts';
+import { type WaitLimit, waitWithin } from '../waiting.ts';
+
+type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'logger'>;
 
 /** A disk snapshot is over in less than a second; one of a guest that does not answer takes half a minute. */
 const LONGEST_SECONDS = 120;
@@ -19,20 +19,24 @@ const BEGUN_WITHIN_MS = 300_000;
 /** The present state of a sandbox as a snapshot, until {@link EphemeralSnapshot.release}, or for ten minutes. */
 export class EphemeralSnapshot {
   private constructor(
-    private readonly deps: RequestDeps,
+    private readonly deps: Deps,
     private readonly id: string,
     readonly record: SnapshotRecord,
   ) {}
 
   /** @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running, sandbox_busy, snapshot_failed and its kin */
-  static async take(c: Context<Env>, deps: RequestDeps, sandboxId: string): Promise<EphemeralSnapshot> {
-    const host = hostWith(await requireSandbox(deps, sandboxId));
+  static async take(
+    deps: Deps,
+    sandboxId: string,
+    actor: Actor,
+    caller: Omit<WaitLimit, 'seconds'>,
+  ): Promise<EphemeralSnapshot> {
+    const host = requireHost(await requireSandbox(deps, sandboxId));
     const id = snapshotIdFrom(randomBytes(ID_BYTES));
-    const actor = actorOf(c);
     // First, so that whatever becomes of this process there is somebody who removes it.
     await deps.sagas.snapshots.startEphemeral({ snapshotId: id, ...host, actor });
     try {
-      const wish = {
+      const operation = {
         kind: 'snapshot',
         operationId: id,
         name: id,
@@ -41,33 +45,33 @@ export class EphemeralSnapshot {
         notAfter: new Date(Date.now() + BEGUN_WITHIN_MS).toISOString(),
         actor,
       } as const;
-      await deps.sagas.sandboxes.operate(sandboxId, wish);
-      await waitWithin(c, deps, LONGEST_SECONDS, async (signal) => {
+      await deps.sagas.sandboxes.operate(sandboxId, operation);
+      await waitWithin(deps, { ...caller, seconds: LONGEST_SECONDS }, async (signal) => {
         await deps.sagas.sandboxes.operated(sandboxId, id, signal);
       });
-      return new EphemeralSnapshot(deps, id, ready(await requireSnapshot(deps, id)));
+      return new EphemeralSnapshot(deps, id, assertReady(await requireSnapshot(deps, id)));
     } catch (error) {
       // With Temporal away nobody knows whether it will be taken: then only time can tell that it is not needed.
-      if (!isMayflyError(error, 'temporal_unavailable')) await passed(deps, id);
+      if (!isMayflyError(error, 'temporal_unavailable')) await releaseSnapshot(deps, id);
       throw error;
     }
   }
 
-  /** Nobody needs it any more. */
+  /** Removes it. */
   async release(): Promise<void> {
-    await passed(this.deps, this.id);
+    await releaseSnapshot(this.deps, this.id);
   }
 }
 
-async function passed({ sagas, logger }: RequestDeps, snapshotId: string): Promise<void> {
+async function releaseSnapshot({ sagas, logger }: Deps, snapshotId: string): Promise<void> {
   try {
     await sagas.snapshots.releaseEphemeral(snapshotId);
   } catch (error) {
-    logger.warn({ err: error, snapshotId }, 'a snapshot that was needed for a moment stays for some minutes');
+    logger.warn({ err: error, snapshotId }, 'an ephemeral snapshot could not be released: it expires in some minutes');
   }
 }
 
-function hostWith(record: SandboxRecord): HostRef {
+function requireHost(record: SandboxRecord): HostRef {
   const { id, state } = record;
   if (isFinal(state) || state === 'destroying') {
     throw new MayflyError('sandbox_ended', `${id} is ${state}: it has no present state. Compare two of its snapshots.`);
@@ -77,7 +81,7 @@ function hostWith(record: SandboxRecord): HostRef {
   throw new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.`);
 }
 
-function ready(record: SnapshotRecord): SnapshotRecord {
+function assertReady(record: SnapshotRecord): SnapshotRecord {
   const { id, state, failure } = record;
   if (state === 'ready') return record;
   if (failure) throw new MayflyError(failure.code, `${failure.step}: ${failure.message}`);

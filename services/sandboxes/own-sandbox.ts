@@ -1,8 +1,7 @@
-import type { Context } from 'hono';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
-import { type Origin, proposedTo } from '../../services/sandboxes/placement.ts';
-import { actorOf } from '../http/auth.ts';
-import type { Env } from '../http/context.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import type { StorageQuota } from '../../model/snapshots/storage.ts';
+import { type Origin, proposedTo } from './placement.ts';
 
 interface OwnSandbox {
   id: string;
@@ -14,9 +13,10 @@ interface OwnSandbox {
   builds: NonNullable<SandboxInput['builds']>;
 }
 
-/** A sandbox that a saga has for itself: an ordinary one, in which callers change nothing. */
+/** Returns the input of a sandbox that a workflow has for itself: an ordinary one, in which callers change nothing. */
 export function ownSandboxInput(
-  c: Context<Env>,
+  apiKey: StorageQuota,
+  createdBy: Actor,
   { id, origin, requestedAt, ttlSeconds, purpose, builds }: OwnSandbox,
 ): SandboxInput {
   const { source, snapshotId, captureId, network, size } = origin;
@@ -36,10 +36,10 @@ export function ownSandboxInput(
       network,
     },
     size,
-    createdBy: actorOf(c),
+    createdBy,
     requestedAt,
     begin: 'create',
     builds,
-    ...proposedTo(c.get('apiKey'), origin),
+    ...proposedTo(apiKey, origin),
   };
 }

@@ -1,0 +1,178 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Context } from 'hono';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
+import { exactValue } from '../../model/events/json/exact-json.ts';
+import { ID_BYTES } from '../../model/ids.ts';
+import { awaitDecision, PendingApproval } from '../../services/approvals/pending-approval.ts';
+import { type IdempotentCall, releaseRefused } from '../../services/idempotent-call.ts';
+import type { Claim, Claimed, StoredAnswer } from '../../store/access/idempotency.ts';
+import { canonicalJson } from '../../store/audit/canonical-json.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
+import { approvalView } from '../approvals/approval-schemas.ts';
+import type { Env } from '../http/context.ts';
+import { preferenceOf } from '../http/prefer.ts';
+import { problemResponse } from '../http/problem.ts';
+import { waitLimit } from '../http/waiting.ts';
+
+/** Header of an answer that was given before. */
+export const REPLAYED = 'Idempotent-Replayed';
+/** Headers that belong to an answer wherever it is given again. */
+const KEPT_HEADERS = ['Content-Type', 'Location', 'Preference-Applied'];
+
+/** Operation whose repetition with the same Idempotency-Key, method, path and body is the same request. */
+export interface Operation {
+  /** Makes the id of the result out of random bytes. */
+  idFrom: (random: Uint8Array) => string;
+  /** Place of the result, for an answer that leaves open whether it was begun. `@default` no such answer */
+  subject?: Subject;
+  /**
+   * Answers a repetition with the present state. Null: nothing is known of it any more, so the first answer is given.
+   * `@default` the first answer
+   */
+  again?: (id: string, firstStatus: number) => Promise<Response | null>;
+}
+
+/** Path below which a result is, and the member of a problem that has its id. */
+interface Subject {
+  path: string;
+  member: 'sandboxId' | 'commandId' | 'snapshotId' | 'captureId';
+}
+
+interface Answer {
+  response: Response;
+  /** Given again to a repetition; else that request is answered anew. */
+  isKept: boolean;
+}
+
+/**
+ * Answers a request, and answers it again when it comes again with the same Idempotency-Key: with the present state of its
+ * result. One that needs an approval is answered with that, or anew once it is decided within the preferred wait.
+ * @param answer begins the operation, or joins what an earlier request began: both have the same `subjectId`. Its refusal
+ *   releases the key. A response alone is kept unless the caller has disconnected
+ * @throws MayflyError idempotency_key_reused, and what `answer` throws
+ */
+export async function answerOnce(
+  c: Context<Env>,
+  operation: Operation,
+  answer: (call: IdempotentCall) => Promise<Response | Answer>,
+): Promise<Response> {
+  const { store } = c.get('deps');
+  const freshId = operation.idFrom(randomBytes(ID_BYTES));
+  const claim = await claimOf(c, freshId);
+  const claimed: Claimed = claim ? await store.idempotency.claim(claim) : { fresh: true };
+  if (!claimed.fresh && claimed.answer) return answerAgain(c, operation, claimed, claimed.answer);
+  const call: IdempotentCall = {
+    apiKey: c.get('apiKey'),
+    subjectId: claimed.fresh ? freshId : claimed.subjectId,
+    isFresh: claimed.fresh,
+    claim,
+    outcome: claimed.fresh ? { memberId: null, isFinal: false } : claimed.outcome,
+    approvalId: null,
+    admittedIds: [],
+  };
+  c.set('call', call);
+  for (;;) {
+    try {
+      const answered = await answer(call);
+      const { response, isKept } =
+        answered instanceof Response ? { response: answered, isKept: isClientConnected(c) } : answered;
+      if (isKept && claim) await keepAnswer(store, claim, response);
+      return response;
+    } catch (error) {
+      if (error instanceof PendingApproval) {
+        const pending = await answerPending(c, error);
+        if (pending) return pending;
+        continue;
+      }
+      await releaseRefused(store, call, error);
+      if (!isUncertain(error) || !operation.subject) throw error;
+      return uncertainAnswer(c, error, call.outcome.memberId ?? call.subjectId, operation.subject);
+    }
+  }
+}
+
+/** Waits for a decision where the caller prefers that. @returns the answer while there is none; null: it is decided */
+async function answerPending(c: Context<Env>, { record }: PendingApproval): Promise<Response | null> {
+  const { seconds, applied } = preferenceOf(c.req.header('prefer'));
+  let latest = record;
+  if (applied !== null) {
+    c.header('Preference-Applied', applied);
+    const startedAt = Date.now();
+    latest = await awaitDecision(c.get('deps'), record, waitLimit(c, seconds));
+    c.set('waitedSeconds', (Date.now() - startedAt) / 1_000);
+  }
+  if (latest.state !== 'awaiting-approval') return null;
+  c.header('Location', `/v1/approvals/${latest.id}`);
+  return c.json(approvalView(latest), 202);
+}
+
+/** The store may be unavailable after something was begun as well as before. */
+function isUncertain(error: unknown): error is MayflyError {
+  if (!(error instanceof MayflyError)) return false;
+  const { mayHaveBegun = error.code === 'store_unavailable' } = error.options;
+  return mayHaveBegun;
+}
+
+/** Names the id: a repetition without an Idempotency-Key would make another one. */
+function uncertainAnswer(c: Context<Env>, error: MayflyError, id: string, { path, member }: Subject): Response {
+  const location = `${path}/${id}`;
+  c.header('Location', location);
+  const detail = `${error.message} It may have begun nevertheless, as ${location}: look there before asking for another.`;
+  return problemResponse(c, new MayflyError(error.code, detail, { ...error.options, cause: error }), { [member]: id });
+}
+
+/** Whether the client still waits for the answer. One that has disconnected may ask again, and wait for the end still. */
+export function isClientConnected(c: Context<Env>): boolean {
+  return !c.req.raw.signal.aborted;
+}
+
+/** Keeps the answer for repetitions. */
+async function keepAnswer(store: ProjectStore, claim: Claim, response: Response): Promise<void> {
+  const headers = KEPT_HEADERS.flatMap((name) => {
+    const value = response.headers.get(name);
+    return value === null ? [] : [{ name, value }];
+  });
+  try {
+    await store.idempotency.complete(claim, { status: response.status, headers, body: await response.clone().text() });
+  } catch (error) {
+    // The request is done; its repetition is answered from the record.
+    if (!isMayflyError(error, 'store_unavailable')) throw error;
+  }
+}
+
+async function claimOf(c: Context<Env>, subjectId: string): Promise<Claim | null> {
+  const key = c.req.header('idempotency-key');
+  if (key === undefined) return null;
+  const request = canonicalJson([c.req.method, c.get('pathById') ?? c.req.path, exactBody(await c.req.text())]);
+  const bodyDigest = createHash('sha256').update(request).digest('hex');
+  return { apiKeyId: c.get('apiKey').id, key, bodyDigest, subjectId };
+}
+
+/** Returns the same value for all JSON texts of it, and a text that is no JSON, which no operation reads, as it is. */
+function exactBody(body: string): unknown {
+  try {
+    return exactValue(body);
+  } catch {
+    return body;
+  }
+}
+
+/** Answers a repetition, and marks it as one. A refusal is repeated as it was. */
+async function answerAgain(
+  c: Context<Env>,
+  { again }: Operation,
+  { subjectId, outcome }: Pick<IdempotentCall, 'subjectId' | 'outcome'>,
+  first: StoredAnswer,
+): Promise<Response> {
+  const isRefusal = first.status >= 400;
+  const now = again && !isRefusal ? await again(outcome.memberId ?? subjectId, first.status) : null;
+  if (!now) return repeatAnswer(c, first);
+  now.headers.set(REPLAYED, 'true');
+  return now;
+}
+
+function repeatAnswer(c: Context<Env>, answer: StoredAnswer): Response {
+  const headers = Object.fromEntries(answer.headers.map(({ name, value }) => [name, value]));
+  return c.body(answer.body, answer.status as ContentfulStatusCode, { ...headers, [REPLAYED]: 'true' });
+}

@@ -1,0 +1,160 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import type { ApprovalAction, ApprovalRecord } from '../../model/approvals/approval.ts';
+import {
+  countRuleOf,
+  countsSandboxes,
+  type Policy,
+  type PolicyFacts,
+  type Verdict,
+  verdictOf,
+} from '../../model/approvals/policy.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { approvalIdOf } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { canonicalJson } from '../../store/audit/canonical-json.ts';
+import { actorOf, type IdempotentCall } from '../idempotent-call.ts';
+import type { ServiceDeps } from '../service-deps.ts';
+import { recordAsked } from './approval-events.ts';
+import { PendingApproval } from './pending-approval.ts';
+import { deniedBy, nameRules, policyOf } from './policy-check.ts';
+import { useApproval } from './use-approval.ts';
+
+type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
+
+/** Request that a policy may be about. */
+export interface PolicyRequest {
+  action: ApprovalAction;
+  agentId?: string | null | undefined;
+  /** Whether this very request was begun before, and so allowed. `@default` unknown */
+  isBegun?: () => Promise<boolean>;
+  resolve: () => Promise<ResolvedRequest>;
+}
+
+/** Request as it would be done now. */
+interface ResolvedRequest {
+  facts: PolicyFacts;
+  /** Shown to the decider. */
+  request: Record<string, unknown>;
+  /** What else decides what is done, and is not shown. `@default` nothing */
+  content?: unknown;
+}
+
+/** An approval that a request needs, and the text that its digest is of. */
+interface NeededApproval {
+  record: ApprovalRecord;
+  text: string;
+}
+
+/** Length of the salt that keeps hidden content from being guessed by its digest. Bytes. */
+const SALT_BYTES = 16;
+
+/**
+ * Checks a request against the policy of a project, before anything of it is begun or counted. The same request again, with
+ * its Idempotency-Key, uses its approval; it does so once.
+ * @throws PendingApproval while nobody has decided; MayflyError policy_denied, idempotency_key_required, approval_refused,
+ *   approval_stale, approval_decided, approvals_full, and what `resolve` throws
+ */
+export async function checkPolicy(
+  deps: Deps,
+  call: IdempotentCall,
+  project: string,
+  request: PolicyRequest,
+): Promise<void> {
+  if (!call.isFresh && (await request.isBegun?.())) return;
+  const policy = await policyOf(deps.store, project);
+  if (!policy) return;
+  const resolved = await request.resolve();
+  const facts = await countSandboxes(deps, policy, project, resolved.facts);
+  const verdict = verdictOf(policy.rules, facts);
+  if (verdict.effect === 'deny') throw deniedBy(verdict.rules);
+  call.countRule = countRuleOf(policy.rules, verdict.effect === 'ask' ? ['deny'] : ['deny', 'ask']);
+  if (verdict.effect === 'allow') return;
+  const needed = neededApproval(call, request, resolved, { project, policy, verdict });
+  const record = await ensureRequested(deps, needed);
+  if (record.state === 'awaiting-approval') throw new PendingApproval(record);
+  await useApproval(deps, call, record, needed.record);
+}
+
+async function countSandboxes(
+  { store }: Deps,
+  { rules }: Pick<Policy, 'rules'>,
+  project: string,
+  facts: PolicyFacts,
+): Promise<PolicyFacts> {
+  if (facts.sandboxes === undefined || !countsSandboxes(rules)) return facts;
+  return { ...facts, sandboxes: facts.sandboxes + (await store.approvals.sandboxesOf(project)) };
+}
+
+/** Returns the approval that a request needs now. @throws MayflyError idempotency_key_required */
+function neededApproval(
+  call: IdempotentCall,
+  { action, agentId = null }: PolicyRequest,
+  { request, content = null }: ResolvedRequest,
+  {
+    project,
+    policy,
+    verdict,
+  }: { project: string; policy: Pick<Policy, 'version'>; verdict: Extract<Verdict, { effect: 'ask' }> },
+): NeededApproval {
+  if (!call.claim) {
+    const why = `By ${nameRules(verdict.rules)} of the policy of the project it needs an approval`;
+    throw new MayflyError('idempotency_key_required', `${why}, which is for one request: name it.`);
+  }
+  const askedBy = actorOf(call, agentId);
+  const { rules, role, expiresSeconds } = verdict;
+  const now = Date.now();
+  const text = canonicalJson({ action, project, request, content, askedBy });
+  const salt = randomBytes(SALT_BYTES).toString('hex');
+  const record: ApprovalRecord = {
+    id: approvalIdOf(call.claim.apiKeyId, call.claim.key),
+    project,
+    state: 'awaiting-approval',
+    action,
+    request,
+    digest: digestOf(salt, text),
+    salt,
+    rules,
+    policyVersion: policy.version,
+    role,
+    askedBy,
+    askedAt: new Date(now).toISOString(),
+    expiresAt: new Date(now + expiresSeconds * 1_000).toISOString(),
+    decidedBy: null,
+    decidedAt: null,
+    reason: null,
+    usedAt: null,
+    usedFor: null,
+  };
+  return { record, text };
+}
+
+function digestOf(salt: string, text: string): string {
+  return createHmac('sha256', salt).update(text).digest('hex');
+}
+
+/**
+ * Returns the approval of a request, which is requested unless it was before.
+ * @throws MayflyError approval_stale when it is for something else, approvals_full
+ */
+async function ensureRequested(deps: Deps, needed: NeededApproval): Promise<ApprovalRecord> {
+  const { record } = needed;
+  const { approvals } = deps.store;
+  const present = await approvals.get(record.id);
+  const isFirst = present === null && (await approvals.create(record));
+  if (!isFirst) return assertSameRequest(present ?? (await approvals.get(record.id)), needed);
+  const isAmong = await approvals.isAmong(record, LIMITS.approvals.waiting);
+  // One that is not removed was decided meanwhile: it waits no more.
+  if (!isAmong && (await approvals.remove(record.id))) {
+    const why = `${LIMITS.approvals.waiting} requests of ${record.project} wait for approval already.`;
+    throw new MayflyError('approvals_full', why, { retryAfterSeconds: 60 });
+  }
+  await recordAsked(deps, record);
+  return record;
+}
+
+/** @returns the record, which is of what would be done now @throws MayflyError approval_stale */
+function assertSameRequest(record: ApprovalRecord | null, { record: { id }, text }: NeededApproval): ApprovalRecord {
+  if (record && digestOf(record.salt, text) === record.digest) return record;
+  const why = 'What it is made of, its settings, its sandbox or who asks are not as they were when that was asked for';
+  throw new MayflyError('approval_stale', `${id} is of another request. ${why}.`);
+}

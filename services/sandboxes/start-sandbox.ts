@@ -1,0 +1,93 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
+import type { SandboxInput } from '../../model/sagas/messages.ts';
+import { requestedRecord } from '../../model/sagas/requested-record.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { ServiceDeps } from '../service-deps.ts';
+import type { WaitLimit } from '../waiting.ts';
+
+interface Deps extends Pick<ServiceDeps, 'sagas' | 'logger'> {
+  store: { sandboxes: Pick<ServiceDeps['store']['sandboxes'], 'get' | 'create'> };
+}
+
+/** How long Temporal is retried for a workflow that was promised, ms. */
+const RETRY_MS = 300_000;
+const RETRY_INTERVAL_MS = 1_000;
+
+const UNAVAILABLE: readonly string[] = ['temporal_unavailable', 'store_unavailable'];
+
+/**
+ * Starts the workflow of a sandbox. For a caller that does not wait for its end, the record is written here as well as by the
+ * workflow, which may come to it later; the first one stays. The workflow decides whether a name is free, so that no record of
+ * one is without a workflow.
+ *
+ * A start that Temporal did not confirm in time counts as started: the caller gets the id, and not an error upon which it
+ * would request another. It is retried here and, should this process end, by the reconciler.
+ * @returns the record, where it is known here
+ * @throws MayflyError temporal_unavailable when it is certain that nothing started
+ */
+export async function startSandbox(
+  deps: Deps,
+  input: SandboxInput,
+  { seconds }: Pick<WaitLimit, 'seconds'>,
+): Promise<SandboxRecord | null> {
+  const { store, sagas, logger } = deps;
+  const isUnnamed = input.name === undefined;
+  try {
+    if (seconds > 0 || !isUnnamed) {
+      await sagas.sandboxes.create(input);
+      return null;
+    }
+    if (!(await sagas.sandboxes.begin(input))) return null;
+  } catch (error) {
+    if (!(error instanceof MayflyError) || error.options.mayHaveBegun !== true) throw error;
+    logger.warn({ err: error, sandboxId: input.id }, 'Temporal timed out: the start of a workflow is retried');
+    void retryStart(deps, input);
+    if (!isUnnamed) return requestedRecord(input);
+  }
+  return orRequested(() => store.sandboxes.create(requestedRecord(input)), input);
+}
+
+/**
+ * Returns the record of a sandbox whose workflow was started; as it was requested, while store or Temporal is unavailable.
+ * @param started what {@link startSandbox} returned
+ * @throws MayflyError name_taken
+ */
+export async function readStarted(
+  { store, sagas }: Pick<Deps, 'store' | 'sagas'>,
+  id: string,
+  input: SandboxInput | null,
+  started: SandboxRecord | null = null,
+): Promise<SandboxRecord> {
+  return orRequested(async () => {
+    const present = await store.sandboxes.get(id);
+    if (present) return present;
+    await sagas.sandboxes.recorded(id);
+    const record = (await store.sandboxes.get(id)) ?? started;
+    if (record) return record;
+    throw new MayflyError('internal', `The workflow of ${id} was started, but the store has no record of it.`);
+  }, input);
+}
+
+async function orRequested(read: () => Promise<SandboxRecord>, input: SandboxInput | null): Promise<SandboxRecord> {
+  try {
+    return await read();
+  } catch (error) {
+    if (input === null || !(error instanceof MayflyError) || !UNAVAILABLE.includes(error.code)) throw error;
+    return requestedRecord(input);
+  }
+}
+
+async function retryStart({ sagas, logger }: Deps, input: SandboxInput): Promise<void> {
+  for (const until = Date.now() + RETRY_MS; ; ) {
+    await delay(RETRY_INTERVAL_MS, undefined, { ref: false });
+    try {
+      await sagas.sandboxes.create(input);
+      return;
+    } catch (error) {
+      if (isMayflyError(error, 'temporal_unavailable') && Date.now() < until) continue;
+      logger.error({ err: error, sandboxId: input.id }, 'a promised workflow could not be started');
+      return;
+    }
+  }
+}
