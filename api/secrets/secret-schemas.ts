@@ -35,7 +35,7 @@ export const secretAnswer = secretRecord
 
 export const secretDetail = secretAnswer
   .extend({
-    versions: secretRecord.shape.versions.openapi({
+    versions: secretRecord.shape.versions.meta({
       description: `The newest first, at most ${limits.versions}. Only the newest has a value`,
     }),
     uses: z
