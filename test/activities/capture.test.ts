@@ -1,18 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createCaptureActivities } from '../../activities/source/capture.ts';
 import { Ledger } from '../../host/ledger.ts';
 import { SimulatedHypervisor } from '../../host/simulated/driver.ts';
-import type { StateDir } from '../../host/state-dir.ts';
 import { captureIdFrom, ID_BYTES } from '../../model/ids.ts';
-import { temporaryState } from '../host/temporary-state.ts';
+import { useFreshState } from '../support/use-folder.ts';
 
-let state: StateDir;
-let remove: () => Promise<void>;
-beforeEach(async () => {
-  ({ state, remove } = await temporaryState());
-});
-afterEach(() => remove());
+const state = useFreshState();
 
 test('removing a capture takes back the promise that its terminated workflow has left, and may be repeated', async () => {
   const ledger = new Ledger(state);

@@ -25,7 +25,6 @@ async function kept(text: string, secret: string): Promise<{ text: string; code:
   return { text: stored.toString(), code: problem?.code };
 }
 
-// Promise: a secret is in no result, and what is JSON stays so. Costs nothing.
 test.each([
   ['{"pin":8612345907,"at":1}', '8612345907', '{"pin":"***","at":1}', undefined],
   ['{"pin":"8612345907","at":1}', '8612345907', '{"pin":"***","at":1}', undefined],

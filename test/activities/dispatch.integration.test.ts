@@ -19,7 +19,6 @@ const newest = (limit: number, key: string | null = null): ConcurrencyRule => ({
   onFull: 'cancel-running',
 });
 
-/** Promise: no key is passed over while another has two of its runs admitted, also within one look. 1 s. */
 it('a key whose slot is given back during a look is next, before another comes twice', async () => {
   const name = await deploy({ concurrency: [{ limit: 3, key: '/k', onFull: 'queue' }] });
   const of = (key: string) => queue(name, { keys: [key], lane: key });

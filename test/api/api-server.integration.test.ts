@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { apiServer } from '../../api/server/api-server.ts';
 import { ERRORS } from '../../model/errors.ts';
 import type { Problem } from '../../services/problems/problem.ts';
+import { listen } from '../support/listen.ts';
 
 /** What the routes would do: `/held` answers when it is let go, `/body` when it has all of its body. */
 async function routes(request: Request): Promise<Response> {
@@ -34,8 +35,7 @@ beforeEach(async () => {
   held = gate();
   aborted = gate();
   server = apiServer({ fetch: routes }, pino({ level: 'silent' }));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listen(server);
 });
 afterEach(async () => {
   const closed = once(server, 'close');
@@ -80,7 +80,6 @@ function problemIn(text: string): Problem {
 
 const HOST = 'Host: x\r\n';
 
-// Promise: every problem is RFC 9457, also of what never becomes a request. Some milliseconds.
 test.each([
   ['malformed_request', '\u0000\u0001<script>\r\n\r\n'],
   ['malformed_request', `GET / HTTP/9.9\r\n${HOST}\r\n`],
@@ -170,9 +169,7 @@ test('an upload may take longer than the 300 s that Node gives a request; its he
 // 0.4 s. Holds: who sends half a body, with a key or without, holds no connection.
 test('a body that stalls is refused, a file may take its time, and the rest of an answered one is not waited for', async () => {
   const slow = apiServer({ fetch: routes }, pino({ level: 'silent' }), { bodyMs: 100 });
-  slow.listen(0, '127.0.0.1');
-  await once(slow, 'listening');
-  const { port } = slow.address() as AddressInfo;
+  const port = await listen(slow);
   const half = async (path: string) => {
     const socket = connect(port, '127.0.0.1');
     socket.write(`PUT ${path} HTTP/1.1\r\n${HOST}Content-Length: 10\r\n\r\nabc`);

@@ -38,7 +38,6 @@ async function opened(answer: (path: string, body: string | undefined) => object
   return { part, asked };
 }
 
-// Promise: who is led to the page of an approval logs in with his own key, sees all of it, and decides on what he saw. No cost.
 test('the page and its parts are open, of this server, and run nothing else', async () => {
   for (const path of ['/approvals', '/approvals/page.js', '/approvals/page.css']) {
     const { status, headers } = await app.request(path);

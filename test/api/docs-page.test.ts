@@ -15,8 +15,6 @@ const page = await got('/docs');
 /** What the page makes a browser ask for. */
 const parts = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url = '']) => url);
 
-// Promise: /docs is whole without the internet and without a key, and runs nothing but what is served with it. Costs
-// nothing; what it looks like is looked at by hand.
 test('all parts are of this server, open, and bounded in size', async () => {
   expect(parts).toEqual(expect.arrayContaining(['/docs/swagger-ui.js', '/docs/swagger-ui.css', '/docs/page.js']));
   expect(page.text.length).toBeLessThan(65_536);

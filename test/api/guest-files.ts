@@ -1,8 +1,7 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { chmod } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { type FileDoor, openFileDoor } from '../support/file-door.ts';
+import { useFreshFolder } from '../support/use-folder.ts';
 
 /** Each of them names a file. */
 export const NAMES = [
@@ -14,7 +13,7 @@ export const NAMES = [
 /** The API for the tests of a file, with a sandbox whose files are those of this machine, and a folder for each test. */
 export function useFiles() {
   let opened: FileDoor | undefined;
-  let folder = '';
+  const folder = useFreshFolder();
   const door = () => {
     if (!opened) throw new Error('the door has not been opened');
     return opened;
@@ -23,9 +22,7 @@ export function useFiles() {
     opened = await openFileDoor();
   });
   beforeEach(async () => {
-    folder = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'files-'));
     await chmod(folder, 0o755);
-    return () => rm(folder, { recursive: true });
   });
   afterAll(() => opened?.close());
 

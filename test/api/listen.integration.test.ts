@@ -19,7 +19,6 @@ afterEach(() => void other.close());
 
 const refusal = (message: string) => ({ code: 'port_unavailable', message });
 
-// Promise: who starts a second installation is told what to set. Milliseconds.
 test('a port that another program has is named with its setting and its address', async () => {
   const taken = refusal(`Another program listens at 127.0.0.1:${port} (MAYFLY_API_PORT).`);
   await expect(listen(createServer(), { ...API, port })).rejects.toMatchObject(taken);

@@ -14,7 +14,6 @@ function* objectsIn(value: unknown): Generator<Record<string, unknown>> {
   for (const inner of Object.values(value)) yield* objectsIn(inner);
 }
 
-// Promise: the document is true, so that clients can be generated from it. Costs nothing.
 test('every operation has a name of its own', () => {
   const operations = Object.values(document.paths ?? {}).flatMap((item) => Object.values(item));
   const names = operations.map(({ operationId }) => operationId as string);
@@ -23,7 +22,6 @@ test('every operation has a name of its own', () => {
   for (const name of names) expect(name).toMatch(/^[a-z][A-Za-z]+$/);
 });
 
-// Promise: `authenticate` lets requests to open paths pass by their path, so no other method of one takes a key.
 test('the operations of a path take a key, all of them or none', () => {
   const keyless = Object.entries(document.paths ?? {}).map(
     ([path, item]) => [path, Object.values(item).map(({ security }) => security?.length === 0)] as const,

@@ -1,20 +1,24 @@
-import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { sourceIdOf } from '../../model/ids.ts';
-import type { ImageRecord } from '../../model/image/image-record.ts';
-import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
-import type { PoolRecord } from '../../model/pools/pool.ts';
-import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
 import { requestedBake } from '../../model/snapshots/bake-saga.ts';
 import { newCapture } from '../../model/snapshots/capture-saga.ts';
-import type { TemplateRecord } from '../../model/templates/template.ts';
-import { newTemplate } from '../../model/templates/template-saga.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
-import type { HookRecord } from '../../store/functions/hooks.ts';
+import { approvalRecord, poolRecord, templateRecord } from '../store/project-records.ts';
 import { bulkRecord, functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
 import { scheduleRecord } from '../store/schedule-records.ts';
-import { command, commandId, record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
-import { endedEvent, endpointId, endpointRecord } from '../store/webhook-records.ts';
+import {
+  certificateRecord,
+  command,
+  commandId,
+  imageRecord,
+  playbookRecord,
+  record,
+  sandboxId,
+  snapshot,
+  snapshotId,
+} from '../store/support.ts';
+import { endedEvent, endpointId, endpointRecord, hookRecord } from '../store/webhook-records.ts';
 import { INSTALLATION } from '../support/installation-id.ts';
 import { type Door, host } from './support.ts';
 
@@ -33,7 +37,8 @@ export const HOST = 'kvm-1';
 const source = (name: string, cloneable = true) => {
   return { name, cloneable, problem: null, cpus: 1, memoryMib: 64, diskBytes: 1 };
 };
-const captureIdOf = (n: number) => `cap-${String(n).padStart(16, '0')}`;
+const digits = (n: number) => String(n).padStart(16, '0');
+const captureIdOf = (n: number) => `cap-${digits(n)}`;
 export const nameOf = (n: number) => `alphas-${n}`;
 export const serialOf = (n: number) => String(7_000_000 + n);
 
@@ -97,15 +102,48 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
   for (const one of commands) await store.commands.create(one);
   for (const one of snapshots) await store.snapshots.create(one);
   for (const one of captures) await store.captures.create(one);
-  const templates = range(10).map((n) => templateOf(n, actor));
+  const templates = range(10).map((n) =>
+    templateRecord({
+      id: snapshotId(500 + n),
+      key: String(n).padStart(64, '0'),
+      project: ALPHA,
+      source: SECRET_SOURCE,
+      state: 'ready',
+      readyAt: AT,
+      createdBy: actor,
+    }),
+  );
   for (const one of templates) await store.templates.put(one);
-  const approvals = range(10).map((n) => approvalOf(n, actor));
+  const request = { command: 'alphas-secret-command' };
+  const approvals = range(10).map((n) =>
+    approvalRecord({ id: `apr-${digits(n)}`, project: ALPHA, request, askedBy: actor }),
+  );
   for (const one of approvals) await store.approvals.create(one);
-  const images = range(5).map((n) => imageOf(n, actor));
+  const images = range(5).map((n) =>
+    imageRecord({
+      id: `img-${digits(n)}`,
+      project: ALPHA,
+      name: `alpha.built-${n}`,
+      state: 'building',
+      request: { ...imageRecord().request, dockerfile: `FROM ${ALPHAS_SOURCE}\nRUN echo alphas-step` },
+      source: ALPHAS_SOURCE,
+      content: 'alphas-content',
+      createdBy: actor,
+    }),
+  );
   for (const one of images) await store.images.create(one);
   const sent = await store.sentContexts.begin(ALPHA, ALPHAS_CONTEXT);
   await store.sentContexts.complete(sent, { bytes: 1, context: { entries: [], dockerignore: '' } });
-  const playbooks = range(5).map((n) => playbookOf(n, actor));
+  const playbooks = range(5).map((n) =>
+    playbookRecord({
+      id: `pbk-${digits(n)}`,
+      project: ALPHA,
+      sandboxId: sandboxId(n),
+      base: { source: ALPHAS_SOURCE, snapshotId: null },
+      waitingFor: 'alphas-wait',
+      createdBy: actor,
+    }),
+  );
   for (const one of playbooks) await store.playbooks.create(one);
   const functions = range(5).map((n) => `alphas-function-${n}`);
   for (const name of functions) {
@@ -118,7 +156,15 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
   for (const one of alphasRuns) await store.runs.accept(one, Buffer.from('"alphas-event"'));
   const bulks = range(3).map((n) => bulkRecord(n, { project: ALPHA, function: functions[0] ?? '', createdBy: actor }));
   for (const one of bulks) await store.bulks.create(one);
-  const hooks = range(5).map((n) => hookOf(n, functions[n] ?? '', actor));
+  const hooks = functions.map((name, n) =>
+    hookRecord({
+      id: `hok-${digits(n)}`,
+      project: ALPHA,
+      function: name,
+      secrets: ['alphas-hook-secret'],
+      createdBy: actor,
+    }),
+  );
   for (const one of hooks) await store.hooks.create(one);
   const secretNames = range(5).map((n) => `alphas-secret-${n}`);
   for (const name of secretNames) {
@@ -137,8 +183,11 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     const of = { project: ALPHA, name, function: functions[0] ?? '', createdBy: actor };
     await store.schedules.create(scheduleRecord(of));
   }
-  await store.pools.put(poolOf(actor));
-  for (const n of range(30)) await store.certificates.add(certificateOf(n, actor));
+  await store.pools.put(poolRecord({ project: ALPHA, name: ALPHAS_POOL, source: SECRET_SOURCE, createdBy: actor }));
+  for (const n of range(30)) {
+    const keyId = `alphas-certificate=${serialOf(n)}`;
+    await store.certificates.add(certificateRecord(serialOf(n), { sandboxId: sandboxId(n), actor, keyId }));
+  }
   await store.output.put(commandId(0), 'stdout', 0, { bytes: Buffer.from('alphas-output'), marks: [] });
   await store.audit.append(sandboxId(0), {
     eventId: 'e',
@@ -238,30 +287,6 @@ function captureOf(n: number, actor: Whose) {
   return { ...newCapture({ ...input, projects: [actor.project], allowedEgress: 'internet' }), state: 'ready' } as const;
 }
 
-function templateOf(n: number, actor: Whose): TemplateRecord {
-  const of = {
-    hostId: HOST,
-    installationId: INSTALLATION,
-    templateKey: String(n).padStart(64, '0'),
-    cpus: null,
-    memoryMib: null,
-    actor,
-  };
-  const ids = { templateId: snapshotId(500 + n), builderId: sandboxId(500 + n), probeIds: [] };
-  return { ...newTemplate({ ...of, project: ALPHA, source: SECRET_SOURCE }, ids, AT), state: 'ready', readyAt: AT };
-}
-
-function certificateOf(n: number, actor: Whose) {
-  const dates = { validAfter: AT, validBefore: AT, revokedAt: null, revokedBy: null, refusedAt: null };
-  const what = {
-    keyId: `alphas-certificate=${serialOf(n)}`,
-    purpose: 'caller',
-    fingerprint: 'alphas-print',
-    signedBy: 's',
-  } as const;
-  return { serial: serialOf(n), sandboxId: sandboxId(n), actor, ...what, ...dates };
-}
-
 function bakedOf(actor: Whose) {
   const input = {
     bakeId: 'opn-0000000000000000',
@@ -277,99 +302,4 @@ function bakedOf(actor: Whose) {
     actor,
     requestedAt: AT,
   });
-}
-
-function poolOf(createdBy: Actor): PoolRecord {
-  const wish = { source: SECRET_SOURCE, cpus: null, memoryMib: null, egress: 'none', min: 1, max: 1 } as const;
-  const told = { state: 'ready', wanted: 1, reason: null, retryAt: null, claims: { hits: 0, misses: 0 } } as const;
-  const made = { revision: 1, idle: { mibHours: 0, at: AT }, createdBy, createdAt: AT, updatedAt: AT };
-  return { project: ALPHA, name: ALPHAS_POOL, ...wish, ...told, ...made };
-}
-
-function approvalOf(n: number, askedBy: Whose): ApprovalRecord {
-  return {
-    id: `apr-${String(n).padStart(16, '0')}`,
-    project: ALPHA,
-    state: 'awaiting-approval',
-    action: 'command.run',
-    request: { command: 'alphas-secret-command' },
-    digest: '0'.repeat(64),
-    rules: ['all'],
-    salt: '00',
-    policyVersion: 1,
-    role: 'approvals:decide',
-    askedBy,
-    askedAt: AT,
-    expiresAt: '2999-01-01T00:00:00.000Z',
-    decidedBy: null,
-    decidedAt: null,
-    reason: null,
-    usedAt: null,
-    usedFor: null,
-  };
-}
-
-function playbookOf(n: number, createdBy: Actor): PlaybookRecord {
-  return {
-    id: `pbk-${String(n).padStart(16, '0')}`,
-    project: ALPHA,
-    sandboxId: sandboxId(n),
-    state: 'checking',
-    base: { source: ALPHAS_SOURCE, snapshotId: null },
-    checkerId: sandboxId(n),
-    written: null,
-    check: null,
-    unchecked: null,
-    failure: null,
-    waitingFor: 'alphas-wait',
-    createdBy,
-    createdAt: AT,
-    endedAt: null,
-    updatedAt: AT,
-  };
-}
-
-function hookOf(n: number, name: string, createdBy: Whose): HookRecord {
-  return {
-    id: `hok-${String(n).padStart(16, '0')}`,
-    project: ALPHA,
-    function: name,
-    scheme: { scheme: 'github' },
-    secrets: ['alphas-hook-secret'],
-    filter: null,
-    allowedOrigins: [],
-    disabledAt: null,
-    createdBy,
-    createdAt: AT,
-  };
-}
-
-function imageOf(n: number, createdBy: Actor): ImageRecord {
-  return {
-    id: `img-${String(n).padStart(16, '0')}`,
-    project: ALPHA,
-    name: `alpha.built-${n}`,
-    state: 'building',
-    request: {
-      dockerfile: `FROM ${ALPHAS_SOURCE}\nRUN echo alphas-step`,
-      args: {},
-      target: null,
-      aliases: {},
-      network: { egress: 'none' },
-      context: null,
-    },
-    source: ALPHAS_SOURCE,
-    content: 'alphas-content',
-    builderId: sandboxId(n),
-    steps: 2,
-    cached: 0,
-    done: 1,
-    snapshotId: snapshotId(n),
-    failure: null,
-    waitingFor: null,
-    createdBy,
-    createdAt: AT,
-    readyAt: null,
-    updatedAt: AT,
-  };
 }

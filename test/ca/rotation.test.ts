@@ -1,22 +1,20 @@
-import { mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { parsePublicKey } from '../../ca/public-key.ts';
 import { beginRotation, finishRotation, forgetPrevious, readKeys } from '../../ca/rotation.ts';
 import { UserCa } from '../../ca/user-ca.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
+import { useFreshFolder } from '../support/use-folder.ts';
 
 describe('a rotation', () => {
-  let directory: string;
+  const directory = useFreshFolder();
   let ca: UserCa;
   let first: string;
   beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'mayfly-rotation-'));
     ca = await UserCa.open(directory);
     first = (await readKeys(directory)).current;
   });
-  afterEach(() => rm(directory, { recursive: true }));
 
   const signedBy = async () => {
     const actor = { apiKeyId: 'key1', agentId: null, project: 'default' };

@@ -1,19 +1,15 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sshArguments } from '../../cli/ssh/ssh.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import { StateDir } from '../../host/state-dir.ts';
+import { useFreshFolder } from '../support/use-folder.ts';
 
 const ID = 'sbx-0000000000000001';
 
 describe('mayfly ssh', () => {
-  let folder: string;
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'mayfly-ssh-test-'));
-  });
-  afterEach(() => rm(folder, { recursive: true }));
+  const folder = useFreshFolder();
   const issued = {
     serial: '1',
     keyId: 'x',

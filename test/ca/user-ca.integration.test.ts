@@ -1,11 +1,12 @@
 import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { type CertificateRequest, keyIdOf } from '../../ca/certificate.ts';
 import { UserCa } from '../../ca/user-ca.ts';
 import { exec } from '../../host/os/exec.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
+import { useFreshFolder } from '../support/use-folder.ts';
 
 const ID = 'sbx-0000000000000001';
 const { publicKey } = makeKeyPair('guest');
@@ -82,14 +83,12 @@ describe('identity', () => {
 });
 
 describe('UserCa', () => {
-  let directory: string;
+  const directory = useFreshFolder();
   let ca: UserCa;
 
   beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'mayfly-ca-'));
     ca = await UserCa.open(directory);
   });
-  afterEach(() => rm(directory, { recursive: true }));
 
   /** What ssh-keygen says of a certificate, one trimmed line each. */
   async function inspect(certificate: string): Promise<string[]> {

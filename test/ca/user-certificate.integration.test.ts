@@ -1,19 +1,15 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parsePublicKey } from '../../ca/public-key.ts';
 import { signUserCertificate } from '../../ca/user-certificate.ts';
 import { exec } from '../../host/os/exec.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
+import { useFreshFolder } from '../support/use-folder.ts';
 
 /** ssh-keygen is the judge: it refuses to show a certificate whose signature or form is wrong. */
-let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'mayfly-certificate-'));
-});
-afterEach(() => rm(directory, { recursive: true }));
+const directory = useFreshFolder();
 
 async function shown(certificates: string[]): Promise<string> {
   const path = join(directory, 'shown-cert.pub');

@@ -11,7 +11,6 @@ function entry(seq: number, kind: string, detail: object) {
   return { sandboxId: ID, seq, body, hash: 'h', previousHash: 'p' };
 }
 
-// Promise: the audit trail can be read without an API client. Costs nothing.
 it('shows all pages, oldest first, with who did what; a hostile detail moves no cursor', async () => {
   server.answers((request, response) => {
     const isFirst = !request.path.includes('cursor=');

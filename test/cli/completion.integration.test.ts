@@ -10,7 +10,6 @@ function offered(script: string, words: string[]): string[] {
   return printed.split('\n').filter((line) => line !== '');
 }
 
-// Promise: completions are those of the very commands. Costs 1 s.
 it('completes commands, the commands below them and options', async () => {
   const server = await StandIn.start();
   const { out } = await runLine(server, ['completion']);

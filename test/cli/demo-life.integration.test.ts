@@ -26,7 +26,6 @@ const failed = (code: 'ip_timeout' | 'host_key_mismatch'): Partial<SandboxRecord
   failure: { code, step: 'awaitIp', message: 'no address in 60 s' },
 });
 
-// Promise: the demo fails for what is wrong, and not for a machine that is busy. Costs nothing.
 it('creates another sandbox where a machine was too slow for one, and says so', async () => {
   const { record, creates, said } = Object(await create(failed('ip_timeout'), failed('ip_timeout'), {}));
   expect([record?.state, creates]).toEqual(['running', 3]);

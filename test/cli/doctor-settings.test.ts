@@ -1,23 +1,19 @@
 import { chmod, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { settingsOf } from '../../cli/doctor/settings.ts';
 import { exportText } from '../../cli/operate/up.ts';
-import type { StateDir } from '../../host/state-dir.ts';
 import { leaveSettings } from '../../worker/config/left-settings.ts';
-import { temporaryState } from '../host/temporary-state.ts';
+import { useFreshState } from '../support/use-folder.ts';
 
-let state: StateDir;
-let removeState: () => Promise<void>;
+const state = useFreshState();
 let env: NodeJS.ProcessEnv;
 let path: string;
 
 beforeEach(async () => {
-  ({ state, remove: removeState } = await temporaryState());
   env = { MAYFLY_STATE_DIR: state.root };
   path = join(state.root, 'up.json');
 });
-afterEach(() => removeState());
 
 const UP = {
   MAYFLY_HOST: 'simulated',
@@ -90,7 +86,6 @@ describe('the settings of mayfly doctor', () => {
   });
 });
 
-// Promise: what `mayfly up` prints is found from another terminal as it stands. Costs nothing.
 it.each([
   ['/var/lib/mayfly', []],
   ['/srv/may.fly-2', ['export MAYFLY_STATE_DIR=/srv/may.fly-2']],

@@ -1,20 +1,18 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, readFile, rm, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { tarEntries } from '../../model/image/tar-scanner.ts';
 import { deployedFunction, functionVersion } from '../client/records.ts';
 import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
+import { useFreshFolder } from '../support/use-folder.ts';
 import { runLine } from './run-line.ts';
 
 // `mayfly function init|deploy|list|show|pause|resume|activate|delete` against a stand-in for the API. One second.
 
 const server = useStandIn();
-let folder: string;
+const folder = useFreshFolder();
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
   server.answers((_request, response) => answerJson(response, 201, functionVersion));
-  return () => rm(folder, { recursive: true });
 });
 
 const line = (args: string[]) => runLine(server, ['function', ...args]);

@@ -1,12 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, expect, it, test } from 'vitest';
+import { expect, it, test } from 'vitest';
 import type { Hook } from '../../client/http/openapi.ts';
 import type { Header } from '../../webhooks/signed-request.ts';
 import { verifySignature } from '../../webhooks/verify.ts';
 import { answerOf, RUN_ID, runRecord } from '../client/records.ts';
 import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { useFreshFolder } from '../support/use-folder.ts';
 import { askedBy, runLine } from './run-line.ts';
 
 // `mayfly hook …` and `mayfly trigger` against a stand-in for the API. One second.
@@ -15,11 +15,7 @@ const SECRET = 'correct horse battery staple';
 const hook = answerOf<Hook>('getHook', { function: 'fn', filter: null });
 
 const server = useStandIn();
-let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
-  return () => rm(folder, { recursive: true });
-});
+const folder = useFreshFolder();
 
 const env = () => ({ MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret', MAYFLY_HOOK_SECRET: SECRET });
 

@@ -1,15 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import type { BuildImage, Image } from '../../client/http/openapi.ts';
 import { tarEntries } from '../../model/image/tar-scanner.ts';
 import { failure, image } from '../client/records.ts';
 import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { listen } from '../support/listen.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { runLine } from './run-line.ts';
 
@@ -148,9 +147,7 @@ it('Ctrl-C while it is sent: 130, and nothing is asked for', async () => {
     if (request.method === 'GET') answerJson(response, 404, { code: 'context_not_found' });
     else controller.abort(); // and reads nothing
   });
-  slow.listen(0, '127.0.0.1');
-  await once(slow, 'listening');
-  const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`;
+  const url = `http://127.0.0.1:${await listen(slow)}`;
   const { code } = await runLine({ url }, ['image', 'build', '-f', file, '--name', 'web', from], { controller });
   expect([code, asked]).toEqual([130, ['GET', 'PUT']]);
   slow.closeAllConnections();

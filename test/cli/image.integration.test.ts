@@ -1,20 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { runLine } from './run-line.ts';
 
 // Promise: who cannot have an image is told so, and what to do, before anything is built. Nothing is built here.
 const server = useStandIn();
-let stateDir: string;
-beforeAll(async () => {
-  stateDir = await mkdtemp(join(tmpdir(), 'mayfly-image-'));
-});
+const stateDir = useFolder();
 afterEach(() => vi.restoreAllMocks());
-afterAll(async () => {
-  await rm(stateDir, { recursive: true, force: true });
-});
 
 const line = (args: string[], env: NodeJS.ProcessEnv = {}) =>
   runLine(server, ['image', ...args], {

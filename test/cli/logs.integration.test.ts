@@ -31,7 +31,6 @@ beforeEach(() => {
   });
 });
 
-// Promise: `mayfly logs` gives each stream to its own, kept or live, and never ends what it watches. Costs nothing.
 it('prints what is kept, of the latest command unless one is named', async () => {
   for (const words of [
     ['logs', ID],

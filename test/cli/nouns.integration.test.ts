@@ -146,7 +146,6 @@ const ROWS: Row[] = [
 
 const wordsOf = (line: string) => line.split(' ').map(decodeURIComponent);
 
-// Promise: captures, templates, pools, projects and keys are used as their rows say, and nothing hostile is obeyed. A second.
 it.each(ROWS)('%s', async (line, answer, request, code, ...printed) => {
   const status = 'status' in answer ? Number(answer.status) : 200;
   server.answers((_request, response) => answerJson(response, status, answer));

@@ -1,21 +1,14 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYERS } from '../../model/sandbox/layers.ts';
+import { describe, expect, it } from 'vitest';
 import { ID, sandboxRecord } from '../client/records.ts';
 import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { type LineOptions, runLine } from './run-line.ts';
 
 const server = useStandIn();
-let stateDir: string;
-
-beforeAll(async () => {
-  stateDir = await mkdtemp(join(tmpdir(), 'mayfly-cli-'));
-});
-afterAll(async () => {
-  await rm(stateDir, { recursive: true });
-});
+const stateDir = useFolder();
 
 const cli = (args: string[], options?: LineOptions) => runLine(server, args, options);
 
@@ -317,7 +310,6 @@ describe('mayfly', () => {
     expect(out + err).not.toContain('mfk_secret');
   });
 
-  // Promise: fetch tells the text of a header that it can't send.
   it('never prints a key that can’t be one', async () => {
     const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret\nand what was written with it' };
     const before = server.seen.length;

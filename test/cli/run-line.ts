@@ -13,8 +13,14 @@ export interface LineOptions {
   isTTY?: boolean;
 }
 
-/** Runs a command line in this process, against a stand-in for the API. */
-export async function runLine(server: Pick<StandIn, 'url'>, args: string[], options: LineOptions = {}) {
+/** Makes a terminal that prints nowhere. */
+export function quietIo(signal = new AbortController().signal): Io {
+  const sink = { write: () => true };
+  return new Io({ stdout: sink, stderr: sink, env: {}, signal, force: signal });
+}
+
+/** Runs a command line in this process, against an API. */
+export async function runLine(server: { url: string }, args: string[], options: LineOptions = {}) {
   const [out, err]: [Buffer[], Buffer[]] = [[], []];
   const { isTTY = false, controller, stdin: text } = options;
   const stdin = {

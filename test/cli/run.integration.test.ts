@@ -152,11 +152,7 @@ describe('mayfly run', () => {
         response.writeHead(200, { 'content-type': 'text/event-stream' }).end('event: ended\ndata: {}\n\n');
       } else answerJson(response, 200, request.method === 'POST' ? running : commandRecord({ outcome: 'cancelled' }));
     });
-    const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
-    const sink = { write: () => {} };
-    const { signal } = controller;
-    const io = new Io({ stdout: sink, stderr: sink, env, signal, force: signal });
-    expect(await runCli(['run', ID, '--', 'sleep', '9'], io)).toBe(130);
+    expect((await runLine(server, ['run', ID, '--', 'sleep', '9'], { controller })).code).toBe(130);
     expect(keys).toHaveLength(2);
     expect(keys[1]).toBe(keys[0]);
     expect(server.seen.map(({ path }) => path)).toContain(`/v1/sandboxes/${ID}/commands/${COMMAND_ID}/cancel`);

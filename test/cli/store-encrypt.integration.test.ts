@@ -1,14 +1,13 @@
 import { join } from 'node:path';
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { runCli } from '../../cli/main.ts';
-import { Io } from '../../cli/terminal/io.ts';
 import { connectStore } from '../../store/connect.ts';
 import { Closers } from '../../worker/config/closers.ts';
 import { payloadKeys } from '../../worker/payloads/payload-keys.ts';
 import { temporaryState } from '../host/temporary-state.ts';
 import { command, commandId } from '../store/support.ts';
 import { startStoreServer } from '../support/store-server.ts';
+import { runLine } from './run-line.ts';
 
 const closers = new Closers();
 let env: NodeJS.ProcessEnv;
@@ -28,12 +27,8 @@ beforeAll(async () => {
 afterAll(() => closers.close());
 
 async function encrypt(): Promise<{ code: unknown; said: string }> {
-  const said: string[] = [];
-  const { signal } = new AbortController();
-  const out = { write: (text: string | Uint8Array) => said.push(String(text)) };
-  const io = new Io({ stdout: out, stderr: out, env: { ...process.env, ...env }, signal, force: signal });
-  const code = await runCli(['store', 'encrypt'], io);
-  return { code, said: said.join('') };
+  const { code, out, err } = await runLine({ url: '' }, ['store', 'encrypt'], { env: { ...process.env, ...env } });
+  return { code, said: out + err };
 }
 
 it('`mayfly store encrypt` leaves what it could not read, and says what that is', async () => {

@@ -1,10 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, expect, it, test } from 'vitest';
+import { expect, it, test } from 'vitest';
 import type { WaitpointToken } from '../../client/http/openapi.ts';
 import { answerOf, RUN_ID } from '../client/records.ts';
 import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { useFreshFolder } from '../support/use-folder.ts';
 import { askedBy, runLine } from './run-line.ts';
 
 // `mayfly waitpoint …` against a stand-in for the API. One second.
@@ -13,11 +13,7 @@ const waitpoint = answerOf<WaitpointToken>('createWaitpoint', { runId: RUN_ID },
 const { token } = waitpoint;
 
 const server = useStandIn();
-let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
-  return () => rm(folder, { recursive: true });
-});
+const folder = useFreshFolder();
 
 it('makes one, and prints its token alone on standard output', async () => {
   const args = ['waitpoint', 'create', RUN_ID, 'approval', '--timeout', '3d'];

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { afterAll, beforeAll } from 'vitest';
+import { listen } from '../support/listen.ts';
 
 /** A request as it arrived. */
 export interface Seen {
@@ -27,8 +28,7 @@ export class StandIn {
   }
 
   async listen(): Promise<void> {
-    this.#server.listen(0, '127.0.0.1');
-    await once(this.#server, 'listening');
+    await listen(this.#server);
   }
 
   get url(): string {

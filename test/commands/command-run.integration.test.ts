@@ -200,10 +200,7 @@ describe('of a sandbox that is hibernated', () => {
     const id = await requested(n, { command: 'sleep 1; exit 3' });
     const first = new CommandRuns(deps);
     first.runToEnd(id).catch(() => {});
-    await eventually(
-      () => store.commands.get(id),
-      (found) => found?.state === 'running',
-    );
+    await eventually(() => store.commands.get(id), { state: 'running' });
     await first.stop();
     return id;
   }
@@ -213,10 +210,7 @@ describe('of a sandbox that is hibernated', () => {
     await store.sandboxes.update(SANDBOX, { state: 'hibernated' });
     const commandRuns = counting();
     const ended = commandRuns.runToEnd(id);
-    await eventually(
-      async () => commandRuns.detailOf(id),
-      (detail) => detail === 'its sandbox is hibernated',
-    );
+    await eventually(async () => commandRuns.detailOf(id), 'its sandbox is hibernated');
     expect(asked).toEqual({ guest: 0, host: 0 });
     await store.sandboxes.update(SANDBOX, { state: 'running' });
     expect(await ended).toMatchObject(exit);
@@ -228,10 +222,7 @@ describe('of a sandbox that is hibernated', () => {
     await store.sandboxes.update(SANDBOX, { state: 'hibernated' });
     const first = counting();
     const letGo = first.runToEnd(id);
-    await eventually(
-      async () => first.detailOf(id),
-      (detail) => detail === 'its sandbox is hibernated',
-    );
+    await eventually(async () => first.detailOf(id), 'its sandbox is hibernated');
     await Promise.all([expect(letGo).rejects.toMatchObject({ code: 'host_unavailable' }), first.stop()]);
     expect(asked).toEqual({ guest: 0, host: 0 });
     const next = new CommandRuns({
@@ -306,10 +297,7 @@ describe('a guest that is not to be trusted', () => {
     await store.sandboxes.update(SANDBOX, { state: 'paused' });
     const commandRuns = new CommandRuns({ ...deps, spareMs: 0, guests: { agent: async () => agent } });
     const ended = commandRuns.runToEnd(id);
-    await eventually(
-      () => commandRuns.detailOf(id),
-      (detail) => detail === 'it runs',
-    );
+    await eventually(() => commandRuns.detailOf(id), 'it runs');
     await store.sandboxes.update(SANDBOX, { state: 'running' });
     expect(await ended).toMatchObject({ outcome: 'unknown', reason: expect.stringContaining('may be frozen') });
     await commandRuns.stop();

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import { MayflyError } from '../../model/errors.ts';
 import { readBatch } from '../../model/events/batch.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
 import { type EventRequest, readEvent } from '../../model/events/read-event.ts';
+import { listen } from '../support/listen.ts';
 import { type Part, Tally } from './part.ts';
 
 interface CloudEvent {
@@ -104,9 +104,7 @@ function isSame({ attributes, data, json }: ReceivedEvent, event: CloudEvent): b
 /** As a server has it: names in lower case, bytes of each value one character each. */
 async function overTheWire({ headers, body }: Message): Promise<EventRequest> {
   const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   const text = typeof body === 'string' ? body : (JSON.stringify(body) ?? '');
   const answer = fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: text });
   const [request, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];

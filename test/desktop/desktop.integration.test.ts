@@ -53,10 +53,7 @@ describe('a picture', () => {
     let release = () => {};
     screen.held = new Promise((resolve) => (release = resolve));
     const all = Array.from({ length: LIMITS.desktop.screens }, () => door.call('GET', path('/screenshot')));
-    await eventually(
-      async () => screen.connections,
-      (open) => open === LIMITS.desktop.screens,
-    );
+    await eventually(async () => screen.connections, LIMITS.desktop.screens);
     const more = await door.call('GET', path('/screenshot'));
     expect([more.status, more.headers.get('retry-after')]).toEqual([429, '1']);
     release();

@@ -6,7 +6,6 @@ import { LINES, listWalks, NOT_HERE, usePageWalks } from './page-walks.ts';
 
 const { runPage } = usePageWalks();
 
-// Promise: each line of README that is a command runs as it stands.
 test('each command of README.md runs as it stands', async () => {
   const [page, commands] = listWalks().find(([name]) => name === 'README.md') ?? ['', []];
   expect(commands).not.toEqual([]);

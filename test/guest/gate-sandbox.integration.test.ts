@@ -1,35 +1,32 @@
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, realpath, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listen } from '../support/listen.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { ask, gateProgram } from './gate-process.ts';
 
 /** bash reads no files of its user's. */
 const BASH = ['--norc', '--noprofile', '-c'];
 const KEPT = 'kept\n';
 
-let folder: string;
+const folder = useFolder();
 let victim: string;
 let loader: string;
 let abi: number;
 const server: Server = createServer((socket) => socket.destroy());
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mf-sandbox-'));
   victim = join(folder, 'victim');
   await writeFile(victim, KEPT, { mode: 0o666 });
   loader = await realpath(process.arch === 'arm64' ? '/lib/ld-linux-aarch64.so.1' : '/lib64/ld-linux-x86-64.so.2');
   abi = JSON.parse((await ask({ hello: {} })).stdout.toString()).sandbox.landlockAbi;
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listen(server);
 });
 
 afterAll(async () => {
   server.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** A program that no table would allow, restricted as every stage is: here even as root. */

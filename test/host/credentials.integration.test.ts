@@ -1,24 +1,20 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { exec } from '../../host/os/exec.ts';
 import { Credentials } from '../../host/ssh/credentials.ts';
-import type { StateDir } from '../../host/state-dir.ts';
-import { temporaryState } from './temporary-state.ts';
+import { useFreshState } from '../support/use-folder.ts';
 
 const ID = 'sbx-0000000000000001';
 
 describe('Credentials', () => {
-  let state: StateDir;
-  let remove: () => Promise<void>;
+  const state = useFreshState();
   let credentials: Credentials;
 
   beforeEach(async () => {
-    ({ state, remove } = await temporaryState());
     credentials = new Credentials(state);
     await credentials.open();
   });
-  afterEach(() => remove());
 
   test('a key pair that OpenSSH reads, in a folder that only we may read; asked again, it is the same', async () => {
     const { publicKey } = await credentials.makeCredentials(ID);

@@ -1,13 +1,12 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type Grown, Ledger, type Reservation } from '../../host/ledger.ts';
-import type { StateDir } from '../../host/state-dir.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { Capacity } from '../../model/host.ts';
 import { sandboxIdFrom } from '../../model/ids.ts';
 import { seedOf } from '../support/sweep.ts';
-import { temporaryState } from './temporary-state.ts';
+import { useFreshState } from '../support/use-folder.ts';
 
 const CAPACITY: Capacity = {
   cpus: 2,
@@ -27,16 +26,13 @@ function idOf(n: number): string {
 }
 
 describe('Ledger', () => {
-  let state: StateDir;
-  let remove: () => Promise<void>;
+  const state = useFreshState();
   let ledger: Ledger;
 
   beforeEach(async () => {
-    ({ state, remove } = await temporaryState());
     ledger = new Ledger(state);
     await ledger.open();
   });
-  afterEach(() => remove());
 
   test('accepts to the last MiB of the 80 % of what is free, and refuses one more with the figures', async () => {
     await ledger.reserve({ sandboxId: idOf(1), memoryMib: 700, diskBytes: 1 }, CAPACITY);

@@ -1,21 +1,17 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { appendFile, cp, mkdir, mkdtemp, readFile, readlink, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, cp, mkdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { missingSource } from '../../model/images.ts';
 import { imageCachePath, imageDigest, imageNames, pulledImages, repository } from '../../worker/config/artifacts.mjs';
+import { useFreshFolder } from '../support/use-folder.ts';
 
 const run = promisify(execFile);
 const images = join(repository, 'images');
 
-let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-images-'));
-});
-afterEach(() => rm(folder, { recursive: true, force: true }));
+const folder = useFreshFolder();
 
 // Promise: an image is built anew when what it is made of has changed, and only then. Costs milliseconds.
 describe('what an image is made of', () => {

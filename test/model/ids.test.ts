@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import * as ids from '../../model/ids.ts';
 
-// Promise: no name can be taken for an id, nor an id for a name. Costs nothing.
 test('no id of ours, and nothing that begins as one, can name a sandbox', () => {
   const made = Object.entries(ids).flatMap(([name, make]) =>
     name.endsWith('IdFrom') ? [(make as (random: Uint8Array) => string)(new Uint8Array(ids.ID_BYTES))] : [],

@@ -66,10 +66,7 @@ test('what cannot be had is one same 404: unknown, wrong, expired, void, of anot
   const ofOther = await door.expose(other);
   const host = door.hostOf(port);
   const [, said = '', proof = ''] = /^mfp_(.*)\.(.*)$/.exec(token) ?? [];
-  await eventually(
-    () => door.get(host, '/', { headers: { 'x-mayfly-token': late } }),
-    ({ status }) => status === 404,
-  );
+  await eventually(() => door.get(host, '/', { headers: { 'x-mayfly-token': late } }), { status: 404 });
   const nothing = [
     door.get(host, '/'),
     door.get(host, '/', { headers: { 'x-mayfly-token': late } }),

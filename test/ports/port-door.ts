@@ -1,12 +1,11 @@
-import { once } from 'node:events';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { apiServer } from '../../api/server/api-server.ts';
 import { runCli } from '../../cli/main.ts';
 import { Io } from '../../cli/terminal/io.ts';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import { type Door, openDoor } from '../api/support.ts';
+import { listen } from '../support/listen.ts';
 import { type RelayedAgent, startRelayedAgent } from '../support/relayed-agent.ts';
 
 /** The API as it is served, with one sandbox whose loopback is that of this machine. */
@@ -25,9 +24,7 @@ export class PortDoor {
     const agent = await startRelayedAgent();
     const door = await openDoor(agent.guests);
     const server = apiServer(door.app, pino({ level: 'silent' }), { bodyMs: 500 });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const url = `http://127.0.0.1:${await listen(server)}`;
     const key = await door.key('sandboxes:read', 'sandboxes:write');
     const client = new MayflyClient({ baseUrl: url, apiKey: key });
     const { id } = await client.createSandbox({ source: 'golden' });

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach } from 'vitest';
+import { listen } from '../support/listen.ts';
 import { useOpened } from '../support/use-opened.ts';
 import { IngressDoor } from './ingress-door.ts';
 
@@ -23,9 +22,7 @@ export class Programs {
   /** At a free port, which is its answer. */
   async listen(server: Server, address = '127.0.0.1'): Promise<number> {
     this.#servers.push(server);
-    server.listen(0, address);
-    await once(server, 'listening');
-    return (server.address() as AddressInfo).port;
+    return listen(server, address);
   }
 
   serve(serve: Serve, address?: string): Promise<number> {

@@ -50,7 +50,6 @@ function reached(from: string, imports: Map<string, Map<string, string>>): Set<s
   return seen;
 }
 
-// Promise: CONTRIBUTING's, that a reader guesses the file; design §2. Costs nothing.
 test('imports between folders make no circle', () => {
   const imports = importsByFolder();
   expect(imports.size).toBeGreaterThan(40);
@@ -67,7 +66,6 @@ test('no folder holds more files than a reader takes in', () => {
   expect([...counts].filter(([, count]) => count > MAX_FILES)).toEqual([]);
 });
 
-// Promise: a reader meets one way to write what belongs to a class alone. `private` is for what a constructor takes. Costs nothing.
 test('members of classes are private by #', () => {
   const others = files.flatMap((file) => {
     const lines = readFileSync(join(repository, file), 'utf8').split('\n');

@@ -1,15 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterEach, beforeEach } from 'vitest';
+import { afterEach } from 'vitest';
 import { storeCachePath } from '../../worker/config/artifacts.mjs';
+import { useFreshFolder } from '../support/use-folder.ts';
 
 /** The program of the embedded store, on a folder of its own for each test. */
 export function useEmbeddedStore() {
-  let folder = '';
+  const folder = useFreshFolder();
   let child: ChildProcess | undefined;
   const getChild = () => {
     if (!child) throw new Error('the store has not been started');
@@ -33,12 +31,8 @@ export function useEmbeddedStore() {
     return ended.exitCode;
   }
 
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'embedded-'));
-  });
   afterEach(async () => {
     if (child) await end('SIGKILL');
-    await rm(folder, { recursive: true, force: true });
   });
   return { start, end, child: getChild, folder: () => folder };
 }

@@ -203,7 +203,6 @@ it('refuses a folder that is in use, and one that others may enter', async () =>
   expect(await refusal()).toContain('others may enter the data folder');
 });
 
-// Promise: what was stored is what is read, whatever it holds (_ferretdb/decode.go). Costs 2 s.
 it('reads documents as they were stored', async () => {
   const { Binary, Double, Int32, Long } = mongo;
   const text = fc.oneof(

@@ -1,17 +1,16 @@
-import { APPROVAL_STATES, type ApprovalRecord } from '../../model/approvals/approval.ts';
-import type { PoolRecord } from '../../model/pools/pool.ts';
+import { APPROVAL_STATES } from '../../model/approvals/approval.ts';
 import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
 import type { SecretRecord } from '../../model/secrets/secret.ts';
-import type { BakedSource } from '../../model/snapshots/baked-source.ts';
-import { newTemplate } from '../../model/templates/template-saga.ts';
+import { requestedBake } from '../../model/snapshots/baked-source.ts';
 import { waitingOf } from '../../model/waitpoints/waiting.ts';
 import { newWaitpoint } from '../../model/waitpoints/waitpoint.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { Store } from '../../store/connect.ts';
 import { hostRecord } from '../support/host-record.ts';
 import { INSTALLATION } from '../support/installation-id.ts';
+import { approvalRecord, poolRecord, templateRecord } from './project-records.ts';
 import { bulkRecord, functionRecord, functionVersion, runId, runRecord, setupRecord } from './run-records.ts';
 import { scheduleRecord } from './schedule-records.ts';
 import {
@@ -59,39 +58,18 @@ const scheduleTime = {
 const sourceId = 'src-0000000000000001';
 const capture = captureRecord();
 const certificate = certificateRecord('7');
-const baked: BakedSource = {
-  id: sourceId,
-  project: 'default',
+const baked = requestedBake({
+  bakeId: 'b',
+  sourceId,
   hostId: 'kvm-1',
   installationId: INSTALLATION,
   name: 'baked',
-  state: 'baking',
-  bakeId: 'b',
-  snapshotId: snapshotId(1),
-  sandboxId: sandboxId(1),
   builderId: sandboxId(2),
-  createdBy: actor,
-  createdAt: at,
-  readyAt: null,
-  image: null,
-  failure: null,
-  waitingFor: null,
-  updatedAt: at,
-};
-const template = newTemplate(
-  {
-    hostId: 'kvm-1',
-    installationId: INSTALLATION,
-    templateKey: 'a'.repeat(64),
-    project: 'default',
-    source: 'golden',
-    cpus: null,
-    memoryMib: null,
-    actor,
-  },
-  { templateId: snapshotId(1), builderId: sandboxId(2), probeIds: [sandboxId(3), sandboxId(4)] },
-  at,
-);
+  snapshot: { id: snapshotId(1), sandboxId: sandboxId(1), source: 'golden' },
+  actor,
+  requestedAt: at,
+});
+const template = templateRecord();
 const limits = { ...NO_LIMITS, sandboxes: 2 };
 const limited = { id: 'second', sources: null, limits, createdAt: at, deletedAt: null };
 const counted = { sandboxId: sandboxId(4), cpus: 1, memoryMib: 64 };
@@ -107,47 +85,8 @@ const secret: SecretRecord = {
   updatedAt: at,
 };
 const event = auditEvent({ kind: 'sandbox.state' });
-const pool: PoolRecord = {
-  project: 'default',
-  name: 'web',
-  source: 'golden',
-  cpus: null,
-  memoryMib: null,
-  egress: 'none',
-  min: 1,
-  max: 2,
-  revision: 1,
-  state: 'filling',
-  wanted: 1,
-  reason: null,
-  retryAt: null,
-  claims: { hits: 0, misses: 0 },
-  idle: { mibHours: 0, at },
-  createdBy: actor,
-  createdAt: at,
-  updatedAt: at,
-};
-const asker = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
-const approval: ApprovalRecord = {
-  id: 'apr-0123456789abcdef',
-  project: 'default',
-  state: 'awaiting-approval',
-  action: 'command.run',
-  request: { command: 'ls' },
-  digest: 'd',
-  rules: ['all'],
-  salt: '00',
-  policyVersion: 1,
-  role: 'approvals:decide',
-  askedBy: asker,
-  askedAt: at,
-  expiresAt: '2999-01-01T00:00:00.000Z',
-  decidedBy: null,
-  decidedAt: null,
-  reason: null,
-  usedAt: null,
-  usedFor: null,
-};
+const pool = poolRecord();
+const approval = approvalRecord();
 const image = imageRecord();
 const exposedPort: ExposedPort = {
   sandboxId: sandboxId(1),
@@ -345,7 +284,7 @@ export function callsOf(store: Store): Calls {
       closeAll: () => exposedPorts.closeAll(sandboxId(1)),
     },
     policies: {
-      add: () => policies.add({ project: 'default', version: 1, rules: [], createdBy: asker, createdAt: at }),
+      add: () => policies.add({ project: 'default', version: 1, rules: [], createdBy: actor, createdAt: at }),
       current: () => policies.current('default'),
     },
     approvals: {

@@ -1,6 +1,5 @@
 import { expect } from 'vitest';
-import { runCli } from '../../cli/main.ts';
-import { Io } from '../../cli/terminal/io.ts';
+import { runLine } from '../cli/run-line.ts';
 import { TestDoor } from './door.ts';
 import { serveHttp } from './http-server.ts';
 import type { TestMayfly } from './mayfly.ts';
@@ -21,15 +20,7 @@ export function useCommandLine(mayfly: () => TestMayfly) {
     },
   );
 
-  async function cli(...args: string[]) {
-    const [out, err]: [Buffer[], Buffer[]] = [[], []];
-    const { signal } = new AbortController();
-    const stdout = { write: (bytes: string | Uint8Array) => out.push(Buffer.from(bytes as Uint8Array)) };
-    const stderr = { write: (bytes: string | Uint8Array) => err.push(Buffer.from(bytes as Uint8Array)) };
-    const code = await runCli(args, new Io({ stdout, stderr, env: open().env, signal, force: signal }));
-    const bytes = Buffer.concat(out);
-    return { code, out: bytes.toString(), bytes, err: Buffer.concat(err).toString() };
-  }
+  const cli = (...args: string[]) => runLine(open().http, args, { env: open().env });
 
   /** The JSON that a command prints, which must succeed. */
   async function told<T>(...args: string[]): Promise<T> {

@@ -65,6 +65,13 @@ export class TestFunctions {
     return eventually(() => this.get(id), wish);
   }
 
+  /** Waits until a running process has printed `hello`. */
+  async greets(id: string): Promise<Run> {
+    await this.until(id, ({ state, attempts }) => state === 'running' && attempts.length > 0);
+    await eventually(() => this.output(id), /hello/);
+    return this.get(id);
+  }
+
   /** When it has ended, and nothing of it is left. */
   over({ id }: Pick<Run, 'id'>): Promise<Run> {
     return this.until(id, ({ state, cleanup }) => state === 'ended' && cleanup !== 'pending');

@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import type { App } from '../../api/http/context.ts';
+import { listen } from './listen.ts';
 
 /** An API behind a real HTTP server, on a free port of the loopback. */
 export interface HttpServer {
@@ -13,8 +13,7 @@ export interface HttpServer {
 
 export async function serveHttp(app: App): Promise<HttpServer> {
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listen(server);
   const close = () => {
     server.closeAllConnections();
     server.close();

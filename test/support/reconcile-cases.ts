@@ -1,10 +1,9 @@
 import type { Client } from '@temporalio/client';
-import mongoose from 'mongoose';
 import { loseWorkflow } from './lose-workflow.ts';
 import { reconcileOnce } from './reconcile-once.ts';
 import { useSagaCases } from './saga-cases.ts';
 import { HANGS_AFTER_MS } from './test-timeouts.ts';
-import { useOpened } from './use-opened.ts';
+import { useDatabase } from './use-database.ts';
 
 /** Age below which a round leaves a change alone, ms: here nothing else changes. */
 export const GRACE_MS = 100;
@@ -13,10 +12,7 @@ export const GRACE_MS = 100;
 export function useReconcileCases() {
   const cases = useSagaCases({ kind: 'in-memory' });
   const all = cases.mayfly;
-  const database = useOpened(
-    () => mongoose.createConnection(all().config.mongodbUri ?? '').asPromise(),
-    (opened) => opened.close(),
-  );
+  const collection = useDatabase(all);
 
   /** Runs one round, with what it does on hosts. */
   const reconcile = ({ client }: { client: Client } = all()) => reconcileOnce(client, GRACE_MS);
@@ -26,9 +22,7 @@ export function useReconcileCases() {
 
   /** Deletes its record, as a restored backup from before its creation does. */
   async function deleteRecord(id: string): Promise<void> {
-    for (const name of ['sandboxes', 'endedSandboxes']) {
-      await database().collection<{ _id: string }>(name).deleteOne({ _id: id });
-    }
+    for (const name of ['sandboxes', 'endedSandboxes']) await collection(name).deleteOne({ _id: id });
   }
 
   async function listKinds(id: string): Promise<string[]> {

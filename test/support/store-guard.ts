@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import mongoose from 'mongoose';
 import { z } from 'zod';
+import { listen } from './listen.ts';
 
 /** Whose rows there are. */
 export type ProcessName = 'control' | 'host' | 'api' | 'proxy';
@@ -51,8 +52,8 @@ export class StoreGuard {
   }
 
   static async start(uri: string, rights: Rights): Promise<StoreGuard> {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    const server = createServer();
+    await listen(server);
     return new StoreGuard(server, new URL(uri), rights);
   }
 

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { storeBinary } from '../../worker/config/artifacts.mjs';
+import { listen } from './listen.ts';
 
 export interface StoreServer {
   /** With a database of its own, so that test files can share one real MongoDB. */
@@ -69,8 +70,8 @@ async function announced(child: ChildProcess): Promise<string> {
 }
 
 async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
+  const probe = createServer();
+  await listen(probe);
   const address = probe.address();
   probe.close();
   if (address === null || typeof address === 'string') throw new Error('the system gave no TCP port');

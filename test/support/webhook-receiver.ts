@@ -1,7 +1,7 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { eventually } from './eventually.ts';
+import { listen } from './listen.ts';
 
 /** A request as it came. */
 export interface ReceivedWebhook {
@@ -29,8 +29,7 @@ export class WebhookReceiver {
   }
 
   static async open(server: Server = createServer()): Promise<WebhookReceiver> {
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    await listen(server);
     return new WebhookReceiver(server);
   }
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { readConfig } from '../../worker/config/config.ts';
 
-// Promise: hooks are at the API's port unless they are given one, and at nothing else. Some milliseconds.
 test('hooks have a port of their own when it is set', () => {
   expect(readConfig({}).hooks).toEqual({ address: '127.0.0.1', port: undefined, url: undefined });
   expect(readConfig({ MAYFLY_HOOKS_PORT: '' }).hooks.port).toBeUndefined();

@@ -1,18 +1,16 @@
-import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { Closers } from '../../worker/config/closers.ts';
 import { readConfig } from '../../worker/config/config.ts';
 import { startInstallation } from '../../worker/installation.ts';
 import { serve } from '../../worker/serve.ts';
 import { temporaryState } from '../host/temporary-state.ts';
+import { listen } from '../support/listen.ts';
 
-// 0.1 s. Promise: ports are looked at before anything is started, and whatever was not started leaves the folder free.
 it('a port that is taken is told before anything is started', async () => {
-  const other = createServer().listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  const { port } = other.address() as AddressInfo;
+  const other = createServer();
+  const port = await listen(other);
   const { state, remove } = await temporaryState();
   const env = {
     MAYFLY_HOST: 'simulated',

@@ -3,7 +3,6 @@ import type { SetupRecord } from '../../model/functions/setup/setup.ts';
 import { Setups } from '../../worker/setups/setups.ts';
 import { setupRecord } from '../store/run-records.ts';
 
-// Promise: what goes on is looked at each three seconds; all setups, with their versions, are read once a minute. Milliseconds.
 test('a look at what goes on reads nothing of the setups that are ready', async () => {
   const read: string[] = [];
   const ready = setupRecord({ state: 'ready' });

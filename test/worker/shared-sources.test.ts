@@ -19,7 +19,6 @@ function host(id: string, silentMs: number, ...names: string[]): KnownHost {
   return { ...hostRecord(id, { sources: names.map((name) => source(name)) }), silentMs };
 }
 
-/** Promise: two hosts that have a source come to know whether it is the same, whichever of them is full. */
 it('reads what another live host has too, and no more; what cannot be read is not read again at once', async () => {
   const read: string[] = [];
   const contentOf = async (name: string) => {

@@ -73,7 +73,7 @@ describe('a cancel (case 17)', () => {
   });
 });
 
-test('a process that fails is the end of its run', async () => {
+test('a process that fails is the end of its run, and its result is partial (case 11)', async () => {
   const run = await functions().run(await functions().deploy('echo \'{"half":1}\' > $MAYFLY_RESULT; exit 1'));
   expect(run).toMatchObject({
     outcome: 'failed',

@@ -12,7 +12,6 @@ const { test, alone } = useSagaCases({ kind: 'in-memory' });
 
 const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
-// Promise: who asks again joins, also when the one before is between Temporal and the store. Costs 1 s.
 test('whoever begins a saga may write its record, and whoever joins it leaves that to the saga', async ({ mayfly }) => {
   const [store, sagas] = [mayfly.store, mayfly.sagas];
   const deps = { store, sagas, logger: pino({ level: 'silent' }) };
@@ -56,7 +55,6 @@ test('two deletes at once both end in the one proof', async ({ mayfly }) => {
   expect(one.state).toBe('destroyed');
 });
 
-// Promise: what an operator sends in the Temporal UI loses no DELETE. Costs 1 s.
 test('a signal that is unencrypted, or lacks its argument, is dropped', async ({ mayfly }) => {
   const input = await mayfly.createRunning();
   const { connection } = mayfly.client;

@@ -8,7 +8,7 @@ const { alone: test, mayfly: all, door, functions, deploy, remove } = useSetupCa
 
 const NONCE = 'head -c 16 /dev/urandom | od -An -tx1 | tr -d " \\n" > nonce; echo >> nonce';
 
-test('a setup runs once; each run begins with what it has left, as a machine of its own; all goes with the function', async () => {
+test('a setup runs once; each run begins with what it has left, as a machine of its own (case 55); all goes with the function', async () => {
   const first = await deploy('once', NONCE);
   expect(first).toMatchObject({ status: 201, version: 1, setup: { state: 'ready', failure: null } });
   const runs = await Promise.all([1, 2, 3, 4].map((n) => functions().trigger('once', { n })));

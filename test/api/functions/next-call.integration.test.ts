@@ -32,7 +32,6 @@ function send(app: App, name: string, key: string): Promise<Response> | Response
 const versionOf = async (response: Response) => (await jsonOf<{ version: number }>(response)).version;
 const SCOPES: Scope[] = ['sandboxes:read', 'sandboxes:write', 'admin'];
 
-// Promise: what a call has answered is true for the next one, whichever process of the API serves that.
 it('runs the version that was deployed', async () => {
   const key = await door.key(...SCOPES);
   for (let n = 1; n <= 3; n++) {

@@ -19,7 +19,6 @@ async function answered(problem: MayflyError): Promise<Response> {
   return app.request('/');
 }
 
-// Promise: an event that was accepted is not told to be sent again, whatever happens while its end is waited for. Costs nothing.
 it('is what was known of it when the store has gone away', async () => {
   const answer = await answered(new MayflyError('store_unavailable', 'away'));
   expect([answer.status, await answer.json()]).toEqual([200, RUN]);

@@ -22,7 +22,6 @@ function suggestionFor(line: string): string | null {
   );
 }
 
-// Promise: a mistyped word never leads to a verb that destroys. Costs nothing.
 it.each([
   ['rn', 'run'],
   ['rnu', 'run'],

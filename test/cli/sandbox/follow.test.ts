@@ -2,12 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { waitSignal } from '../../../cli/sandbox/follow.ts';
-import { Io } from '../../../cli/terminal/io.ts';
-
-function ioOf({ signal }: AbortController): Io {
-  const nowhere = { write: () => {} };
-  return new Io({ stdout: nowhere, stderr: nowhere, env: {}, signal, force: signal });
-}
+import { quietIo } from '../run-line.ts';
 
 /** Holds only what the listener needs, as a stream that waits does. */
 function untilAborted(signal: AbortSignal): Promise<unknown> {
@@ -19,7 +14,7 @@ describe('the signal of a wait', () => {
     setFlagsFromString('--expose-gc');
     const collecting = setInterval(runInNewContext('gc') as () => void, 20);
     try {
-      const reason = await untilAborted(waitSignal(ioOf(new AbortController()), 1).signal);
+      const reason = await untilAborted(waitSignal(quietIo(), 1).signal);
       expect(reason).toMatchObject({ message: '1 s are over' });
     } finally {
       clearInterval(collecting);
@@ -28,9 +23,9 @@ describe('the signal of a wait', () => {
 
   it('fires at Ctrl-C, also at one that came before', async () => {
     const controller = new AbortController();
-    const waiting = untilAborted(waitSignal(ioOf(controller), 60).signal);
+    const waiting = untilAborted(waitSignal(quietIo(controller.signal), 60).signal);
     controller.abort('interrupted');
     expect(await waiting).toBe('interrupted');
-    expect(waitSignal(ioOf(controller), 60).signal.aborted).toBe(true);
+    expect(waitSignal(quietIo(controller.signal), 60).signal.aborted).toBe(true);
   });
 });

@@ -1,26 +1,21 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { connect } from '../../../cli/terminal/connection.ts';
 import { Io } from '../../../cli/terminal/io.ts';
 import { answerJson, useStandIn } from '../../client/stand-in.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const server = useStandIn();
-let stateDir: string;
+const stateDir = useFolder();
 beforeAll(async () => {
   server.answers((_request, response) => answerJson(response, 200, { items: [], nextCursor: null }));
-  stateDir = await mkdtemp(join(tmpdir(), 'mayfly-cli-'));
-});
-afterAll(async () => {
-  await rm(stateDir, { recursive: true });
 });
 
 function leaveConnection(apiUrl: string, apiKey: string): Promise<void> {
   return writeFile(join(stateDir, 'cli.json'), JSON.stringify({ apiUrl, apiKey }), { mode: 0o600 });
 }
 
-// Promise: what waits while `mayfly up` is stopped and started goes on with the key of the next. Costs nothing.
 it('takes the key of the installation that runs now, and sends it nowhere else', async () => {
   await leaveConnection(server.url, 'mfk_first');
   const { signal } = new AbortController();

@@ -1,17 +1,14 @@
 import { expect, test } from 'vitest';
 import { leafOf } from '../../../cli/catalog/leaf.ts';
 import { createCommands } from '../../../cli/commands.ts';
-import { Io } from '../../../cli/terminal/io.ts';
 import { remedyOf } from '../../../cli/terminal/remedies.ts';
 import { ERRORS, type ErrorCode } from '../../../model/errors.ts';
+import { quietIo } from '../run-line.ts';
 
-const sink = { write: () => {} };
-const { signal } = new AbortController();
-const io = new Io({ stdout: sink, stderr: sink, env: {}, signal, force: signal });
+const io = quietIo();
 
 const ERROR_CODES = Object.keys(ERRORS) as ErrorCode[];
 
-// Promise: errors speak the language of the door. Costs nothing.
 test('no remedy at the command line names a route', () => {
   for (const code of ERROR_CODES) expect(remedyOf(code), code).not.toMatch(/\/v1\/|\b(GET|POST|PATCH|DELETE) /);
 });

@@ -10,7 +10,6 @@ import { manySandboxes } from './top-stand-in.ts';
 
 const names = SECTIONS.map(({ name }) => name);
 
-// Promise: a frame fits its terminal, whatever is in it, and holds nothing that a terminal obeys. Costs 1 s.
 it('fits every terminal, with any names', () => {
   const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 60 }), fc.constant('漢字😀\u202ea\u200b\u001b[31m'));
   const any = fc.record({

@@ -41,7 +41,6 @@ describe('keys', () => {
   });
 });
 
-// Promise: who decides has all of it before him, and is asked; who may not is not. Costs nothing.
 it('an approval is decided where it is looked at, by who may', () => {
   const { id } = APPROVAL;
   const waits = withRows(

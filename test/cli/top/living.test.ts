@@ -17,7 +17,6 @@ function pageOf(there: readonly LiveSandbox[], cursor: string) {
   return { items: behind.slice(0, PAGE), nextCursor: last && behind.length > PAGE ? JSON.stringify(last) : null };
 }
 
-// Promise: whatever comes and goes between pages, a round of reads knows all there are, once. Costs nothing.
 it('knows exactly what is there after a round, whatever it knew before', () => {
   const change = fc.record({
     come: fc.array(fc.nat(120), { maxLength: 12 }),

@@ -8,7 +8,6 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-// Promise: without a terminal all is printed once, of any number of pages. Costs nothing.
 it('prints tables, or one document', async () => {
   const [, , ...rest] = manySandboxes(250);
   api.sandboxes = [

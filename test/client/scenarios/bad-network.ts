@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { request as ask, createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { z } from 'zod';
+import { listen } from '../../support/listen.ts';
 
 /** What happens to the requests, `METHOD /path`, that a pattern is of. */
 const fault = z.strictObject({
@@ -35,8 +36,7 @@ export class BadNetwork {
 
   static async before(api: string): Promise<BadNetwork> {
     const network = new BadNetwork(api);
-    network.#server.listen(0, '127.0.0.1');
-    await once(network.#server, 'listening');
+    await listen(network.#server);
     return network;
   }
 

@@ -65,10 +65,7 @@ export const sandboxes: Record<number, Scenario> = {
     await stage.network({ match: CREATE, does: 'stall', times: 1 });
     const giveUp = new AbortController();
     const stalled = stage.mayfly.create({ source: SOURCE }, { signal: giveUp.signal });
-    await eventually(
-      () => stage.seen(),
-      ({ seen }) => seen.length === 1,
-    );
+    await eventually(() => stage.seen(), { seen: { length: 1 } });
     giveUp.abort(new Error('enough'));
     await expect(stalled).rejects.toThrow('enough');
 
@@ -79,10 +76,7 @@ export const sandboxes: Record<number, Scenario> = {
     await eventually(keys, (count) => count === 2);
     late.abort(new Error('enough'));
     await expect(begun).rejects.toThrow('enough');
-    const gone = await eventually(
-      () => stage.living(),
-      (ids) => ids.length === before.length,
-    );
+    const gone = await eventually(() => stage.living(), { length: before.length });
     expect(gone).toEqual(before);
   },
   9: async ({ mayfly }) => {

@@ -3,7 +3,6 @@ import { useDispatcher } from '../../activities/dispatch-cases.ts';
 
 const { store, admit, deploy, queue, getStates } = useDispatcher();
 
-/** Promise: a queue of which nothing can be admitted costs no look after another, however many keys it has. 7 s. */
 it('more keys that wait than one look sees are seen by the next, after a pause', async () => {
   const name = await deploy({ concurrency: [{ limit: 1, key: '/k', onFull: 'queue' }] });
   const keys = Array.from({ length: 205 }, (_, n) => JSON.stringify(`k${n}`));

@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process';
 import { createReadStream } from 'node:fs';
-import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { changeOnHost } from '../../../activities/playbook/change-on-host.ts';
 import { triedOnHost } from '../../../activities/playbook/tried-on-host.ts';
 import { archiveOf, filesOf, partOf } from '../../../model/playbook/archive.ts';
@@ -15,6 +14,7 @@ import { readyAnsibleTools } from '../../../scripts/setup/python/ansible-tools.m
 import { ansibleArchive, goldenImage } from '../../../worker/config/artifacts.mjs';
 import { type Ended, GuestDisks } from '../../support/guest-disks.ts';
 import { BASE, CHANGES, DEB, LEFT, SECRETS } from '../../support/playbook-changes.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 /**
  * Playbooks of the golden image's own file system, which no machine boots: with dpkg, apt, useradd and systemctl as they
@@ -27,12 +27,10 @@ const run = promisify(execFile);
 const context = { signal: new AbortController().signal, alive: () => undefined };
 
 let disks: GuestDisks;
-let folder: string;
+const folder = useFolder();
 beforeAll(async () => {
-  folder = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'mayfly-'));
   if (canMount) disks = await GuestDisks.make(folder);
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 async function changed(disk: string, command: string): Promise<void> {
   const { code, stdout, stderr } = await disks.run(disk, ['bash', '-c', `set -e; ${command}`]);

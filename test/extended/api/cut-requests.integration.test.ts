@@ -13,6 +13,7 @@ import { tarOf } from '../../../model/image/tar.ts';
 import { DEFAULT_PROJECT } from '../../../model/project.ts';
 import type { Store } from '../../../store/connect.ts';
 import { ANNOUNCED, PIECE_BYTES } from '../../../store/images/sent-contexts.ts';
+import { listen } from '../../support/listen.ts';
 import { openStore } from '../../support/open-store.ts';
 import { startStoreServer } from '../../support/store-server.ts';
 
@@ -29,8 +30,7 @@ beforeAll(async () => {
   const logger = pino({ level: 'warn' }, { write: (line) => lines.push(line) });
   const deps = { store, sagas: {}, guests: {}, version: '0', logger, metrics };
   server = apiServer(createApp(deps as unknown as AppDeps), logger);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listen(server);
 });
 afterEach(() => vi.restoreAllMocks());
 afterAll(async () => {

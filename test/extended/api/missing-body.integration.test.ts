@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { z } from '@hono/zod-openapi';
 import { Hono } from 'hono';
 import { pino } from 'pino';
@@ -8,6 +7,7 @@ import { readJson } from '../../../api/http/body.ts';
 import type { Env } from '../../../api/http/context.ts';
 import { apiServer } from '../../../api/server/api-server.ts';
 import { jsonOf, problemOf, useDoor } from '../../api/support.ts';
+import { listen } from '../../support/listen.ts';
 
 const door = useDoor();
 let key: string;
@@ -39,9 +39,8 @@ function isOf(pattern: string, path: string): boolean {
 
 /** Its answer's first line and body, over a connection: what no client of HTTP sends by itself. */
 async function raw(lines: string[], body = ''): Promise<string> {
-  const listening = server().listen(0, '127.0.0.1');
-  await once(listening, 'listening');
-  const socket = connect((listening.address() as AddressInfo).port, '127.0.0.1');
+  const listening = server();
+  const socket = connect(await listen(listening), '127.0.0.1');
   const head = [...lines, 'Host: x', `Authorization: Bearer ${key}`, 'Connection: close'];
   socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
   let text = '';
@@ -107,9 +106,8 @@ describe('a body that is missing', () => {
         return new Promise<never>(() => {});
       });
     });
-    const listening = apiServer(app, pino({ level: 'silent' })).listen(0, '127.0.0.1');
-    await once(listening, 'listening');
-    const socket = connect((listening.address() as AddressInfo).port, '127.0.0.1');
+    const listening = apiServer(app, pino({ level: 'silent' }));
+    const socket = connect(await listen(listening), '127.0.0.1');
     socket.write('POST /waits HTTP/1.1\r\nHost: x\r\n\r\n');
     await left;
     listening.close();

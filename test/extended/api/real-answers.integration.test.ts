@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -10,13 +9,14 @@ import type { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import { tarOf } from '../../../model/image/tar.ts';
 import { END } from '../../../model/ports/pieces.ts';
-import { newTemplate } from '../../../model/templates/template-saga.ts';
 import { newDelivery } from '../../../model/webhooks/delivery.ts';
 import { ReceiptWatch } from '../../../worker/receipts/receipt-watch.ts';
+import { templateRecord } from '../../store/project-records.ts';
 import { endedEvent } from '../../store/webhook-records.ts';
 import { Described } from '../../support/described.ts';
 import { TestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
+import { listen } from '../../support/listen.ts';
 import { textOf } from '../../support/stream-text.ts';
 import { useMayfly } from '../../support/use-mayfly.ts';
 
@@ -108,9 +108,7 @@ async function commandsAndFiles(id: string): Promise<void> {
 
 async function ports(id: string): Promise<void> {
   const server = createServer((socket) => socket.end('hello'));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const port = String((server.address() as AddressInfo).port);
+  const port = String(await listen(server));
   const headers = { 'Content-Type': 'application/octet-stream' };
   await ask('connectPort', { id, port }, { body: Buffer.from(END), headers });
   for (const _again of [1, 2]) await ask('openPort', { id }, { body: { port: Number(port) } });
@@ -184,13 +182,10 @@ async function templates(): Promise<void> {
   const source = 'golden-debian12';
   await ask('createTemplate', {}, { body: { source, memoryMib: 128 }, refused: 422 }); // a process tree has no memory
   const id = 'snp-0123456789abcdef';
-  const actor = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
-  const of = { hostId, installationId, templateKey: '0'.repeat(64), project: 'default', source, cpus: null };
-  const ids = { templateId: id, builderId: 'sbx-0123456789abcdef', probeIds: ['sbx-0123456789abcdeg'] };
   const at = '2026-01-01T00:00:00.000Z';
-  const record = newTemplate({ ...of, memoryMib: 128, actor }, ids, at);
   const ready = { state: 'ready', savedAt: at, readyAt: at, wakes: 3, lastUsedAt: at, sizeBytes: 90_177_536 } as const;
-  await store.templates.put({ ...record, ...ready });
+  const of = { id, key: '0'.repeat(64), hostId, installationId, source, memoryMib: 128 };
+  await store.templates.put(templateRecord({ ...of, ...ready }));
   await ask('listTemplates');
   await ask('getTemplate', { id });
   await ask('deleteTemplate', { id });

@@ -29,7 +29,6 @@ async function openAll(n: number, key: string, most = ALL + 1): Promise<{ opened
   return { opened: most, refusal: null };
 }
 
-// Promise: nobody gets all event streams, and whoever comes later finds one free. Costs 3 s.
 it('a key gets no more streams than it leaves free, and the next one gets some too', async () => {
   const [first, second] = [await door.key('sandboxes:read'), await door.key('sandboxes:read')];
   const { opened, refusal } = await openAll(0, first);

@@ -15,7 +15,6 @@ const claim: Claim = { apiKeyId: 'a', key: 'once', bodyDigest: 'd', subjectId: s
 const away = new MayflyError('temporal_unavailable', 'Temporal does not answer.');
 const named = new MayflyError('name_taken', 'Another has it.');
 
-// Promise: of what may begin, all counts; what cannot begin any more does not. Costs half a second.
 it.each([
   ['without a key, Temporal away', null, away, 0],
   ['with a key, Temporal away: another request of it may begin it', claim, away, 1],

@@ -1,24 +1,22 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { programFolder } from '../../../bin/manifest.mjs';
 import manifestOfPackage from '../../../package.json' with { type: 'json' };
 import { sweep } from '../../support/sweep.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url));
 const MAYFLY = join(REPOSITORY, 'bin', 'mayfly');
 
-let root: string;
+const root = useFolder();
 
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'mayfly-program-'));
   await run(['--version']);
 });
-afterAll(() => rm(root, { recursive: true }));
 
 interface Ended {
   code: number;

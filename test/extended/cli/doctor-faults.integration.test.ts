@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -7,8 +6,6 @@ import { Connection } from '@temporalio/client';
 import mongoose from 'mongoose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { UserCa } from '../../../ca/user-ca.ts';
-import { runCli } from '../../../cli/main.ts';
-import { Io } from '../../../cli/terminal/io.ts';
 import { ExecError } from '../../../host/os/exec.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
 import { CONTROL_QUEUE, hostQueue, workflowIdOf } from '../../../model/sagas/queues.ts';
@@ -21,10 +18,12 @@ import { judgeDaemons, judgeFirewall, judgeNetwork, judgeVersions } from '../../
 import { judgeStore } from '../../../worker/doctor/store.ts';
 import { payloadKeys } from '../../../worker/payloads/payload-keys.ts';
 import { host } from '../../api/support.ts';
+import { runLine } from '../../cli/run-line.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 import { record, sandboxId } from '../../store/support.ts';
 import { eventually } from '../../support/eventually.ts';
 import { INSTALLATION } from '../../support/installation-id.ts';
+import { listen } from '../../support/listen.ts';
 import { payloadKeyIn } from '../../support/payload-key.ts';
 import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
 
@@ -65,13 +64,9 @@ beforeEach(async () => {
 afterEach(() => closers.close());
 
 async function doctor(more: NodeJS.ProcessEnv = {}): Promise<{ code: unknown; checks: Check[]; residue?: unknown }> {
-  const said: string[] = [];
-  const { signal } = new AbortController();
-  const stdout = { write: (text: string | Uint8Array) => said.push(String(text)) };
-  const stderr = { write: () => true };
-  const io = new Io({ stdout, stderr, env: { ...process.env, ...env, ...more }, signal, force: signal });
-  const code = await runCli(['doctor', '--json'], io);
-  return { code, ...(JSON.parse(said.join('')) as { checks: Check[] }) };
+  const options = { env: { ...process.env, ...env, ...more } };
+  const { code, out } = await runLine({ url: '' }, ['doctor', '--json'], options);
+  return { code, ...(JSON.parse(out) as { checks: Check[] }) };
 }
 
 const withStore = async <T>(
@@ -376,8 +371,8 @@ const FAULTS: [fault: string, check: string, found: RegExp, remedy: RegExp, seed
     /is not Mayfly: the port is taken/,
     /ss -ltnp/,
     async () => {
-      const other = createServer((_request, response) => response.end('something else')).listen(0, '127.0.0.1');
-      await once(other, 'listening');
+      const other = createServer((_request, response) => response.end('something else'));
+      await listen(other);
       closers.add('another server', async () => void other.close());
       const address = other.address();
       return { MAYFLY_API_PORT: String(typeof address === 'object' ? address?.port : 0) };

@@ -1,8 +1,6 @@
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { runCli } from '../../../cli/main.ts';
-import { Io } from '../../../cli/terminal/io.ts';
 import { Failpoints } from '../../../host/failpoints.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
 import { macAddress } from '../../../model/ids.ts';
@@ -11,6 +9,7 @@ import { Closers } from '../../../worker/config/closers.ts';
 import { readConfig } from '../../../worker/config/config.ts';
 import { openHostMachine } from '../../../worker/machine/host-machine.ts';
 import { host } from '../../api/support.ts';
+import { runLine } from '../../cli/run-line.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 import { record, sandboxId, snapshot, snapshotId } from '../../store/support.ts';
 import { MayflyProcess } from '../../support/mayfly-process.ts';
@@ -98,18 +97,10 @@ async function tree(): Promise<string[]> {
 }
 
 async function doctor(args: string[] = [], more: NodeJS.ProcessEnv = {}): Promise<{ code: unknown; report: Report }> {
-  const said: string[] = [];
-  const stdout = { write: (text: string | Uint8Array) => said.push(String(text)) };
-  const { signal } = new AbortController();
-  const io = new Io({
-    stdout,
-    stderr: { write: () => {} },
+  const { code, out } = await runLine({ url: '' }, ['doctor', '--json', ...args], {
     env: { ...process.env, ...env, ...more },
-    signal,
-    force: signal,
   });
-  const code = await runCli(['doctor', '--json', ...args], io);
-  return { code, report: JSON.parse(said.join('')) as Report };
+  return { code, report: JSON.parse(out) as Report };
 }
 
 async function doctorProcess(): Promise<{ code: unknown; report: Report }> {

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCli } from '../../../cli/main.ts';
-import { Io } from '../../../cli/terminal/io.ts';
+import { runLine } from '../../cli/run-line.ts';
 import { IngressDoor } from '../../ports/ingress-door.ts';
 
 let door: IngressDoor;
@@ -10,21 +9,8 @@ beforeAll(async () => {
 });
 afterAll(() => door?.close());
 
-async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const said = { out: '', err: '' };
-  const to = (name: keyof typeof said) => ({
-    write: (text: string | Uint8Array) => {
-      said[name] += Buffer.from(text as Uint8Array).toString();
-    },
-  });
-  const { signal } = new AbortController();
-  const env = { MAYFLY_URL: door.ports.url, MAYFLY_API_KEY: door.ports.key };
-  const code = await runCli(
-    ['port', ...args],
-    new Io({ stdout: to('out'), stderr: to('err'), env, signal, force: signal }),
-  );
-  return { code, ...said };
-}
+const run = (...args: string[]) =>
+  runLine(door.ports, ['port', ...args], { env: { MAYFLY_URL: door.ports.url, MAYFLY_API_KEY: door.ports.key } });
 
 test('a port is opened, listed, given another token, and closed', async () => {
   const { id } = door.ports;

@@ -62,7 +62,6 @@ async function saved({ id }: Pick<Run, 'id'>, name = id): Promise<string> {
 
 const verified = (path: string, ...more: string[]) => cli('receipt', 'verify', path, '--key', keyFile, ...more);
 
-// Promise: who has a public key can tell, asking nobody, what a run did and that nothing is left; and nothing else passes for it. Costs 10 s.
 test('what a run was, what it left, and that nothing of it is left, is signed once', async () => {
   const envelope = await receiptOf(over);
   const { subject, predicate } = statementIn(envelope);

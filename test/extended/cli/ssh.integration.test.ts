@@ -1,16 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createApp } from '../../../api/app.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import { useCommandLine } from '../../support/command-line.ts';
 import { type HttpServer, serveHttp } from '../../support/http-server.ts';
+import { useFreshFolder } from '../../support/use-folder.ts';
 import { useMayfly } from '../../support/use-mayfly.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../bin/mayfly', import.meta.url));
@@ -18,7 +18,7 @@ const mayfly = useMayfly();
 const { cli } = useCommandLine(mayfly);
 let http: HttpServer;
 let env: NodeJS.ProcessEnv;
-let temporary: string;
+const temporary = useFreshFolder();
 const children = new Set<ChildProcess>();
 
 beforeAll(async () => {
@@ -34,14 +34,10 @@ beforeAll(async () => {
   env = { ...process.env, MAYFLY_URL: http.url, MAYFLY_API_KEY: secret };
 });
 afterAll(() => http?.close());
-beforeEach(async () => {
-  temporary = await mkdtemp(join(tmpdir(), 'mayfly-ssh-cli-'));
-});
 afterEach(async () => {
   for (const child of children) child.kill('SIGKILL');
   children.clear();
   expect(await keyFolders()).toEqual([]);
-  await rm(temporary, { recursive: true });
 });
 
 /** What `mayfly ssh` has made; tsx keeps its own there. */

@@ -26,7 +26,6 @@ beforeAll(async () => {
   });
 });
 
-// Promise: whoever leaves early ends what it read, as with any program of a pipe. Costs 3 s.
 it.each([
   [['logs', ID, COMMAND_ID, '-f']],
   [['ls', '--json']],

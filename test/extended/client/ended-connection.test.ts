@@ -27,7 +27,6 @@ function streamOf(pieces: number): ReadableStream<Uint8Array> {
   });
 }
 
-/** Promise: what cannot be sent again is not sent on a connection that is known to be over. Costs 5 s. */
 test('an upload does not begin on a connection that was ended while the process was busy', async () => {
   const elsewhere = new Worker(ANSWERS, { eval: true, workerData: IDLE_MS });
   onTestFinished(async () => void (await elsewhere.terminate()));

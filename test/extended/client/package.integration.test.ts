@@ -70,7 +70,6 @@ afterAll(async () => {
   await here?.end();
 });
 
-// Promise: what is published is whole, typed, and for ESM; nothing of a server is in it. Costs 10 s, half of it the compiler's.
 test('publint and arethetypeswrong find nothing, and it names no package but Node', async () => {
   const bytes = await readFile(tarball);
   const pkg = JSON.parse(await readFile(join(repository, 'dist', 'client', 'package.json'), 'utf8')) as object;

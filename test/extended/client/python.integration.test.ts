@@ -1,6 +1,4 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
@@ -12,6 +10,7 @@ import { BadNetwork } from '../../client/scenarios/bad-network.ts';
 import list from '../../client/scenarios/list.json' with { type: 'json' };
 import { textOf } from '../../docs/documented.ts';
 import { Installation } from '../../docs/page-walk.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const run = promisify(execFile);
 const BUILT = join(repository, 'dist', 'python');
@@ -20,13 +19,12 @@ const HUNG_MS = 280_000;
 const outcome = z.object({ n: z.int(), failure: z.string().nullable() });
 /** Made by set-up: where tests run there is no network. */
 const python = readyPythonTools() ?? '';
-let folder = '';
+const folder = useFolder();
 let here: Installation | undefined;
 let network: BadNetwork | undefined;
 
 beforeAll(async () => {
   if (python === '') throw new Error('the Python client cannot be built here: npm run setup -- --only python-client');
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-python-'));
   await run('npm', ['run', '-s', 'client:python'], { cwd: repository });
   here = await Installation.start();
   network = await BadNetwork.before(here.url);
@@ -34,7 +32,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await network?.stop();
   await here?.end();
-  if (folder) await rm(folder, { recursive: true, force: true });
 });
 
 function env(): NodeJS.ProcessEnv {
@@ -42,7 +39,6 @@ function env(): NodeJS.ProcessEnv {
   return { ...process.env, ...here?.env, URL: network?.url ?? '', KEY: key, PYTHONDONTWRITEBYTECODE: '1' };
 }
 
-// Promise: the Python package is typed throughout, generated without a warning, and installs. Costs 40 s, most of it mypy's.
 test('mypy, strictly, and pyright find nothing', async () => {
   const pyright = join(repository, 'node_modules', '.bin', 'pyright');
   const [strict, checked] = await Promise.all([

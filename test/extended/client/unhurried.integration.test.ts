@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
 import { ID } from '../../client/records.ts';
+import { listen } from '../../support/listen.ts';
 import { letTimePass } from '../../support/passage-of-time.ts';
 
 const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
@@ -40,8 +40,7 @@ async function takeSlowly(request: IncomingMessage, response: ServerResponse): P
 
 test('an upload that is taken slowly is not given up', async () => {
   server.on('request', (request, response) => void takeSlowly(request, response));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listen(server);
   const client = new MayflyClient({
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     apiKey: 'k',

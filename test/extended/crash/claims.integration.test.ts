@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { MayflyApiError } from '../../../client/http/api-error.ts';
 import type { Sandbox } from '../../../client/http/openapi.ts';
@@ -13,6 +10,7 @@ import { SeededRandom } from '../../crash/random.ts';
 import { eventually } from '../../support/eventually.ts';
 import { delayFault } from '../../support/passage-of-time.ts';
 import { seed, sweep } from '../../support/sweep.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const CLAIMS = 100;
 /** Callers at once: each asks, looks at what it got, and destroys it, one after another. */
@@ -24,12 +22,11 @@ const ANSWERS_A_KILL = 4;
 const POOL = 'web';
 const PARTS = ['api', 'control', 'host'] as const;
 
-let root: string;
+const root = useFolder();
 let mayfly: CrashInstallation;
 let agreement: Agreement;
 
 beforeAll(async () => {
-  root = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'claims-'));
   mayfly = new CrashInstallation({ root, hostKind: 'simulated' });
   await mayfly.start();
   agreement = await Agreement.open(mayfly, [{ stateDir: mayfly.hostDir(), libvirtUri: null }]);
@@ -37,7 +34,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await agreement?.close();
   await mayfly?.stop();
-  await rm(root, { recursive: true, force: true });
 });
 
 /** How one caller was served, whoever died meanwhile; null: it was told that its sandbox could not be. */
@@ -68,7 +64,6 @@ async function strike(random: SeededRandom): Promise<void> {
   part.up();
 }
 
-// Promise: a member is one caller's, whoever is killed, none is lost, and every caller is served or told. Costs three minutes a seed.
 sweep([1, 2])(
   `${CLAIMS} claims of a pool of ${MEMBERS} under kills of the API, the control worker and the host, drawn from seed %s`,
   async (nth) => {

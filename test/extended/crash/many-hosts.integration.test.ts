@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -10,6 +9,7 @@ import { Agreement } from '../../crash/agreement.ts';
 import { CrashInstallation } from '../../crash/installation.ts';
 import { silenceForAnHour } from '../../crash/losses.ts';
 import { eventually } from '../../support/eventually.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const run = promisify(execFile);
 
@@ -26,12 +26,11 @@ const WAIT = { waitSeconds: 120 };
 const SLOW_MS = 900_000;
 const GOLDEN = 'golden-debian12';
 
-let root: string;
+const root = useFolder();
 let mayfly: CrashInstallation;
 let agreement: Agreement;
 
 beforeAll(async () => {
-  root = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'hosts-'));
   const env = { MAYFLY_DISK_OVERCOMMIT: '1' };
   mayfly = new CrashInstallation({ root, hostKind: 'simulated', hosts: ROOMS.length, env });
   for (const [nth, room] of ROOMS.entries()) {
@@ -48,7 +47,6 @@ afterAll(async () => {
   await agreement?.close();
   await mayfly?.stop();
   for (const nth of ROOMS.keys()) await run('umount', ['--lazy', mayfly.hostDir(nth)]);
-  await rm(root, { recursive: true, force: true });
 });
 
 async function liveHosts(): Promise<number> {
@@ -183,9 +181,6 @@ test('a host that is forgotten: its sandboxes end unproved; when it is back noth
   expect(await reservedOn(nth)).toBe(theirs.length); // they are still there, as their ends say
   mayfly.hosts[nth]?.up();
   await eventually(liveHosts, (live) => live === ROOMS.length);
-  await eventually(
-    () => reservedOn(nth),
-    (left) => left === 0,
-  );
+  await eventually(() => reservedOn(nth), 0);
   await agreement.holds('what is alive', 60_000);
 });

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCell } from '../../crash/cell-run.ts';
@@ -7,6 +6,7 @@ import { type Cell, cellsOn, nameOf } from '../../crash/cells.ts';
 import { type Standing, standUp } from '../../crash/standing.ts';
 import { pageOf } from '../../crash/table.ts';
 import { seed, sweep } from '../../support/sweep.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const all = cellsOn('simulated');
 const CELLS = [
@@ -19,16 +19,14 @@ const CELLS = [
   'open a port/rememberEvent.after/api',
 ];
 
-let root: string;
+const root = useFolder();
 let standing: Standing;
 
 beforeAll(async () => {
-  root = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'matrix-'));
   standing = await standUp(join(root, 'one'), 'simulated', null);
 });
 afterAll(async () => {
   await standing?.end();
-  await rm(root, { recursive: true, force: true });
 });
 
 function cellNamed(name: string): Cell {

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { apiServer } from '../../../api/server/api-server.ts';
@@ -8,6 +6,7 @@ import { type Door, openDoor } from '../../api/support.ts';
 import { runLine } from '../../cli/run-line.ts';
 import { SIZE, StandInScreen } from '../../desktop/stand-in-screen.ts';
 import { connectClient } from '../../mcp/mcp-clients.ts';
+import { listen } from '../../support/listen.ts';
 
 // Promise: docs/desktop.md by the command line and by MCP, which add nothing to what the API does. Costs 5 s.
 let screen: StandInScreen;
@@ -21,9 +20,7 @@ beforeAll(async () => {
   screen = new StandInScreen();
   door = await openDoor({ request: (...asked) => screen.request(...asked) });
   server = apiServer(door.app, pino({ level: 'silent' }));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  url = `http://127.0.0.1:${await listen(server)}`;
   key = await door.key('sandboxes:read', 'sandboxes:write');
   const made = await door.call('POST', '/v1/sandboxes', { source: 'golden' });
   ({ id } = (await made.json()) as { id: string });

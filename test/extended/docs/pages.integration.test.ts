@@ -21,7 +21,6 @@ describe('and so does', () => {
   for (const [page, commands] of walks.filter((walk) => !isLong(walk))) test(page, () => runPage(page, commands));
 });
 
-// Promise: the client is installed and imported by plain Node, as README says.
 test('the JavaScript of README.md, in a project of its own', async () => {
   const project = join(installation().folder, 'project');
   await mkdir(project);

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, command, gateProgram, pipeline, stage, startGate } from '../../guest/gate-process.ts';
+import { listen } from '../../support/listen.ts';
 
 const fileOf = (path: string, offset = 0, length = 1_000_000) => ({
   file: { path: Buffer.from(path).toString('base64url'), offset, length },
@@ -166,8 +167,8 @@ describe('a command', () => {
   });
 
   it('reaches services of this machine by curl', async () => {
-    const server = createServer((_request, response) => response.end('served')).listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    const server = createServer((_request, response) => response.end('served'));
+    await listen(server);
     const address = server.address();
     const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`;
     const status = await ask(command(['curl', '-s', '-o', '/dev/null', '-w', '%{http_code}', url]));

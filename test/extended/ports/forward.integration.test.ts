@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { LIMITS } from '../../../model/limits.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
 import { type Forwarded, PortDoor } from '../../ports/port-door.ts';
 import { stableValue } from '../../support/eventually.ts';
+import { listen } from '../../support/listen.ts';
 
 const MIB = 1_048_576;
 let door: PortDoor;
@@ -28,9 +29,7 @@ async function program(serve: (socket: Socket) => unknown, address = '127.0.0.1'
     serve(socket);
   });
   servers.push(server);
-  server.listen(0, address);
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
+  return listen(server, address);
 }
 
 async function forward(port: number): Promise<Forwarded> {

@@ -1,30 +1,24 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { onPath } from '../../../worker/config/artifacts.mjs';
 import { hostilePage } from '../../ports/hostile-page.ts';
 import type { IngressDoor } from '../../ports/ingress-door.ts';
 import { usePrograms } from '../../ports/programs.ts';
 import { eventually } from '../../support/eventually.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 /** Promise: a page of an open port in a real browser reaches no other open port, nor the API, whatever cookie the browser holds. Costs 10 s. */
 const isThere = onPath('chromium') !== null;
 
 let door: IngressDoor;
-let folder: string;
+const folder = useFolder();
 let browser: ChildProcess | undefined;
 const programs = usePrograms((opened) => (door = opened));
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-browser-'));
-});
 afterAll(async () => {
   if (browser?.exitCode === null && browser.kill('SIGKILL')) await once(browser, 'close');
-  await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
 /** What a program was asked, and what its page has told. */

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { IngressDoor } from '../../ports/ingress-door.ts';
+import { listen } from '../../support/listen.ts';
 
 // Case 6 of the ports of issue 15: what a program of a sandbox, and its pages, could try on others.
 let door: IngressDoor;
@@ -19,9 +18,7 @@ beforeAll(async () => {
     answer.end('victim');
   };
   victim = createServer((incoming, answer) => void serve(incoming, answer));
-  victim.listen(0, '127.0.0.1');
-  await once(victim, 'listening');
-  port = (victim.address() as AddressInfo).port;
+  port = await listen(victim);
   token = await door.expose(port);
 });
 afterAll(async () => {
@@ -90,9 +87,8 @@ test('an address that is another’s, two hosts, a path that leads out, a tunnel
 });
 
 test('of all ports only those are reached that were asked for: not another one of the guest, nor one of this machine', async () => {
-  const unopened = createServer((_incoming, answer) => answer.end('secret')).listen(0, '127.0.0.1');
-  await once(unopened, 'listening');
-  const { port: other } = unopened.address() as AddressInfo;
+  const unopened = createServer((_incoming, answer) => answer.end('secret'));
+  const other = await listen(unopened);
   const api = Number(new URL(door.ports.url).port);
   const headers = { 'x-mayfly-token': token };
   for (const closed of [other, api, door.listens, 22, 1, 65_535]) {

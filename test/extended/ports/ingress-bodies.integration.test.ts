@@ -6,6 +6,7 @@ import { Traffic } from '../../../services/ingress/traffic.ts';
 import type { IngressDoor } from '../../ports/ingress-door.ts';
 import { usePrograms } from '../../ports/programs.ts';
 import { stableValue } from '../../support/eventually.ts';
+import { listen } from '../../support/listen.ts';
 
 const MIB = 1_048_576;
 
@@ -102,9 +103,8 @@ test('a closed port is 502, one that speaks no HTTP too, and who listens on ::1 
   const headers = async (port: number) => ({ headers: { 'x-mayfly-token': await door.expose(port) } });
   const closed = await door.get(door.hostOf(9), '/', await headers(9));
   expect(closed).toMatchObject({ status: 502, headers: { 'x-mayfly-code': 'port_closed' } });
-  const rude = createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-x\r\n')).listen(0, '127.0.0.1');
-  await once(rude, 'listening');
-  const { port: odd } = rude.address() as AddressInfo;
+  const rude = createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-x\r\n'));
+  const odd = await listen(rude);
   expect(await door.get(door.hostOf(odd), '/', await headers(odd))).toMatchObject({
     status: 502,
     headers: { 'x-mayfly-code': 'port_failed' },

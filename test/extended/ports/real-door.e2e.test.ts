@@ -52,10 +52,7 @@ beforeAll(async () => {
   opened = await client.ports.open(closed, PORT);
   const { token } = await client.ports.issueToken(closed, PORT);
   headers = { host: new URL(opened.url).host, 'x-mayfly-token': token };
-  await eventually(
-    async () => (await ask('/')).status,
-    (status) => status === 200,
-  );
+  await eventually(async () => (await ask('/')).status, 200);
 });
 
 async function begun(path: string, more: Record<string, string> = {}): Promise<IncomingMessage> {

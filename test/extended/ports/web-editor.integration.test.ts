@@ -1,19 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { onPath } from '../../../worker/config/artifacts.mjs';
 import { IngressDoor } from '../../ports/ingress-door.ts';
 import { upgradeRequest } from '../../ports/upgrade-request.ts';
 import { eventually } from '../../support/eventually.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 /** Promise: docs/desktop.md: Jupyter shows its page, saves a file and has a terminal by the URL of its port. Costs 10 s. */
 const isThere = onPath('jupyter-lab') !== null;
 
 let door: IngressDoor;
-let folder: string;
+const folder = useFolder();
 let jupyter: ChildProcess;
 let port: number;
 let own: string;
@@ -21,7 +21,6 @@ let own: string;
 beforeAll(async () => {
   if (!isThere) return;
   door = await IngressDoor.open();
-  folder = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'jupyter-'));
   const env = { ...process.env, HOME: folder };
   const argv = ['--no-browser', '--allow-root', '--port=0'];
   jupyter = spawn('jupyter-lab', argv, { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
@@ -37,7 +36,6 @@ afterAll(async () => {
   const gone = once(jupyter, 'exit');
   jupyter.kill('SIGKILL');
   await gone;
-  await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   await door.close();
 });
 

@@ -1,9 +1,9 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
 import type { Store } from '../../../store/connect.ts';
 import { sandboxId } from '../../store/support.ts';
+import { listen } from '../../support/listen.ts';
 import { openStore } from '../../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
 
@@ -29,9 +29,8 @@ function event(n: number): AuditEvent {
 beforeAll(async () => {
   server = await startStoreServer();
   const { hostname, port, pathname } = new URL(server.uri);
-  relay = createServer((client) => relayed(client, connect(Number(port), hostname))).listen(0, '127.0.0.1');
-  await once(relay, 'listening');
-  const uri = `mongodb://127.0.0.1:${(relay.address() as AddressInfo).port}${pathname}`;
+  relay = createServer((client) => relayed(client, connect(Number(port), hostname)));
+  const uri = `mongodb://127.0.0.1:${await listen(relay)}${pathname}`;
   store = await openStore(uri, { auditKey: new Uint8Array(32) });
 });
 afterAll(async () => {

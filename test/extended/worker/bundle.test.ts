@@ -1,20 +1,18 @@
-import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DefaultLogger } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { bundleWorkflows } from '../../../worker/bundle.ts';
 import { workflowBundlePath } from '../../../worker/config/artifacts.mjs';
+import { useFolder } from '../../support/use-folder.ts';
 
-let root: string;
+const root = useFolder();
 
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'mayfly-bundle-'));
   vi.stubEnv('XDG_CACHE_HOME', root);
 });
 afterAll(async () => {
   vi.unstubAllEnvs();
-  await rm(root, { recursive: true });
 });
 
 const warnings: string[] = [];

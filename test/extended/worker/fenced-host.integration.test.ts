@@ -2,10 +2,6 @@ import { expect, test } from 'vitest';
 import { connectStore } from '../../../store/connect.ts';
 import { HOST_ID, ServedMayfly } from '../../support/served.ts';
 
-/**
- * Promise: of two workers of one host id, only the latest takes work. The other ends by itself, and says why. Costs what three
- * processes cost to start.
- */
 test('a host worker that was overtaken ends by itself, and says by whom', async () => {
   const served = await ServedMayfly.start({ MAYFLY_HOST: 'simulated' });
   const store = await connectStore(served.storeUri);

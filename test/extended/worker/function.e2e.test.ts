@@ -86,7 +86,6 @@ class VerifyingReceiver {
   }
 }
 
-// Promise: a push that GitHub signs is one run in a virtual machine of its own, woken from memory; sent twice, it is the same run; another program is told, the receipt is verified by libraries of others, and nothing of the machine is left. Costs two minutes.
 test(
   'a signed push has `make test` run of the pushed tree in a virtual machine, once, and all are told',
   async () => {
@@ -162,7 +161,6 @@ test(
   LONGEST_MS,
 );
 
-// Promise: what a setup has saved, memory and all, is what each run begins with, and yet no two runs are the same machine. Costs two minutes.
 test(
   'runs of a function with a setup are forks of its memory, each a machine of its own (case 55)',
   async () => {
@@ -194,7 +192,6 @@ test(
   LONGEST_MS,
 );
 
-// Promise: what a failed run has left on its disks is kept, and can be looked at in a machine of its own; its secrets are not there. Costs two minutes.
 test(
   'the disks of a failed run are kept, with what its process wrote, and without its secrets (case 52)',
   async () => {

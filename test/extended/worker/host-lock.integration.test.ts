@@ -1,17 +1,10 @@
 import { createServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { exec } from '../../../host/os/exec.ts';
-import type { StateDir } from '../../../host/state-dir.ts';
 import { HostLock } from '../../../worker/machine/host-lock.ts';
-import { temporaryState } from '../../host/temporary-state.ts';
+import { useFreshState } from '../../support/use-folder.ts';
 
-let state: StateDir;
-let removeState: () => Promise<void>;
-
-beforeEach(async () => {
-  ({ state, remove: removeState } = await temporaryState());
-});
-afterEach(() => removeState());
+const state = useFreshState();
 
 // 5 s, most of it a refusal that waits 2 s. Holds: one host worker a state folder, and nobody else keeps it from starting.
 describe('the lock of a state folder', () => {

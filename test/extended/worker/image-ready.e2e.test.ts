@@ -16,7 +16,6 @@ async function built(name: string, ready: string, readySeconds: number): Promise
   return (await builtImage(mayfly().client.images, wish)).image;
 }
 
-// Promise: the template of an image that is asked whether it is ready has what CMD has begun, and so has all that wakes from it. Costs two or three minutes.
 test('an image is a source once --ready holds in a virtual machine of it, and wakes from its template', async () => {
   const { client } = mayfly();
   const never = await built('never-ready', 'echo it is why; exit 9', 1);

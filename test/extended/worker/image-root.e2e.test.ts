@@ -21,7 +21,6 @@ async function built(name: string, contextDigest: string): Promise<Image> {
   return (await builtImage(mayfly().client.images, wish)).image;
 }
 
-// Promise: a root of Debian packages that is no machine becomes one: it boots, a login is verified, its packages are whole. Costs minutes.
 test('a root file system without kernel, systemd, sshd and agent becomes a source of virtual machines', async () => {
   const { client } = mayfly();
   const root = gzipSync(await debianRoot(900_000), { level: 1 });

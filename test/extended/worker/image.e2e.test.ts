@@ -36,7 +36,6 @@ function built(name: string, dockerfile = DOCKERFILE) {
   return builtImage(mayfly().client.images, wish);
 }
 
-// Promise: a Dockerfile is built on a real VM, and what is cloned of it has what its steps made; built again, no step runs. Costs minutes.
 test('a Dockerfile becomes a source of virtual machines', async () => {
   const { client } = mayfly();
   const first = await built('built-one');

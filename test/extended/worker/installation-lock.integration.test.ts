@@ -2,21 +2,17 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { StateDir } from '../../../host/state-dir.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { InstallationLock } from '../../../worker/servers/installation-lock.ts';
-import { temporaryState } from '../../host/temporary-state.ts';
 import { MayflyProcess } from '../../support/mayfly-process.ts';
+import { useFreshState } from '../../support/use-folder.ts';
 
-let state: StateDir;
-let removeState: () => Promise<void>;
+const state = useFreshState();
 let path: string;
 
 beforeEach(async () => {
-  ({ state, remove: removeState } = await temporaryState());
   path = join(state.root, 'up.lock');
 });
-afterEach(() => removeState());
 
 const REFUSED = { code: 'state_folder_in_use' };
 

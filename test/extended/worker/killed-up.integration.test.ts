@@ -1,29 +1,23 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../../client/http/openapi.ts';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
 import { exec } from '../../../host/os/exec.ts';
-import type { StateDir } from '../../../host/state-dir.ts';
 import { unprovenLayers } from '../../../model/sandbox/layers.ts';
 import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
-import { temporaryState } from '../../host/temporary-state.ts';
 import { MayflyProcess, noProcessOf, processesOf } from '../../support/mayfly-process.ts';
+import { useFreshState } from '../../support/use-folder.ts';
 
 const SOURCE = 'golden-debian12';
 const INTERRUPTED = 130;
 
-let state: StateDir;
-let removeState: () => Promise<void>;
+const state = useFreshState();
 let latest: MayflyProcess | null = null;
 
-beforeEach(async () => {
-  ({ state, remove: removeState } = await temporaryState());
-});
 afterEach(async () => {
   await latest?.end('SIGKILL');
   await noProcessOf(state.root);
-  await removeState();
 });
 
 /** Its servers are its own, whatever the test run was given. */

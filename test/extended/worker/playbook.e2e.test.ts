@@ -48,7 +48,6 @@ async function nothingIsLeft({ sandboxId, checkerId }: Playbook): Promise<void> 
   expect(items.filter(({ reason }) => reason === 'diff')).toEqual([]);
 }
 
-// Promise: a playbook of ten kinds of change brings 95 % of the paths about in a fresh virtual machine, and says all others. Costs minutes.
 test.skipIf(ansibleArchive() === null)(
   'what changed in a virtual machine is brought about in a fresh one',
   { tags: ['tool'], timeout: LONGEST_MS },

@@ -48,7 +48,6 @@ async function accept(n: number, changes: Partial<RunRecord>): Promise<RunRecord
   return run;
 }
 
-// Promise: what nobody tells of is looked at all the same: what is due, what has expired, a queue without a dispatcher, a run whose admission was the last act of somebody. Costs seconds.
 it('finds what is due, what has expired, queues, and what was admitted and not begun', async () => {
   const due = await accept(1, { function: 'due', state: 'delayed', dueAt: ago(1) });
   const later = await accept(2, { function: 'later', state: 'delayed', dueAt: '2999-01-01T00:00:00.000Z' });

@@ -1,11 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
-import type { StateDir } from '../../../host/state-dir.ts';
 import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
-import { temporaryState } from '../../host/temporary-state.ts';
 import { eventually } from '../../support/eventually.ts';
 import { MayflyProcess, noProcessOf } from '../../support/mayfly-process.ts';
 import { ServedMayfly } from '../../support/served.ts';
+import { useFreshState } from '../../support/use-folder.ts';
 
 const SOURCE = 'golden-debian12';
 /** A step that takes no notice of being told to stop, as a program that hangs in the kernel does. */
@@ -73,16 +72,11 @@ async function settled(client: MayflyClient, id: string): Promise<string> {
 }
 
 describe('mayfly up under load', () => {
-  let state: StateDir;
-  let remove: () => Promise<void>;
+  const state = useFreshState();
   let latest: MayflyProcess | null = null;
-  beforeEach(async () => {
-    ({ state, remove } = await temporaryState());
-  });
   afterEach(async () => {
     await latest?.end('SIGKILL');
     await noProcessOf(state.root);
-    await remove();
   });
 
   const up = (more: NodeJS.ProcessEnv = {}) => {

@@ -12,7 +12,6 @@ async function made() {
   );
 }
 
-// Promise: the first create boots and has a template built, the next wake from it; nothing is left. Costs two minutes.
 test('the first create boots, and the next wake from the template that it has had built', async () => {
   const { client } = mayfly();
   const wish = { source: 'golden-debian12' };

@@ -27,7 +27,6 @@ async function listenAt(port: number): Promise<Server> {
   return server;
 }
 
-// Promise: a port that somebody else took a moment ago is no reason to fail. Costs three seconds.
 test('a port that is taken is tried again, and is had when it is free', async () => {
   const dir = await folder();
   const port = await freePort('127.0.0.1');

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { chmod, copyFile, readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
@@ -12,6 +11,7 @@ import type { Check } from '../../../worker/doctor/check.ts';
 import { localUsersProbe } from '../../../worker/doctor/local-users.ts';
 import { Surroundings } from '../../../worker/doctor/surroundings.ts';
 import { connectTemporal } from '../../../worker/servers/temporal.ts';
+import { listen } from '../../support/listen.ts';
 import { temporalTls } from '../../support/temporal-certificates.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
@@ -29,8 +29,7 @@ beforeAll(async () => {
   const read = (what: string) => readFile(file('server', what));
   const [key, cert, ca] = await Promise.all(['key.pem', 'cert.pem', 'ca.pem'].map(read));
   server = createServer({ key, cert, ca, requestCert: true, rejectUnauthorized: true, ALPNProtocols: ['h2'] }, forward);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listen(server);
   address = addressOf(server);
 });
 afterAll(async () => {
@@ -98,8 +97,8 @@ test('mayfly doctor calls closed what lets nobody in without a certificate, and 
   const ours = { TEMPORAL_TLS_CA, TEMPORAL_TLS_CERT, TEMPORAL_TLS_KEY };
   expect(await doctorSays({ ...ours, TEMPORAL_ADDRESS: address })).toMatchObject({ ok: true });
   const [key, cert] = await Promise.all(['key.pem', 'cert.pem'].map((what) => readFile(file('server', what))));
-  const open = createServer({ key, cert, ALPNProtocols: ['h2'] }, forward).listen(0, '127.0.0.1');
-  await once(open, 'listening');
+  const open = createServer({ key, cert, ALPNProtocols: ['h2'] }, forward);
+  await listen(open);
   const openAddress = addressOf(open);
   expect(await doctorSays({ ...ours, TEMPORAL_ADDRESS: openAddress })).toMatchObject({
     ok: false,

@@ -7,7 +7,6 @@ import { startTemporalServer } from '../../../worker/servers/temporal-server.ts'
 import { createTemporalUi } from '../../../worker/servers/temporal-ui.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 
-// Promise: operators read inputs and results in Temporal's UI, and change nothing by it unless they may.
 test('the UI has columns and a codec, and writes only where that is on', async () => {
   const { state, remove } = await temporaryState();
   const server = await startTemporalServer({ dir: join(state.root, 'temporal'), ui: true });

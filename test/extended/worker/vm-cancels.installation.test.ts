@@ -11,7 +11,6 @@ const AT_ONCE = 2;
 const BOOT_MS = 12_000;
 const WAKE_MS = 3_000;
 
-// Promise: a create that is cancelled at any moment leaves nothing. Costs 5 s for each start.
 test(`${STARTS} starts that are cancelled at random moments leave nothing`, { timeout: 1_100_000 }, async () => {
   const random = new SeededRandom(process.env['MAYFLY_TEST_SEED'] ?? 'mayfly', 'cancels');
   const snapshotId = await bootedSnapshot();

@@ -20,7 +20,6 @@ async function untilAsleep(id: string) {
   return eventually(look, ({ isOff, state }) => isOff || state === 'ended', LONGEST_MS);
 }
 
-// Promise: a run that waits has no machine; what comes for it, it goes on with where it was, with what it had in its memory, and the right time. Costs two minutes.
 test(
   'a process that waits on a virtual machine has none, and goes on with its counter and the data (case 56)',
   async () => {

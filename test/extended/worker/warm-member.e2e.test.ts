@@ -61,7 +61,6 @@ ss -H -n -a -t -u -w -x -p | awk '{ print $1, $2, $5, $7, $9 }' | sed -E 's/pid=
 find / -xdev -name '.*hist*' -not -path '/usr/*' | named history
 `;
 
-// Promise: who claims one finds nothing of the looks at it. Costs two minutes.
 test('one that was claimed differs in nothing from one that was made at the same time and left alone', async () => {
   const { client } = mayfly();
   const { member, fresh } = await twins();

@@ -77,19 +77,6 @@ describe.concurrent('an Idempotency-Key', () => {
     await pool.end();
   });
 
-  test('of many requests at once with one key all get the same, and one member is had', async ({ mayfly }) => {
-    const pool = await TestPool.in(mayfly);
-    await pool.set({ min: 3, max: 3 });
-    await pool.warm(3);
-    const { create, call } = callsIn(door, pool, mayfly);
-    const headers = keyed();
-    const answers = await Promise.all(Array.from({ length: 10 }, () => create({}, headers)));
-    expect(new Set(answers.map(({ told }) => told.id)).size).toBe(1);
-    const listed = (await (await call('GET', '/v1/sandboxes?alive=true')).json()) as { items: unknown[] };
-    expect(listed.items).toHaveLength(1);
-    await pool.end();
-  });
-
   test('comes to one thing, whoever settles it first', async ({ mayfly }) => {
     const { store } = mayfly;
     expect(store.idempotency).toBeInstanceOf(Idempotency);

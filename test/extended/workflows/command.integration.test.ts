@@ -30,37 +30,6 @@ describe.concurrent('a command', () => {
     }
   });
 
-  test('that cannot start is refused, and its idempotency key is free again', async ({
-    mayfly,
-    operations: { door },
-  }) => {
-    const { id } = await mayfly.createRunning();
-    const path = `/v1/sandboxes/${id}/commands`;
-    const headers = { 'Idempotency-Key': 'refused' };
-    for (let n = 0; n < 2; n++) {
-      const response = await door.call('POST', path, { command: 'true', user: 'nobody-here' }, headers);
-      expect(response.status).toBe(422);
-      expect(await response.json()).toMatchObject({ code: 'command_refused', sandboxId: id });
-    }
-    const { items } = (await (await door.call('GET', path)).json()) as { items: { outcome: string }[] };
-    expect(items.map(({ outcome }) => outcome)).toEqual(['not-started', 'not-started']);
-  });
-
-  test('of many at once: one more than the guest takes is told to wait', async ({ mayfly, operations: { door } }) => {
-    const { id } = await mayfly.createRunning();
-    const many = await Promise.all(
-      Array.from({ length: 64 }, () => door.run(id, { command: 'read x', stdinOpen: true }, 0)),
-    );
-    for (const command of many) await door.until(command, ({ state }) => state === 'running');
-    const response = await door.call('POST', `/v1/sandboxes/${id}/commands`, { command: 'true' });
-    expect(response.status).toBe(429);
-    expect(response.headers.get('Retry-After')).toBe('1');
-    const close = async ({ id: commandId }: { id: string }) =>
-      door.call('POST', `/v1/sandboxes/${id}/commands/${commandId}/stdin?close=true`, Buffer.from('x\n'));
-    for (const command of many) expect((await close(command)).status).toBe(200);
-    for (const command of many) expect(await door.ended(command)).toMatchObject({ outcome: 'exited', exitCode: 0 });
-  });
-
   test('reports what time took from it', async ({ mayfly, operations: { door } }) => {
     const { id } = await mayfly.createRunning();
     const command = await door.run(id, { command: 'echo begun; sleep 1000', timeoutSeconds: 1 });
@@ -126,17 +95,6 @@ describe.concurrent('a sandbox', () => {
     expect(await after.json()).toMatchObject({ code: 'sandbox_ended' });
   });
 
-  test('whose machine goes away leaves its commands unknown', async ({ mayfly, operations: { door } }) => {
-    const input = await mayfly.createRunning();
-    const command = await door.run(input.id, { command: 'sleep 1000' }, 0);
-    await door.until(command, ({ state }) => state === 'running');
-    await mayfly.host?.machine.hypervisor.removeDomain(input.id);
-    const ended = await door.ended(command);
-    expect(ended).toMatchObject({ outcome: 'unknown' });
-    // Whether the command or its sandbox notices first.
-    expect(ended.reason).toMatch(/nobody can tell|its machine was off/);
-  });
-
   test('is not idle while a command runs in it, and is soon after', async ({ mayfly, operations: { door } }) => {
     const input = await mayfly.createRunning({ idleSeconds: 3 });
     const command = await door.run(input.id, { command: 'sleep 5' });
@@ -147,19 +105,6 @@ describe.concurrent('a sandbox', () => {
 });
 
 describe('a host worker', () => {
-  alone('that ends lets go of commands at once, and the next goes on with them', async ({ mayfly, operations }) => {
-    const { door } = operations;
-    const { id } = await mayfly.createRunning();
-    const command = await door.run(id, { command: 'echo 1; until [ -e ~/go ]; do sleep 0.1; done; echo 2' }, 0);
-    await door.until(command, ({ state }) => state === 'running');
-    await mayfly.host?.stop(); // a worker that waited for the command would never end
-    expect(await door.get(command)).toMatchObject({ state: 'running' });
-    await mayfly.startHost();
-    await operations.sh(id, 'touch ~/go');
-    expect(await door.ended(command)).toMatchObject({ outcome: 'exited', exitCode: 0 });
-    expect(await door.text(command)).toBe('1\n2\n');
-  });
-
   alone('that is down keeps a command and its cancel waiting', async ({ mayfly, operations: { door } }) => {
     const { id } = await mayfly.createRunning();
     await mayfly.host?.stop();

@@ -45,10 +45,7 @@ async function told(operations: TestOperations, id: string, kind: string): Promi
 
 /** Resolves when it was told so often; what was told. */
 const toldTimes = (operations: TestOperations, id: string, kind: string, times: number) =>
-  eventually(
-    () => told(operations, id, kind),
-    (events) => events.length === times,
-  );
+  eventually(() => told(operations, id, kind), { length: times });
 
 test('a chain that is too long is shortened after the snapshot, once, and that is no use of the sandbox', async ({
   mayfly,
@@ -122,11 +119,7 @@ test('it gives way to whatever is asked for, and is begun again afterwards', asy
         }),
       ),
   );
-  const begun = (times: number) =>
-    eventually(
-      async () => flatten.mock.calls.length,
-      (calls) => calls === times,
-    );
+  const begun = (times: number) => eventually(async () => flatten.mock.calls.length, times);
   await operations.snapshot(id);
   await begun(1);
   expect(await operations.snapshot(id)).toMatchObject({ state: 'ready' });

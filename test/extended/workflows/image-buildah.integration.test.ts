@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { beforeAll, expect } from 'vitest';
 import type { Image } from '../../../client/http/openapi.ts';
 import { onPath } from '../../../worker/config/artifacts.mjs';
 import { Buildah, type Built, differencesOf, treeOf, writeContext } from '../../support/buildah.ts';
@@ -21,9 +21,6 @@ beforeAll(async () => {
   if (!isThere) return;
   buildah = new Buildah(folder);
   await buildah.prepare(join(all().config.stateDir, 'images/golden-debian12/root'));
-});
-afterAll(async () => {
-  if (!isThere) return;
 });
 
 const test = alone.extend<{ images: TestImages }>({

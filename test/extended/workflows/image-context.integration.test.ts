@@ -85,7 +85,6 @@ test('what is not what it is called, cut off, or no archive of files leaves noth
   expect(answer.code).toBe('context_not_found');
 });
 
-// Promise: what a project sends is bounded, also when several are sent at once and each found room. Costs 3 s.
 test('several that are sent at once have no more room than a project has', async ({ mayfly }) => {
   const project = `p${randomBytes(5).toString('hex')}`;
   const diskBytes = 40 * 1_048_576;

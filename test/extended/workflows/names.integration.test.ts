@@ -20,7 +20,6 @@ async function ask({ store, sagas }: MayflyCase, input: SandboxInput, seconds: n
   return (begun ?? (await readStarted(deps, input.id, null))).id;
 }
 
-// Promise: two that ask for one name at once are one sandbox and one refusal, of which nothing is left. Costs 2 s.
 test('of many sagas that begin with one name at once one goes on, and the others have made nothing', async ({
   mayfly,
 }) => {
@@ -43,7 +42,6 @@ test('of many sagas that begin with one name at once one goes on, and the others
   }
 });
 
-// Promise: whoever waits for the end of a create hears of the refusal too, and not at the end of the wait. Costs 1 s.
 test('who waits for the end of a create that is refused hears it at once', async ({ mayfly }) => {
   const [first, second] = [named(mayfly, 'waits'), named(mayfly, 'waits')];
   await mayfly.create(first);

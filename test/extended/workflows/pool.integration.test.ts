@@ -6,13 +6,13 @@ import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { loseWorkflow } from '../../support/lose-workflow.ts';
 import { callsIn, TestPool } from '../../support/pool.ts';
+import { reconcileOnce } from '../../support/reconcile-once.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
 const { test, alone, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
 const door = useTestDoor(all);
 
-// Promise: each member is one caller's, and nobody is refused for want of one. Costs 20 s.
 alone('of a hundred creates at once each member is had once, and the rest are made', async ({ mayfly }) => {
   const pool = await TestPool.in(mayfly);
   await pool.set({ min: 4, max: 4 });
@@ -34,19 +34,6 @@ alone('of a hundred creates at once each member is had once, and the rest are ma
 });
 
 describe.concurrent('a pool', () => {
-  test('that is deleted while its members are claimed: each is one caller’s or gone', async ({ mayfly }) => {
-    const pool = await TestPool.in(mayfly);
-    await pool.set({ min: 3, max: 3 });
-    const { create } = callsIn(door, pool, mayfly);
-    await pool.warm(3);
-    const [answers] = await Promise.all([Promise.all([1, 2, 3, 4].map(() => create())), pool.end()]);
-    for (const { status, told } of answers) {
-      expect(status).toBe(201);
-      expect(await mayfly.record(told.id)).toMatchObject({ state: 'running' });
-    }
-    expect(await mayfly.store.poolMembers.of(pool)).toEqual([]);
-  });
-
   test('set to be something else lets none of before be claimed', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 2, max: 2 });
@@ -163,11 +150,7 @@ describe.concurrent('a pool', () => {
     const record = await mayfly.store.pools.get(lost);
     if (!record) throw new Error('there is no pool');
     await mayfly.store.pools.put({ ...record, state: 'deleted' });
-    await mayfly.client.workflow.execute('reconcileOnce', {
-      workflowId: `reconcile-${kept.project}`,
-      taskQueue: 'mayfly-control',
-      args: [{ graceMs: 0 }],
-    });
+    await reconcileOnce(mayfly.client);
     expect(await mayfly.end(orphan?.id ?? '')).toMatchObject({ state: 'destroyed', stopReason: 'retired' });
     expect(await mayfly.record(mine?.id ?? '')).toMatchObject({ state: 'warm' });
     expect((await mayfly.client.workflow.getHandle(poolWorkflowIdOf(kept)).describe()).status.name).toBe('RUNNING');

@@ -83,7 +83,6 @@ function sandboxesOf(told: Told): SandboxView[] {
 
 const refused = { status: 429, code: 'project_quota_exceeded', retryable: true };
 
-// Promise: a project never has more than it may, however many ask at once, of whichever process. Costs 6 s.
 test('of a hundred creates at once, asked of two processes, as many pass as there is room for', async ({ mayfly }) => {
   const { create, used, living, call } = await projectWith(mayfly, { sandboxes: 10 });
   const asked = await Promise.all(Array.from({ length: 100 }, (_, n) => create({}, { at: n % 2 })));
@@ -127,7 +126,6 @@ test('what a key makes is of its project, also what its forks and snapshots are'
   await deleteSnapshot(taken.id);
 });
 
-// Promise: a crash at any point leaves the count right. Costs 3 s.
 test('a process that dies before it begins what was counted: that counts until it can begin no more', async ({
   mayfly,
 }) => {

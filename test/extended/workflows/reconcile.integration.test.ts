@@ -1,11 +1,9 @@
 import { expect } from 'vitest';
 import { RECONCILE_WORKFLOW } from '../../../model/sagas/reconcile.ts';
 import { unprovenLayers } from '../../../model/sandbox/layers.ts';
-import type { TemplateRecord } from '../../../model/templates/template.ts';
-import { newTemplate } from '../../../model/templates/template-saga.ts';
 import { ensureReconciling, reconcileNow } from '../../../temporal/reconciling.ts';
+import { templateRecord } from '../../store/project-records.ts';
 import { eventually } from '../../support/eventually.ts';
-import { INSTALLATION } from '../../support/installation-id.ts';
 import { GRACE_MS, useReconcileCases } from '../../support/reconcile-cases.ts';
 import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
 
@@ -189,25 +187,12 @@ async function openActivities(type: string): Promise<string[]> {
   return found;
 }
 
-/** A record, as a workflow would have written it. */
-function templateOn(hostId: string): TemplateRecord {
-  const of = {
-    templateKey: '0'.repeat(64),
-    project: 'default',
-    source: 'golden-debian12',
-    cpus: null,
-    memoryMib: null,
-  };
-  const ids = { templateId: 'snp-0123456789abcdef', builderId: 'sbx-0123456789abcdef', probeIds: [] };
-  return newTemplate({ ...of, hostId, installationId: INSTALLATION, actor }, ids, new Date().toISOString());
-}
-
 alone(
   'a host that is forgotten: its sandboxes end unproved, and when it is back they are proved first',
   async ({ mayfly }) => {
     const [waiting, running] = [mayfly.input(), mayfly.input()];
     await Promise.all([mayfly.create(waiting), mayfly.create(running)]);
-    const template = { ...templateOn('test'), state: 'ready' } as const;
+    const template = templateRecord({ hostId: 'test', state: 'ready' });
     await mayfly.store.templates.put(template);
     await mayfly.host?.stop();
     await all().sagas.sandboxes.destroy({ ...waiting, begin: 'destroy' }, { actor });

@@ -90,7 +90,6 @@ test.for([
   expect(ids(found)).toEqual(ids(events));
 });
 
-// Promise: what waits for a store that is away is not more than a run can hand to the next (2 MB). Costs some seconds.
 test('those that waited for the store are none too many for the next run', async ({ mayfly }) => {
   const { id } = await mayfly.create();
   mayfly.arm('rememberEvent.before=1*error(sandbox_ended)', id);

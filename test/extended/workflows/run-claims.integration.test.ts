@@ -77,18 +77,6 @@ describe.concurrent('a run', () => {
     expect(both.map(sandboxOf).filter((each) => ids.includes(each))).toHaveLength(1);
     await pool.end();
   });
-
-  test('that is cancelled ends its member', async ({ mayfly }) => {
-    const { pool, ids, functions, deploy } = await pooled(mayfly);
-    const { id } = await functions.trigger(await deploy('sleep 1000'));
-    await functions.until(id, ({ state }) => state === 'running');
-    await functions.cancel(id);
-    const run = await functions.over({ id });
-    expect(run).toMatchObject({ outcome: 'cancelled', cleanup: 'proved' });
-    expect(ids).toContain(sandboxOf(run));
-    expect(await mayfly.record(sandboxOf(run))).toMatchObject({ state: 'destroyed' });
-    await pool.end();
-  });
 });
 
 describe.concurrent('whoever goes on with a run that was admitted', () => {

@@ -2,41 +2,28 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import mongoose from 'mongoose';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { createDispatchActivities } from '../../../activities/function/queue/dispatch.ts';
 import { attemptIds } from '../../../model/functions/run.ts';
 import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../../worker/upkeep/functions/run-queues.ts';
 import { TestDoor, useTestDoor } from '../../support/door.ts';
 import { eventually, stableValue } from '../../support/eventually.ts';
-import { type Run, TestFunctions } from '../../support/functions.ts';
+import { TestFunctions } from '../../support/functions.ts';
 import { delayFault } from '../../support/passage-of-time.ts';
 import { reconcileOnce } from '../../support/reconcile-once.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
+import { useDatabase } from '../../support/use-database.ts';
 
 /** Promise: whoever dies, an event that was accepted has one run, an attempt one process, and a slot is free by its proof alone. Costs a minute. */
 const { alone: test, mayfly: all } = useSagaCases();
 const door = useTestDoor(all);
 const functions = new TestFunctions(door);
-let database: mongoose.Connection;
-beforeAll(async () => {
-  database = await mongoose.createConnection(all().config.mongodbUri ?? '').asPromise();
-});
-afterAll(async () => {
-  await database?.close();
-});
+const collection = useDatabase(all);
 
-const collection = (name: string) => database.collection<Record<string, unknown> & { _id: string }>(name);
 const reconciliation = () => new Reconciliation(all().client);
 const queues = () => new RunQueues(all().store, reconciliation(), pino({ level: 'silent' }));
 const HOLDS = 'echo hello; sleep 1000';
-
-/** When its process has printed something. */
-async function prints(id: string): Promise<Run> {
-  await functions.until(id, ({ state, attempts }) => state === 'running' && attempts.length > 0);
-  await eventually(() => functions.output(id), /hello/);
-  return functions.get(id);
-}
 
 /** The same, but for one method. */
 function except<T extends object, K extends keyof T>(whole: T, method: K, instead: T[K]): T {
@@ -51,7 +38,7 @@ function except<T extends object, K extends keyof T>(whole: T, method: K, instea
 test('a record that is damaged while its run holds the only slot: its sandbox ends, and the next run starts', async () => {
   const name = await functions.deploy(HOLDS, { concurrency: [{ limit: 1 }] });
   const run = await functions.trigger(name);
-  const { attempts } = await prints(run.id);
+  const { attempts } = await functions.greets(run.id);
   const next = await functions.trigger(name);
   const found = await collection('runs').findOne({ _id: run.id });
   const event = found?.['event'];
@@ -129,7 +116,7 @@ test('7: the host worker is killed between the start and the record of it: its p
     () => Promise.all([find('commands'), find('launches')]),
     ([command, launch]) => command !== null && launch !== null,
   );
-  await prints(id);
+  await functions.greets(id);
   await all().host?.stop();
   for (const [n, from] of ['commands', 'launches'].entries()) {
     await collection(from).replaceOne({ _id: commandId }, kept[n] ?? {}, { upsert: true });
@@ -144,7 +131,7 @@ test('18: a cancel in the instant of the natural end: one outcome, the one that 
   const runs = await Promise.all([0, 1, 2, 3].map(() => functions.trigger(name)));
   await Promise.all(
     runs.map(async ({ id }, n) => {
-      await prints(id);
+      await functions.greets(id);
       await delayFault(n * 150);
       await functions.cancel(id);
     }),
@@ -170,7 +157,7 @@ async function writtenAt(sandboxId: string, file: string): Promise<number> {
 test('20: with every worker down a process is dead in time, and its outcome is timed-out when they are back', async () => {
   const beats = "trap '' TERM; echo hello; while :; do date > beat; sleep 0.1; done";
   const { id } = await functions.trigger(await functions.deploy(beats, { timeoutSeconds: 5 }));
-  const { attempts } = await prints(id);
+  const { attempts } = await functions.greets(id);
   const sandboxId = attempts[0]?.sandboxId ?? '';
   await all().host?.stop();
   await all().stopControl();
@@ -186,7 +173,7 @@ test('21: limit 1, and the host of its holder is away: the key waits for the pro
   const concurrency = [{ limit: 1, key: '/k' }];
   const name = await functions.deploy(HOLDS, { concurrency });
   const holder = await functions.trigger(name, { k: 1 });
-  await prints(holder.id);
+  await functions.greets(holder.id);
   await all().host?.stop();
   const waiting = await functions.trigger(name, { k: 1 });
   await functions.cancel(holder.id);
@@ -199,7 +186,7 @@ test('21: limit 1, and the host of its holder is away: the key waits for the pro
   expect(await functions.get(holder.id)).toMatchObject({ state: 'running' });
   await all().startHost();
   expect(await functions.over(holder)).toMatchObject({ cleanup: 'proved' });
-  await prints(waiting.id);
+  await functions.greets(waiting.id);
   const [first, second] = [await functions.get(holder.id), await functions.get(waiting.id)];
   const proof = (await all().record(first.attempts[0]?.sandboxId ?? '')).proof;
   expect(Date.parse(second.admittedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(proof?.provedAt ?? ''));
@@ -214,7 +201,7 @@ test('31: an event that kills its machine each time ends after maxAttempts, and 
   const others = await Promise.all([1, 2].map((n) => functions.trigger(neighbours, { n })));
   for (const n of [1, 2, 3]) {
     await functions.until(poisoned.id, ({ attempts }) => attempts.length === n);
-    const { attempts } = await prints(poisoned.id);
+    const { attempts } = await functions.greets(poisoned.id);
     await all().destroy({ ...all().input(), id: attempts[n - 1]?.sandboxId ?? '' });
   }
   const over = await functions.over(poisoned);
@@ -225,20 +212,15 @@ test('31: an event that kills its machine each time ends after maxAttempts, and 
   for (const other of others) expect(await functions.over(other)).toMatchObject({ outcome: 'succeeded' });
 });
 
-test('60: Temporal is wiped: what waits starts, what runs is gone on with, and nothing is left', async () => {
+test('60: Temporal is wiped: what waits starts, what runs is gone on with, its process started once, and nothing is left (case 60)', async () => {
   const name = await functions.deploy('echo hello; sleep 5; echo 1 > $MAYFLY_RESULT', {
     concurrency: [{ limit: 1 }],
   });
   const running = await functions.trigger(name, { n: 1 });
-  await prints(running.id);
+  await functions.greets(running.id);
   const waiting = await functions.trigger(name, { n: 2 });
   await all().loseTemporal();
-  const workflowId = 'reconcile-after-the-loss';
-  await all().client.workflow.execute('reconcileOnce', {
-    workflowId,
-    taskQueue: 'mayfly-control',
-    args: [{ graceMs: 100 }],
-  });
+  await reconcileOnce(all().client, 100);
   const isOver = async () => {
     await queues().look(); // as the control worker does each second
     return Promise.all([running, waiting].map(({ id }) => functions.get(id)));

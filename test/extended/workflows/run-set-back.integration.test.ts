@@ -1,5 +1,4 @@
-import mongoose from 'mongoose';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { beginRun } from '../../../activities/function/begin-run.ts';
 import { attemptIds } from '../../../model/functions/run.ts';
 import { runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
@@ -10,30 +9,16 @@ import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { TestFunctions } from '../../support/functions.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
+import { useDatabase } from '../../support/use-database.ts';
 
 const { alone: test, mayfly: all } = useSagaCases();
 const door = useTestDoor(all);
 const functions = new TestFunctions(door);
-let database: mongoose.Connection;
-beforeAll(async () => {
-  database = await mongoose.createConnection(all().config.mongodbUri ?? '').asPromise();
-});
-afterAll(async () => {
-  await database?.close();
-});
+const collection = useDatabase(all);
 
-const collection = (name: string) => database.collection<Record<string, unknown> & { _id: string }>(name);
-
-/** When its process has printed something. */
-async function prints(id: string): Promise<void> {
-  await functions.until(id, ({ state, attempts }) => state === 'running' && attempts.length > 0);
-  await eventually(() => functions.output(id), /hello/);
-}
-
-// Promise: what Temporal knows is ended and proved, whatever the store has forgotten; nothing runs twice; what is lost is said. Costs 10 s.
 test('59: a run that the store was set back to before: its sandbox is destroyed and proved, and doctor says that it is lost', async () => {
   const { id } = await functions.trigger(await functions.deploy('echo hello; sleep 5'));
-  await prints(id);
+  await functions.greets(id);
   const { sandboxId, commandId } = attemptIds(id, 1);
   for (const [name, of] of Object.entries({ runs: id, sandboxes: sandboxId, commands: commandId })) {
     await collection(name).deleteOne({ _id: of });
@@ -60,7 +45,7 @@ test('59: a run whose record is of a time when it waited: it ends as its process
   const { id } = await functions.trigger(name);
   const backup = await collection('runs').findOne({ _id: id });
   await functions.resume(name);
-  await prints(id);
+  await functions.greets(id);
   await functions.pause(name);
   await collection('runs').replaceOne({ _id: id }, backup ?? {});
   const over = await functions.over({ id });

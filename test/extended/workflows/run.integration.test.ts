@@ -25,29 +25,9 @@ async function auditOf(id: string) {
   return (await all().store.audit.entries(id, { limit: 100 })).map(({ body }) => kindOf(body));
 }
 
-test('of what failed the disks are kept, and a fork has what its process wrote', async ({ operations }) => {
-  const keep = { onFailure: 'disk', days: 2 };
-  const run = await functions().run(await functions().deploy('echo evidence > ~/evidence; exit 3', { keep }));
-  const { snapshotId, until } = run.kept ?? {};
-  expect(run).toMatchObject({ outcome: 'failed', cleanup: 'proved', kept: { goneAt: null, failure: null } });
-  expect(Date.parse(until ?? '') - Date.parse(run.endedAt ?? '')).toBeCloseTo(2 * 86_400_000, -5);
-  const wait = { Prefer: 'wait=60' };
-  const { id } = (await (await door().call('POST', '/v1/sandboxes', { snapshotId }, wait)).json()) as Run;
-  expect(await operations.sh(id, 'cat ~/evidence')).toBe('evidence\n');
-  for (const path of [`/v1/sandboxes/${id}`, `/v1/snapshots/${snapshotId}`]) {
-    expect((await door().call('DELETE', path, undefined, wait)).status).toBe(200);
-  }
-});
-
 describe.concurrent('what a process leaves', () => {
   const cases: [title: string, command: string, more: object, expected: object][] = [
     ['no result (case 12)', 'true', {}, { outcome: 'succeeded', result: null }],
-    [
-      'a result, and then exit code 1 (case 11)',
-      'echo \'{"half":1}\' > $MAYFLY_RESULT; exit 1',
-      {},
-      { outcome: 'failed', exitCode: 1, failure: { code: 'run_failed' }, result: { partial: true, bytes: 11 } },
-    ],
     [
       'what is not JSON (case 13)',
       'echo nonsense > $MAYFLY_RESULT',
@@ -233,23 +213,6 @@ test('a run that finds no room waits in its place, and starts when there is some
   expect(await functions().over(run)).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1 }] });
 });
 
-test('a run whose workflow is lost is gone on with: its process is started once (case 60)', async () => {
-  const name = await functions().deploy('echo started; sleep 3; echo 1 > $MAYFLY_RESULT');
-  const run = await functions().trigger(name);
-  await awaitStart(run.id);
-  await loseWorkflow(all().client, runWorkflowIdOf(run.id));
-  const record = await all().store.runs.get(run.id);
-  if (!record) throw new Error('it is gone');
-  await new Reconciliation(all().client).functions.startRun(runInputOf(record), false);
-  expect(await functions().over(run)).toMatchObject({
-    outcome: 'succeeded',
-    result: { bytes: 2 },
-    attempts: [{ n: 1 }],
-  });
-  expect(await functions().output(run.id)).toBe('started\n');
-  expect(await auditOf(run.id)).toEqual(AUDITED);
-});
-
 test('a cancel holds though the workflow was lost that should hear it', async () => {
   const run = await functions().trigger(await functions().deploy(SLEEPS));
   await awaitStart(run.id);
@@ -288,35 +251,6 @@ test('a process that somebody else has begun is not begun again, whoever says th
   });
   const { sandboxId } = attemptIds(run.id, 1);
   expect(await functions().over(run)).toMatchObject({ outcome: 'unknown', attempts: [{ n: 1, sandboxId }] });
-});
-
-test('of a key one runs at a time, in the order in which they came', async () => {
-  const concurrency = [{ limit: 1, key: '/k' }];
-  const name = await functions().deploy('date +%s%N', { concurrency });
-  const runs = await Promise.all(['a', 'b', 'a', 'a'].map((k) => functions().trigger(name, { k })));
-  const over = await Promise.all(runs.map((run) => functions().over(run)));
-  const ofA = over
-    .filter((_, n) => n !== 1)
-    .toSorted(
-      (a, b) => a.acceptedAt.localeCompare(b.acceptedAt) || (a.startedAt ?? '').localeCompare(b.startedAt ?? ''),
-    );
-  for (const [n, run] of ofA.entries()) {
-    const before = ofA[n - 1];
-    if (!before) continue;
-    const proof = (await all().store.sandboxes.get(before.attempts[0]?.sandboxId ?? ''))?.proof;
-    expect(Date.parse(run.attempts[0]?.begunAt ?? '')).toBeGreaterThanOrEqual(Date.parse(proof?.provedAt ?? ''));
-  }
-});
-
-test('what comes while a rule is full is skipped, where that is asked for', async () => {
-  const concurrency = [{ limit: 1, onFull: 'skip' }];
-  const name = await functions().deploy(SLEEPS, { concurrency });
-  const first = await functions().trigger(name);
-  await functions().until(first.id, isRunning);
-  const second = await functions().trigger(name);
-  expect(await functions().over(second)).toMatchObject({ outcome: 'skipped', cleanup: 'none', attempts: [] });
-  await functions().cancel(first.id);
-  await functions().over(first);
 });
 
 test('a dead letter is redriven on what was deployed since, and its process is told whose event it has', async () => {

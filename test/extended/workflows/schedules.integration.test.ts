@@ -242,10 +242,7 @@ test('what the function refuses is listed; a schedule goes with its function', a
   expect(await functions.delete(name)).toBe(204);
   expect((await door.call('GET', '/v1/schedules/refused')).status).toBe(404);
   await keeper.wake();
-  await eventually(
-    () => all().store.schedules.get({ project: 'default', name: 'refused' }),
-    (record) => record === null,
-  );
+  await eventually(() => all().store.schedules.get({ project: 'default', name: 'refused' }), null);
 });
 
 test('what was deleted is not revived, also where its workflow was terminated', async () => {

@@ -89,30 +89,6 @@ async function isSavedOnce(name: string, key: string, tries: number): Promise<vo
   expect(await functions.output(run.id)).toBe('made\n');
 }
 
-test('twenty runs at once are twenty machines that begin with the same (case 55)', async () => {
-  const { name, key } = await begun('echo made > made; head -c 16 /dev/urandom | od -An -tx1 > nonce', {});
-  await functions.deployAs(name, 'cat nonce; cat /etc/machine-id; od -An -tx8 -N8 /dev/urandom; date +%s', {
-    source: undefined,
-    setup: { source: SOURCE, script: 'echo made > made; head -c 16 /dev/urandom | od -An -tx1 > nonce' },
-  });
-  const runs = await Promise.all(Array.from({ length: 20 }, (_, n) => functions.trigger(name, { n })));
-  const lines = await Promise.all(
-    runs.map(async ({ id }) => {
-      const { startedAt, endedAt, ...run } = await functions.over({ id });
-      expect(run).toMatchObject({ outcome: 'succeeded', cleanup: 'proved' });
-      const [nonce, machine, random, second] = (await functions.output(id)).trim().split('\n');
-      expect(Number(second) * 1_000).toBeGreaterThan(Date.parse(startedAt ?? '') - 2_000);
-      expect(Number(second) * 1_000).toBeLessThan(Date.parse(endedAt ?? '') + 2_000);
-      return { nonce, machine, random };
-    }),
-  );
-  expect(new Set(lines.map(({ nonce }) => nonce)).size).toBe(1);
-  expect(new Set(lines.map(({ machine }) => machine)).size).toBe(20);
-  expect(new Set(lines.map(({ random }) => random)).size).toBe(20);
-  expect(await recordOf(key)).toMatchObject({ tries: 1 });
-  await gone(name, key);
-});
-
 test('a host worker that is stopped during the script goes on with it', async ({ mayfly }) => {
   const { name, key, first } = await begun('echo begun; sleep 4; echo made >> made');
   await prints(first);

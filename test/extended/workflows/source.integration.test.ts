@@ -36,10 +36,7 @@ describe.concurrent('a source', () => {
     await intervene(mayfly.client, workflowId, kind);
     if (kind === 'terminate') await reconcileOnce(mayfly.client);
     const wanted = kind.startsWith('reset') ? 'prepared' : 'unprepared';
-    await eventually(
-      () => source.record(),
-      (record) => record?.state === wanted,
-    );
+    await eventually(() => source.record(), { state: wanted });
     const failure = kind.startsWith('cancel') ? { code: 'workflow_cancelled' } : null;
     expect(await source.record()).toMatchObject({ failure });
     if (kind.startsWith('reset')) {

@@ -116,18 +116,3 @@ test('neither token nor data is in a history of Temporal or in the store, and a 
   expect(stored.some((text) => text.includes(waitpoint.id))).toBe(true);
   for (const text of texts) expect([text.includes(secret), text.includes(canary)]).toEqual([false, false]);
 });
-
-test('Temporal is wiped while it waits: it is gone on with', async () => {
-  const run = await waiting();
-  const waitpoint = await waitpoints.token(run.id, { name: 'it' });
-  await all().loseTemporal();
-  const args = [{ graceMs: 100 }];
-  await all().client.workflow.execute('reconcileOnce', {
-    workflowId: 'reconcile-it',
-    taskQueue: 'mayfly-control',
-    args,
-  });
-  expect(await waitpoints.complete(waitpoint, 1)).toEqual({ status: 200 });
-  expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1 }] });
-  expect(await functions.output(run.id)).toBe('before\n1\nafter\n');
-});

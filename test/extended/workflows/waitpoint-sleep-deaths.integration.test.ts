@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { Run } from '../../support/functions.ts';
+import { reconcileOnce } from '../../support/reconcile-once.ts';
 import { useSleepingRuns, WAITS } from '../../support/sleeping-runs.ts';
 
 /** Promise: a run whose machine sleeps is never lost silently, whoever dies meanwhile. Costs two minutes. */
@@ -61,12 +62,7 @@ test('Temporal is wiped while they sleep: one goes on sleeping, and is woken by 
   const cancelled = await asleep();
   await all().store.runs.wishCancel(cancelled.id, { cancelledBy: ACTOR, updatedAt: new Date().toISOString() });
   await all().loseTemporal();
-  const args = [{ graceMs: 0 }];
-  await all().client.workflow.execute('reconcileOnce', {
-    workflowId: 'reconcile-it',
-    taskQueue: 'mayfly-control',
-    args,
-  });
+  await reconcileOnce(all().client);
   expect(await functions.over(cancelled)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved' });
   expect(await waitpoints.complete(waitpoint, 7)).toEqual({ status: 200 });
   await expectGoneOnWith(run);

@@ -124,16 +124,6 @@ describe.concurrent('a run that waits', () => {
     expect(await countSleeps(over)).toEqual([1, 1]);
     mayfly.arm(undefined, attempts[0]?.sandboxId ?? '');
   });
-
-  test('has nobody in its machine any more when its sandbox is ended while it sleeps: it ends as unknown', async () => {
-    const run = await startSleeping();
-    await all().destroy({ ...all().input(), id: run.attempts[0]?.sandboxId ?? '' });
-    expect(await functions.over(run)).toMatchObject({
-      outcome: 'unknown',
-      cleanup: 'proved',
-      failure: { code: 'run_interrupted', message: expect.stringMatching(/\S/) },
-    });
-  });
 });
 
 describe.concurrent('slots of what sleeps', () => {

@@ -5,7 +5,6 @@ import { eventually } from '../../support/eventually.ts';
 import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
 import { sweepOn } from '../../support/sweep.ts';
 import { useWebhookCases } from '../../support/webhook-cases.ts';
-import { answers } from '../../support/webhook-receiver.ts';
 import { lookAtWebhooks } from '../../support/webhooks.ts';
 
 /** From the end of a run to who is told of it. */
@@ -157,50 +156,4 @@ test('a time of a schedule that was not run is told, once', async () => {
       },
     },
   ]);
-});
-
-test('410 ends it at once, and what comes later is there to be recovered', async () => {
-  const endpoint = await webhooks().create(receiver().at('/gone', answers(410)));
-  const others = await webhooks().create(receiver().at('/others'), { types: ['endpoint.disabled'] });
-  const name = await functions().deploy('true');
-  const first = await functions().run(name);
-  const gone = await eventually(
-    () => webhooks().get(endpoint),
-    ({ disabledAt }) => disabledAt !== null,
-  );
-  expect(gone).toMatchObject({ disabledFor: 'gone' });
-  const told = await eventually(
-    async () =>
-      receiver()
-        .to('/others')
-        .filter(({ body }) => body.includes(endpoint.id)),
-    (found) => found.length > 0,
-  );
-  expect(json(told[0]?.body ?? '')).toMatchObject({ type: 'endpoint.disabled', data: { disabledFor: 'gone' } });
-  expect((await webhooks().get(others)).disabledAt).toBeNull();
-  const since = new Date().toISOString();
-  const second = await functions().run(name);
-  await eventually(
-    () => webhooks().deliveries(endpoint),
-    (found) => found.some(({ eventId }) => eventId.startsWith(second.id)),
-  );
-  expect(
-    receiver()
-      .to('/gone')
-      .filter(({ body }) => body.includes(second.id)),
-  ).toEqual([]);
-  expect((await webhooks().recover(endpoint, since)).status).toBe(409);
-  receiver().at('/gone');
-  await webhooks().change(endpoint, { disabled: false });
-  const recovered = await webhooks().recover(endpoint, first.acceptedAt);
-  expect([recovered.status, ((await recovered.json()) as { count: number }).count]).toEqual([202, expect.any(Number)]);
-  await lookAtWebhooks(all());
-  await eventually(
-    async () =>
-      receiver()
-        .to('/gone')
-        .map(({ body }) => body)
-        .join(),
-    (bodies) => bodies.includes(second.id),
-  );
 });

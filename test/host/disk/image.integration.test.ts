@@ -1,21 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, open, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { checkImage, isBeingWritten, virtualBytesOf } from '../../../host/disk/image.ts';
 import { exec } from '../../../host/os/exec.ts';
+import { useFreshFolder } from '../../support/use-folder.ts';
 
-let folder: string;
+const folder = useFreshFolder();
 let image: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mf-image-'));
   image = join(folder, 'a "b".qcow2');
   await exec('qemu-img', ['create', '-q', '-f', 'qcow2', image, '16M']);
-});
-afterEach(async () => {
-  await rm(folder, { recursive: true, force: true });
 });
 
 const signal = () => AbortSignal.timeout(120_000);

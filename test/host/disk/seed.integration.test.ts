@@ -1,23 +1,19 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { ensureHostKey } from '../../../host/disk/host-key.ts';
 import { ensureSeed } from '../../../host/disk/seed.ts';
 import { exec } from '../../../host/os/exec.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const ID = 'sbx-0123456789abcdef';
 const CA = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExample user-ca';
-let folder: string;
+const folder = useFolder();
 let iso: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mf-seed-'));
   iso = join(folder, 'seed.iso');
-});
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
 });
 
 const fileIn = async (path: string) => (await exec('isoinfo', ['-R', '-i', iso, '-x', `/${path}`])).stdout;

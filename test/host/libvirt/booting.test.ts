@@ -1,22 +1,15 @@
 import { Semaphore } from 'async-mutex';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Booting, type BootingTools } from '../../../host/libvirt/booting.ts';
 import { Workspace } from '../../../host/libvirt/layers/workspace.ts';
-import type { StateDir } from '../../../host/state-dir.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import { sandboxId } from '../../store/support.ts';
-import { temporaryState } from '../temporary-state.ts';
+import { useFreshState } from '../../support/use-folder.ts';
 
 const ID = sandboxId(1);
 const TEMPLATE = 'snp-x';
 const idle = { stop: async () => {}, sync: async () => {} };
-let state: StateDir;
-let remove: () => Promise<void>;
-
-beforeEach(async () => {
-  ({ state, remove } = await temporaryState());
-});
-afterEach(() => remove());
+const state = useFreshState();
 
 /** A sandbox of a template, which is about to wake. @param wakesFrom the snapshot */
 async function cloned(wakesFrom: string): Promise<void> {
@@ -33,7 +26,6 @@ function booting(turns: Semaphore, others: object = {}): Booting {
   return new Booting({ state, flattening: idle, filter: idle, ...others } as unknown as BootingTools, turns);
 }
 
-// Promise: a sandbox that is to end does not wait until others have woken. Costs nothing.
 test('who waits for a turn to wake, and is told to stop, stops at once, and its turn is the next one’s', async () => {
   await cloned(TEMPLATE);
   const turns = new Semaphore(1);
@@ -47,7 +39,6 @@ test('who waits for a turn to wake, and is told to stop, stops at once, and its 
   await turns.runExclusive(async () => {});
 });
 
-// Promise: what a sandbox has written is never given up for a cold boot of its source. Costs nothing.
 test('a sandbox of a template whose restore does not wake fails, and keeps the disks that it has', async () => {
   await cloned('snp-restored');
   const waking = { wake: () => Promise.reject(new MayflyError('boot_failed', 'its agent is mute')) };

@@ -8,15 +8,13 @@ import { Virsh } from '../../../host/libvirt/client/virsh.ts';
 import { GuestAgent } from '../../../host/libvirt/guest/guest-agent.ts';
 import { CaptureFolder, type CapturePlan } from '../../../host/libvirt/layers/capture-folder.ts';
 import { Sources } from '../../../host/libvirt/layers/sources.ts';
-import type { StateDir } from '../../../host/state-dir.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import { captureIdFrom, domainUuid, ID_BYTES } from '../../../model/ids.ts';
+import { useFreshState } from '../../support/use-folder.ts';
 import { newId } from '../simulated/machine.ts';
-import { temporaryState } from '../temporary-state.ts';
 
 const DOMAIN = domainUuid(newId());
-let state: StateDir;
-let remove: () => Promise<void>;
+const state = useFreshState();
 let captures: LibvirtCaptures;
 let virsh: Virsh;
 let agent: GuestAgent;
@@ -26,7 +24,6 @@ let answers: Record<string, string>;
 let asked: string[];
 
 beforeEach(async () => {
-  ({ state, remove } = await temporaryState());
   await mkdir(state.captures);
   [answers, asked] = [{}, []];
   virsh = new Virsh('test:///default');
@@ -40,7 +37,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   vi.restoreAllMocks();
-  await remove();
 });
 
 /** One that is being made: its source may be frozen, and is being copied. */

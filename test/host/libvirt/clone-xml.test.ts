@@ -109,7 +109,6 @@ function disk(attributes: string, inner: string, target = 'vda'): string {
   return `<domain><memory>1</memory><devices><disk ${attributes}>${inner}<target dev='${target}' bus='virtio'/></disk></devices></domain>`;
 }
 
-// Promise: a guest that is emulated takes no more of the host than it needs. Costs nothing.
 test('what an emulated one keeps of translated code is bounded; one under KVM has no such thing', () => {
   const cacheOf = (xml: string) => {
     const features = child(parseXml(xml), 'features');

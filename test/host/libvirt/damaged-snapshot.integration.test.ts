@@ -1,24 +1,21 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmod, open, rm, stat, truncate } from 'node:fs/promises';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { parseXml } from '../../../host/libvirt/client/xml.ts';
 import { LibvirtHypervisor } from '../../../host/libvirt/driver.ts';
 import { SnapshotFolder } from '../../../host/libvirt/layers/snapshot-folder.ts';
-import type { StateDir } from '../../../host/state-dir.ts';
+import { useFreshState } from '../../support/use-folder.ts';
 import { newId, newSnapshotId } from '../simulated/machine.ts';
-import { temporaryState } from '../temporary-state.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const context = { signal: new AbortController().signal, alive: () => undefined };
 
-let state: StateDir;
-let remove: () => Promise<void>;
+const state = useFreshState();
 let host: LibvirtHypervisor;
 let folder: SnapshotFolder;
 
 beforeEach(async () => {
-  ({ state, remove } = await temporaryState());
   host = new LibvirtHypervisor({ uri: 'test:///default', state });
   folder = new SnapshotFolder(state, newSnapshotId());
   await folder.make();
@@ -34,7 +31,6 @@ beforeEach(async () => {
   await folder.writeSpec({ ...of, bases: [], snapshots: [], saved: null, memorySha256: null });
   await host.snapshots.verify(folder.snapshotId, context);
 });
-afterEach(() => remove());
 
 const verified = () => host.snapshots.verify(folder.snapshotId, context);
 
@@ -45,7 +41,6 @@ async function overwrite(at: number, bytes: Uint8Array): Promise<void> {
   await file.close();
 }
 
-// Promise: a machine is not turned off for a snapshot that it can't be given: its host compares all of it first.
 it('is as it was saved', async () => {
   expect(await verified()).toMatchObject({ kind: 'disk', disks: [{ target: 'vda', virtualBytes: 64 * MEBIBYTE }] });
 });

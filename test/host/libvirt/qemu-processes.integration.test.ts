@@ -51,10 +51,7 @@ test('a QEMU that libvirt does not know is found by its arguments, and ended; ot
     stand('/usr/bin/vim', '-name', `guest=${ID}`),
     stand('grep', `guest=${ID}`, 'qemu-system-x86_64'),
   ];
-  const found = await eventually(
-    () => processes.of(ID),
-    (seen) => seen.length === 2,
-  );
+  const found = await eventually(() => processes.of(ID), { length: 2 });
   expect(new Set(found.map(({ pid }) => pid))).toEqual(new Set([named.pid, byUuid.pid]));
   await processes.end(ID);
   expect(await processes.of(ID)).toEqual([]);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { BaseDigests } from '../../../host/disk/base-digest.ts';
 import { parseXml } from '../../../host/libvirt/client/xml.ts';
 import { CaptureFolder } from '../../../host/libvirt/layers/capture-folder.ts';
@@ -10,24 +10,18 @@ import { References } from '../../../host/libvirt/layers/references.ts';
 import { SnapshotFolder, snapshotFolders } from '../../../host/libvirt/layers/snapshot-folder.ts';
 import { Workspace } from '../../../host/libvirt/layers/workspace.ts';
 import { Comparing } from '../../../host/libvirt/snapshot/comparing.ts';
-import type { StateDir } from '../../../host/state-dir.ts';
 import { captureIdFrom, ID_BYTES, snapshotIdFrom } from '../../../model/ids.ts';
+import { useFreshState } from '../../support/use-folder.ts';
 import { newId } from '../simulated/machine.ts';
-import { temporaryState } from '../temporary-state.ts';
 
-let state: StateDir;
-let remove: () => Promise<void>;
+const state = useFreshState();
 let digests: BaseDigests;
 let references: References;
 
 beforeEach(async () => {
-  ({ state, remove } = await temporaryState());
   await mkdir(state.snapshots);
   digests = new BaseDigests(state.images);
   references = new References(state, digests);
-});
-afterEach(async () => {
-  await remove();
 });
 
 const newSnapshotId = () => snapshotIdFrom(randomBytes(ID_BYTES));

@@ -1,23 +1,21 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { child, childElements, parseXml, textOf } from '../../../host/libvirt/client/xml.ts';
 import { macAddresses, wakingXml } from '../../../host/libvirt/domain-xml/waking-xml.ts';
 import { readSaveImage, rewriteSaveImage } from '../../../host/libvirt/memory/save-image.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 /** The first bytes of what libvirt 9.0 saved of a sandbox: header, text, room, 32 bytes of QEMU's stream. */
 let real: Buffer;
-let folder: string;
+const folder = useFolder();
 let path: string;
 
 beforeAll(async () => {
   real = gunzipSync(await readFile(new URL('./save-image.gz', import.meta.url)));
-  folder = await mkdtemp(join(tmpdir(), 'mf-save-'));
   path = join(folder, 'image');
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const own =
   parseXml(`<domain type='qemu'><name>sbx-0000000000000000</name><uuid>00000000-0000-5000-8000-000000000000</uuid>

@@ -1,19 +1,17 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { SavedMemory } from '../../../host/libvirt/client/saved-memory.ts';
 import { jobOf, maxMemoryKib } from '../../../host/libvirt/output/job-info.ts';
 import { sandboxId } from '../../store/support.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const ID = sandboxId(1);
-let folder: string;
+const folder = useFolder();
 let saved: SavedMemory;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mf-save-'));
   saved = new SavedMemory(folder);
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 test('memory that there is no room for is refused, with the figures and the folder', async () => {
   await saved.refuseWithoutRoom(ID, 1024);

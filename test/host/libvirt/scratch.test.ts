@@ -4,7 +4,6 @@ import { expect, test } from 'vitest';
 import { clearScratch } from '../../../host/libvirt/client/virsh.ts';
 import { temporaryState } from '../temporary-state.ts';
 
-// Promise: a worker that is killed while it defines a machine leaves nothing for ever. Costs nothing.
 test('documents that a killed process has left are removed, and those of one at work are not', async () => {
   const { state, remove } = await temporaryState();
   try {

@@ -1,11 +1,11 @@
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { BaseDigests } from '../../../host/disk/base-digest.ts';
 import { Virsh } from '../../../host/libvirt/client/virsh.ts';
 import { Sources } from '../../../host/libvirt/layers/sources.ts';
 import { DEFAULT_INTERVALS } from '../../../model/intervals.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const SANDBOX = 'sbx-0000000000000000';
 const SAVED = 'It has a saved memory image, so its disk is not at rest.';
@@ -17,15 +17,13 @@ let domains: { all: string[]; active: string[]; saved: string[] };
 /** MiB of memory that a definition says. */
 let memory: number;
 
-let folder: string;
+const folder = useFolder();
 let digests: BaseDigests;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sources-'));
   digests = new BaseDigests(folder);
   await writeFile(join(folder, 'disk'), new Uint8Array(1_024));
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 const disk = () =>
   `<disk type="file" device="disk"><driver name="qemu" type="raw"/><source file="${join(folder, 'disk')}"/><target dev="vda" bus="virtio"/></disk>`;

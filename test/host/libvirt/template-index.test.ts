@@ -24,7 +24,6 @@ afterEach(() => remove());
 
 const readyId = async (index: TemplateIndex) => (await index.ready(KEY))?.templateId ?? null;
 
-// Promise: of a key one template is woken from, the latest, until it fails three times in a row. Costs nothing.
 test('the latest of a key is the one, also for a worker that begins', async () => {
   const index = new TemplateIndex(file);
   expect(await readyId(index)).toBeNull();

@@ -18,7 +18,6 @@ async function keyOf(sourceXml: string, { project = 'alpha', content = ['d'], ..
   return templateKeyOf(project, buildXml(hardware), content, 'libvirt 9');
 }
 
-// Promise: a machine wakes only from what it would have found; names and places make no difference. Costs nothing.
 test('the same machine under another name and in another folder has the same key; any other has another', async () => {
   const key = await keyOf(source('golden', '/a'));
   expect(key).toMatch(/^[0-9a-f]{64}$/);

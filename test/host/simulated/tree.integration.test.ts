@@ -1,15 +1,14 @@
-import { chmod, chown, link, mkdir, mkdtemp, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, chown, link, mkdir, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { copyTree, digestOfTree, firstNotFolder } from '../../../host/simulated/disk/tree.ts';
+import { useFreshFolder } from '../../support/use-folder.ts';
 
 const { signal } = new AbortController();
-let folder: string;
+const folder = useFreshFolder();
 let tree: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'mayfly-tree-'));
   tree = join(folder, 'tree');
   await mkdir(join(tree, 'etc'), { recursive: true });
   await writeFile(join(tree, 'etc/b'), 'content');
@@ -18,7 +17,6 @@ beforeEach(async () => {
   await symlink('etc/a', join(tree, 'soft'));
   await writeFile(Buffer.concat([Buffer.from(`${tree}/`), Buffer.from([0xff, 0x0a, 0x1b])]), 'named in bytes');
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 test('a copy has the same digest, whenever it was made', async () => {
   const before = await digestOfTree(tree, signal);

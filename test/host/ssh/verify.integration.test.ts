@@ -1,10 +1,10 @@
-import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import type { SshEndpoint } from '../../../model/sandbox/sandbox.ts';
 import { eventually } from '../../support/eventually.ts';
+import { listen } from '../../support/listen.ts';
 import { newId, stepContext, TestMachine } from '../simulated/machine.ts';
 
 /** The sockets of this process that lead to the port. */
@@ -42,10 +42,7 @@ describe('verifySsh against a real sshd', () => {
 
   test('logs in with the certificate, again and again, and leaves no socket open', async () => {
     for (let i = 0; i < 5; i++) await machine.verify(endpoint, id);
-    await eventually(
-      async () => openSockets(endpoint.port),
-      (open) => open.length === 0,
-    );
+    await eventually(async () => openSockets(endpoint.port), { length: 0 });
   });
 
   test.concurrent("another sandbox's certificate is rejected, with the reason (caa-013, caa-016)", async () => {
@@ -77,8 +74,7 @@ describe('verifySsh against a real sshd', () => {
       else socket.resetAndDestroy();
       if (connections === 6) abort.abort(new Error('the step ran out of time'));
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    await listen(server);
     const address = server.address();
     if (address === null || typeof address === 'string') throw new Error('no port');
     try {

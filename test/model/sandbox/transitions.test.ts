@@ -18,7 +18,6 @@ function reachable(from: SandboxState): Set<SandboxState> {
   return found;
 }
 
-// Promise: design §4, a sandbox ends only through `destroying`, and can always end. Costs nothing.
 test('every state is come to from a request, and each can end', () => {
   expect([...reachable('requested'), 'requested'].toSorted()).toEqual([...SANDBOX_STATES].toSorted());
   const living = SANDBOX_STATES.filter((state) => !isFinal(state));

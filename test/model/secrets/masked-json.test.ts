@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { quoteMasked } from '../../../model/secrets/masked-json.ts';
 
-// Promise: a number that is a secret leaves a result that is JSON. Costs nothing.
 test.each([
   ['{"pin":***}', { pin: '***' }],
   ['[-***.5, 1, ***, 2]', ['***', 1, '***', 2]],

@@ -1,19 +1,17 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { askedBy } from '../../../model/waitpoints/asked-files.ts';
 import { MAYFLY_WAIT } from '../../../model/waitpoints/mayfly-wait.ts';
+import { useFreshFolder } from '../../support/use-folder.ts';
 
 /** Promise: what a process calls needs a shell and nothing else, and asks for nothing that the host would not take. Costs a second. */
-let folder = '';
+const folder = useFreshFolder();
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-wait-'));
   await writeFile(join(folder, 'program'), MAYFLY_WAIT);
   await chmod(join(folder, 'program'), 0o755);
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 function wait(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   const env = { PATH: process.env['PATH'], MAYFLY_WAITPOINTS: folder };

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { type AddressInfo, connect, type Server } from 'node:net';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
@@ -11,6 +10,7 @@ import { Acceptance } from '../../../../services/intake/acceptance.ts';
 import { InputSchemas } from '../../../../services/schema/input-schemas.ts';
 import { githubHeaders, type HookView, said, useHooks } from '../../../api/hooks/use-hooks.ts';
 import { jsonOf, noGuests } from '../../../api/support.ts';
+import { listen } from '../../../support/listen.ts';
 import { HANGS_AFTER_MS } from '../../../support/test-timeouts.ts';
 
 /** Promise: at a port of their own there are hooks and nothing else, whoever asks how; at the API's there are none then. Seconds. */
@@ -33,8 +33,7 @@ beforeAll(async () => {
   api = createApp({ ...own, guests: noGuests, version: '0', hookPlace }, acceptance);
   key = await door().key('operator');
   server = apiServer(hooks, logger, { bodyMs: 300 });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listen(server);
 });
 afterAll(() => server?.close());
 

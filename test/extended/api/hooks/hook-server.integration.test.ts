@@ -19,6 +19,7 @@ import type { Header } from '../../../../webhooks/signed-request.ts';
 import { githubHeaders, JSON_TYPE, said, useHooks } from '../../../api/hooks/use-hooks.ts';
 import { immediateSagas } from '../../../api/immediate-sagas.ts';
 import { noGuests } from '../../../api/support.ts';
+import { listen } from '../../../support/listen.ts';
 import { openStore } from '../../../support/open-store.ts';
 import { startStoreServer } from '../../../support/store-server.ts';
 import { HANGS_AFTER_MS } from '../../../support/test-timeouts.ts';
@@ -43,8 +44,7 @@ function alone(store = door().store, limits = SMALL, schemas = new InputSchemas(
 
 async function listening(app: Pick<OpenAPIHono<Env>, 'fetch'>, bodyMs?: number): Promise<Server> {
   const server = apiServer(app as Parameters<typeof apiServer>[0], logger, bodyMs === undefined ? {} : { bodyMs });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listen(server);
   return server;
 }
 const portOf = (server: Server) => (server.address() as AddressInfo).port;

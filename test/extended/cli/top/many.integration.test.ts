@@ -16,7 +16,6 @@ function processorMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
-// Promise: 10,000 sandboxes of ordinary size take at most 3 % of a core. Costs 60 s, of which it mostly waits.
 it('leaves the processor alone, also with 10,000 sandboxes', async () => {
   api().sandboxes = manySandboxes(10_000, { steps: Array.from({ length: 12 }, () => STEP) });
   const terminal = top({ columns: 160, rows: 50 });

@@ -8,7 +8,6 @@ import { letTimePass } from '../../../support/passage-of-time.ts';
 const { api, top } = useTerminals();
 const CRASH = `data:text/javascript,process.on('SIGUSR2',()=>{throw new Error('on purpose')})`;
 
-// Promise: however `mayfly top` ends or stops, the terminal is as before. Costs 1 s each.
 it.each([
   ['q', 'code 0', (type: (keys: string) => void) => type('q')],
   ['Ctrl-C', 'code 0', (type: (keys: string) => void) => type('\u0003')],
@@ -55,7 +54,6 @@ it.each(['Ctrl-Z', 'SIGTSTP'])('%s gives the terminal back until it goes on', as
   expectRestored(terminal);
 });
 
-// Promise: what is shown is said to be old when the API is gone. Costs 6 s.
 it('says since when nothing was heard of the API, and goes on when it is back', async () => {
   api().sandboxes = manySandboxes(2);
   const terminal = top();
@@ -69,7 +67,6 @@ it('says since when nothing was heard of the API, and goes on when it is back', 
   expect(terminal.screen.text).not.toContain('stale');
 });
 
-// Promise: an API that takes requests and says nothing is one that is gone. Costs 12 s.
 it('says so as well of an API that does not answer', async () => {
   api().sandboxes = manySandboxes(2);
   const terminal = top();
@@ -81,7 +78,6 @@ it('says so as well of an API that does not answer', async () => {
   expectRestored(terminal);
 });
 
-// Promise: destroy is about the sandbox that it named. Costs 4 s.
 it('destroys the one it asked about, wherever its line is by then; who may only read is not asked', async () => {
   api().sandboxes = manySandboxes(3);
   const terminal = top();
@@ -119,7 +115,6 @@ it('destroys the one it asked about, wherever its line is by then; who may only 
   ]);
 });
 
-// Promise: who may decide is offered that, also by a key for nothing else. Costs 2 s.
 it('offers a key for approvals alone to decide, and nothing else (case 7)', async () => {
   api().scopes = ['approvals:decide'];
   api().approvals = [APPROVAL];
@@ -136,7 +131,6 @@ it('offers a key for approvals alone to decide, and nothing else (case 7)', asyn
   expect([terminal.raw.includes('d destroy'), terminal.raw.includes('l log in')]).toEqual([false, false]);
 });
 
-// Promise: it fits any terminal. Costs 3 s.
 it('fits 40 columns and 10 lines, and every size that it is dragged to', async () => {
   api().sandboxes = manySandboxes(300, { state: 'creating', phase: 'verifying-ssh' });
   const terminal = top({ columns: 40, rows: 10 });
@@ -159,7 +153,6 @@ it('fits 40 columns and 10 lines, and every size that it is dragged to', async (
   expect(terminal.screen.lines[0]).toMatch(/^mayfly top/);
 });
 
-// Promise: names of others are shown, not obeyed (the screen of this test throws at what it does not know). Costs 1 s.
 it('shows what others have named without obeying it, and no colour to whom wants none', async () => {
   const bad = '\u001b]52;c;ZXZpbA==\u0007\u001b[2Jx\u202e\u200by\n\u009b31m';
   api().sandboxes = manySandboxes(1, {
@@ -180,7 +173,6 @@ it('shows what others have named without obeying it, and no colour to whom wants
   expect(colored.screen.hasStyles).toBe(true);
 });
 
-// Promise: who logs in has the terminal, and it is ours again afterwards. Costs 2 s.
 it('looks at one as it changes, and logs in to it', async () => {
   api().sandboxes = manySandboxes(2);
   const terminal = top({

@@ -1,22 +1,22 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, copyFile, mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, copyFile, mkdir, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { FileChangeLine } from '../../../../host/diff/file-change-lines.ts';
 import { FileSystemDiff } from '../../../../host/diff/file-system-diff.ts';
 import { FileSystemProblem } from '../../../../host/diff/file-system-problem.ts';
 import { imageChain } from '../../../../host/disk/image.ts';
 import { diffBinary } from '../../../../worker/config/artifacts.mjs';
 import { programsProcessorMs } from '../../../support/processor-time.ts';
+import { useFolder } from '../../../support/use-folder.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const FILES = 10_000;
 /** What the issue grants for that many files, here. */
 const GRANTED_MS = 2_000;
 
-let folder: string;
+const folder = useFolder();
 let diff: FileSystemDiff;
 /** A raw image, and a copy of it in which some files are others. */
 let before: string;
@@ -40,7 +40,6 @@ beforeAll(async () => {
   const program = diffBinary();
   if (program === null) throw new Error('mayfly-diff is not built: run `node scripts/setup.mjs --only diff`.');
   diff = new FileSystemDiff(program);
-  folder = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'mayfly-diff-'));
   const tree = join(folder, 'tree');
   for (let n = 0; n < FILES; n += 1) {
     const parent = join(tree, `d${n % 100}`);
@@ -57,8 +56,6 @@ beforeAll(async () => {
   await writeFile(join(folder, 'new'), 'new content');
   debugfs(after, [`write ${join(folder, 'new')} /d0/new`, 'rm /d1/file-1', 'sif /d2/file-2 mode 0100600']);
 });
-
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('FileSystemDiff', () => {
   it(`finds what differs among ${FILES} files, within ${GRANTED_MS} ms of a processor`, async () => {

@@ -1,16 +1,10 @@
-import { appendFile, chmod, mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, chmod, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { BaseDigests } from '../../../../host/disk/base-digest.ts';
+import { useFolder } from '../../../support/use-folder.ts';
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mf-digest-'));
-});
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
-});
+const folder = useFolder();
 
 test('a disk becomes read-only, its digest is remembered, and a change is seen', async () => {
   const disk = join(folder, 'disk.qcow2');

@@ -215,7 +215,6 @@ describe('a flatten that ends before its end', () => {
   });
 });
 
-/** Promise: a snapshot that was needed for a moment stays behind as nothing that others refer to. */
 test('what is deleted, and lies above all others, is merged into what is written, and no more', async () => {
   const { snapshots } = machine().host;
   const guest = await LivingGuest.wake(machine());

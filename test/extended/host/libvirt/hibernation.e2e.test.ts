@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { open, readFile, truncate, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { sha256Of } from '../../../../host/disk/base-digest.ts';
@@ -12,6 +11,7 @@ import { killLibvirtd } from '../../../host/libvirt/killed-libvirtd.ts';
 import { beginStep, killedAfter } from '../../../host/libvirt/killed-step.ts';
 import { expectRightTime, stepContext } from '../../../host/libvirt/living-guest.ts';
 import { useMachine } from '../../../host/libvirt/use-machine.ts';
+import { listen } from '../../../support/listen.ts';
 import { delayFault } from '../../../support/passage-of-time.ts';
 import { qemusOf } from '../../../support/qemu-of.ts';
 import { sweep } from '../../../support/sweep.ts';
@@ -117,9 +117,8 @@ sweep(CUT_OFF)('a libvirtd that dies %s ms into a %s leaves what goes on or can 
 
 /** Leaves the machine as a libvirtd does that dies at the end of a save: QEMU has written all, and stands still. */
 async function saveBehindLibvirt(): Promise<void> {
-  const drain = createServer((socket) => socket.resume()).listen(0, '127.0.0.1');
-  await once(drain, 'listening');
-  const { port } = drain.address() as AddressInfo;
+  const drain = createServer((socket) => socket.resume());
+  const port = await listen(drain);
   const ask = (execute: string, args: object = {}) =>
     machine().virsh.run(['qemu-monitor-command', id, JSON.stringify({ execute, arguments: args })]);
   await ask('migrate', { uri: `tcp:127.0.0.1:${port}` });

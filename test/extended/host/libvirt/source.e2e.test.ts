@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserCa } from '../../../../ca/user-ca.ts';
@@ -17,11 +15,12 @@ import { stepContext } from '../../../host/libvirt/living-guest.ts';
 import { startMachine, type TestMachine } from '../../../host/libvirt/machine.ts';
 import { prepareHere, unprepareHere } from '../../../host/source/prepare-here.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { useFolder } from '../../../support/use-folder.ts';
 
 const NAME = 'web-1';
 const ID = sourceIdOf('kvm-1', NAME);
 let machine: TestMachine;
-let keys: string;
+const keys = useFolder();
 let ca: UserCa;
 let credentials: Credentials;
 let sourceReads: SourceReads;
@@ -29,7 +28,6 @@ let gate: Gate;
 
 beforeAll(async () => {
   machine = await startMachine();
-  keys = await mkdtemp(join(tmpdir(), 'mf-keys-'));
   ca = await UserCa.open(keys);
   credentials = new Credentials(machine.state);
   await credentials.open();
@@ -43,7 +41,6 @@ beforeAll(async () => {
 afterAll(async () => {
   sourceReads?.closeAll();
   await machine?.end();
-  if (keys) await rm(keys, { recursive: true, force: true });
 });
 
 /** The operator's own network: on Mayfly's bridges only ports of sandboxes are served. */

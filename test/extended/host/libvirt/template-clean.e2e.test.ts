@@ -43,7 +43,6 @@ const LOOK = Object.entries(FORBIDDEN)
   .map(([what, command]) => `found=$({ ${command}; } 2>&1 || :); [ -z "$found" ] || echo "${what}: $found"`)
   .join('\n');
 
-// Promise: nobody's secret, address or past is in what others wake from. Costs half a minute.
 test('a template has no key, address, connection, seed, log, history, temporary file or due timer of its builder', async () => {
   let found = 'not looked at';
   const look = (said: string) => {
@@ -73,7 +72,6 @@ const ONLY_BOOTED = [
   'run /run/systemd/units/invocation:mayfly-agent.service',
 ];
 
-// Promise: who uses it does not see that it was made before, or checked. Costs half a minute.
 test('one that woke differs from one that booted in who it is, and in nothing else', async () => {
   await makeTemplate(machine());
   const { host } = machine();

@@ -59,7 +59,6 @@ class DiskWatch {
   }
 }
 
-// Promise: whatever of a wake still comes, one machine is left, and its disk was never another's. Costs half a minute each.
 sweep([300, 700, 100, 1_200, 2_000])(
   'a wake whose worker was killed %s ms into it is not there any more when its sandbox has booted cold',
   async (ms) => {

@@ -53,7 +53,6 @@ const wake = async () => await (await new Created(machine()).make('template')).b
 const linesOf = async (guest: Pick<Created, 'run'>, commands: readonly string[]) =>
   (await guest.run(commands.join('; '))).split('\n').map((line) => line.trim());
 
-// Promise: a day-old template has today's clock, and catches up with nothing. Costs half a minute.
 test('one that wakes from an old template has the right time, takes a new certificate, and runs nothing that it missed', async () => {
   const { virsh } = machine();
   const sandbox = await wake();
@@ -84,7 +83,6 @@ test('one that wakes from an old template has the right time, takes a new certif
   await sandbox.remove();
 });
 
-// Promise: addresses go by the MAC address, whatever a guest calls itself. Costs half a minute.
 test('two that say to be the same DHCP client have each their own address, and keep it when they reboot inside', async () => {
   const [one, other] = await Promise.all([wake(), wake()]);
   const [ours, theirs] = [await linesOf(one, IDENTITY), await linesOf(other, IDENTITY)];
@@ -109,7 +107,6 @@ test('two that say to be the same DHCP client have each their own address, and k
   for (const sandbox of [one, other]) await sandbox.remove();
 });
 
-// Promise: what was woken can be put to sleep and forked as any other. Costs a minute.
 test('one that was woken is hibernated and woken, and forked with its memory: each is one machine, with the right time', async () => {
   const { host, virsh } = machine();
   const parent = await wake();
@@ -135,7 +132,6 @@ test('one that was woken is hibernated and woken, and forked with its memory: ea
   await host.snapshots.remove(snapshotId);
 });
 
-// Promise: nothing that a sandbox can do needs its template, or differs where it was woken. Costs a minute.
 test('one that was woken pauses, saves, differs, restores and restarts when its template is gone', async () => {
   const { host, virsh, state } = machine();
   const id = await makeTemplate(machine());

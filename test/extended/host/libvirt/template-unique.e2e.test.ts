@@ -80,7 +80,6 @@ async function memoryOf(sandboxId: string): Promise<string> {
   return `Pss ${mib(/^Pss:\s+(\d+)/gm)} MiB, private ${mib(/^Private_\w+:\s+(\d+)/gm)} MiB`;
 }
 
-// Promise: fifty of one template are fifty machines. Costs twelve seconds for each two.
 test(`${FORKS} that wake from one template have nothing in common that is drawn or given`, async () => {
   const said: string[][] = [];
   while (said.length < FORKS) {
@@ -136,7 +135,6 @@ async function readsWithoutRenewal(): Promise<string> {
   }
 }
 
-// Promise: what is said above is the renewal's doing: without it, two of one memory read the same. Costs ten seconds.
 test('without renewal the same memory reads the same randomness again', async () => {
   const reads: string[] = [];
   do reads.push(await readsWithoutRenewal());

@@ -18,7 +18,6 @@ test('another project, and who asks for a cold one, boots', async () => {
   for (const sandbox of [other, cold, wish]) await sandbox.remove();
 });
 
-// Promise: a guest that cannot be renewed reaches nobody; who asked for it gets one that has booted. Costs a minute.
 test('a wake that fails boots cold, in the same sandbox; after three none is tried', async () => {
   const { host } = machine();
   const broken = await makeBrokenTemplate(machine());

@@ -3,31 +3,27 @@ import { chmod, link, mkdir, mkdtemp, rm, symlink, truncate, utimes, writeFile }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { SimulatedHypervisor } from '../../../../host/simulated/driver.ts';
 import { snapshotFolder } from '../../../../host/simulated/snapshots.ts';
-import type { StateDir } from '../../../../host/state-dir.ts';
 import type { FileChange, FileChangeRecord, GuestName } from '../../../../model/files/file-change.ts';
 import { asLogged } from '../../../host/compared/as-logged.ts';
 import { copyOf, differences, type LoggedTree } from '../../../host/compared/logged-tree.ts';
 import { RandomOperations, randomOf } from '../../../host/compared/random-operations.ts';
 import { newId, newSnapshotId } from '../../../host/simulated/machine.ts';
-import { temporaryState } from '../../../host/temporary-state.ts';
 import { sweep } from '../../../support/sweep.ts';
+import { useFreshState } from '../../../support/use-folder.ts';
 
-let state: StateDir;
-let remove: () => Promise<void>;
+const state = useFreshState();
 let host: SimulatedHypervisor;
 /** What the sandbox has, which is saved. */
 let tree: string;
 
 beforeEach(async () => {
-  ({ state, remove } = await temporaryState());
   host = new SimulatedHypervisor({ state });
   tree = join(state.root, 'tree');
   await mkdir(state.snapshots);
 });
-afterEach(() => remove());
 
 async function save(): Promise<string> {
   const snapshotId = newSnapshotId();

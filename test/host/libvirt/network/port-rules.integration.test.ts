@@ -1,8 +1,5 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { closeOff, openUp } from '../../../../host/libvirt/network/firewall.ts';
 import { setBridge } from '../../../../host/libvirt/network/network.ts';
@@ -11,6 +8,7 @@ import { elementsOf } from '../../../../host/libvirt/network/port-rules.ts';
 import { portName } from '../../../../host/libvirt/network/ports.ts';
 import { exec } from '../../../../host/os/exec.ts';
 import { GUEST_LIMITS } from '../../../../model/limits.ts';
+import { useFolder } from '../../../support/use-folder.ts';
 import { arp, dhcp, type Ends, ethernet, ipv4, type Packet, RANDOM_MAC, udp } from './frames.ts';
 import { buildForge, WireEnd } from './wire.ts';
 
@@ -33,7 +31,7 @@ const BINDINGS = [
   { macAddress: THEM, address: THEIRS },
 ];
 
-let folder: string;
+const folder = useFolder();
 /** What the host is sent by either bridge, the machines' ends, and what DHCP it is asked. */
 let host: WireEnd;
 let us: WireEnd;
@@ -44,7 +42,6 @@ let gatewayMac: string;
 
 beforeAll(async () => {
   if (!process.env['MAYFLY_TEST_NETNS']) throw new Error('Run this with npm test, which makes a network namespace.');
-  folder = await mkdtemp(join(tmpdir(), 'mf-'));
   const forge = await buildForge(folder);
   await exec('ip', ['link', 'add', BRIDGE, 'type', 'bridge', 'mcast_snooping', '0']);
   await exec('sysctl', ['-q', '-w', `net.ipv6.conf.${BRIDGE}.disable_ipv6=1`]);
@@ -84,7 +81,6 @@ afterAll(async () => {
   await Promise.all([host, us, them, stray].map((end) => end?.close()));
   for (const port of [portName(US), portName(THEM), 'mfwirestray', BRIDGE]) await exec('ip', ['link', 'delete', port]);
   await openUp(BRIDGE);
-  await rm(folder, { recursive: true, force: true });
 });
 
 let count = 0;

@@ -27,7 +27,6 @@ function opened(limits: Partial<SchemaLimits> = {}): InputSchemas {
   return schemas;
 }
 
-/** Promise: a schema that takes for ever costs its own event, and no other. Costs the limit, 0.5 s. */
 test('an event that its schema takes for ever over is answered, and those behind it are checked', async () => {
   const schemas = opened();
   await schemas.check(SLOW);
@@ -70,7 +69,6 @@ test('what takes all memory is answered, and those behind it are checked', async
   await expect(behind).resolves.toEqual([]);
 });
 
-/** Promise: what makes V8 give up a process does not end the API. A thread of it would. */
 test('a regular expression that V8 dies of costs its own event', async () => {
   const schemas = opened({ validateMs: 60_000 });
   const pattern = '(a|b'.repeat(10_000) + ')'.repeat(10_000);
@@ -137,7 +135,6 @@ test('a process that has asked ends by itself, and what it has asked with it', a
   await eventually(async () => isValidator(stdout.trim()), false);
 });
 
-/** Promise: the process is there before the first question, which waits for none; warming again changes nothing. */
 test('what is warm answers the first question by the process that is there', async () => {
   const schemas = opened();
   const before = validatorPids();

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { openUp } from '../../../../../host/libvirt/network/firewall.ts';
@@ -9,6 +8,7 @@ import { PortFilter } from '../../../../../host/libvirt/network/port-filter.ts';
 import { portName, portsOf } from '../../../../../host/libvirt/network/ports.ts';
 import { exec } from '../../../../../host/os/exec.ts';
 import { ID_BYTES, macAddress, sandboxIdFrom } from '../../../../../model/ids.ts';
+import { useFolder } from '../../../../support/use-folder.ts';
 
 const BRIDGE = 'mffilter0';
 const NETWORKS = {
@@ -19,13 +19,12 @@ const NETWORKS = {
 const [FIRST, SECOND] = [0, 1].map(() => sandboxIdFrom(randomBytes(ID_BYTES))) as [string, string];
 const IN_A_MINUTE = Math.floor(Date.now() / 1000) + 60;
 
-let folder: string;
+const folder = useFolder();
 let here: string[];
 let filter: PortFilter;
 
 beforeAll(async () => {
   if (!process.env['MAYFLY_TEST_NETNS']) throw new Error('Run this with npm test, which makes a network namespace.');
-  folder = await mkdtemp(join(tmpdir(), 'mf-'));
   await exec('ip', ['link', 'add', BRIDGE, 'type', 'bridge']);
 });
 
@@ -43,7 +42,6 @@ beforeEach(async () => {
 afterAll(async () => {
   await exec('ip', ['link', 'delete', BRIDGE]);
   await openUp(BRIDGE);
-  await rm(folder, { recursive: true, force: true });
 });
 
 async function leased(...leases: { mac: string; address: string; end: number }[]): Promise<void> {

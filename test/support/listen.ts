@@ -1,0 +1,9 @@
+import { once } from 'node:events';
+import type { AddressInfo, Server } from 'node:net';
+
+/** Starts a server on a free port. @returns the port */
+export async function listen(server: Server, address = '127.0.0.1'): Promise<number> {
+  server.listen(0, address);
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
