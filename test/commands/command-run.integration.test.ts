@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { CommandRunDeps } from '../../host/exec/command-run.ts';
 import { CommandRuns } from '../../host/exec/command-runs.ts';
 import type { AgentRequest } from '../../host/guest/agent-session.ts';
@@ -10,29 +10,22 @@ import type { Store } from '../../store/connect.ts';
 import { GuestMachine, readGuestFile } from '../host/guest/machine.ts';
 import { command, commandId, record, sandboxId } from '../store/support.ts';
 import { eventually } from '../support/eventually.ts';
-import { openStore } from '../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { useStore } from '../support/use-store.ts';
 
 const SANDBOX = sandboxId(1);
 const logger = pino({ level: 'silent' });
-let server: StoreServer;
 let store: Store;
 let machine: GuestMachine;
 let deps: CommandRunDeps;
 
-beforeAll(async () => {
-  server = await startStoreServer();
-  store = await openStore(server.uri);
+useStore(async (opened) => {
+  store = opened.store;
   machine = await GuestMachine.start();
   await machine.boot(SANDBOX);
   await store.sandboxes.create(record(1, { state: 'running' }));
   deps = { store, hypervisor: machine.host.hypervisor, guests: machine.guests, logger };
 });
-afterAll(async () => {
-  await machine?.stop();
-  await store?.close();
-  await server?.stop();
-});
+afterAll(() => machine?.stop());
 
 async function requested(n: number, spec: Partial<CommandRecord['spec']>): Promise<string> {
   const { spec: defaults, ...rest } = command(n);

@@ -2,12 +2,10 @@ import { expect, test } from 'vitest';
 import { namesBelow, subCommandsOf } from '../../cli/catalog/leaf.ts';
 import { getVerbs } from '../../cli/catalog/listed.ts';
 import { createCommands, LISTED } from '../../cli/commands.ts';
-import { Io } from '../../cli/terminal/io.ts';
+import { quietIo } from '../cli/run-line.ts';
 import { PAGES, textOf, wrongIn } from './documented.ts';
 
-const sink = { write: () => {} };
-const { signal } = new AbortController();
-const root = createCommands(new Io({ stdout: sink, stderr: sink, env: {}, signal, force: signal }));
+const root = createCommands(quietIo());
 
 /** Each `mayfly …` of a page: between backticks, or a line of a block. */
 function commandsOn(page: string): string[] {

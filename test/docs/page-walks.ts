@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { createCommands } from '../../cli/commands.ts';
-import { Io } from '../../cli/terminal/io.ts';
+import { quietIo } from '../cli/run-line.ts';
 import { useOpened } from '../support/use-opened.ts';
 import { commandLinesOf, PAGES } from './documented.ts';
 import { Installation, PageWalk } from './page-walk.ts';
@@ -61,9 +61,7 @@ const GIVEN: Record<string, string[]> = {
 /** Pages that take long. */
 export const LONG = ['README.md', 'CONTRIBUTING.md', 'docs/api.md', 'docs/sources.md'];
 
-const sink = { write: () => {} };
-const { signal } = new AbortController();
-const root = createCommands(new Io({ stdout: sink, stderr: sink, env: {}, signal, force: signal }));
+const root = createCommands(quietIo());
 /** The command lines of each page. */
 export const LINES = new Map(
   await Promise.all(PAGES.map(async (page) => [page, await commandLinesOf(page, root)] as const)),

@@ -31,24 +31,16 @@ function handlerOf(made: Made, run: (undoneBy: (undo: Undo | null) => void) => P
 
 const contextOf = (signal: AbortSignal) => ({ mcpReq: { id: 7, signal, requestState: () => undefined } });
 
-it('takes back what was begun when the caller gives up before the step is over', async () => {
+it.each([
+  ['before the step is over', true],
+  ['after the step, before the answer', false],
+])('takes back what was begun when the caller gives up %s', async (_when, isLost) => {
   const undo = vi.fn(async () => {});
   const caller = new AbortController();
   const handle = handlerOf(new Made(), async (undoneBy) => {
     undoneBy(undo);
     caller.abort();
-    throw new Error('the answer was lost');
-  });
-  await expect(handle({}, contextOf(caller.signal))).rejects.toThrow('aborted');
-  expect(undo).toHaveBeenCalledOnce();
-});
-
-it('takes it back when the caller gives up after the step, before the answer', async () => {
-  const undo = vi.fn(async () => {});
-  const caller = new AbortController();
-  const handle = handlerOf(new Made(), async (undoneBy) => {
-    undoneBy(undo);
-    caller.abort();
+    if (isLost) throw new Error('the answer was lost');
   });
   await expect(handle({}, contextOf(caller.signal))).rejects.toThrow('aborted');
   expect(undo).toHaveBeenCalledOnce();

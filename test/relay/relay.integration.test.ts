@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { AgentRequest, AgentResponse } from '../../host/guest/agent-session.ts';
 import { RelayClient } from '../../host/relay/client.ts';
 import { answerJson, type Route } from '../../host/relay/exchange.ts';
@@ -13,25 +13,18 @@ import { MayflyError } from '../../model/errors.ts';
 import { refusalOf } from '../../services/guests.ts';
 import type { Store } from '../../store/connect.ts';
 import { stableValue } from '../support/eventually.ts';
-import { openStore } from '../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { useStore } from '../support/use-store.ts';
 
 const MIB = 1_048_576;
-let server: StoreServer;
 let store: Store;
 let client: RelayClient;
 const opened: Relay[] = [];
 
-beforeAll(async () => {
-  server = await startStoreServer();
-  store = await openStore(server.uri);
+useStore((all) => {
+  store = all.store;
   client = new RelayClient(store);
 });
-afterAll(async () => {
-  client?.close();
-  await store?.close();
-  await server?.stop();
-});
+afterAll(() => client?.close());
 afterEach(async () => {
   for (const relay of opened.splice(0)) await relay.close();
 });

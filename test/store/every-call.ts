@@ -3,7 +3,7 @@ import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
 import type { SecretRecord } from '../../model/secrets/secret.ts';
-import { requestedBake } from '../../model/snapshots/baked-source.ts';
+import { requestedBake } from '../../model/snapshots/bake-saga.ts';
 import { waitingOf } from '../../model/waitpoints/waiting.ts';
 import { newWaitpoint } from '../../model/waitpoints/waitpoint.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';

@@ -4,6 +4,7 @@ import { ID_BYTES, operationIdFrom, sandboxIdFrom, sourceIdOf } from '../../mode
 import { type BakeSourceInput, bakeWorkflowIdOf } from '../../model/snapshots/bake-saga.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import { listAuditKinds } from './audit-kinds.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
 
@@ -63,9 +64,8 @@ export class Bakery {
     return (await this.mayfly.store.hosts.list())[0]?.sources.map(({ name }) => name) ?? [];
   }
 
-  async audit(name: string): Promise<string[]> {
-    const entries = await this.mayfly.store.audit.entries(sourceIdOf('test', name), { limit: 100 });
-    return entries.map(({ body }) => (JSON.parse(body) as { kind: string }).kind);
+  audit(name: string): Promise<string[]> {
+    return listAuditKinds(this.mayfly, sourceIdOf('test', name));
   }
 
   /** Whether a source with that name can only be this test's. */

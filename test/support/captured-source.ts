@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { captureIdFrom, ID_BYTES, sourceIdOf } from '../../model/ids.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
 import { type CaptureInput, captureWorkflowIdOf } from '../../model/snapshots/capture-saga.ts';
+import { listAuditKinds } from './audit-kinds.ts';
 import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
@@ -64,9 +65,8 @@ export class CapturedSource {
     return looks.flatMap(({ absent, found = '' }) => (absent ? [] : [found]));
   }
 
-  async audit(): Promise<string[]> {
-    const entries = await this.mayfly.store.audit.entries(this.id, { limit: 100 });
-    return entries.map(({ body }) => (JSON.parse(body) as { kind: string }).kind);
+  audit(): Promise<string[]> {
+    return listAuditKinds(this.mayfly, this.id);
   }
 
   /** Resolves when the record of a capture says that it waits for a step. */

@@ -1,7 +1,7 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { z } from 'zod';
+import { closeServer, listen } from './listen.ts';
 
 /** OTLP over HTTP in its JSON form: opentelemetry-proto, collector/trace/v1. */
 const exported = z.object({
@@ -43,7 +43,7 @@ export class Collector {
 
   static async start(): Promise<Collector> {
     const collector = new Collector();
-    await once(collector.#server.listen(0, '127.0.0.1'), 'listening');
+    await listen(collector.#server);
     return collector;
   }
 
@@ -61,8 +61,6 @@ export class Collector {
   }
 
   async stop(): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
+    await closeServer(this.#server);
   }
 }

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 
 /** Starts a server on a free port. @returns the port */
@@ -6,4 +7,11 @@ export async function listen(server: Server, address = '127.0.0.1'): Promise<num
   server.listen(0, address);
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
+}
+
+/** Closes a server with all its connections. */
+export async function closeServer(server: HttpServer): Promise<void> {
+  const closed = once(server, 'close');
+  server.close().closeAllConnections();
+  await closed;
 }

@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import { listAuditKinds } from './audit-kinds.ts';
 import { loseWorkflow } from './lose-workflow.ts';
 import { reconcileOnce } from './reconcile-once.ts';
 import { useSagaCases } from './saga-cases.ts';
@@ -25,10 +26,7 @@ export function useReconcileCases() {
     for (const name of ['sandboxes', 'endedSandboxes']) await collection(name).deleteOne({ _id: id });
   }
 
-  async function listKinds(id: string): Promise<string[]> {
-    const entries = await all().store.audit.entries(id, { limit: 100 });
-    return entries.map(({ body }) => (JSON.parse(body) as { kind: string }).kind);
-  }
+  const listKinds = (id: string) => listAuditKinds(all(), id);
 
   /** Waits until a new workflow has adopted it. */
   async function awaitAdoption(id: string): Promise<void> {

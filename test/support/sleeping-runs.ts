@@ -4,6 +4,7 @@ import type { Hypervisor } from '../../host/hypervisor.ts';
 import { repeating } from '../../host/os/repeating.ts';
 import { Reconciliation } from '../../temporal/reconciliation.ts';
 import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../worker/upkeep/functions/run-queues.ts';
+import { listAuditKinds } from './audit-kinds.ts';
 import { useFunctionCases } from './function-cases.ts';
 import type { Run } from './functions.ts';
 import type { TestMayfly } from './mayfly.ts';
@@ -58,8 +59,7 @@ export function useSleepingRuns({ isPolled = true } = {}) {
 
   /** Counts how often the machine of a run was hibernated, and woken. */
   async function countSleeps(run: Run): Promise<[number, number]> {
-    const entries = await mayfly().store.audit.entries(sandboxOf(run), { limit: 200 });
-    const kinds = entries.map(({ body }) => (JSON.parse(body) as { kind: string }).kind);
+    const kinds = await listAuditKinds(mayfly(), sandboxOf(run));
     const count = (wanted: string) => kinds.filter((kind) => kind === wanted).length;
     return [count('sandbox.hibernated'), count('sandbox.resumed')];
   }

@@ -4,36 +4,28 @@ import type { SimulatedHypervisor } from '../../host/simulated/driver.ts';
 import { sourceIdOf } from '../../model/ids.ts';
 import type { SourceAccess, SourceTask } from '../../model/snapshots/source-access.ts';
 import { describeTree } from '../host/source/tree-digest.ts';
+import { listAuditKinds } from './audit-kinds.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { useSagaCases } from './saga-cases.ts';
 import { TEST_TIMEOUTS } from './test-timeouts.ts';
 
-/** A running source of a simulated host, which one test has to itself. */
-export class TestSource {
+/** A source of a simulated host, which one test has to itself. */
+export class SimulatedSource {
   readonly name = `server-${randomBytes(4).toString('hex')}`;
   readonly id = sourceIdOf('test', this.name);
   readonly hostId = 'test';
 
-  constructor(private readonly mayfly: MayflyCase) {}
+  constructor(protected readonly mayfly: MayflyCase) {}
 
   get hypervisor(): SimulatedHypervisor {
     return this.mayfly.host?.machine.hypervisor as SimulatedHypervisor;
-  }
-
-  async boot(): Promise<void> {
-    await this.hypervisor.runningSources.make(this.name);
-    await this.hypervisor.runningSources.start(this.name);
-  }
-
-  async stop(): Promise<void> {
-    await this.hypervisor.runningSources.stop(this.name);
   }
 
   arm(text: string | undefined): void {
     this.mayfly.arm(text, this.id);
   }
 
-  async begin(task: SourceTask): Promise<void> {
+  async beginAccess(task: SourceTask): Promise<void> {
     const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
     const { id: sourceId, name } = this;
     await this.mayfly.sagas.sources.beginTask({
@@ -44,6 +36,22 @@ export class TestSource {
       actor,
       timeouts: TEST_TIMEOUTS,
     });
+  }
+
+  audit(): Promise<string[]> {
+    return listAuditKinds(this.mayfly, this.id);
+  }
+}
+
+/** A {@link SimulatedSource} that runs. */
+export class TestSource extends SimulatedSource {
+  async boot(): Promise<void> {
+    await this.hypervisor.runningSources.make(this.name);
+    await this.hypervisor.runningSources.start(this.name);
+  }
+
+  async stop(): Promise<void> {
+    await this.hypervisor.runningSources.stop(this.name);
   }
 
   async end(): Promise<SourceAccess> {
@@ -59,7 +67,7 @@ export class TestSource {
   }
 
   async done(task: SourceTask): Promise<SourceAccess> {
-    await this.begin(task);
+    await this.beginAccess(task);
     return this.end();
   }
 
@@ -67,11 +75,6 @@ export class TestSource {
     const folder = join(this.mayfly.config.stateDir, 'images', this.name);
     const parts = ['root/etc', 'root/var', 'local-lib'].map((part) => describeTree(join(folder, part)));
     return (await Promise.all(parts)).flat();
-  }
-
-  async audit(): Promise<string[]> {
-    const entries = await this.mayfly.store.audit.entries(this.id, { limit: 100 });
-    return entries.map(({ body }) => (JSON.parse(body) as { kind: string }).kind);
   }
 }
 

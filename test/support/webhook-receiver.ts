@@ -19,6 +19,25 @@ export const answers = (status: number, headers: Record<string, string> = {}, bo
   return (response) => void response.writeHead(status, headers).end(body);
 };
 
+export const answersEndlessly: Answering = (response) => {
+  const write = () => {
+    while (!response.destroyed && response.write(Buffer.alloc(65_536)));
+  };
+  response.on('drain', write);
+  write();
+};
+
+export const endsEarly: Answering = (response) => {
+  response.writeHead(200, { 'Content-Length': '100' });
+  response.write('half', () => response.destroy());
+};
+
+export const drips: Answering = (response) => {
+  response.writeHead(200).flushHeaders();
+  const timer = setInterval(() => response.write('.'), 20);
+  response.on('close', () => clearInterval(timer));
+};
+
 /** Another program that is told of events, on the loopback: how it answers is said by path. */
 export class WebhookReceiver {
   readonly received: ReceivedWebhook[] = [];
@@ -56,8 +75,7 @@ export class WebhookReceiver {
   }
 
   close(): void {
-    this.server.closeAllConnections();
-    this.server.close();
+    this.server.close().closeAllConnections();
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,22 +1,19 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { storedEvent } from '../../activities/function/stored-event.ts';
 import type { Gathering, RunRecord } from '../../model/functions/run.ts';
 import type { Store } from '../../store/connect.ts';
 import { RunQueues } from '../../worker/upkeep/functions/run-queues.ts';
 import { GatheredEvents } from '../../worker/upkeep/gathering/gathered-events.ts';
 import { runRecord } from '../store/run-records.ts';
-import { openStore } from '../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { useStore } from '../support/use-store.ts';
 
 /** Events that gather: what becomes of them, whoever dies in between. */
-let server: StoreServer;
 let store: Store;
 let queues: RunQueues;
 const woken: string[] = [];
-beforeAll(async () => {
-  server = await startStoreServer();
-  store = await openStore(server.uri, {});
+useStore((opened) => {
+  store = opened.store;
   const functions = {
     cancelRun: async () => {},
     lookAtWaits: async () => {},
@@ -28,10 +25,6 @@ beforeAll(async () => {
   const resume = async (_workflowId: string, start: () => Promise<unknown>) => void (await start());
   const asked = { functions, resume } as unknown as ConstructorParameters<typeof RunQueues>[1];
   queues = new RunQueues(store, asked, pino({ level: 'silent' }));
-});
-afterAll(async () => {
-  await store?.close();
-  await server?.stop();
 });
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString();

@@ -1,19 +1,13 @@
 import { describe, expect } from 'vitest';
-import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { unprovenLayers } from '../../model/sandbox/layers.ts';
+import { listAuditKinds } from '../support/audit-kinds.ts';
 import { useTestDoor } from '../support/door.ts';
-import type { MayflyCase } from '../support/mayfly-case.ts';
 import { buildClaimRequest, callsIn, getClaimOutcome, getFirstMember, TestPool } from '../support/pool.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 
 const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
 const door = useTestDoor(all);
-
-async function kindsOf(mayfly: MayflyCase, id: string): Promise<AuditKind[]> {
-  const entries = await mayfly.store.audit.entries(id, { limit: 100 });
-  return entries.map(({ body }) => (JSON.parse(body) as { kind: AuditKind }).kind);
-}
 
 describe.concurrent('a pool', () => {
   test('a create has a member of its pool at once, and all that is its caller’s begins with that', async ({
@@ -36,7 +30,7 @@ describe.concurrent('a pool', () => {
     });
     expect(Date.parse(told.createdAt)).toBeGreaterThan(Date.parse(before.createdAt));
     expect(Date.parse(told.expiresAt) - Date.parse(told.createdAt)).toBe(77_000);
-    expect(await kindsOf(mayfly, member.id)).toContain('sandbox.claimed');
+    expect(await listAuditKinds(mayfly, member.id)).toContain('sandbox.claimed');
     expect(await mayfly.store.sandboxes.named('first', pool.project)).toMatchObject({ id: member.id });
     expect((await call('GET', '/v1/sandboxes/first')).status).toBe(200);
     await pool.end();

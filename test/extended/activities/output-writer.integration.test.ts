@@ -1,26 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Backlog, OutputWriter } from '../../../host/exec/output-writer.ts';
 import type { OutputStream } from '../../../model/sandbox/command.ts';
 import { OUTPUT_CHUNK_BYTES, type OutputFrame } from '../../../model/sandbox/output-frame.ts';
 import { replay } from '../../../store/commands/output-replay.ts';
 import type { Store } from '../../../store/connect.ts';
 import { commandId } from '../../store/support.ts';
-import { openStore } from '../../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
 import { sweep } from '../../support/sweep.ts';
+import { useStore } from '../../support/use-store.ts';
 
-let server: StoreServer;
 let store: Store;
 let backlog: Backlog;
 
-beforeAll(async () => {
-  server = await startStoreServer();
-  store = await openStore(server.uri);
+useStore((opened) => {
+  store = opened.store;
   backlog = { bytes: 0 };
-});
-afterAll(async () => {
-  await store?.close();
-  await server?.stop();
 });
 
 /** A reproducible sequence of numbers below 1 (mulberry32). */

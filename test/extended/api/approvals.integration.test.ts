@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterEach, beforeAll, describe, expect, it, test, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, test, vi } from 'vitest';
 import { createApp } from '../../../api/app.ts';
 import { MayflyClient } from '../../../client/mayfly-client.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
@@ -12,6 +12,7 @@ import type { PlaybookRecord } from '../../../model/playbook/playbook.ts';
 import type { Problem } from '../../../services/problems/problem.ts';
 import { host, jsonOf, noGuests, problemOf, useDoor } from '../../api/support.ts';
 import { snapshot } from '../../store/support.ts';
+import { listAuditKinds } from '../../support/audit-kinds.ts';
 import { eventually } from '../../support/eventually.ts';
 import { INSTALLATION } from '../../support/installation-id.ts';
 import { textOf } from '../../support/stream-text.ts';
@@ -78,11 +79,6 @@ async function codeOf(response: Response | Promise<Response>): Promise<Problem['
   return answer.ok ? answer.status : (await problemOf(answer)).code;
 }
 
-const kindsOf = async (id: string) =>
-  (await door.store.audit.entries(id, { after: -1, limit: 50 })).map(
-    ({ body }) => (JSON.parse(body) as { kind: string }).kind,
-  );
-
 // Promise: docs/approvals.md: nothing that a rule is about is done by any door without what the rule asks. Costs 2 s.
 describe('each rule at each of its doors', () => {
   const line = () => makeKeyPair('me').publicKey;
@@ -122,7 +118,7 @@ describe('each rule at each of its doors', () => {
   it.each(doors)('%s', async (_what, when, request) => {
     await setRules([{ when, effect: 'ask' }]);
     const { id } = await waiting(request());
-    expect(await kindsOf(id)).toEqual(['approval.requested']);
+    expect(await listAuditKinds(door, id)).toEqual(['approval.requested']);
     if (!('command' in when) && !('elevation' in when)) {
       await setRules([{ when, effect: 'deny' }]);
       expect(await codeOf(request())).toBe('policy_denied');
@@ -159,9 +155,9 @@ describe('each rule at each of its doors', () => {
 describe('a request that waits', () => {
   const EGRESS: Rule = { when: { egress: 'internet' }, effect: 'ask' };
   const wish = { network: { egress: 'internet' } };
+  beforeEach(() => setRules([EGRESS]));
 
   it('is done once it is approved, by the same request, once (cases 3 and 8)', async () => {
-    await setRules([EGRESS]);
     const headers = named();
     const before = door.sagas.started.length;
     const first = await waiting(create(wish, headers));
@@ -176,12 +172,11 @@ describe('a request that waits', () => {
     expect(ids[0]?.createdBy).toMatchObject({ approvalId: first.id });
     const used = await door.store.approvals.get(first.id);
     expect(used).toMatchObject({ state: 'used', usedFor: ids[0]?.id });
-    expect(await kindsOf(first.id)).toEqual(['approval.requested', 'approval.approved', 'approval.used']);
+    expect(await listAuditKinds(door, first.id)).toEqual(['approval.requested', 'approval.approved', 'approval.used']);
     expect(await codeOf(create({ ...wish, cpus: 2 }, headers))).toBe('idempotency_key_reused');
   });
 
   it('begins a playbook once it is approved, by the same request, once (cases 3 and 8)', async () => {
-    await setRules([EGRESS]);
     const headers = named();
     const write = () => ask(`/v1/sandboxes/${sandboxId}/playbook`, {}, headers);
     // Starting a workflow again under its id starts none.
@@ -203,7 +198,6 @@ describe('a request that waits', () => {
   });
 
   it('is the same for every process, also for one that has just been started (case 1)', async () => {
-    await setRules([EGRESS]);
     const headers = named();
     const approval = await waiting(create(wish, headers));
     const { store, sagas } = door;
@@ -224,7 +218,6 @@ describe('a request that waits', () => {
   });
 
   it('is one of those that may wait, when it was approved before they are counted', async () => {
-    await setRules([EGRESS]);
     const { approvals } = door.store;
     vi.spyOn(approvals, 'isAmong').mockImplementationOnce(async ({ id }) => {
       const asked = await approvals.get(id);
@@ -235,7 +228,6 @@ describe('a request that waits', () => {
   });
 
   it('goes on by itself when it is approved while its caller waits', async () => {
-    await setRules([EGRESS]);
     const headers = { ...named(), Prefer: 'wait=60' };
     const answer = create(wish, headers);
     await decide('approve', await untilAsked(headers['Idempotency-Key']));
@@ -262,7 +254,6 @@ describe('a request that waits', () => {
   });
 
   it('cannot be used after the idempotency key was forgotten, for another machine', async () => {
-    await setRules([EGRESS]);
     const headers = named();
     const approval = await waiting(create(wish, headers));
     await decide('approve', approval);
@@ -274,7 +265,6 @@ describe('a request that waits', () => {
   });
 
   it('has its approval back when nothing could be begun', async () => {
-    await setRules([EGRESS]);
     const headers = { ...named(), Prefer: 'wait=60' };
     const other = await jsonOf<{ id: string }>(create({ name: 'taken' }));
     const answer = create({ ...wish, name: 'taken' }, headers);
@@ -287,7 +277,6 @@ describe('a request that waits', () => {
   });
 
   it('is approved or refused, not both (case 2)', async () => {
-    await setRules([EGRESS]);
     const headers = named();
     const approval = await waiting(create(wish, headers));
     const codes = await Promise.all([decide('approve', approval), decide('refuse', approval)].map(codeOf));
@@ -295,14 +284,13 @@ describe('a request that waits', () => {
   });
 
   it('is refused with a reason', async () => {
-    await setRules([EGRESS]);
     const headers = named();
     const approval = await waiting(create(wish, headers));
     await decide('refuse', approval, person, { reason: 'not today' });
     const problem = await problemOf(create(wish, headers));
     expect(problem).toMatchObject({ code: 'approval_refused', status: 403 });
     expect(problem.detail).toContain('not today');
-    expect(await kindsOf(approval.id)).toEqual(['approval.requested', 'approval.refused']);
+    expect(await listAuditKinds(door, approval.id)).toEqual(['approval.requested', 'approval.refused']);
   });
 
   it('expires, and is withdrawn', async () => {
@@ -324,7 +312,6 @@ describe('a request that waits', () => {
   });
 
   it('is stale when its source is another (case 4)', async () => {
-    await setRules([EGRESS]);
     const headers = named();
     const approval = await waiting(create(wish, headers));
     await decide('approve', approval);
@@ -337,7 +324,6 @@ describe('a request that waits', () => {
   });
 
   it('is denied when the policy was tightened, or an approver of less is not enough (case 5)', async () => {
-    await setRules([EGRESS]);
     const headers = named();
     await decide('approve', await waiting(create(wish, headers)));
     await setRules([{ ...EGRESS, role: 'admin' }]);
@@ -347,7 +333,6 @@ describe('a request that waits', () => {
   });
 
   it('is not done by the word of a key that was revoked since (case 6)', async () => {
-    await setRules([EGRESS]);
     const { key, secret } = await door.store.apiKeys.create({
       project: 'default',
       name: 'gone',
@@ -369,7 +354,6 @@ describe('a request that waits', () => {
   });
 
   it('is not decided by who asks, by digest of something else, or from elsewhere', async () => {
-    await setRules([EGRESS]);
     const both = await door.key('sandboxes:write', 'approvals:decide');
     const asked = await waiting(ask('/v1/sandboxes', { source: 'golden', agentId: 'bot', ...wish }, named(), both));
     expect(await codeOf(decide('approve', asked, both))).toBe('forbidden');
@@ -384,7 +368,6 @@ describe('a request that waits', () => {
   });
 
   it('needs a name for itself', async () => {
-    await setRules([EGRESS]);
     const problem = await problemOf(create(wish, { Prefer: 'wait=0' } as never));
     expect(problem).toMatchObject({ code: 'idempotency_key_required', status: 400 });
   });
@@ -572,10 +555,6 @@ test('a policy is changed by who has read it last', async () => {
 
 test.each([
   [{ when: { command: '' }, effect: 'ask' }],
-  [{ when: { command: 'a  b' }, effect: 'ask' }],
-  [{ when: {}, effect: 'ask' }],
-  [{ when: { egress: 'internet', memoryMibOver: 1 }, effect: 'ask' }],
-  [{ when: { egress: 'none' }, effect: 'ask' }],
   [{ when: { egress: 'internet' }, effect: 'maybe' }],
   [{ when: { egress: 'internet' }, effect: 'ask', role: 'sandboxes:write' }],
   [{ when: { egress: 'internet' }, effect: 'ask', expiresSeconds: 604_801 }],

@@ -9,7 +9,7 @@ import { UserCa } from '../../../ca/user-ca.ts';
 import { ExecError } from '../../../host/os/exec.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
 import { CONTROL_QUEUE, hostQueue, workflowIdOf } from '../../../model/sagas/queues.ts';
-import { connectStore } from '../../../store/connect.ts';
+import { connectStore, type Store } from '../../../store/connect.ts';
 import { Closers } from '../../../worker/config/closers.ts';
 import { auditKey } from '../../../worker/config/secret-file.ts';
 import { judgeGolden } from '../../../worker/doctor/built.ts';
@@ -69,10 +69,7 @@ async function doctor(more: NodeJS.ProcessEnv = {}): Promise<{ code: unknown; ch
   return { code, ...(JSON.parse(out) as { checks: Check[] }) };
 }
 
-const withStore = async <T>(
-  use: (store: Awaited<ReturnType<typeof connectStore>>) => Promise<T>,
-  auditKey?: Uint8Array,
-) => {
+const withStore = async <T>(use: (store: Store) => Promise<T>, auditKey?: Uint8Array) => {
   const keys = await payloadKeys(join(state.root, 'payload.key'));
   const store = await connectStore(database, { keys, isProcess: true, ...(auditKey && { auditKey }) });
   try {
@@ -81,6 +78,12 @@ const withStore = async <T>(
     await store.close();
   }
 };
+
+async function updateRaw(collection: string, filter: object, $set: object): Promise<void> {
+  const connection = await mongoose.createConnection(database).asPromise();
+  await connection.collection(collection).updateMany(filter, { $set });
+  await connection.close();
+}
 
 const temporal = () => ({ TEMPORAL_ADDRESS: inject('temporalAddress') });
 const LONG_AGO = new Date(Date.now() - 3_600_000).toISOString();
@@ -125,6 +128,14 @@ async function polls(name: string, identity: string, kind: 'workflow' | 'activit
 /** @returns what is to be set for the doctor that looks at it */
 type Seed = () => Promise<NodeJS.ProcessEnv>;
 
+/** Seeds the store alone. */
+function seedStore(seed: (store: Store) => Promise<unknown>, more: () => NodeJS.ProcessEnv = () => ({})): Seed {
+  return async () => {
+    await withStore(seed);
+    return more();
+  };
+}
+
 const FAULTS: [fault: string, check: string, found: RegExp, remedy: RegExp, seed: Seed][] = [
   [
     'Temporal does not answer',
@@ -159,10 +170,7 @@ const FAULTS: [fault: string, check: string, found: RegExp, remedy: RegExp, seed
     'host worker',
     /nobody takes activity tasks from host-deaf/,
     /systemctl restart mayfly-host/,
-    async () => {
-      await withStore((store) => store.hosts.describe(host('deaf')));
-      return temporal();
-    },
+    seedStore((store) => store.hosts.describe(host('deaf')), temporal),
   ],
   [
     'two machines have one host id',
@@ -190,11 +198,7 @@ const FAULTS: [fault: string, check: string, found: RegExp, remedy: RegExp, seed
     /upgrade|Run that version/,
     async () => {
       await withStore(() => Promise.resolve());
-      const connection = await mongoose.createConnection(database).asPromise();
-      await connection
-        .collection<{ _id: string }>('layout')
-        .updateOne({ _id: 'layout' }, { $set: { layout: 'of another version' } });
-      await connection.close();
+      await updateRaw('layout', { _id: 'layout' }, { layout: 'of another version' });
       return {};
     },
   ],
@@ -203,45 +207,37 @@ const FAULTS: [fault: string, check: string, found: RegExp, remedy: RegExp, seed
     'host silent',
     /last heard of at .*sandboxes on it: 3/,
     /systemctl start mayfly-host/,
-    async () => {
+    seedStore(({ hosts }) => {
       const promised = { memoryMib: 1, diskBytes: 1, sandboxes: 3 };
-      await withStore((store) => store.hosts.describe(host('silent', { lastSeenAt: LONG_AGO, promised })));
-      return {};
-    },
+      return hosts.describe(host('silent', { lastSeenAt: LONG_AGO, promised }));
+    }),
   ],
   [
     "a host's clock is wrong",
     'clocks',
     /the host ahead is 3\d\d\d\.\d s ahead/,
     /timedatectl set-ntp true/,
-    async () => {
+    seedStore(({ hosts }) => {
       const lastSeenAt = new Date(Date.now() + 3_600_000).toISOString();
-      await withStore((store) => store.hosts.describe(host('ahead', { lastSeenAt })));
-      return {};
-    },
+      return hosts.describe(host('ahead', { lastSeenAt }));
+    }),
   ],
   [
     'a saga waits for long',
     `saga of ${sandboxId(1)}`,
     /destroying and has waited since .*: removeDomain on host kvm-1/,
     /mayfly audit show/,
-    async () => {
+    seedStore(({ sandboxes }) => {
       const waitingFor = 'removeDomain on host kvm-1';
-      await withStore((store) =>
-        store.sandboxes.create(record(1, { state: 'destroying', waitingFor, updatedAt: LONG_AGO })),
-      );
-      return {};
-    },
+      return sandboxes.create(record(1, { state: 'destroying', waitingFor, updatedAt: LONG_AGO }));
+    }),
   ],
   [
     'a sandbox lives without a workflow',
     `run of ${sandboxId(2)}`,
     /its record says running, but its workflow is not there/,
     /mayfly sandbox destroy sbx-/,
-    async () => {
-      await withStore((store) => store.sandboxes.create(record(2, { state: 'running' })));
-      return temporal();
-    },
+    seedStore(({ sandboxes }) => sandboxes.create(record(2, { state: 'running' })), temporal),
   ],
   [
     'a workflow task fails again and again',
@@ -290,9 +286,7 @@ const FAULTS: [fault: string, check: string, found: RegExp, remedy: RegExp, seed
         };
         await store.audit.append(sandboxId(4), { ...event, kind: 'sandbox.requested', detail: {} });
       }, key);
-      const connection = await mongoose.createConnection(database).asPromise();
-      await connection.collection('audit').updateMany({ sandboxId: sandboxId(4) }, { $set: { body: '{}' } });
-      await connection.close();
+      await updateRaw('audit', { sandboxId: sandboxId(4) }, { body: '{}' });
       return {};
     },
   ],
@@ -372,10 +366,8 @@ const FAULTS: [fault: string, check: string, found: RegExp, remedy: RegExp, seed
     /ss -ltnp/,
     async () => {
       const other = createServer((_request, response) => response.end('something else'));
-      await listen(other);
       closers.add('another server', async () => void other.close());
-      const address = other.address();
-      return { MAYFLY_API_PORT: String(typeof address === 'object' ? address?.port : 0) };
+      return { MAYFLY_API_PORT: String(await listen(other)) };
     },
   ],
   [
@@ -397,11 +389,7 @@ const FAULTS: [fault: string, check: string, found: RegExp, remedy: RegExp, seed
     'installation',
     /MAYFLY_HOST is simulated/,
     /MAYFLY_HOST=libvirt mayfly doctor/,
-    async () => {
-      const id = env['MAYFLY_HOST_ID'] ?? '';
-      await withStore((store) => store.hosts.describe(host(id, { kind: 'libvirt' })));
-      return {};
-    },
+    seedStore(({ hosts }) => hosts.describe(host(env['MAYFLY_HOST_ID'] ?? '', { kind: 'libvirt' }))),
   ],
   [
     'the programs for guests are not built',

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { fileURLToPath } from 'node:url';
@@ -32,23 +32,28 @@ it.each(['2025-11-25', '2026-07-28'] as const)('serves a client of %s', async (r
   await client.close();
 });
 
-function started(): ChildProcess {
-  return spawn(MAYFLY, ['mcp'], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+function start() {
+  const child = spawn(MAYFLY, ['mcp'], { env, stdio: 'pipe' });
+  const lines: string[] = [];
+  const reader = createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  return { exited: once(child, 'exit'), stdin: child.stdin, reader, lines };
 }
+
+/** Asks for a session, as the first message. */
+const INITIALIZE = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '0' } },
+};
 
 it.each([
   ['a lone initialize', [1], '\n'],
   ['requests, of which the last has no line end', [1, 2, 3], ''],
 ])('answers %s that was all of its input', async (_what, ids, end) => {
-  const child = started();
-  const exited = once(child, 'exit');
-  const { stdin, stdout } = child;
-  if (!stdin || !stdout) throw new Error('it has no pipes');
-  const lines: string[] = [];
-  createInterface({ input: stdout }).on('line', (line) => lines.push(line));
-  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '0' } };
+  const { exited, stdin, lines } = start();
   const messages = [
-    { jsonrpc: '2.0', id: 1, method: 'initialize', params },
+    INITIALIZE,
     { jsonrpc: '2.0', id: 2, method: 'tools/list' },
     { jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'list', arguments: { kind: 'sources' } } },
   ].slice(0, ids.length);
@@ -64,15 +69,8 @@ it.each([
 });
 
 it('ends when its input does, and undoes what was under way', async () => {
-  const child = started();
-  const exited = once(child, 'exit');
-  const { stdin, stdout } = child;
-  if (!stdin || !stdout) throw new Error('it has no pipes');
-  const lines: string[] = [];
-  const reader = createInterface({ input: stdout });
-  reader.on('line', (line) => lines.push(line));
-  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '0' } };
-  stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })}\n`);
+  const { exited, stdin, reader, lines } = start();
+  stdin.write(`${JSON.stringify(INITIALIZE)}\n`);
   await once(reader, 'line');
   stdin.write('this is no JSON\n');
   const create = { name: 'create_sandbox', arguments: { source: 'golden-debian12' } };

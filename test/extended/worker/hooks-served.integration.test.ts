@@ -8,13 +8,10 @@ import { z } from 'zod';
 import type { StateDir } from '../../../host/state-dir.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
 import { Closers } from '../../../worker/config/closers.ts';
-import { startTemporalServer } from '../../../worker/servers/temporal-server.ts';
 import { githubHeaders, SECRET } from '../../api/hooks/use-hooks.ts';
-import { temporaryState } from '../../host/temporary-state.ts';
 import { eventually } from '../../support/eventually.ts';
-import { MayflyProcess, noProcessOf } from '../../support/mayfly-process.ts';
-import { payloadKeyIn } from '../../support/payload-key.ts';
-import { startStoreServer } from '../../support/store-server.ts';
+import { MayflyProcess } from '../../support/mayfly-process.ts';
+import { startServers, startService } from '../../support/start-servers.ts';
 
 /**
  * Promise: of whole processes, an event that comes while the check by its schema stands still is accepted, and checked by the control
@@ -31,18 +28,11 @@ let key: string;
 let path: string;
 
 beforeAll(async () => {
-  const temporary = await temporaryState();
-  state = temporary.state;
-  closers.add('state folder', temporary.remove);
-  closers.add('processes', () => noProcessOf(state.root));
-  const store = await startStoreServer();
-  closers.add('store', () => store.stop());
-  mongo = await MongoClient.connect(store.uri);
+  const servers = await startServers(closers);
+  state = servers.state;
+  env = { ...servers.env, MAYFLY_HOOKS_PORT: '0' };
+  mongo = await MongoClient.connect(servers.env.MONGODB_URI);
   closers.add('connection', () => mongo.close());
-  const temporal = await startTemporalServer({ dir: join(state.root, 'temporal') });
-  closers.add('Temporal', () => temporal.stop());
-  const servers = { MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address };
-  env = { ...servers, ...(await payloadKeyIn(state.root)), MAYFLY_API_PORT: '0', MAYFLY_HOOKS_PORT: '0' };
   const made = new MayflyProcess(['key', 'create', 'first', '--scope', 'admin', '--local', '--json'], env);
   key = (JSON.parse(await made.line('"secret"')) as { secret: string }).secret;
   await made.end();
@@ -58,11 +48,8 @@ beforeAll(async () => {
 });
 afterAll(() => closers.close());
 
-function serve(name: 'api' | 'control' | 'host', more: NodeJS.ProcessEnv = {}): MayflyProcess {
-  const child = new MayflyProcess(['serve', name], { ...env, ...more, MAYFLY_STATE_DIR: join(state.root, name) });
-  closers.add(name, async () => void (await child.end('SIGKILL')));
-  return child;
-}
+const serve = (name: 'api' | 'control' | 'host', more: NodeJS.ProcessEnv = {}) =>
+  startService(closers, name, { ...env, ...more, MAYFLY_STATE_DIR: join(state.root, name) });
 
 async function call(method: string, to: string, body?: object): Promise<Record<string, unknown>> {
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };

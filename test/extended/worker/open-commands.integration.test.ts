@@ -1,20 +1,17 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { CommandRuns } from '../../../host/exec/command-runs.ts';
 import type { Store } from '../../../store/connect.ts';
 import { OpenCommands, type OpenCommandsDeps } from '../../../worker/machine/open-commands.ts';
 import { command, commandId, sandboxId } from '../../store/support.ts';
-import { openStore } from '../../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
+import { useStore } from '../../support/use-store.ts';
 
 const SANDBOX = sandboxId(1);
-let server: StoreServer;
 let store: Store;
 let deps: OpenCommandsDeps;
 
-beforeAll(async () => {
-  server = await startStoreServer();
-  store = await openStore(server.uri);
+useStore((opened) => {
+  store = opened.store;
   const noGuest = { whereabouts: () => Promise.reject(new Error('nobody asks for a machine')) };
   const guests = { agent: () => Promise.reject(new Error('nobody asks for a guest')) };
   const logger = pino({ level: 'silent' });
@@ -26,10 +23,6 @@ beforeAll(async () => {
     hostUuid: null,
   } as const;
   deps = { observer, store, commandRuns, logger };
-});
-afterAll(async () => {
-  await store?.close();
-  await server?.stop();
 });
 
 async function kept(n: number): Promise<string> {

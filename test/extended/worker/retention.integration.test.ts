@@ -3,38 +3,32 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import mongoose from 'mongoose';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import type { Store } from '../../../store/connect.ts';
-import { Closers } from '../../../worker/config/closers.ts';
 import type { RetentionSettings } from '../../../worker/config/config.ts';
 import { RetentionPass } from '../../../worker/upkeep/retention.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 import { command, commandId, record, sandboxId, snapshot, snapshotId } from '../../store/support.ts';
 import { openStore } from '../../support/open-store.ts';
-import { startStoreServer } from '../../support/store-server.ts';
 import { sweep } from '../../support/sweep.ts';
+import { useStore } from '../../support/use-store.ts';
 
 const ENDED = '2026-01-01T00:00:00.000Z';
 /** Of a pass with one sandbox: what it removes, what it counts of that, and its audit. */
 const WRITES = Array.from({ length: 19 }, (_, nth) => nth);
-const closers = new Closers();
 let store: Store;
 let db: mongoose.Connection;
 let uri: string;
 let last = 0;
 
-beforeAll(async () => {
-  const server = await startStoreServer();
-  uri = server.uri;
-  closers.add('store server', () => server.stop());
-  store = await openStore(server.uri, { auditKey: Buffer.alloc(32, 7) });
-  closers.add('store', () => store.close());
-  db = await mongoose.createConnection(server.uri).asPromise();
-  closers.add('db', () => db.close());
-});
-afterAll(() => closers.close());
+useStore(
+  (opened) => {
+    ({ store, db, uri } = opened);
+  },
+  { auditKey: Buffer.alloc(32, 7) },
+);
 
 async function exportFolder(): Promise<string> {
   const { state, remove } = await temporaryState();

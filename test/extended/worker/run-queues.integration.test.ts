@@ -1,24 +1,21 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type RunRecord, runIdOf } from '../../../model/functions/run.ts';
 import type { RunInput } from '../../../model/functions/run-saga.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { RunQueues } from '../../../worker/upkeep/functions/run-queues.ts';
 import { functionRecord, functionVersion, runId, runRecord } from '../../store/run-records.ts';
-import { openStore } from '../../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
+import { useStore } from '../../support/use-store.ts';
 
-let server: StoreServer;
 let store: Store;
 let queues: RunQueues;
 const ensured: string[] = [];
 const begun: string[] = [];
 const cancelled: string[] = [];
 const rules = { concurrency: [], throttle: null };
-beforeAll(async () => {
-  server = await startStoreServer();
-  store = await openStore(server.uri, {});
+useStore((opened) => {
+  store = opened.store;
   const functions: Partial<Reconciliation['functions']> = {
     cancelRun: async (id) => void cancelled.push(id),
     lookAtWaits: async () => undefined,
@@ -33,10 +30,6 @@ beforeAll(async () => {
   const resume = async (_workflowId: string, start: () => Promise<unknown>) => void (await start());
   const asked = { functions, resume } as Pick<Reconciliation, 'functions' | 'resume'>;
   queues = new RunQueues(store, asked, pino({ level: 'silent' }));
-});
-afterAll(async () => {
-  await store?.close();
-  await server?.stop();
 });
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString();

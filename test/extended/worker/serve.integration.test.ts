@@ -6,12 +6,9 @@ import { MayflyClient } from '../../../client/mayfly-client.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
 import { unprovenLayers } from '../../../model/sandbox/layers.ts';
 import { Closers } from '../../../worker/config/closers.ts';
-import { startTemporalServer } from '../../../worker/servers/temporal-server.ts';
-import { temporaryState } from '../../host/temporary-state.ts';
 import { Collector } from '../../support/collector.ts';
-import { MayflyProcess, noProcessOf, waitUntilReady } from '../../support/mayfly-process.ts';
-import { payloadKeyIn } from '../../support/payload-key.ts';
-import { startStoreServer } from '../../support/store-server.ts';
+import { MayflyProcess, waitUntilReady } from '../../support/mayfly-process.ts';
+import { startServers, startService } from '../../support/start-servers.ts';
 
 const closers = new Closers();
 const listening = z.object({ url: z.string(), hooksUrl: z.string() });
@@ -20,26 +17,16 @@ let collector: Collector;
 let env: NodeJS.ProcessEnv;
 
 beforeAll(async () => {
-  const temporary = await temporaryState();
-  state = temporary.state;
-  closers.add('state folder', temporary.remove);
-  closers.add('processes', () => noProcessOf(state.root));
-  const store = await startStoreServer();
-  closers.add('store', () => store.stop());
-  const temporal = await startTemporalServer({ dir: join(state.root, 'temporal') });
-  closers.add('Temporal', () => temporal.stop());
+  const servers = await startServers(closers);
+  state = servers.state;
   collector = await Collector.start();
   closers.add('collector', () => collector.stop());
-  const servers = { MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address };
-  env = { ...collector.env, ...servers, ...(await payloadKeyIn(state.root)), MAYFLY_API_PORT: '0' };
+  env = { ...collector.env, ...servers.env };
 });
 afterAll(() => closers.close());
 
-function serve(name: 'api' | 'control' | 'host', more: NodeJS.ProcessEnv = {}): MayflyProcess {
-  const child = new MayflyProcess(['serve', name], { ...env, ...more });
-  closers.add(name, async () => void (await child.end('SIGKILL')));
-  return child;
-}
+const serve = (name: 'api' | 'control' | 'host', more: NodeJS.ProcessEnv) =>
+  startService(closers, name, { ...env, ...more });
 
 it('three processes make a sandbox, prove its end, and stop when asked to', async () => {
   const key = new MayflyProcess(['key', 'create', 'first', '--scope', 'admin', '--local', '--json'], env);

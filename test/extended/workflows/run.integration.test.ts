@@ -3,8 +3,8 @@ import { attemptIds } from '../../../model/functions/run.ts';
 import { runInputOf, runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
 import { RECONCILER } from '../../../model/sagas/reconcile.ts';
 import { requestedCommand } from '../../../model/sandbox/command.ts';
-import { kindOf } from '../../../store/audit/audit-documents.ts';
 import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { listAuditKinds } from '../../support/audit-kinds.ts';
 import { isRunning, SLEEPS, useFunctionCases } from '../../support/function-cases.ts';
 import type { Run } from '../../support/functions.ts';
 import { loseWorkflow } from '../../support/lose-workflow.ts';
@@ -20,10 +20,6 @@ const COLLECT_ATTEMPTS = 8;
 
 /** Of a run whose slots are free, however many attempts it had. */
 const AUDITED = ['run.admitted', 'run.ended', 'run.cleaned'];
-
-async function auditOf(id: string) {
-  return (await all().store.audit.entries(id, { limit: 100 })).map(({ body }) => kindOf(body));
-}
 
 describe.concurrent('what a process leaves', () => {
   const cases: [title: string, command: string, more: object, expected: object][] = [
@@ -190,7 +186,7 @@ test('an exit code asks for another attempt, and no other code does', async ({ m
     mayfly.arm('beginAttempt.after=1*error(store_unavailable)', runId),
   );
   expect(await functions().over(again)).toMatchObject({ outcome: 'succeeded', attempts: [{}, {}, { n: 3 }] });
-  expect(await auditOf(again.id)).toEqual(AUDITED);
+  expect(await listAuditKinds(all(), again.id)).toEqual(AUDITED);
   const not = await functions().deploy('exit 74', { idempotent: true, retry });
   expect(await functions().run(not)).toMatchObject({ outcome: 'failed', attempts: [{ n: 1 }] });
 });

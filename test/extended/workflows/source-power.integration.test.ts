@@ -1,11 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
 import { sourceIdOf } from '../../../model/ids.ts';
 import type { Timeouts } from '../../../model/sandbox/timeouts.ts';
-import type { SourceTask } from '../../../model/snapshots/source-access.ts';
 import {
   type SourcePowerEnd,
   type SourcePowerTask,
@@ -13,8 +10,8 @@ import {
 } from '../../../model/snapshots/source-power.ts';
 import { eventually } from '../../support/eventually.ts';
 import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
-import type { MayflyCase } from '../../support/mayfly-case.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
+import { SimulatedSource } from '../../support/source-cases.ts';
 import { stepBegun } from '../../support/step-begun.ts';
 import { sweepOn } from '../../support/sweep.ts';
 import { TEST_TIMEOUTS } from '../../support/test-timeouts.ts';
@@ -24,22 +21,10 @@ const FAULTS = (['start', 'stop'] as const).flatMap((task) =>
 );
 const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
-/** A source of a simulated host that is shut off, which one test has to itself. */
-class StoppedSource {
-  readonly name = `server-${randomBytes(4).toString('hex')}`;
-  readonly id = sourceIdOf('test', this.name);
-
-  constructor(private readonly mayfly: MayflyCase) {}
-
-  get hypervisor(): SimulatedHypervisor {
-    return this.mayfly.host?.machine.hypervisor as SimulatedHypervisor;
-  }
+/** A {@link SimulatedSource} that is shut off. */
+class StoppedSource extends SimulatedSource {
   get root(): string {
     return join(this.mayfly.config.stateDir, 'images', this.name, 'root');
-  }
-
-  arm(text: string | undefined): void {
-    this.mayfly.arm(text, this.id);
   }
 
   async begin(task: SourcePowerTask, { force = false, ...changed }: Partial<Timeouts> & { force?: boolean } = {}) {
@@ -65,18 +50,6 @@ class StoppedSource {
     return this.end();
   }
 
-  async access(task: SourceTask): Promise<void> {
-    const { id: sourceId, name } = this;
-    await this.mayfly.sagas.sources.beginTask({
-      task,
-      sourceId,
-      ...this.mayfly.hostRef,
-      name,
-      actor,
-      timeouts: TEST_TIMEOUTS,
-    });
-  }
-
   isRunning(): Promise<boolean> {
     return this.hypervisor.runningSources.isRunning(this.name);
   }
@@ -87,8 +60,7 @@ class StoppedSource {
   }
 
   async said(): Promise<string[]> {
-    const entries = await this.mayfly.store.audit.entries(this.id, { limit: 100 });
-    return entries.map(({ body }) => (JSON.parse(body) as { kind: string }).kind.replace('source.', ''));
+    return (await this.audit()).map((kind) => kind.replace('source.', ''));
   }
 
   keepHistory(name: string): Promise<void> {
@@ -223,11 +195,11 @@ describe.concurrent('a source that is shut off', () => {
       mayfly.sagas.sources.taskEnded({ hostId: 'test', name: source.name }, AbortSignal.timeout(60_000));
     await source.done('start');
     source.arm('createReader.before=1*delay(1000)');
-    await source.access('prepare');
+    await source.beginAccess('prepare');
     await expect(source.begin('stop')).rejects.toMatchObject({ code: 'source_busy' });
     await ended();
     expect(await source.done('stop')).toMatchObject({ failure: null });
-    await source.access('unprepare');
+    await source.beginAccess('unprepare');
     await eventually(() => mayfly.store.sources.get(source.id), { waitingFor: /stopped/ });
     expect(await source.done('start')).toMatchObject({ failure: null });
     await ended();

@@ -31,7 +31,7 @@ describe.concurrent('a source', () => {
     const before = await source.tree();
     const workflowId = sourceWorkflowIdOf('test', source.name);
     source.arm('createReader.before=1*hang');
-    await source.begin('prepare');
+    await source.beginAccess('prepare');
     await stepBegun(mayfly.client.workflow.getHandle(workflowId), 'createReader');
     await intervene(mayfly.client, workflowId, kind);
     if (kind === 'terminate') await reconcileOnce(mayfly.client);
@@ -48,9 +48,9 @@ describe.concurrent('a source', () => {
 
   test('has one task at a time: the other is refused, and the same is joined', async ({ source }) => {
     source.arm('createReader.before=1*delay(2000)');
-    await source.begin('prepare');
-    await expect(source.begin('unprepare')).rejects.toMatchObject({ code: 'too_many_requests' });
-    await source.begin('prepare');
+    await source.beginAccess('prepare');
+    await expect(source.beginAccess('unprepare')).rejects.toMatchObject({ code: 'too_many_requests' });
+    await source.beginAccess('prepare');
     expect(await source.end()).toMatchObject({ state: 'prepared' });
   });
 

@@ -9,7 +9,14 @@ import { endedEvent } from '../../store/webhook-records.ts';
 import { TestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
-import { type Answering, answers, WebhookReceiver } from '../../support/webhook-receiver.ts';
+import {
+  type Answering,
+  answers,
+  answersEndlessly,
+  drips,
+  endsEarly,
+  WebhookReceiver,
+} from '../../support/webhook-receiver.ts';
 import { type Delivery, type Endpoint, lookAtWebhooks, TestWebhooks } from '../../support/webhooks.ts';
 
 /** A receiver that fails in twenty ways, in a time that runs 20,000 times as fast. */
@@ -54,22 +61,6 @@ const first = (times: number, failing: Answering): Answering => {
 };
 const httpDate = (inMs: number) => new Date(Date.now() + inMs).toUTCString();
 const silent: Answering = () => {};
-const drips: Answering = (response) => {
-  response.writeHead(200).flushHeaders();
-  const timer = setInterval(() => response.write('.'), 100);
-  response.on('close', () => clearInterval(timer));
-};
-const gigabyte: Answering = (response) => {
-  const write = () => {
-    while (!response.destroyed && response.write(Buffer.alloc(65_536)));
-  };
-  response.on('drain', write);
-  write();
-};
-const early: Answering = (response) => {
-  response.writeHead(200, { 'Content-Length': '100' });
-  response.write('half', () => response.destroy());
-};
 
 interface Way {
   answering: Answering;
@@ -102,8 +93,8 @@ const WAYS: Record<string, Way> = {
   'not modified': once(answers(304), /304/),
   silence: once(silent, /^it took longer than 4 s$/),
   dripping: once(drips, /^it took longer than 4 s$/),
-  'a gigabyte': once(gigabyte, /more than 65536 bytes$/),
-  'an early end': once(early, /before its answer was whole$/),
+  'a gigabyte': once(answersEndlessly, /more than 65536 bytes$/),
+  'an early end': once(endsEarly, /before its answer was whole$/),
   'a closed connection': once((response) => void response.destroy(), /hang up|ECONNRESET/),
   'a head that is too large': once(answers(200, { 'x-large': 'x'.repeat(20_000) }), /overflow/i),
   'an echo of the secret': once((response, _n, request) => {

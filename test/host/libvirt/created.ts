@@ -3,18 +3,16 @@ import { expect } from 'vitest';
 import { AgentConsole } from '../../../host/libvirt/guest/agent-console.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
 import type { Boot, BootWish } from '../../../model/sandbox/sandbox.ts';
-import { newSnapshotId, stepContext } from './living-guest.ts';
+import { MachineGuest, newSnapshotId, stepContext } from './living-guest.ts';
 import type { TestMachine } from './machine.ts';
 
 const PROJECT = 'alpha';
 
 /** A sandbox that may wake from a template, made as a host makes it. */
-export class Created {
-  readonly id = sandboxIdFrom(randomBytes(ID_BYTES));
-  hostKey = '';
-  address = '';
-
-  constructor(private readonly machine: TestMachine) {}
+export class Created extends MachineGuest {
+  constructor(machine: TestMachine) {
+    super(machine, sandboxIdFrom(randomBytes(ID_BYTES)), '');
+  }
 
   async make(boot: BootWish = 'auto', project = PROJECT): Promise<this> {
     const { host, source, ca } = this.machine;
@@ -31,23 +29,8 @@ export class Created {
     return this;
   }
 
-  async run(command: string): Promise<string> {
-    return (await this.machine.ca.ssh(this.address, this.hostKey, this.id, command)).stdout.trim();
-  }
-
   boots(): Promise<Boot | null> {
     return this.machine.host.bootOf(this.id);
-  }
-
-  async off(): Promise<void> {
-    await this.machine.host.removeDomain(this.id);
-    await this.machine.host.releaseLease(this.id);
-  }
-
-  async remove(): Promise<void> {
-    await this.off();
-    await this.machine.host.removeWorkspace(this.id);
-    expect((await this.machine.host.look(this.id)).map((seen) => seen.absent)).toEqual([true, true, true]);
   }
 }
 

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import type { Clone } from '../../../host/hypervisor.ts';
 import type { Virsh } from '../../../host/libvirt/client/virsh.ts';
 import type { StepContext } from '../../../host/step-context.ts';
 import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../model/ids.ts';
@@ -40,16 +39,33 @@ export async function expectClock(virsh: Virsh, sandboxId: string): Promise<void
 }
 
 /** A sandbox of a real machine, logged in to by plain ssh. */
-export class LivingGuest {
+export class MachineGuest {
   /** Where it is since its last boot. */
   address = '';
 
-  private constructor(
-    private readonly machine: TestMachine,
+  protected constructor(
+    protected readonly machine: TestMachine,
     readonly id: string,
-    private readonly clone: Clone,
+    public hostKey: string,
   ) {}
 
+  async run(command: string): Promise<string> {
+    return (await this.machine.ca.ssh(this.address, this.hostKey, this.id, command)).stdout.trim();
+  }
+
+  async off(): Promise<void> {
+    await this.machine.host.removeDomain(this.id);
+    await this.machine.host.releaseLease(this.id);
+  }
+
+  async remove(): Promise<void> {
+    await this.off();
+    await this.machine.host.removeWorkspace(this.id);
+    expect((await this.machine.host.look(this.id)).map((seen) => seen.absent)).toEqual([true, true, true]);
+  }
+}
+
+export class LivingGuest extends MachineGuest {
   /** One that is yet to boot. @param snapshotId null: of the source */
   static async make(
     machine: TestMachine,
@@ -60,13 +76,14 @@ export class LivingGuest {
     const request = { sandboxId: id, source, snapshotId, cpus: null, memoryMib: null };
     const userCaKeys = [machine.ca.publicKey];
     const clone = await machine.host.cloneDisk({ ...request, egress: 'none', userCaKeys }, stepContext());
-    return new LivingGuest(machine, id, clone);
+    return new LivingGuest(machine, id, clone.hostKey);
   }
 
   /** One of the source that runs, and was not booted: for what is not about booting. */
   static async wake(machine: TestMachine): Promise<LivingGuest> {
     const id = sandboxIdFrom(randomBytes(ID_BYTES));
-    const guest = new LivingGuest(machine, id, await machine.booted.wake(id, [machine.ca.publicKey]));
+    const { hostKey } = await machine.booted.wake(id, [machine.ca.publicKey]);
+    const guest = new LivingGuest(machine, id, hostKey);
     await guest.#findAddress();
     return guest;
   }
@@ -87,24 +104,9 @@ export class LivingGuest {
     this.address = (await this.machine.host.awaitLease(this.id, stepContext())).address;
   }
 
-  async run(command: string): Promise<string> {
-    return (await this.machine.ca.ssh(this.address, this.clone.hostKey, this.id, command)).stdout.trim();
-  }
-
   async save(snapshotId = newSnapshotId(), kind: SnapshotKind = 'disk'): Promise<[string, SavedSnapshot]> {
     const { snapshots } = this.machine.host;
     await snapshots.save({ snapshotId, sandboxId: this.id, kind }, stepContext());
     return [snapshotId, await snapshots.verify(snapshotId, stepContext())];
-  }
-
-  async off(): Promise<void> {
-    await this.machine.host.removeDomain(this.id);
-    await this.machine.host.releaseLease(this.id);
-  }
-
-  async remove(): Promise<void> {
-    await this.off();
-    await this.machine.host.removeWorkspace(this.id);
-    expect((await this.machine.host.look(this.id)).map((seen) => seen.absent)).toEqual([true, true, true]);
   }
 }

@@ -23,16 +23,8 @@ describe('debounce', () => {
   });
 
   it('has an end when there are too many', () => {
-    const most = LIMITS.functions.debounced;
-    expect(
-      gathered(
-        all(
-          rule,
-          Array.from({ length: most }, () => 0),
-        ),
-        0,
-      ),
-    ).toEqual({ closed: most });
+    const times = Array.from({ length: LIMITS.functions.debounced }, () => 0);
+    expect(gathered(all(rule, times), 0)).toEqual({ closed: times.length });
   });
 
   it('takes the newest by its time, in whatever zone, of two alike the later one; without a time when it came', () => {

@@ -3,7 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AddressPolicy } from '../../../webhooks/sending/address-policy.ts';
 import { retryAfterOf } from '../../../webhooks/sending/answer.ts';
 import { post } from '../../../webhooks/sending/post.ts';
-import { type Answering, answers, WebhookReceiver } from '../../support/webhook-receiver.ts';
+import {
+  type Answering,
+  answers,
+  answersEndlessly,
+  drips,
+  endsEarly,
+  WebhookReceiver,
+} from '../../support/webhook-receiver.ts';
 
 let receiver: WebhookReceiver;
 beforeAll(async () => {
@@ -25,32 +32,15 @@ it('a request is sent as it is, to the host of its URL', async () => {
 });
 
 describe('what is no success (cases 41 and 43)', () => {
-  const endless: Answering = (response) => {
-    const write = () => {
-      while (!response.destroyed && response.write(Buffer.alloc(16_384)));
-    };
-    response.on('drain', write);
-    write();
-  };
-  const early: Answering = (response) => {
-    response.writeHead(200, { 'Content-Length': '100' });
-    response.write('half', () => response.destroy());
-  };
-  const drip: Answering = (response) => {
-    response.writeHead(200);
-    response.flushHeaders();
-    const timer = setInterval(() => response.write('.'), 20);
-    response.on('close', () => clearInterval(timer));
-  };
   it.each<[string, Answering, RegExp, number?]>([
     ['a redirect', answers(302, { Location: 'http://169.254.169.254/' }), /^it answered with 302, and redirects/],
     ['a permanent one', answers(308, { Location: '/elsewhere' }), /^it answered with 308, and redirects/],
     ['a failure', answers(500), /^it answered with 500$/],
     ['not modified', answers(304), /^it answered with 304/],
-    ['an answer that does not end', endless, /^it answered with more than 65536 bytes$/],
-    ['one that ends early', early, /^it closed the connection before its answer was whole$/],
+    ['an answer that does not end', answersEndlessly, /^it answered with more than 65536 bytes$/],
+    ['one that ends early', endsEarly, /^it closed the connection before its answer was whole$/],
     ['none at all', () => {}, /^it took longer than 0.3 s$/, 300],
-    ['one that drips', drip, /^it took longer than 0.3 s$/, 300],
+    ['one that drips', drips, /^it took longer than 0.3 s$/, 300],
     ['a closed connection', (response) => void response.destroy(), /socket hang up/],
     [
       'a head that is too large',
