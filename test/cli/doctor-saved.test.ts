@@ -1,11 +1,9 @@
 import { expect, test } from 'vitest';
 import { isClean, type SavedLook, savedLines } from '../../cli/doctor/saved.ts';
-import { Io } from '../../cli/terminal/io.ts';
 import { snapshotId } from '../store/support.ts';
+import { quietIo } from './run-line.ts';
 
-const { signal } = new AbortController();
-const sink = { write: () => true };
-const io = new Io({ stdout: sink, stderr: sink, env: {}, signal, force: signal });
+const io = quietIo();
 
 const kept = { id: snapshotId(1), state: 'kept', recorded: 'deleted', isSafe: true, removed: false } as const;
 const half = { id: snapshotId(2), state: 'half', recorded: 'failed', isSafe: true, removed: false } as const;

@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LAYERS } from '../../model/sandbox/layers.ts';
 import { describe, expect, it } from 'vitest';
+import { LAYERS } from '../../model/sandbox/layers.ts';
 import { ID, sandboxRecord } from '../client/records.ts';
 import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
 import { useFolder } from '../support/use-folder.ts';

@@ -1,7 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
 import type { KnownHost } from '../../../model/host.ts';
-import type { Problem } from '../../../services/problems/problem.ts';
 import type { Store } from '../../../store/connect.ts';
 import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { TestDoor, useTestDoor } from '../../support/door.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decideDue, jitterOf } from '../../../model/schedules/due-times.ts';
-import { type DueTime, overlap, type Overlap, type ScheduleRecord } from '../../../model/schedules/schedule.ts';
+import { type DueTime, type Overlap, overlap, type ScheduleRecord } from '../../../model/schedules/schedule.ts';
 import { scheduleRecord } from '../../store/schedule-records.ts';
 
 /** Which times are queued, which are missed, and why. */
