@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ID_PATTERNS } from './ids.ts';
 import { LIMITS } from './limits.ts';
 
 const { command } = LIMITS;
@@ -62,3 +63,17 @@ export function whole(limit: { min: number; max: number }, unit: string) {
   const range = `must be a whole number of ${unit} from ${limit.min} to ${limit.max}`;
   return z.int(range).min(limit.min, range).max(limit.max, range);
 }
+
+/** The id of a kind of thing. @param noun of the message for what is none */
+export function idOf(kind: Exclude<keyof typeof ID_PATTERNS, 'host'>, noun: string = `a ${kind} id`) {
+  const [, prefix] = /^\^(\w+-)/.exec(ID_PATTERNS[kind]) ?? [];
+  return z
+    .string()
+    .regex(new RegExp(ID_PATTERNS[kind]), `is not ${noun}`)
+    .meta({ example: `${prefix}0123456789abcdef` });
+}
+
+export const snapshotId = idOf('snapshot');
+export const captureId = idOf('capture');
+export const endpointId = idOf('endpoint', 'the id of a webhook endpoint');
+export const hostId = z.string().regex(new RegExp(ID_PATTERNS.host), 'is not a host id');

@@ -36,7 +36,7 @@ export interface Viewer {
 interface CaptureQuery {
   source: string;
   limit: number;
-  cursor?: string;
+  cursor?: string | undefined;
 }
 
 /**

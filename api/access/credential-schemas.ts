@@ -22,11 +22,7 @@ export const issueCredential = z
   .openapi('IssueCredential');
 
 export const credentialParams = sandboxParams.extend({
-  credential: z
-    .string()
-    .min(1)
-    .max(1_024)
-    .openapi({ description: 'Serial, or key id (percent-encoded)', param: { name: 'credential', in: 'path' } }),
+  credential: z.string().min(1).max(1_024).openapi({ description: 'Serial, or key id (percent-encoded)' }),
 });
 
 export const credentialAnswer = z

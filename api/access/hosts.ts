@@ -52,10 +52,7 @@ const hostAnswer = z
 
 const ONE = '/v1/hosts/{id}';
 const hostParams = z.strictObject({
-  id: z
-    .string()
-    .regex(new RegExp(ID_PATTERNS.host))
-    .openapi({ param: { name: 'id', in: 'path' }, example: 'kvm-1' }),
+  id: z.string().regex(new RegExp(ID_PATTERNS.host)).openapi({ example: 'kvm-1' }),
 });
 
 export const hostRoutes: Route[] = [

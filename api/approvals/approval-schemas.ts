@@ -1,21 +1,13 @@
 import { z } from '@hono/zod-openapi';
 import { APPROVAL_ACTIONS, APPROVAL_STATES } from '../../model/approvals/approval.ts';
 import { APPROVER_ROLES } from '../../model/approvals/policy-rules.ts';
-import { ID_PATTERNS, isApprovalId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { printable } from '../../model/request-fields.ts';
+import { idOf, printable } from '../../model/request-fields.ts';
 import { actor, cursor, instant, limit, viewOf } from '../http/schemas.ts';
 import { policyQuery } from './policy-schemas.ts';
 
 export const approvalParams = z.strictObject({
-  id: z
-    .string()
-    .refine(isApprovalId, 'is not an approval id')
-    .openapi({
-      pattern: ID_PATTERNS.approval,
-      param: { name: 'id', in: 'path' },
-      example: 'apr-0123456789abcdef',
-    }),
+  id: idOf('approval', 'an approval id'),
 });
 
 export const approvalListQuery = policyQuery.extend({ limit, cursor, state: z.enum(APPROVAL_STATES).optional() });

@@ -1,7 +1,6 @@
 import type { Context } from 'hono';
 import { type ApprovalRecord, whyNotDecider } from '../../model/approvals/approval.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { LIMITS } from '../../model/limits.ts';
 import { recordDecided } from '../../services/approvals/approval-events.ts';
 import { awaitDecision } from '../../services/approvals/pending-approval.ts';
 import { requireProject } from '../../services/require.ts';
@@ -47,10 +46,10 @@ export const approvalRoutes: Route[] = [
     out: { 200: json('One page', pageOf(approvalAnswer)) },
     problems: ['project_not_found'],
     handle: async ({ c, store, query }) => {
-      const { limit = LIMITS.page.default, project = store.viewer.project, state, cursor } = query;
+      const { limit, project = store.viewer.project, state, cursor } = query;
       requireSeesAll(c);
       await requireProject({ store }, project);
-      const wanted = { project, limit, ...(state && { state }), ...(cursor !== undefined && { cursor }) };
+      const wanted = { project, limit, cursor, ...(state && { state }) };
       return store.approvals.list(wanted);
     },
   }),

@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi';
-import { ID_PATTERNS, isCommandId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import {
   argv,
+  idOf,
   passed,
   VARIABLES_FIT,
   variableName,
@@ -11,7 +11,7 @@ import {
   whole,
 } from '../../model/request-fields.ts';
 import { commandRecord, commandSpec, END_SIGNALS } from '../../model/sandbox/command.ts';
-import { cursor, instant, keywords, limit } from '../http/schemas.ts';
+import { instant, keywords } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { eventData } from '../streams/event-stream.ts';
 
@@ -77,17 +77,8 @@ export const startCommand = z
   .openapi('StartCommand', { oneOf: [{ required: ['command'] }, { required: ['argv'] }] });
 
 export const commandParams = sandboxParams.extend({
-  commandId: z
-    .string()
-    .refine(isCommandId, 'is not a command id')
-    .openapi({
-      pattern: ID_PATTERNS.command,
-      param: { name: 'commandId', in: 'path' },
-      example: 'cmd-0123456789abcdef',
-    }),
+  commandId: idOf('command'),
 });
-
-export const commandListQuery = z.strictObject({ limit, cursor });
 
 /** Bytes of an output stream. */
 export const offset = z

@@ -6,18 +6,10 @@ import { actorOf } from '../http/auth.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { GUEST, SAGA } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
-import { idempotencyHeaders, json, pageOf } from '../http/schemas.ts';
+import { idempotencyHeaders, json, pageOf, pageQuery } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { answerOutput } from './command-output.ts';
-import {
-  cancelQuery,
-  commandAnswer,
-  commandListQuery,
-  commandParams,
-  outputQuery,
-  startCommand,
-  stdinQuery,
-} from './command-schemas.ts';
+import { cancelQuery, commandAnswer, commandParams, outputQuery, startCommand, stdinQuery } from './command-schemas.ts';
 import { answerStdin } from './command-stdin.ts';
 import { startAnswers } from './start-answers.ts';
 import { answerStart } from './start-command.ts';
@@ -42,13 +34,12 @@ export const commandRoutes: Route[] = [
   route('listCommands', 'get', ALL, {
     scope: 'sandboxes:read',
     summary: 'List the commands of a sandbox, newest first',
-    in: { params: sandboxParams, query: commandListQuery },
+    in: { params: sandboxParams, query: pageQuery },
     out: { 200: json('One page', pageOf(commandAnswer)) },
     problems: ['sandbox_not_found'],
     handle: async ({ deps, store, params: { id }, query }) => {
-      const { limit = LIMITS.page.default, cursor } = query;
       await requireSandbox(deps, id);
-      return store.commands.list({ sandboxId: id, limit, ...(cursor !== undefined && { cursor }) });
+      return store.commands.list({ sandboxId: id, ...query });
     },
   }),
   route('getCommand', 'get', ONE, {

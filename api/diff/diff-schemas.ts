@@ -3,6 +3,7 @@ import { FILE_ASPECTS, FILE_TYPES } from '../../model/files/file-change.ts';
 import { COMPARISON_KINDS } from '../../model/files/file-comparison.ts';
 import { ID_PATTERNS, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { idOf } from '../../model/request-fields.ts';
 import { commandRecord } from '../../model/sandbox/command.ts';
 import { CURRENT } from '../../services/diff/comparison.ts';
 import { instant, problemAnswer, wholeText } from '../http/schemas.ts';
@@ -11,16 +12,12 @@ const { changes, paths } = LIMITS.diff;
 const path = z.string().min(1, 'must be absolute').openapi({ pattern: '^/[^\\u0000]*$', example: '/etc' });
 
 export const diffParams = z.strictObject({
-  a: z
-    .string()
-    .refine(isSnapshotId, 'is not a snapshot id')
-    .openapi({ pattern: ID_PATTERNS.snapshot, param: { name: 'a', in: 'path' }, example: 'snp-0123456789abcdef' }),
+  a: idOf('snapshot'),
   b: z
     .string()
     .refine((id) => id === CURRENT || isSnapshotId(id), 'is neither a snapshot id nor `current`')
     .openapi({
       pattern: `^${CURRENT}$|${ID_PATTERNS.snapshot}`,
-      param: { name: 'b', in: 'path' },
       description: 'Another snapshot of the same host; `current`: what the sandbox of `a` holds now.',
       example: CURRENT,
     }),

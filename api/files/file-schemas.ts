@@ -13,7 +13,6 @@ const flag = z.enum(['true', 'false'], 'must be true or false').optional();
 
 export const fileParams = sandboxParams.extend({
   path: z.string().openapi({
-    param: { name: 'path', in: 'path' },
     description:
       'The absolute path without its leading slash, percent-encoded; any bytes but NUL. Slashes may stay as they are; ' +
       'with `.` or `..` among its parts they must be `%2F`, or URL parsers take those parts out. Empty: the root directory.',

@@ -15,18 +15,20 @@ import { ON_FAILURE } from '../../model/functions/traces.ts';
 import { LIMITS } from '../../model/limits.ts';
 import {
   argv,
+  endpointId,endpointId, 
   passed,
   printable,
+  snapshotId,snapshotId, 
   sourceName,
   VARIABLES_FIT,
   variableName,
   variablesFit,
-  whole,
+  whole
 } from '../../model/request-fields.ts';
 import { SECRET_FILE } from '../../model/secrets/secret.ts';
 import { snapshotKind } from '../../model/snapshots/snapshot.ts';
 import { waitSpec } from '../../model/waitpoints/waiting.ts';
-import { endpointId, failure, snapshotId, wholeText } from '../http/schemas.ts';
+import { failure, wholeText } from '../http/schemas.ts';
 import { secretName } from '../secrets/secret-schemas.ts';
 import { waitWish } from './wait-schemas.ts';
 
@@ -36,9 +38,9 @@ export const functionName = z.string().refine(isFunctionName, 'is not the name o
   pattern: FUNCTION_NAME_PATTERN,
   example: 'summarise',
 });
-export const functionParams = z.strictObject({ name: functionName.openapi({ param: { name: 'name', in: 'path' } }) });
+export const functionParams = z.strictObject({ name: functionName });
 export const versionParams = functionParams.extend({
-  version: wholeText(1, 9_999_999).openapi({ param: { name: 'version', in: 'path' } }),
+  version: wholeText(1, 9_999_999),
 });
 export const deleteQuery = z.strictObject({
   drain: z.enum(['true', 'false']).optional().openapi({ description: 'Delete it when its runs have ended' }),

@@ -1,8 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { RawJson } from '../../model/events/json/raw-json.ts';
-import { ID_PATTERNS, isHookId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { printable } from '../../model/request-fields.ts';
+import { idOf, printable } from '../../model/request-fields.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import type { HmacScheme, SignatureScheme } from '../../webhooks/scheme.ts';
 import { functionName, pointer } from '../functions/function-schemas.ts';
@@ -20,10 +19,7 @@ const SCHEMES = [
 ] as const satisfies readonly SignatureScheme['scheme'][];
 
 export const hookParams = z.strictObject({
-  id: z
-    .string()
-    .refine(isHookId, 'is not a hook id')
-    .openapi({ param: { name: 'id', in: 'path' }, pattern: ID_PATTERNS.hook, example: 'hok-0123456789abcdef' }),
+  id: idOf('hook'),
 });
 export const hooksQuery = z.strictObject({ function: functionName });
 

@@ -1,6 +1,5 @@
 import { z } from '@hono/zod-openapi';
 import { ERRORS } from '../../model/errors.ts';
-import { ID_PATTERNS, isCaptureId, isEndpointId, isHostId, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { printable } from '../../model/request-fields.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
@@ -10,23 +9,6 @@ import { strip } from '../schema/strip.ts';
 export function keywords(ofJsonSchema: Record<string, unknown>): object {
   return ofJsonSchema;
 }
-
-export const hostId = z.string().refine(isHostId, 'is not a host id').openapi({ pattern: ID_PATTERNS.host });
-
-export const snapshotId = z
-  .string()
-  .refine(isSnapshotId, 'is not a snapshot id')
-  .openapi({ pattern: ID_PATTERNS.snapshot, example: 'snp-0123456789abcdef' });
-
-export const captureId = z
-  .string()
-  .refine(isCaptureId, 'is not a capture id')
-  .openapi({ pattern: ID_PATTERNS.capture, example: 'cap-0123456789abcdef' });
-
-export const endpointId = z
-  .string()
-  .refine(isEndpointId, 'is not the id of a webhook endpoint')
-  .openapi({ pattern: ID_PATTERNS.endpoint, example: 'whe-0123456789abcdef' });
 
 export const wholeText = (min: number, max: number) => {
   const range = `must be a whole number from ${min} to ${max}`;
@@ -38,7 +20,7 @@ export const wholeText = (min: number, max: number) => {
     .openapi({ type: 'integer', minimum: min, maximum: max });
 };
 
-export const limit = wholeText(1, LIMITS.page.max).optional();
+export const limit = wholeText(1, LIMITS.page.max).prefault(String(LIMITS.page.default));
 
 /** Whether it is one of this list's is known when it is read. */
 export const cursor = z
@@ -47,6 +29,7 @@ export const cursor = z
   .optional()
   .openapi({ pattern: '^[A-Za-z0-9_-]+$', description: 'A `nextCursor` of an earlier answer; opaque' });
 
+export const pageQuery = z.strictObject({ limit, cursor });
 export const noQuery = z.strictObject({});
 export const auditQuery = z.strictObject({ limit, cursor: wholeText(0, 999_999_999).optional() });
 

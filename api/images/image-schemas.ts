@@ -1,26 +1,29 @@
 import { z } from '@hono/zod-openapi';
 import { egress } from '../../model/fields.ts';
-import { ID_PATTERNS, isImageId } from '../../model/ids.ts';
 import { IMAGE_STATES } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { passed, printable, VARIABLES_FIT, variableName, variablesFit } from '../../model/request-fields.ts';
+import {
+  idOf,
+  passed,
+  printable,
+  snapshotId,
+  VARIABLES_FIT,
+  variableName,
+  variablesFit,
+} from '../../model/request-fields.ts';
 import { isBakedSourceName } from '../../model/snapshots/baked-source.ts';
-import { actor, cursor, instant, limit, snapshotId } from '../http/schemas.ts';
+import { actor, instant } from '../http/schemas.ts';
 
 const { image } = LIMITS;
 
 export const imageParams = z.strictObject({
-  id: z
-    .string()
-    .refine(isImageId, 'is not an image id')
-    .openapi({ param: { name: 'id', in: 'path' }, pattern: ID_PATTERNS.image, example: 'img-0123456789abcdef' }),
+  id: idOf('image', 'an image id'),
 });
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in hexadecimal');
 
 export const contextParams = z.strictObject({
   digest: sha256.openapi({
-    param: { name: 'digest', in: 'path' },
     example: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
   }),
 });
@@ -33,8 +36,6 @@ export const contextAnswer = z
     expiresAt: instant.openapi({ description: 'When it is forgotten, unless a build uses it' }),
   })
   .openapi('ImageContext');
-
-export const imagesQuery = z.strictObject({ limit, cursor });
 
 const few = (most: number) => (fields: object) => Object.keys(fields).length <= most;
 

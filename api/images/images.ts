@@ -7,9 +7,9 @@ import { auditPage, pageOfChain } from '../audit/audit-page.ts';
 import { actorOf } from '../http/auth.ts';
 import { CREATE } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
-import { auditQuery, json, keyHeaders, pageOf } from '../http/schemas.ts';
+import { auditQuery, json, keyHeaders, pageOf, pageQuery } from '../http/schemas.ts';
 import { answerBuild } from './build-image.ts';
-import { buildImage, imageAnswer, imageParams, imagesQuery } from './image-schemas.ts';
+import { buildImage, imageAnswer, imageParams } from './image-schemas.ts';
 import { imageView } from './image-view.ts';
 
 const route = routeOf('images');
@@ -35,11 +35,10 @@ export const imageRoutes: Route[] = [
   route('listImages', 'get', ALL, {
     scope: 'sandboxes:read',
     summary: 'List the builds of the project, newest first',
-    in: { query: imagesQuery },
+    in: { query: pageQuery },
     out: { 200: json('One page', pageOf(imageAnswer)) },
     handle: async ({ store, query }) => {
-      const { limit = LIMITS.page.default, cursor } = query;
-      const page = await store.images.list({ limit, cursor });
+      const page = await store.images.list(query);
       const items: z.infer<typeof imageAnswer>[] = [];
       for (const item of page.items) {
         items.push(imageView(item));

@@ -1,18 +1,13 @@
 import { z } from '@hono/zod-openapi';
 import { egress } from '../../model/fields.ts';
-import { ID_PATTERNS, isPlaybookId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { PLAYBOOK_STATES } from '../../model/playbook/playbook.ts';
-import { actor, cursor, failure, instant, limit, snapshotId } from '../http/schemas.ts';
+import { idOf, snapshotId } from '../../model/request-fields.ts';
+import { actor, failure, instant } from '../http/schemas.ts';
 
 export const playbookParams = z.strictObject({
-  id: z
-    .string()
-    .refine(isPlaybookId, 'is not a playbook id')
-    .openapi({ param: { name: 'id', in: 'path' }, pattern: ID_PATTERNS.playbook, example: 'pbk-0123456789abcdef' }),
+  id: idOf('playbook'),
 });
-
-export const playbooksQuery = z.strictObject({ limit, cursor });
 
 export const writePlaybook = z
   .strictObject({

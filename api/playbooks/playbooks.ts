@@ -1,6 +1,5 @@
 import { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
-import { LIMITS } from '../../model/limits.ts';
 import { archiveOf } from '../../model/playbook/archive.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import { requirePlaybook } from '../../services/require.ts';
@@ -9,9 +8,9 @@ import { actorOf } from '../http/auth.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { ASKED_FOR, CREATE } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
-import { json, keyHeaders, pageOf } from '../http/schemas.ts';
+import { json, keyHeaders, pageOf, pageQuery } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
-import { playbookAnswer, playbookParams, playbooksQuery, writePlaybook } from './playbook-schemas.ts';
+import { playbookAnswer, playbookParams, writePlaybook } from './playbook-schemas.ts';
 import { playbookView } from './playbook-view.ts';
 import { answerWrite } from './write-playbook.ts';
 
@@ -40,11 +39,10 @@ export const playbookRoutes: Route[] = [
   route('listPlaybooks', 'get', ALL, {
     scope: 'sandboxes:read',
     summary: 'List the playbooks of the project, newest first',
-    in: { query: playbooksQuery },
+    in: { query: pageQuery },
     out: { 200: json('One page', pageOf(playbookAnswer)) },
     handle: async ({ store, query }) => {
-      const { limit = LIMITS.page.default, cursor } = query;
-      const page = await store.playbooks.list({ limit, cursor });
+      const page = await store.playbooks.list(query);
       return { ...page, items: page.items.map(playbookView) };
     },
   }),

@@ -15,7 +15,7 @@ export const poolParams = z.strictObject({
   name: z
     .string()
     .regex(NAME, 'must be 1 to 63 of a-z, 0-9 and -, begin with a letter and not end with -')
-    .openapi({ pattern: NAME.source, example: 'web', param: { name: 'name', in: 'path' } }),
+    .openapi({ pattern: NAME.source, example: 'web' }),
 });
 
 export const poolQuery = z.strictObject({

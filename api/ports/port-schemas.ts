@@ -10,7 +10,6 @@ const NUMBERS = { min: 1, max: 65_535 };
 
 export const portParams = sandboxParams.extend({
   port: wholeText(NUMBERS.min, NUMBERS.max).openapi({
-    param: { name: 'port', in: 'path' },
     description: 'Of TCP, not 22',
   }),
 });

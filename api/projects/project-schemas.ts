@@ -9,7 +9,7 @@ const projectId = z
   .refine(isProjectId, 'must be 1 to 63 of a-z 0-9 -, and begin with a letter')
   .openapi({ pattern: PROJECT_ID_PATTERN, example: 'team-a' });
 
-export const projectParams = z.strictObject({ id: projectId.openapi({ param: { name: 'id', in: 'path' } }) });
+export const projectParams = z.strictObject({ id: projectId });
 
 function limit(max: number, description: string, min = 0) {
   return z

@@ -1,18 +1,15 @@
 import { z } from '@hono/zod-openapi';
 import { BULK_ACTIONS, BULK_STATES } from '../../model/functions/bulk.ts';
 import { RUN_OUTCOMES, RUN_STATES } from '../../model/functions/run-state.ts';
-import { ID_PATTERNS, isBulkId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { idOf } from '../../model/request-fields.ts';
 import { VERSIONS } from '../../services/runs/replay-run.ts';
 import { functionParams } from '../functions/function-schemas.ts';
 import { actor, failure, instant } from '../http/schemas.ts';
 import { pastInstant } from '../runs/run-schemas.ts';
 
 export const bulkParams = functionParams.extend({
-  bulk: z
-    .string()
-    .refine(isBulkId, 'is not the id of a bulk action')
-    .openapi({ param: { name: 'bulk', in: 'path' }, pattern: ID_PATTERNS.bulk, example: 'blk-0123456789abcdef' }),
+  bulk: idOf('bulk', 'the id of a bulk action'),
 });
 
 const filter = z

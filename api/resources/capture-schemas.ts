@@ -1,12 +1,11 @@
 import { z } from '@hono/zod-openapi';
+import { captureId } from '../../model/request-fields.ts';
 import { captureRecord } from '../../model/snapshots/capture.ts';
-import { captureId, cursor, limit, viewOf } from '../http/schemas.ts';
+import { viewOf } from '../http/schemas.ts';
 
 export const captureParams = z.strictObject({
-  id: captureId.openapi({ param: { name: 'id', in: 'path' }, example: 'cap-0123456789abcdef' }),
+  id: captureId,
 });
-
-export const captureQuery = z.strictObject({ limit, cursor });
 
 export const captureAnswer = captureRecord.omit({ installationId: true }).openapi('Capture');
 

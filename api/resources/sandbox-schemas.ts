@@ -3,11 +3,11 @@ import { egress } from '../../model/fields.ts';
 import { ID_PATTERNS, isSandboxName, SANDBOX_NAME_PATTERNS } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { redactText } from '../../model/redaction/redact.ts';
-import { PRINTABLE_SCHEMA, printable, sourceName, whole } from '../../model/request-fields.ts';
+import { captureId, PRINTABLE_SCHEMA, printable, snapshotId, sourceName, whole } from '../../model/request-fields.ts';
 import { bootWish, idleAction, sandboxRecord, sandboxSpec } from '../../model/sandbox/sandbox.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
-import { captureId, cursor, keywords, limit, problemAnswer, snapshotId } from '../http/schemas.ts';
+import { cursor, keywords, limit, problemAnswer } from '../http/schemas.ts';
 
 /** Names that mean something to a JavaScript object and can never mean something to a person. */
 const NO_METADATA_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
@@ -119,7 +119,7 @@ export const patchSandbox = z
   .openapi('PatchSandbox', { minProperties: 1 });
 
 export const sandboxParams = z.strictObject({
-  id: sandboxReference.openapi({ param: { name: 'id', in: 'path' } }),
+  id: sandboxReference,
 });
 
 export const sandboxAnswer = sandboxRecord

@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi';
-import { ID_PATTERNS, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { idOf, snapshotId } from '../../model/request-fields.ts';
 import { snapshotKind, snapshotRecord } from '../../model/snapshots/snapshot.ts';
-import { cursor, limit, snapshotId, viewOf } from '../http/schemas.ts';
+import { viewOf } from '../http/schemas.ts';
 import { sandboxAnswer } from './sandbox-schemas.ts';
 
 const { maxLength } = LIMITS.snapshotName;
@@ -25,13 +25,8 @@ export const restoreSandbox = z
   });
 
 export const snapshotParams = z.strictObject({
-  id: z
-    .string()
-    .refine(isSnapshotId, 'is not a snapshot id')
-    .openapi({ pattern: ID_PATTERNS.snapshot, param: { name: 'id', in: 'path' }, example: 'snp-0123456789abcdef' }),
+  id: idOf('snapshot'),
 });
-
-export const snapshotQuery = z.strictObject({ limit, cursor });
 
 export const snapshotAnswer = snapshotRecord
   .omit({ installationId: true, size: true, keptOf: true })

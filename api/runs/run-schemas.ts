@@ -1,20 +1,17 @@
 import { z } from '@hono/zod-openapi';
 import { runRecord } from '../../model/functions/run.ts';
 import { RUN_OUTCOMES, RUN_STATES } from '../../model/functions/run-state.ts';
-import { ID_PATTERNS, isRunId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { idOf } from '../../model/request-fields.ts';
 import { VERSIONS } from '../../services/runs/replay-run.ts';
 import { offset } from '../commands/command-schemas.ts';
 import { functionName, functionParams } from '../functions/function-schemas.ts';
 import { waitingAnswer } from '../functions/wait-schemas.ts';
 import { cursor, idempotencyHeaders, limit, problemAnswer, wholeText } from '../http/schemas.ts';
 
-const runId = z
-  .string()
-  .refine(isRunId, 'is not a run id')
-  .openapi({ pattern: ID_PATTERNS.run, example: 'run-0123456789abcdef' });
+const runId = idOf('run');
 
-export const runParams = z.strictObject({ id: runId.openapi({ param: { name: 'id', in: 'path' } }) });
+export const runParams = z.strictObject({ id: runId });
 /** RFC 3339, as the store writes it. */
 export const pastInstant = z.iso.datetime({ offset: true }).transform((text) => new Date(text).toISOString());
 export const runsQuery = z.strictObject({

@@ -34,7 +34,7 @@ export const runRoutes: Route[] = [
     in: { query: runsQuery },
     out: { 200: json('One page', pageOf(runAnswer)) },
     handle: async ({ c, deps, store, query }) => {
-      const { limit = LIMITS.page.default, key, deadLetter, contents, ...rest } = query;
+      const { limit, key, deadLetter, contents, ...rest } = query;
       const keys = key === undefined ? undefined : keysNamed(key);
       const page = await store.runs.list({ limit, ...rest, keys, deadLetter: deadLetter === 'true' });
       if (contents !== 'true') return { ...page, items: page.items.map(runView) };
@@ -76,10 +76,7 @@ export const runRoutes: Route[] = [
     summary: 'Fetch a file that a run has left as an artifact',
     in: {
       params: runParams.extend({
-        path: z
-          .string()
-          .max(LIMITS.path.maxBytes)
-          .openapi({ param: { name: 'path', in: 'path' }, description: 'Percent-encoded, slashes too' }),
+        path: z.string().max(LIMITS.path.maxBytes).openapi({ description: 'Percent-encoded, slashes too' }),
       }),
     },
     out: { 200: bytes('The file') },

@@ -1,7 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
-import { LIMITS } from '../../model/limits.ts';
 import { recordedInput } from '../../model/sagas/reconcile.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
@@ -59,7 +58,7 @@ export const sandboxRoutes: Route[] = [
     in: { query: listQuery },
     out: { 200: json('One page', pageOf(sandboxAnswer)) },
     handle: async ({ store, query }) => {
-      const { limit = LIMITS.page.default, cursor, state, alive, name, project } = query;
+      const { limit, cursor, state, alive, name, project } = query;
       if (name !== undefined) {
         const named = await store.sandboxes.named(name, project);
         const items = named && (state === undefined || named.state === state) ? [sandboxView(named)] : [];
@@ -67,7 +66,7 @@ export const sandboxRoutes: Route[] = [
       }
       const page = await store.sandboxes.list({
         limit,
-        ...(cursor !== undefined && { cursor }),
+        cursor,
         ...(state && { state }),
         ...(project !== undefined && { project }),
         alive: alive !== undefined,

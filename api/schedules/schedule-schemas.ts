@@ -23,7 +23,7 @@ const scheduleName = z.string().refine(isFunctionName, 'is not the name of a sch
   example: 'nightly',
 });
 export const scheduleParams = z.strictObject({
-  name: scheduleName.openapi({ param: { name: 'name', in: 'path' } }),
+  name: scheduleName,
 });
 export const schedulesQuery = z.strictObject({ function: functionName.optional() });
 export const nextQuery = z.strictObject({

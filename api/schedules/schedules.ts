@@ -101,7 +101,7 @@ export const scheduleRoutes: Route[] = [
     out: { 200: json('One page', pageOf(timeAnswer)) },
     problems: ['schedule_not_found'],
     handle: async ({ deps, store, params, query }) => {
-      const { limit = LIMITS.page.default, cursor, state } = query;
+      const { limit, cursor, state } = query;
       const { name } = await requireSchedule(deps, params.name);
       const range = { limit: limit + 1, state, before: positionOfCursor(cursor) };
       const unreadable: Unreadable[] = [];

@@ -10,7 +10,7 @@ export const secretName = z.string().refine(isSecretName, 'is not the name of a 
   pattern: SECRET_NAME_PATTERN,
   example: 'database-password',
 });
-export const secretParams = z.strictObject({ name: secretName.openapi({ param: { name: 'name', in: 'path' } }) });
+export const secretParams = z.strictObject({ name: secretName });
 
 export const putSecret = z
   .strictObject({

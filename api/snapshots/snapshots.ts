@@ -1,22 +1,15 @@
 import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
-import { LIMITS } from '../../model/limits.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import { requireSandbox, requireSnapshot } from '../../services/require.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { OPERATION } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { idempotencyHeaders, json, pageOf, preferHeaders } from '../http/schemas.ts';
+import { idempotencyHeaders, json, pageOf, pageQuery, preferHeaders } from '../http/schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
-import {
-  snapshotAnswer,
-  snapshotParams,
-  snapshotQuery,
-  snapshotView,
-  takeSnapshot,
-} from '../resources/snapshot-schemas.ts';
+import { snapshotAnswer, snapshotParams, snapshotView, takeSnapshot } from '../resources/snapshot-schemas.ts';
 import { answerTake } from './take-snapshot.ts';
 
 const route = routeOf('snapshots');
@@ -47,14 +40,14 @@ export const snapshotRoutes: Route[] = [
   route('listAllSnapshots', 'get', '/v1/snapshots', {
     scope: 'sandboxes:read',
     summary: 'List the snapshots of all sandboxes of a project, newest first; an operator sees all projects',
-    in: { query: snapshotQuery },
+    in: { query: pageQuery },
     out: { 200: json('One page', pageOf(snapshotAnswer)) },
     handle: async ({ deps, query }) => await pageOfSnapshots(deps, query),
   }),
   route('listSnapshots', 'get', OF_SANDBOX, {
     scope: 'sandboxes:read',
     summary: 'List the snapshots of a sandbox, newest first; also when it has ended',
-    in: { params: sandboxParams, query: snapshotQuery },
+    in: { params: sandboxParams, query: pageQuery },
     out: { 200: json('One page', pageOf(snapshotAnswer)) },
     problems: ['sandbox_not_found'],
     handle: async ({ deps, params, query }) => {
@@ -84,13 +77,8 @@ export const snapshotRoutes: Route[] = [
 ];
 
 /** Reads one page. @param query.sandboxId of whose snapshots alone */
-async function pageOfSnapshots({ store }: RequestDeps, query: z.output<typeof snapshotQuery> & { sandboxId?: string }) {
-  const { limit = LIMITS.page.default, cursor, sandboxId } = query;
-  const page = await store.snapshots.list({
-    limit,
-    ...(sandboxId !== undefined && { sandboxId }),
-    ...(cursor !== undefined && { cursor }),
-  });
+async function pageOfSnapshots({ store }: RequestDeps, query: z.output<typeof pageQuery> & { sandboxId?: string }) {
+  const page = await store.snapshots.list(query);
   return { ...page, items: page.items.map(snapshotView) };
 }
 

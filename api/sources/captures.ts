@@ -2,7 +2,6 @@ import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { captureIdFrom } from '../../model/ids.ts';
-import { LIMITS } from '../../model/limits.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
 import { checkPolicy } from '../../services/approvals/check-policy.ts';
 import { requireCapture } from '../../services/require.ts';
@@ -14,10 +13,10 @@ import type { Env } from '../http/context.ts';
 import { problemResponse } from '../http/problem.ts';
 import { ASKED_FOR, SOURCE, SOURCE_TASK } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { idempotencyHeaders, json, pageOf, preferHeaders } from '../http/schemas.ts';
+import { idempotencyHeaders, json, pageOf, pageQuery, preferHeaders } from '../http/schemas.ts';
 import { waitAsPreferred } from '../http/waiting.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
-import { captureAnswer, captureParams, captureQuery, captureView } from '../resources/capture-schemas.ts';
+import { captureAnswer, captureParams, captureView } from '../resources/capture-schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { sourceParams, takeCapture } from './source-schemas.ts';
 
@@ -69,13 +68,10 @@ export const captureRoutes: Route[] = [
   route('listCaptures', 'get', OF_SOURCE, {
     scope: 'sandboxes:read',
     summary: 'List the captures of a source on all hosts, newest first; also when the source is gone',
-    in: { params: sourceParams, query: captureQuery },
+    in: { params: sourceParams, query: pageQuery },
     out: { 200: json('One page', pageOf(captureAnswer)) },
     problems: [SOURCE],
-    handle: async ({ store, params: { name: source }, query }) => {
-      const { limit = LIMITS.page.default, cursor } = query;
-      return store.captures.list({ source, limit, ...(cursor !== undefined && { cursor }) });
-    },
+    handle: ({ store, params: { name: source }, query }) => store.captures.list({ source, ...query }),
   }),
   route('getCapture', 'get', ONE, {
     scope: 'sandboxes:read',

@@ -1,22 +1,21 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { isProjectId } from '../../model/project.ts';
-import { printable, sourceName, whole } from '../../model/request-fields.ts';
+import { hostId, printable, snapshotId, sourceName, whole } from '../../model/request-fields.ts';
 import { bakedSource, isBakedSourceName } from '../../model/snapshots/baked-source.ts';
 import { sourceAccess } from '../../model/snapshots/source-access.ts';
 import { sourceFields } from '../access/hosts.ts';
-import { auditQuery, hostId, snapshotId, viewOf } from '../http/schemas.ts';
+import { auditQuery, viewOf } from '../http/schemas.ts';
 
 const sourceHostId = hostId
   .optional()
   .openapi({ description: 'Needed only where several hosts have a source of that name' });
 
 export const sourceParams = z.strictObject({
-  name: sourceName.openapi({ param: { name: 'name', in: 'path' }, example: 'web-1' }),
+  name: sourceName.openapi({ example: 'web-1' }),
 });
 export const sourceFileParams = sourceParams.extend({
   path: z.string().openapi({
-    param: { name: 'path', in: 'path' },
     description: 'As for files of sandboxes: absolute, without the leading slash, percent-encoded.',
     example: 'etc/nginx/nginx.conf',
   }),

@@ -1,11 +1,11 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
-import { sourceName, whole } from '../../model/request-fields.ts';
+import { hostId, snapshotId, sourceName, whole } from '../../model/request-fields.ts';
 import { templateRecord } from '../../model/templates/template.ts';
-import { hostId, snapshotId, viewOf } from '../http/schemas.ts';
+import { viewOf } from '../http/schemas.ts';
 
 export const templateParams = z.strictObject({
-  id: snapshotId.openapi({ param: { name: 'id', in: 'path' }, example: 'snp-0123456789abcdef' }),
+  id: snapshotId,
 });
 
 export const makeTemplate = z

@@ -40,7 +40,6 @@ export const completeWaitpoint = z
 
 export const tokenParams = z.strictObject({
   token: z.string().openapi({
-    param: { name: 'token', in: 'path' },
     pattern: WAITPOINT_TOKEN_PATTERN,
     example: `mfw_0123456789abcdef_${'x'.repeat(43)}`,
   }),

@@ -1,7 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
-import { LIMITS } from '../../model/limits.ts';
 import { grants } from '../../model/scopes.ts';
 import type { DeliveryRecord } from '../../model/webhooks/delivery.ts';
 import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
@@ -31,8 +30,7 @@ export const deliveryRoutes: Route[] = [
     problems: ['endpoint_not_found'],
     handle: async ({ c, deps, store, params, query }) => {
       const { id } = await requireEndpoint(deps, params.id);
-      const { limit = LIMITS.page.default, ...rest } = query;
-      const page = await store.webhookDeliveries.list({ endpointId: id, limit, ...rest });
+      const page = await store.webhookDeliveries.list({ endpointId: id, ...query });
       return { ...page, items: page.items.map((each) => deliveryView(each, isAdmin(c))) };
     },
   }),

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { ID_PATTERNS, isDeliveryId } from '../../model/ids.ts';
+import { idOf } from '../../model/request-fields.ts';
 import {
   ATTEMPT_OUTCOMES,
   DELIVERY_FAILURES,
@@ -11,14 +11,7 @@ import { cursor, instant, limit } from '../http/schemas.ts';
 import { endpointParams } from './endpoint-schemas.ts';
 
 export const deliveryParams = endpointParams.extend({
-  deliveryId: z
-    .string()
-    .refine(isDeliveryId, 'is not the id of a delivery')
-    .openapi({
-      param: { name: 'deliveryId', in: 'path' },
-      pattern: ID_PATTERNS.delivery,
-      example: 'dlv-0123456789abcdef',
-    }),
+  deliveryId: idOf('delivery', 'the id of a delivery'),
 });
 export const deliveriesQuery = z.strictObject({ limit, cursor, state: z.enum(DELIVERY_STATES).optional() });
 

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
+import { endpointId } from '../../model/request-fields.ts';
 import {
   DISABLED_FOR,
   type EndpointRecord,
@@ -10,9 +11,9 @@ import {
 } from '../../model/webhooks/endpoint.ts';
 import { endpointUrlProblem } from '../../webhooks/sending/endpoint-url.ts';
 import { standardPublicKey } from '../../webhooks/standard-key.ts';
-import { actor, endpointId, instant } from '../http/schemas.ts';
+import { actor, instant } from '../http/schemas.ts';
 
-export const endpointParams = z.strictObject({ id: endpointId.openapi({ param: { name: 'id', in: 'path' } }) });
+export const endpointParams = z.strictObject({ id: endpointId });
 
 const url = z
   .string()

@@ -27,7 +27,7 @@ export interface ApprovalQuery {
   /** As it is now: what has expired is no longer waiting. `@default` all */
   state?: ApprovalState;
   limit: number;
-  cursor?: string;
+  cursor?: string | undefined;
 }
 
 /** What one change writes. */

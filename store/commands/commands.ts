@@ -25,7 +25,14 @@ export class Commands extends RecordRepository<CommandRecord> {
   }
 
   /** One page of a sandbox's commands, newest first. */
-  list({ sandboxId, ...query }: { sandboxId: string; limit: number; cursor?: string }): Promise<Page<CommandRecord>> {
+  list({
+    sandboxId,
+    ...query
+  }: {
+    sandboxId: string;
+    limit: number;
+    cursor?: string | undefined;
+  }): Promise<Page<CommandRecord>> {
     return this.page({ sandboxId }, query, 'requestedAt');
   }
 

@@ -18,7 +18,7 @@ export type SandboxPage = Page<SandboxRecord>;
 
 export interface SandboxQuery {
   limit: number;
-  cursor?: string;
+  cursor?: string | undefined;
   state?: SandboxState;
   alive?: boolean;
   project?: string;

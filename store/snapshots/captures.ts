@@ -40,7 +40,7 @@ export class Captures extends RecordRepository<CaptureRecord> {
   }
 
   /** One page of the captures of all sources of that name, newest first. */
-  list({ source, ...query }: { source: string; limit: number; cursor?: string }): Promise<CapturePage> {
+  list({ source, ...query }: { source: string; limit: number; cursor?: string | undefined }): Promise<CapturePage> {
     return this.page({ source: String(source) }, query, 'createdAt');
   }
 

@@ -20,7 +20,7 @@ export interface SnapshotQuery {
   sandboxId?: string;
   project?: string;
   limit: number;
-  cursor?: string;
+  cursor?: string | undefined;
 }
 
 /** Whose a name is: `_id` is `<sandboxId>/<name>`, which no two snapshots can insert. */
