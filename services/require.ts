@@ -38,3 +38,9 @@ export const requireSchedule = finderOf('schedule_not_found', 'schedule', async 
   const found = await schedules.get(name);
   return found?.deletedAt === null ? found : null;
 });
+
+/** @throws MayflyError function_version_not_found */
+export async function requireVersion({ store }: Pick<ServiceDeps, 'store'>, name: string, version: number) {
+  const found = await store.functionVersions.get(name, version);
+  return orThrow(found, 'function_version_not_found', `${name} has no version ${version}.`);
+}

@@ -1,27 +1,23 @@
-import { isMayflyError, MayflyError } from '../../model/errors.ts';
+import type { z } from '@hono/zod-openapi';
+import { isMayflyError } from '../../model/errors.ts';
 import { textAt } from '../../model/events/json-pointer.ts';
-import type { FunctionVersion } from '../../model/functions/function.ts';
+import { deployFunction } from '../../model/functions/deploy-request.ts';
+import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { requireFunction } from '../../services/require.ts';
+import { DEFAULT_WAIT } from '../../model/waitpoints/waiting.ts';
+import { removeFunction, switchFunction } from '../../services/functions/change-function.ts';
+import { activateVersion, deployFunction as deploy } from '../../services/functions/deploy-function.ts';
+import { awaitSetup, describeSetup } from '../../services/functions/function-setup.ts';
+import { warningsOf } from '../../services/functions/secret-uses.ts';
+import { requireFunction, requireVersion } from '../../services/require.ts';
 import { refuseInexact } from '../../services/schema/schema-text.ts';
-import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf } from '../http/auth.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
 import { answerList, json, listOf, preferHeaders } from '../http/schemas.ts';
-import { activated, deployFunction as deploy } from './deploy-function.ts';
-import {
-  deleteQuery,
-  deployFunction,
-  functionAnswer,
-  functionParams,
-  versionAnswer,
-  versionParams,
-} from './function-schemas.ts';
-import { awaitSetup } from './function-setup.ts';
-import { requireVersion, versionView } from './function-view.ts';
-import { warningsOf } from './secret-uses.ts';
+import { waitAsPreferred } from '../http/waiting.ts';
+import { deleteQuery, functionAnswer, functionParams, versionAnswer, versionParams } from './function-schemas.ts';
 
 const route = routeOf('functions');
 
@@ -71,7 +67,8 @@ export const functionRoutes: Route[] = [
       refuseInexact(textAt(await c.req.text(), '/input/schema'));
       const { function: record, version, isNew } = await deploy(deps, deps.acceptance.schemas, actorOf(c), name, body);
       const warnings = await warningsOf(deps, version.spec.secrets);
-      await awaitSetup(c, deps, version.spec);
+      if (version.spec.setup && c.req.header('prefer') !== undefined)
+        await waitAsPreferred(c, (signal) => awaitSetup(deps, version.spec, signal));
       return reply(isNew ? 201 : 200, { ...(await versionView(deps, version, record)), warnings });
     },
   }),
@@ -121,21 +118,21 @@ export const functionRoutes: Route[] = [
     handle: async ({ c, deps, params: { name, version } }) => {
       await requireFunction(deps, name);
       const found = await requireVersion(deps, name, version);
-      return versionView(deps, found, await activated(deps, actorOf(c), name, version));
+      return versionView(deps, found, await activateVersion(deps, actorOf(c), name, version));
     },
   }),
   route('pauseFunction', 'post', `${ONE}/pause`, {
     scope: 'sandboxes:write',
     summary: 'Have no run of a function started; its events are accepted all the same',
     ...STATE_CHANGE,
-    handle: async ({ deps, params: { name } }) => await changed(deps, name, 'active', 'paused'),
+    handle: async ({ deps, params: { name } }) => await switchFunction(deps, name, 'active', 'paused'),
   }),
   route('resumeFunction', 'post', `${ONE}/resume`, {
     scope: 'sandboxes:write',
     summary: 'Have the runs of a function started again',
     ...STATE_CHANGE,
     handle: async ({ deps, params: { name } }) => {
-      const record = await changed(deps, name, 'paused', 'active');
+      const record = await switchFunction(deps, name, 'paused', 'active');
       await deps.sagas.functions.wakeDispatcher({ project: record.project, name }).catch((error: unknown) => {
         deps.logger.info({ err: error, name }, 'what waits is looked at by the next poll');
       });
@@ -151,37 +148,26 @@ export const functionRoutes: Route[] = [
       204: { description: 'It is gone. Its runs that have ended can be read still' },
     },
     problems: ['function_not_found', 'function_in_use'],
-    handle: async ({ deps, params: { name }, query }) => {
-      const left = await removed(deps, name, query.drain === 'true');
-      return left ? left : undefined;
-    },
+    handle: async ({ deps, params: { name }, query }) =>
+      (await removeFunction(deps, name, query.drain === 'true')) ?? undefined,
   }),
 ];
 
-/** @throws MayflyError function_not_found, function_draining */
-async function changed(deps: RequestDeps, name: string, from: 'active' | 'paused', to: 'active' | 'paused') {
-  const changes = { state: to, updatedAt: new Date().toISOString() };
-  if (await deps.store.functions.change(name, changes, { state: from })) await awaitCacheExpiry();
-  const found = await requireFunction(deps, name);
-  if (found.state === to) return found;
-  throw new MayflyError('function_draining', `${name} is being deleted.`);
-}
+/** Retention of a function that does not ask for any; its spec, and with it the digest, leaves it out. */
+const NOTHING_KEPT = { onFailure: 'none', days: LIMITS.functions.keepDays.default } as const;
 
-/** @returns what is left of it until its runs have ended; null: nothing @throws MayflyError function_not_found, function_in_use */
-async function removed(deps: RequestDeps, name: string, isDrained: boolean) {
-  const { store } = deps;
-  const { state } = await requireFunction(deps, name);
-  const isToDrain = isDrained || state === 'draining';
-  if (isToDrain || !(await store.runs.areOpen(name))) {
-    await store.functions.change(name, { state: 'draining', updatedAt: new Date().toISOString() });
-    await awaitCacheExpiry(); // what is accepted until then is seen below
-    if (!(await store.runs.areOpen(name))) {
-      await store.functions.remove(name);
-      return null;
-    }
-    if (isToDrain) return requireFunction(deps, name);
-    await store.functions.change(name, { state }); // one came in between
-    await awaitCacheExpiry();
-  }
-  throw new MayflyError('function_in_use', `Runs of ${name} have not ended.`);
+async function versionView(
+  deps: Pick<RequestDeps, 'store'>,
+  version: FunctionVersion,
+  { activeVersion }: Pick<FunctionRecord, 'activeVersion'>,
+): Promise<z.infer<typeof versionAnswer>> {
+  const { spec } = version;
+  const { keep = NOTHING_KEPT, wait = DEFAULT_WAIT } = spec;
+  const setup = await describeSetup(deps, spec);
+  return {
+    ...version,
+    isActive: version.version === activeVersion,
+    spec: { ...spec, keep, diff: spec.diff === true, wait, envNames: Object.keys(spec.env) },
+    ...(setup && { setup }),
+  };
 }

@@ -1,12 +1,13 @@
 import { z } from '@hono/zod-openapi';
 import { RawJson } from '../../model/events/json/raw-json.ts';
+import { functionName, pointer } from '../../model/functions/deploy-request.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { idOf, printable } from '../../model/request-fields.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import type { HmacScheme, SignatureScheme } from '../../webhooks/scheme.ts';
-import { functionName, pointer } from '../functions/function-schemas.ts';
 import type { AppDeps } from '../http/context.ts';
 import { actor, instant } from '../http/schemas.ts';
+import { strip } from '../schema/strip.ts';
 
 const { hooks: limits } = LIMITS.functions;
 const SCHEMES = [
@@ -82,7 +83,6 @@ export const createHook = z
     message: 'must be set for the scheme `hmac`, and for no other',
   })
   .openapi('CreateHook');
-export type CreateHookRequest = z.output<typeof createHook>;
 
 export const rotateSecrets = z.strictObject({ secrets }).openapi('HookSecrets');
 
@@ -100,7 +100,14 @@ export const hookAnswer = z
       .object({
         types: z.array(z.string()).nullable(),
         conditions: z.array(
-          z.object({ pointer: z.string(), in: z.array(z.union([z.string(), z.number(), z.boolean(), z.null()])) }),
+          z.object({
+            pointer: z.string(),
+            in: z.array(
+              z
+                .unknown()
+                .openapi({ anyOf: [{ type: 'string' }, { type: 'number' }, { type: 'boolean' }, { type: 'null' }] }),
+            ),
+          }),
         ),
       })
       .nullable(),
@@ -112,7 +119,7 @@ export const hookAnswer = z
   .openapi('Hook');
 
 /** As it is kept. */
-export function schemeOf(request: Pick<CreateHookRequest, 'scheme' | 'hmac'>): SignatureScheme {
+export function schemeOf(request: Pick<z.output<typeof createHook>, 'scheme' | 'hmac'>): SignatureScheme {
   if (request.hmac) {
     const { timestampHeader, ...rest } = request.hmac;
     return { scheme: 'hmac', ...rest, ...(timestampHeader !== undefined && { timestampHeader }) };
@@ -120,27 +127,22 @@ export function schemeOf(request: Pick<CreateHookRequest, 'scheme' | 'hmac'>): S
   return { scheme: request.scheme } as Exclude<SignatureScheme, HmacScheme>;
 }
 
-/** Without its secrets; numbers of its filter as they were sent. */
-export function hookView(
-  { secrets: held, scheme: kept, ...shown }: HookRecord,
-  { hookPlace }: Pick<AppDeps, 'hookPlace'>,
-) {
-  const { scheme: name, ...settings } = kept;
-  const path = `/h/${shown.id}`;
+/** Numbers of its filter are as they were sent. */
+export function hookView(hook: HookRecord, { hookPlace }: Pick<AppDeps, 'hookPlace'>): z.input<typeof hookAnswer> {
+  const { scheme: kept, filter: wanted } = hook;
+  const path = `/h/${hook.id}`;
   const base = hookPlace?.url ?? null;
-  return {
-    ...shown,
+  const conditions = wanted?.conditions.map(({ pointer: at, in: texts }) => ({
+    pointer: at,
+    in: texts.map((text) => new RawJson(text)),
+  }));
+  return strip(hookAnswer, {
+    ...hook,
     path,
     url: base === null ? null : new URL(path, base).href,
-    scheme: name,
-    hmac: kept.scheme === 'hmac' ? settings : null,
-    secretCount: held.length,
-    filter: shown.filter && {
-      ...shown.filter,
-      conditions: shown.filter.conditions.map(({ pointer, in: texts }) => ({
-        pointer,
-        in: texts.map((text) => new RawJson(text)),
-      })),
-    },
-  };
+    scheme: kept.scheme,
+    hmac: kept.scheme === 'hmac' ? kept : null,
+    secretCount: hook.secrets.length,
+    filter: wanted && { ...wanted, conditions: conditions ?? [] },
+  });
 }

@@ -1,14 +1,21 @@
+import { stringifyRaw } from '../../model/events/json/raw-json.ts';
 import { hookIdFrom } from '../../model/ids.ts';
+import {
+  filterOf,
+  recorded,
+  refuseBadSecrets,
+  refuseUnlessRoom,
+  wantedHook,
+} from '../../services/hooks/create-hook.ts';
 import { orThrow, requireFunction, requireHook } from '../../services/require.ts';
 import type { HookChanges } from '../../store/functions/hooks.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf } from '../http/auth.ts';
-import { answerRaw, type RequestDeps } from '../http/context.ts';
+import type { RequestDeps } from '../http/context.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { answerList, json, keyHeaders, listOf } from '../http/schemas.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
-import { filterOf, recorded, refuseBadSecrets, refuseUnlessRoom, wantedHook } from './create-hook.ts';
-import { createHook, hookAnswer, hookParams, hooksQuery, hookView, rotateSecrets } from './hook-schemas.ts';
+import { createHook, hookAnswer, hookParams, hooksQuery, hookView, rotateSecrets, schemeOf } from './hook-schemas.ts';
 
 const route = routeOf('functions');
 
@@ -32,13 +39,16 @@ export const hookRoutes: Route[] = [
     out: { 201: json('It takes events', hookAnswer) },
     problems: ['function_not_found', 'function_draining', 'hooks_full'],
     handle: async ({ c, deps, body }) => {
-      const filter = filterOf(body, await c.req.text());
+      const filter = filterOf(body.filter, await c.req.text());
       return answerOnce(c, { idFrom: hookIdFrom }, async (call) => {
-        const wanted = wantedHook(call.subjectId, actorOf(c), body, filter);
+        const wanted = wantedHook(call.subjectId, actorOf(c), { ...body, scheme: schemeOf(body), filter });
         if (call.isFresh) await refuseUnlessRoom(deps, body.function);
         const hook = await recorded(deps, wanted);
         c.header('Location', `${ALL}/${hook.id}`);
-        return { response: answerRaw(c, hookView(hook, deps), 201), isKept: true };
+        return {
+          response: c.body(stringifyRaw(hookView(hook, deps)), 201, { 'Content-Type': 'application/json' }),
+          isKept: true,
+        };
       });
     },
   }),
@@ -48,17 +58,13 @@ export const hookRoutes: Route[] = [
     in: { query: hooksQuery },
     out: { 200: json('All of them', listOf(hookAnswer)) },
     problems: ['function_not_found'],
-    handle: async ({ c, deps, store, query: { function: name } }) => {
+    handle: async ({ deps, store, query: { function: name } }) => {
       await requireFunction(deps, name);
       const unreadable: Unreadable[] = [];
       const hooks = await store.hooks.list(name, unreadable);
-      return answerRaw(
-        c,
-        answerList(
-          hooks.map((hook) => hookView(hook, deps)),
-          unreadable,
-        ),
-        200,
+      return answerList(
+        hooks.map((hook) => hookView(hook, deps)),
+        unreadable,
       );
     },
   }),
@@ -68,7 +74,7 @@ export const hookRoutes: Route[] = [
     in: { params: hookParams },
     out: { 200: json('The hook', hookAnswer) },
     problems: ['hook_not_found'],
-    handle: async ({ c, deps, params }) => answerRaw(c, hookView(await requireHook(deps, params.id), deps), 200),
+    handle: async ({ deps, params }) => hookView(await requireHook(deps, params.id), deps),
   }),
   route('deleteHook', 'delete', ONE, {
     scope: 'sandboxes:write',
@@ -86,22 +92,21 @@ export const hookRoutes: Route[] = [
     in: { params: hookParams, body: rotateSecrets },
     out: { 200: json('They hold from now on', hookAnswer) },
     problems: ['hook_not_found'],
-    handle: async ({ c, deps, params, body: { secrets } }) => {
+    handle: async ({ deps, params, body: { secrets } }) => {
       const { id, scheme } = await requireHook(deps, params.id);
       refuseBadSecrets(scheme, secrets);
-      return answerRaw(c, await changed(deps, id, { secrets }), 200);
+      return changed(deps, id, { secrets });
     },
   }),
   route('disableHook', 'post', `${ONE}/disable`, {
     ...SWITCH,
     summary: 'Have a hook take no events: it is answered as if it were not there',
-    handle: async ({ c, deps, params: { id } }) =>
-      answerRaw(c, await changed(deps, id, { disabledAt: new Date().toISOString() }), 200),
+    handle: ({ deps, params: { id } }) => changed(deps, id, { disabledAt: new Date().toISOString() }),
   }),
   route('enableHook', 'post', `${ONE}/enable`, {
     ...SWITCH,
     summary: 'Have a hook take events again',
-    handle: async ({ c, deps, params: { id } }) => answerRaw(c, await changed(deps, id, { disabledAt: null }), 200),
+    handle: ({ deps, params: { id } }) => changed(deps, id, { disabledAt: null }),
   }),
 ];
 

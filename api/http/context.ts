@@ -1,10 +1,8 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
-import type { Context, MiddlewareHandler } from 'hono';
-import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { MiddlewareHandler } from 'hono';
 import type { Registry } from 'prom-client';
 import type { McpServerOf } from '../../mcp/http/mcp-door.ts';
 import type { ApiKey } from '../../model/access/api-key.ts';
-import { stringifyRaw } from '../../model/events/json/raw-json.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Screens } from '../../services/desktop/screens.ts';
@@ -80,13 +78,3 @@ export interface Env {
 }
 
 export type App = OpenAPIHono<Env>;
-
-/** Answers with JSON in which each {@link RawJson} stands as it was written. */
-export function answerRaw(c: Context<Env>, value: unknown, status: ContentfulStatusCode): never {
-  return serialised(c.body(stringifyRaw(value), status, { 'Content-Type': 'application/json' }));
-}
-
-/** Passes an answer that is complete already through a route whose type wants to see its JSON. */
-export function serialised(response: Response): never {
-  return response as never;
-}

@@ -2,6 +2,7 @@ import { type RouteConfig, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { ErrorCode } from '../../model/errors.ts';
+import { stringifyRaw } from '../../model/events/json/raw-json.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
@@ -163,7 +164,8 @@ async function answer<I extends Parts, O extends Answers>(
   if (outcome === undefined) return c.body(null, 204);
   const { status, value } =
     outcome instanceof Reply ? outcome : reply(Number(Object.keys(out)[0]) as ContentfulStatusCode, outcome);
-  return c.json(strip(schemaOf(out[status]), value) as object, status);
+  const json = stringifyRaw(strip(schemaOf(out[status]), value));
+  return c.body(json, status, { 'Content-Type': 'application/json' });
 }
 
 /** @throws MayflyError invalid_request, invalid_id */

@@ -1,11 +1,12 @@
 import { z } from '@hono/zod-openapi';
+import { functionName } from '../../model/functions/deploy-request.ts';
 import { runRecord } from '../../model/functions/run.ts';
 import { RUN_OUTCOMES, RUN_STATES } from '../../model/functions/run-state.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { idOf } from '../../model/request-fields.ts';
 import { VERSIONS } from '../../services/runs/replay-run.ts';
 import { offset } from '../commands/command-schemas.ts';
-import { functionName, functionParams } from '../functions/function-schemas.ts';
+import { functionParams } from '../functions/function-schemas.ts';
 import { waitingAnswer } from '../functions/wait-schemas.ts';
 import { cursor, idempotencyHeaders, limit, problemAnswer, wholeText } from '../http/schemas.ts';
 

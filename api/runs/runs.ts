@@ -10,7 +10,7 @@ import { auditPage, pageOfChain } from '../audit/audit-page.ts';
 import { answerOutput } from '../commands/command-output.ts';
 import { diffLine } from '../diff/diff-schemas.ts';
 import { actorOf } from '../http/auth.ts';
-import { answerRaw, type RequestDeps } from '../http/context.ts';
+import type { RequestDeps } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
 import { auditQuery, json, pageOf, preferHeaders } from '../http/schemas.ts';
@@ -33,14 +33,14 @@ export const runRoutes: Route[] = [
     summary: 'List the runs of the project, newest first',
     in: { query: runsQuery },
     out: { 200: json('One page', pageOf(runAnswer)) },
-    handle: async ({ c, deps, store, query }) => {
+    handle: async ({ deps, store, query }) => {
       const { limit, key, deadLetter, contents, ...rest } = query;
       const keys = key === undefined ? undefined : keysNamed(key);
       const page = await store.runs.list({ limit, ...rest, keys, deadLetter: deadLetter === 'true' });
       if (contents !== 'true') return { ...page, items: page.items.map(runView) };
-      const items: object[] = [];
+      const items: z.input<typeof runAnswer>[] = [];
       for (const run of page.items) items.push({ ...runView(run), contents: await listedContents(deps, run) });
-      return answerRaw(c, { ...page, items }, 200);
+      return { ...page, items };
     },
   }),
   route('getRun', 'get', ONE, {

@@ -6,6 +6,7 @@ import { contentModeOf } from '../../model/events/content-mode.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { type Accepted, sha256 } from '../../services/intake/accept-event.ts';
+import { receivedEvent, sameEvent } from '../../services/runs/received.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
@@ -14,7 +15,6 @@ import { type Route, reply, routeOf } from '../http/route.ts';
 import { json } from '../http/schemas.ts';
 import { REPLAYED } from '../idempotency/answer-once.ts';
 import { endOfRun } from './end-of-run.ts';
-import { receivedEvent, sameEvent } from './received.ts';
 import { answerResult } from './result.ts';
 import { batchAnswer, runAnswer, triggerHeaders, triggerParams, triggerQuery } from './run-schemas.ts';
 import { runView } from './run-view.ts';
@@ -133,7 +133,9 @@ export const triggerRoutes: Route[] = [
 async function accepted(c: Context<Env>, name: string, delaySeconds?: number): Promise<Accepted> {
   const deps = c.get('deps');
   const target = await deps.acceptance.target(deps, name);
-  const received = await receivedEvent(c, name, c.req.header('idempotency-key'));
+  const body = new Uint8Array(await c.req.arrayBuffer());
+  const sent = { headers: [...c.req.raw.headers], body, key: c.req.header('idempotency-key') };
+  const received = receivedEvent(sent, c.get('apiKey'), name);
   const accept = await deps.acceptance.acceptWhileRoom(deps, target, { ...received, delaySeconds, actor: actorOf(c) });
   c.header('Location', `/v1/runs/${accept.run.id}`);
   if (!accept.isNew) c.header(REPLAYED, 'true');

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi';
+import { functionName } from '../../model/functions/deploy-request.ts';
 import { FUNCTION_NAME_PATTERN, isFunctionName } from '../../model/functions/function.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { printable, whole } from '../../model/request-fields.ts';
@@ -13,7 +14,6 @@ import {
   scheduleTime,
 } from '../../model/schedules/schedule.ts';
 import { zoneOf } from '../../model/schedules/zone.ts';
-import { functionName } from '../functions/function-schemas.ts';
 import { cursor, instant, limit, wholeText } from '../http/schemas.ts';
 
 const { schedules: limits } = LIMITS.functions;
@@ -95,7 +95,6 @@ export const setSchedule = z
     message: 'must be set, or `every`, and not both',
   })
   .openapi('SetSchedule');
-export type SetSchedule = z.output<typeof setSchedule>;
 
 export const trigger = z.strictObject({ overlap: overlap.optional() }).openapi('TriggerSchedule');
 export const backfill = z

@@ -4,15 +4,13 @@ import type { ScheduleRecord, ScheduleTime } from '../../model/schedules/schedul
 import { LAST_TIME, nextRun, type Occurrence, timesBetween } from '../../model/schedules/times.ts';
 import { timeKeyOf } from '../../store/schedules/schedule-times.ts';
 import { decodeCursor, encodeCursor } from '../../store/sealed/page-cursor.ts';
-import { strip } from '../schema/strip.ts';
-import { type nextTimes, scheduleAnswer } from './schedule-schemas.ts';
+import type { nextTimes, scheduleAnswer } from './schedule-schemas.ts';
 
 export function scheduleView(record: ScheduleRecord): z.infer<typeof scheduleAnswer> {
   const next = record.pausedAt === null ? nextRun(record, Date.now()) : null;
   const { data, ...event } = record.event;
   const withData = { ...event, ...(data !== undefined && { data: new RawJson(data) }) };
-  const nextAt = next && new Date(next.at).toISOString();
-  return strip(scheduleAnswer, { ...record, event: withData, nextAt });
+  return { ...record, event: withData, nextAt: next && new Date(next.at).toISOString() };
 }
 
 /** Also those that are not run, with what is said of them. */

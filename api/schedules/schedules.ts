@@ -3,10 +3,11 @@ import { textAt } from '../../model/events/json-pointer.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { orThrow, requireSchedule } from '../../services/require.ts';
 import { ask, askIdFrom, type Wish } from '../../services/schedules/ask-schedule.ts';
+import { pauseSchedule, resumeSchedule, setSchedule } from '../../services/schedules/set-schedule.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf } from '../http/auth.ts';
-import { answerRaw, type Env, type RequestDeps } from '../http/context.ts';
-import { type Route, routeOf } from '../http/route.ts';
+import type { Env } from '../http/context.ts';
+import { type Route, reply, routeOf } from '../http/route.ts';
 import { answerList, json, keyHeaders, listOf, pageOf } from '../http/schemas.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
 import {
@@ -23,7 +24,6 @@ import {
   trigger,
 } from './schedule-schemas.ts';
 import { cursorOfTime, nextView, positionOfCursor, scheduleView } from './schedule-view.ts';
-import { setSchedule } from './set-schedule.ts';
 
 const route = routeOf('functions');
 
@@ -48,7 +48,7 @@ export const scheduleRoutes: Route[] = [
     handle: async ({ c, deps, params: { name }, body }) => {
       const data = textAt(await c.req.text(), '/event/data');
       const { record, isNew } = await setSchedule(deps, actorOf(c), name, body, data);
-      return answerRaw(c, scheduleView(record), isNew ? 201 : 200);
+      return reply(isNew ? 201 : 200, scheduleView(record));
     },
   }),
   route('listSchedules', 'get', ALL, {
@@ -56,11 +56,11 @@ export const scheduleRoutes: Route[] = [
     summary: `List the schedules of the project, by name, at most ${LIMITS.functions.schedules.count}`,
     in: { query: schedulesQuery },
     out: { 200: json('All of them', listOf(scheduleAnswer)) },
-    handle: async ({ c, store, query: { function: name } }) => {
+    handle: async ({ store, query: { function: name } }) => {
       const unreadable: Unreadable[] = [];
       const all = await store.schedules.list(unreadable);
       const items = name === undefined ? all : all.filter((each) => each.function === name);
-      return answerRaw(c, answerList(items.map(scheduleView), unreadable), 200);
+      return answerList(items.map(scheduleView), unreadable);
     },
   }),
   route('getSchedule', 'get', ONE, {
@@ -69,7 +69,7 @@ export const scheduleRoutes: Route[] = [
     in: { params: scheduleParams },
     out: { 200: json('The schedule', scheduleAnswer) },
     problems: ['schedule_not_found'],
-    handle: async ({ c, deps, params }) => answerRaw(c, scheduleView(await requireSchedule(deps, params.name)), 200),
+    handle: async ({ deps, params }) => scheduleView(await requireSchedule(deps, params.name)),
   }),
   route('deleteSchedule', 'delete', ONE, {
     scope: 'sandboxes:write',
@@ -115,12 +115,12 @@ export const scheduleRoutes: Route[] = [
   route('pauseSchedule', 'post', `${ONE}/pause`, {
     ...SWITCH,
     summary: 'Have a schedule fire no more until it is resumed',
-    handle: async ({ c, deps, params: { name } }) => answerRaw(c, scheduleView(await paused(deps, name)), 200),
+    handle: async ({ deps, params: { name } }) => scheduleView(await pauseSchedule(deps, name)),
   }),
   route('resumeSchedule', 'post', `${ONE}/resume`, {
     ...SWITCH,
     summary: 'Have a schedule fire again; what it left out meanwhile stays out',
-    handle: async ({ c, deps, params: { name } }) => answerRaw(c, scheduleView(await resumed(deps, name)), 200),
+    handle: async ({ deps, params: { name } }) => scheduleView(await resumeSchedule(deps, name)),
   }),
   route('triggerSchedule', 'post', `${ONE}/trigger`, {
     scope: 'sandboxes:write',
@@ -154,27 +154,3 @@ async function askedOnce(c: Context<Env>, name: string, wish: Wish): Promise<Res
     return { response: c.json({ id, at }, 202), isKept: true };
   });
 }
-
-/** @throws MayflyError schedule_not_found */
-async function paused(deps: RequestDeps, name: string) {
-  await requireSchedule(deps, name);
-  const at = new Date().toISOString();
-  const changes = { pausedAt: at, pauseReason: null, wakeAt: at, updatedAt: at };
-  await deps.store.schedules.change(name, changes, { pausedAt: null, deletedAt: null });
-  return requireSchedule(deps, name);
-}
-
-/** @throws MayflyError schedule_not_found */
-async function resumed(deps: RequestDeps, name: string) {
-  const { pausedAt, pauses } = await requireSchedule(deps, name);
-  const at = new Date().toISOString();
-  if (pausedAt !== null) {
-    const over = [...pauses, { from: pausedAt, to: at }].slice(-MOST_PAUSES);
-    const changes = { pausedAt: null, pauseReason: null, pauses: over, wakeAt: at, updatedAt: at };
-    await deps.store.schedules.change(name, changes, { pausedAt, deletedAt: null });
-  }
-  return requireSchedule(deps, name);
-}
-
-/** Pauses whose times are not decided yet: they go when its workflow has decided them. */
-const MOST_PAUSES = 100;

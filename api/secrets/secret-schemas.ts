@@ -1,15 +1,11 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
-import { isSecretName, SECRET_NAME_PATTERN, type SecretRecord, secretRecord } from '../../model/secrets/secret.ts';
+import { type SecretRecord, secretName, secretRecord, warningOf } from '../../model/secrets/secret.ts';
 import type { SecretUsed } from '../../store/secrets/secret-uses.ts';
 import { instant } from '../http/schemas.ts';
 
 const { secrets: limits } = LIMITS.functions;
 
-export const secretName = z.string().refine(isSecretName, 'is not the name of a secret').openapi({
-  pattern: SECRET_NAME_PATTERN,
-  example: 'database-password',
-});
 export const secretParams = z.strictObject({ name: secretName });
 
 export const putSecret = z
@@ -52,8 +48,4 @@ export function secretView(record: SecretRecord): z.infer<typeof secretAnswer> {
 
 export function secretDetailView(record: SecretRecord, uses: SecretUsed[]): z.infer<typeof secretDetail> {
   return { ...secretView(record), versions: record.versions, uses };
-}
-
-export function warningOf(name: string, notMasked: string): string {
-  return `The secret ${name} is not masked in what functions print: ${notMasked}.`;
 }

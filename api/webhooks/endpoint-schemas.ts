@@ -12,6 +12,7 @@ import {
 import { endpointUrlProblem } from '../../webhooks/sending/endpoint-url.ts';
 import { standardPublicKey } from '../../webhooks/standard-key.ts';
 import { actor, instant } from '../http/schemas.ts';
+import { strip } from '../schema/strip.ts';
 
 export const endpointParams = z.strictObject({ id: endpointId });
 
@@ -44,7 +45,6 @@ const signature = z.enum(WEBHOOK_SIGNATURES).openapi({
 export const createEndpoint = z
   .strictObject({ url, types, format: format.default('standard'), signature: signature.default('v1') })
   .openapi('CreateWebhookEndpoint');
-export type CreateEndpointRequest = z.output<typeof createEndpoint>;
 
 export const changeEndpoint = z
   .strictObject({
@@ -55,7 +55,6 @@ export const changeEndpoint = z
   })
   .refine((changes) => Object.values(changes).some((value) => value !== undefined), 'must change something')
   .openapi('ChangeWebhookEndpoint');
-export type ChangeEndpointRequest = z.output<typeof changeEndpoint>;
 
 export const endpointAnswer = z
   .object({
@@ -89,10 +88,8 @@ export const newEndpointAnswer = endpointAnswer
 
 /** Without its secrets. */
 export function endpointView(endpoint: EndpointRecord): z.infer<typeof endpointAnswer> {
-  const { secrets: _secrets, slowed: _slowed, ...shown } = endpoint;
-  const isPublic = endpoint.signature === 'v1a';
-  const held = isPublic ? validSecrets(endpoint, Date.now()) : [];
-  return { ...shown, publicKeys: held.map(({ key }) => standardPublicKey(key)) };
+  const held = endpoint.signature === 'v1a' ? validSecrets(endpoint, Date.now()) : [];
+  return strip(endpointAnswer, { ...endpoint, publicKeys: held.map(({ key }) => standardPublicKey(key)) });
 }
 
 /** With the newest secret. */

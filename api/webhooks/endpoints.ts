@@ -1,17 +1,18 @@
 import { endpointIdFrom } from '../../model/ids.ts';
 import { orThrow, requireEndpoint } from '../../services/require.ts';
-import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
-import { actorOf } from '../http/auth.ts';
-import { type Route, routeOf } from '../http/route.ts';
-import { answerList, json, keyHeaders, pageOf } from '../http/schemas.ts';
-import { answerOnce } from '../idempotency/answer-once.ts';
 import {
   changedEndpoint,
   recordedEndpoint,
   refuseUnlessRoom,
   rotatedEndpoint,
   wantedEndpoint,
-} from './change-endpoint.ts';
+} from '../../services/webhooks/change-endpoint.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
+import { actorOf } from '../http/auth.ts';
+
+import { type Route, routeOf } from '../http/route.ts';
+import { answerList, json, keyHeaders, pageOf } from '../http/schemas.ts';
+import { answerOnce } from '../idempotency/answer-once.ts';
 import {
   changeEndpoint,
   createEndpoint,

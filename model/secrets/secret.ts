@@ -40,3 +40,13 @@ export function isSecretName(text: string): boolean {
 
 /** A name below a folder, and no path: no slash, not hidden, nothing that a terminal or shell takes for more. */
 export const SECRET_FILE = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
+
+export const secretName = z.string().refine(isSecretName, 'is not the name of a secret').meta({
+  pattern: SECRET_NAME_PATTERN,
+  example: 'database-password',
+});
+
+/** Why a secret is not masked, as callers are told. */
+export function warningOf(name: string, notMasked: string): string {
+  return `The secret ${name} is not masked in what functions print: ${notMasked}.`;
+}

@@ -10,6 +10,7 @@ import { hookDoorRoutes } from '../../../../api/hooks/hook-door.ts';
 import type { Env } from '../../../../api/http/context.ts';
 import { errorHandler } from '../../../../api/http/problem.ts';
 import { apiServer } from '../../../../api/server/api-server.ts';
+import { HookDoor } from '../../../../services/hooks/hook-door.ts';
 import { Acceptance } from '../../../../services/intake/acceptance.ts';
 import { InputSchemas } from '../../../../services/schema/input-schemas.ts';
 import type { Hooks } from '../../../../store/functions/hooks.ts';
@@ -38,7 +39,8 @@ function alone(store = door().store, limits = SMALL, schemas = new InputSchemas(
   const { sagas } = door();
   app.use(requestId());
   app.onError(errorHandler({ logger }));
-  hookDoorRoutes(app, { store, logger }, new Acceptance({ sagas, logger }, schemas), limits);
+  const acceptance = new Acceptance({ sagas, logger }, schemas);
+  hookDoorRoutes(app, { store, logger }, acceptance, new HookDoor({ store, logger }, acceptance, limits));
   return app;
 }
 

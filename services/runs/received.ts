@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { Context } from 'hono';
+import type { ApiKey } from '../../model/access/api-key.ts';
 import { EVENT_HEADER } from '../../model/events/binary-mode.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
 import { type ContentMode, contentModeOf } from '../../model/events/content-mode.ts';
 import { contentTypeOf, readEvent } from '../../model/events/read-event.ts';
-import { type Sameness, sha256 } from '../../services/intake/accept-event.ts';
-import type { Env } from '../http/context.ts';
+import { type Sameness, sha256 } from '../intake/accept-event.ts';
 
 /** What a request has brought. */
 export interface Received {
@@ -15,27 +14,35 @@ export interface Received {
   digest: string;
 }
 
+interface Sent {
+  headers: [string, string][];
+  body: Uint8Array;
+  /** The Idempotency-Key. */
+  key: string | undefined;
+}
+
 /**
- * The event of a request. One that is sent as a CloudEvent is the same as another by its source and id; what is sent without
+ * Returns the event of a request. One that is sent as a CloudEvent is the same as another by its source and id; what is sent without
  * is the same as another by the Idempotency-Key, of the same API key.
  * @throws MayflyError invalid_event, invalid_json, unsupported_media_type
  */
-export async function receivedEvent(c: Context<Env>, name: string, key: string | undefined): Promise<Received> {
-  const body = new Uint8Array(await c.req.arrayBuffer());
-  const headers = [...c.req.raw.headers];
-  const apiKey = c.get('apiKey');
+export function receivedEvent(
+  { headers, body, key }: Sent,
+  { id: apiKeyId, project }: Pick<ApiKey, 'id' | 'project'>,
+  name: string,
+): Received {
   const event = readEvent(
     { headers, body },
     {
       id: key ?? randomBytes(16).toString('hex'),
-      source: `/projects/${apiKey.project}/functions/${name}`,
+      source: `/projects/${project}/functions/${name}`,
       type: 'mayfly.function.invoked',
       time: new Date().toISOString(),
     },
   );
   if (modeOf(headers) !== 'plain') return { event, sameness: sameEvent(event), digest: sha256(event.json) };
   const digest = sha256(Buffer.concat([Buffer.from(`${contentTypeOf(headers) ?? ''}\n`), body]));
-  const text = key === undefined ? null : JSON.stringify([apiKey.id, key]);
+  const text = key === undefined ? null : JSON.stringify([apiKeyId, key]);
   return { event, sameness: { by: 'key', text }, digest };
 }
 

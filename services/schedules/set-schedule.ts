@@ -3,11 +3,16 @@ import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { PastSpec, ScheduleRecord, ScheduleSpec } from '../../model/schedules/schedule.ts';
 import { nextRun } from '../../model/schedules/times.ts';
-import { requireFunction } from '../../services/require.ts';
-import type { RequestDeps } from '../http/context.ts';
-import type { SetSchedule } from './schedule-schemas.ts';
+import { requireFunction, requireSchedule } from '../require.ts';
+import type { ServiceDeps } from '../service-deps.ts';
 
 const { schedules: limits } = LIMITS.functions;
+
+type Optional = 'cron' | 'every' | 'startAt' | 'endAt';
+/** A schedule as it is asked for: what is absent is null. */
+interface SetSchedule extends Omit<ScheduleSpec, Optional | 'event'>, Partial<Record<Optional, string | undefined>> {
+  event: { type: string; subject?: string | undefined };
+}
 
 /**
  * Makes a schedule, or sets all of one. It holds when this returns; the control worker wakes its workflow.
@@ -16,7 +21,7 @@ const { schedules: limits } = LIMITS.functions;
  *   much data
  */
 export async function setSchedule(
-  deps: RequestDeps,
+  deps: ServiceDeps,
   actor: Actor,
   name: string,
   wish: SetSchedule,
@@ -101,4 +106,28 @@ function refuseIfNever(spec: ScheduleSpec, now: number): void {
 
 function full(): MayflyError {
   return new MayflyError('schedules_full', `The project has ${limits.count} schedules.`);
+}
+
+/** Pauses whose times are not decided yet: they go when its workflow has decided them. */
+const MOST_PAUSES = 100;
+
+/** @throws MayflyError schedule_not_found */
+export async function pauseSchedule(deps: ServiceDeps, name: string) {
+  await requireSchedule(deps, name);
+  const at = new Date().toISOString();
+  const changes = { pausedAt: at, pauseReason: null, wakeAt: at, updatedAt: at };
+  await deps.store.schedules.change(name, changes, { pausedAt: null, deletedAt: null });
+  return requireSchedule(deps, name);
+}
+
+/** @throws MayflyError schedule_not_found */
+export async function resumeSchedule(deps: ServiceDeps, name: string) {
+  const { pausedAt, pauses } = await requireSchedule(deps, name);
+  const at = new Date().toISOString();
+  if (pausedAt !== null) {
+    const over = [...pauses, { from: pausedAt, to: at }].slice(-MOST_PAUSES);
+    const changes = { pausedAt: null, pauseReason: null, pauses: over, wakeAt: at, updatedAt: at };
+    await deps.store.schedules.change(name, changes, { pausedAt, deletedAt: null });
+  }
+  return requireSchedule(deps, name);
 }

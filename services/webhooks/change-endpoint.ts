@@ -2,12 +2,16 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { type EndpointRecord, validSecrets, type WebhookSignature } from '../../model/webhooks/endpoint.ts';
-import { requireEndpoint } from '../../services/require.ts';
 import { newKeyPair, newSecret } from '../../webhooks/standard-key.ts';
-import type { RequestDeps } from '../http/context.ts';
-import type { ChangeEndpointRequest, CreateEndpointRequest } from './endpoint-schemas.ts';
+import { requireEndpoint } from '../require.ts';
+import type { ServiceDeps } from '../service-deps.ts';
 
 const { webhooks: limits } = LIMITS;
+type CreateEndpointRequest = Pick<EndpointRecord, 'url' | 'types' | 'format' | 'signature'>;
+type ChangeEndpointRequest = { [K in 'url' | 'types' | 'format']?: EndpointRecord[K] | undefined } & {
+  disabled?: boolean | undefined;
+};
+
 const WORKING = { disabledAt: null, disabledFor: null, failingSince: null, slowUntil: null, slowed: 0 } as const;
 
 /** The endpoint that is asked for. */
@@ -30,12 +34,12 @@ export function wantedEndpoint(id: string, createdBy: Actor, request: CreateEndp
 }
 
 /** @throws MayflyError endpoints_full */
-export async function refuseUnlessRoom({ store }: RequestDeps): Promise<void> {
+export async function refuseUnlessRoom({ store }: ServiceDeps): Promise<void> {
   if ((await store.webhookEndpoints.list()).length >= limits.endpoints) throw full();
 }
 
 /** Records it; again, it is the one that is there. @throws MayflyError endpoints_full when others came first */
-export async function recordedEndpoint({ store }: RequestDeps, endpoint: EndpointRecord): Promise<EndpointRecord> {
+export async function recordedEndpoint({ store }: ServiceDeps, endpoint: EndpointRecord): Promise<EndpointRecord> {
   if (!(await store.webhookEndpoints.create(endpoint))) {
     return (await store.webhookEndpoints.get(endpoint.id)) ?? endpoint;
   }
@@ -47,7 +51,7 @@ export async function recordedEndpoint({ store }: RequestDeps, endpoint: Endpoin
 
 /** One that is sent to again begins anew: what it has failed before does not count. @throws MayflyError endpoint_not_found */
 export async function changedEndpoint(
-  deps: RequestDeps,
+  deps: ServiceDeps,
   { id, disabledAt: wasDisabled }: EndpointRecord,
   { url, types, format, disabled }: ChangeEndpointRequest,
 ): Promise<EndpointRecord> {
@@ -64,7 +68,7 @@ export async function changedEndpoint(
 }
 
 /** Of two at once the later is the newest, and the other signs for as long. @throws MayflyError endpoint_not_found */
-export async function rotatedEndpoint(deps: RequestDeps, id: string): Promise<EndpointRecord> {
+export async function rotatedEndpoint(deps: ServiceDeps, id: string): Promise<EndpointRecord> {
   for (;;) {
     const endpoint = await requireEndpoint(deps, id);
     const now = Date.now();

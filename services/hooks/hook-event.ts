@@ -4,12 +4,12 @@ import { contentModeOf } from '../../model/events/content-mode.ts';
 import { readJson } from '../../model/events/json/json-text.ts';
 import { valueAt } from '../../model/events/json-pointer.ts';
 import { contentTypeOf, readEvent } from '../../model/events/read-event.ts';
-import { githubEvent } from '../../services/hooks/github-event.ts';
-import { sha256 } from '../../services/intake/accept-event.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import { onlyHeader, type SignedRequest } from '../../webhooks/signed-request.ts';
 import type { Verdict } from '../../webhooks/verdict.ts';
+import { sha256 } from '../intake/accept-event.ts';
 import { type Received, sameEvent } from '../runs/received.ts';
+import { githubEvent } from './github-event.ts';
 
 type Verified = Extract<Verdict, { verified: true }>;
 

@@ -1,12 +1,12 @@
 import { MayflyError } from '../../model/errors.ts';
+import type { DeployRequest } from '../../model/functions/deploy-request.ts';
 import type { SecretUse } from '../../model/secrets/secret.ts';
-import type { RequestDeps } from '../http/context.ts';
-import { warningOf } from '../secrets/secret-schemas.ts';
-import type { DeployRequest } from './function-schemas.ts';
+import { warningOf } from '../../model/secrets/secret.ts';
+import type { ServiceDeps } from '../service-deps.ts';
 
 /** @throws MayflyError secret_not_found, which names those that are not there */
 export async function knownSecrets(
-  { store }: Pick<RequestDeps, 'store'>,
+  { store }: Pick<ServiceDeps, 'store'>,
   { secrets }: Pick<DeployRequest, 'secrets'>,
 ): Promise<SecretUse[]> {
   const found = await Promise.all(secrets.map(({ name }) => store.secrets.get(name)));
@@ -22,7 +22,7 @@ export async function knownSecrets(
 
 /** What is to be known of the secrets of a version: those that are gone, or are not masked. */
 export async function warningsOf(
-  { store }: Pick<RequestDeps, 'store'>,
+  { store }: Pick<ServiceDeps, 'store'>,
   uses: readonly Pick<SecretUse, 'name'>[],
 ): Promise<string[]> {
   const names = [...new Set(uses.map(({ name }) => name))];

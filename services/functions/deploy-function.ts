@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { runsOf } from '../../model/approvals/command-pattern.ts';
 import { MayflyError } from '../../model/errors.ts';
+import type { DeployRequest } from '../../model/functions/deploy-request.ts';
 import type { FunctionRecord, FunctionSpec, FunctionVersion } from '../../model/functions/function.ts';
 import { tarEntries } from '../../model/image/tar-scanner.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_WAIT } from '../../model/waitpoints/waiting.ts';
-import { refuseUnlessAllowed } from '../../services/approvals/policy-check.ts';
-import { placeableOrigin } from '../../services/sandboxes/placement.ts';
-import type { InputSchemas } from '../../services/schema/input-schemas.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import { versionOfId } from '../../store/functions/function-versions.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
-import type { RequestDeps } from '../http/context.ts';
-import type { DeployRequest } from './function-schemas.ts';
+import { refuseUnlessAllowed } from '../approvals/policy-check.ts';
+import { placeableOrigin } from '../sandboxes/placement.ts';
+import type { InputSchemas } from '../schema/input-schemas.ts';
+import type { ServiceDeps } from '../service-deps.ts';
 import { beginSetup } from './function-setup.ts';
 import { knownSecrets } from './secret-uses.ts';
 
@@ -32,7 +32,7 @@ interface Deployed {
  *   secret_not_found, invalid_schema, schema_too_slow
  */
 export async function deployFunction(
-  deps: RequestDeps,
+  deps: ServiceDeps,
   schemas: InputSchemas,
   actor: Actor,
   name: string,
@@ -49,14 +49,14 @@ export async function deployFunction(
   if (files && spec.filesDigest !== null) await store.functionFiles.put(spec.filesDigest, files);
   const { version, isNew } = await ensureVersion(deps, actor, name, spec);
   await beginSetup(deps, actor, spec);
-  const record = await activated(deps, actor, name, version.version);
+  const record = await activateVersion(deps, actor, name, version.version);
   await removeOld(deps, name, record.activeVersion);
   return { function: record, version, isNew };
 }
 
 /** Has events accepted for a version from now on. @throws MayflyError function_draining */
-export async function activated(
-  { store }: RequestDeps,
+export async function activateVersion(
+  { store }: ServiceDeps,
   createdBy: Actor,
   name: string,
   activeVersion: number,
@@ -75,7 +75,7 @@ export async function activated(
 }
 
 async function specOf(
-  deps: RequestDeps,
+  deps: ServiceDeps,
   schemas: InputSchemas,
   project: string,
   request: DeployRequest,
@@ -132,7 +132,7 @@ async function specOf(
 }
 
 /** @throws MayflyError invalid_request, which names what is no endpoint of the project */
-async function destinationsOf({ store }: RequestDeps, request: DeployRequest): Promise<FunctionSpec['destinations']> {
+async function destinationsOf({ store }: ServiceDeps, request: DeployRequest): Promise<FunctionSpec['destinations']> {
   const { onSuccess = null, onFailure = null } = request.destinations;
   const fields = [];
   for (const [name, id] of Object.entries({ onSuccess, onFailure })) {
@@ -180,7 +180,7 @@ function refuseUnlessTar(files: Uint8Array): void {
 }
 
 async function ensureVersion(
-  { store }: RequestDeps,
+  { store }: ServiceDeps,
   createdBy: Actor,
   name: string,
   spec: FunctionSpec,
@@ -206,7 +206,7 @@ async function ensureVersion(
 }
 
 /** The oldest that are not active: of their runs that wait none is started. */
-async function removeOld({ store }: RequestDeps, name: string, active: number): Promise<void> {
+async function removeOld({ store }: ServiceDeps, name: string, active: number): Promise<void> {
   const known = await store.functionVersions.list(name);
   for (const old of known.slice(LIMITS.functions.versions)) {
     if (old.version !== active) await store.functionVersions.remove(old);

@@ -4,40 +4,33 @@ import { textAt } from '../../model/events/json-pointer.ts';
 import type { HookFilter } from '../../model/functions/hook-filter.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { requireFunction } from '../../services/require.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
 import type { SignatureScheme } from '../../webhooks/scheme.ts';
 import { secretProblem } from '../../webhooks/secret.ts';
-import type { RequestDeps } from '../http/context.ts';
-import { type CreateHookRequest, schemeOf } from './hook-schemas.ts';
+import { requireFunction } from '../require.ts';
+import type { ServiceDeps } from '../service-deps.ts';
 
 const { hooks: limits } = LIMITS.functions;
 
+type HookRequest = Pick<HookRecord, 'function' | 'scheme' | 'secrets' | 'filter' | 'allowedOrigins'>;
+
+interface FilterRequest {
+  types?: string[] | undefined;
+  conditions: { pointer: string; in: (string | number | boolean | null)[] }[];
+}
+
 /** The hook that is asked for. @throws MayflyError invalid_request */
-export function wantedHook(
-  id: string,
-  createdBy: Actor,
-  request: CreateHookRequest,
-  filter: HookFilter | null,
-): HookRecord {
-  const scheme = schemeOf(request);
+export function wantedHook(id: string, createdBy: Actor, request: HookRequest): HookRecord {
+  const { scheme, filter } = request;
   refuseBadSecrets(scheme, request.secrets);
-  return {
-    id,
-    project: createdBy.project,
-    function: request.function,
-    scheme,
-    secrets: request.secrets,
-    filter,
-    allowedOrigins: request.allowedOrigins,
-    disabledAt: null,
-    createdBy,
-    createdAt: new Date().toISOString(),
-  };
+  const createdAt = new Date().toISOString();
+  const { function: name, secrets, allowedOrigins } = request;
+  const wanted = { function: name, scheme, secrets, filter, allowedOrigins };
+  return { id, project: createdBy.project, ...wanted, disabledAt: null, createdBy, createdAt };
 }
 
 /** Filter of a request, with the numbers that it was sent with. @param body its JSON text */
-export function filterOf({ filter }: CreateHookRequest, body: string): HookFilter | null {
+export function filterOf(filter: FilterRequest | undefined, body: string): HookFilter | null {
   if (!filter) return null;
   const conditions = filter.conditions.map(({ pointer, in: values }, nth) => ({
     pointer,
@@ -61,14 +54,14 @@ export function refuseBadSecrets(scheme: SignatureScheme, secrets: readonly stri
 }
 
 /** @throws MayflyError function_not_found, function_draining, hooks_full */
-export async function refuseUnlessRoom(deps: RequestDeps, name: string): Promise<void> {
+export async function refuseUnlessRoom(deps: ServiceDeps, name: string): Promise<void> {
   const { state } = await requireFunction(deps, name);
   if (state === 'draining') throw new MayflyError('function_draining', `${name} is being deleted.`);
   if ((await deps.store.hooks.list(name)).length >= limits.count) throw hooksFull(name);
 }
 
 /** Records it; again, it is the one that is there. @throws MayflyError hooks_full when others came first */
-export async function recorded({ store }: RequestDeps, hook: HookRecord): Promise<HookRecord> {
+export async function recorded({ store }: ServiceDeps, hook: HookRecord): Promise<HookRecord> {
   if (!(await store.hooks.create(hook))) return (await store.hooks.get(hook.id)) ?? hook;
   const place = (await store.hooks.list(hook.function)).findIndex(({ id }) => id === hook.id);
   if (place < limits.count) return hook;

@@ -1,0 +1,140 @@
+import type { Logger } from 'pino';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
+import { passesFilter } from '../../model/functions/hook-filter.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { Store } from '../../store/connect.ts';
+import type { Header, SignedRequest } from '../../webhooks/signed-request.ts';
+import { verifySignature } from '../../webhooks/verify.ts';
+import { TokenBuckets } from '../ingress/token-buckets.ts';
+import type { Accepted, Arrival } from '../intake/accept-event.ts';
+import type { Acceptance } from '../intake/acceptance.ts';
+import { HeldBytes } from './held-bytes.ts';
+import { hookEvent, signatureInvalid } from './hook-event.ts';
+import { type KnownHook, knownHook, verifyNothing } from './known-hook.ts';
+
+const { hooks: HOOKS } = LIMITS.functions;
+/** All that are not there share a bucket, or guesses would have one each. */
+const NOWHERE = '';
+/** Bytes for which an answer may take as long again: a large event is longer on its way into the store. */
+const LARGE = 4_194_304;
+
+type Limits = Record<'bodyBytes' | 'heldBytes' | 'requestsPerSecond' | 'answerMs' | 'checkMs', number>;
+interface Deps {
+  store: Store;
+  logger: Logger;
+  /** How soon what comes to a hook is answered, unless it is large. Milliseconds. `@default` 1 s */
+  hookAnswerMs?: number;
+}
+
+/** What the sender of an event is answered. */
+interface Answer {
+  status: 200 | 202;
+  body: { ping: true } | { filtered: true } | { runId: string; duplicate?: true };
+}
+
+/** A request that came to a hook. */
+interface Delivery {
+  hookId: string;
+  headers: readonly Header[];
+  pieces: AsyncIterable<Uint8Array>;
+}
+
+/** Takes signed events from outside. @param limits for tests */
+export class HookDoor {
+  readonly #buckets: TokenBuckets;
+  readonly #held: HeldBytes;
+
+  constructor(
+    private readonly deps: Deps,
+    private readonly acceptance: Acceptance,
+    readonly limits: Limits = limitsOf(deps),
+  ) {
+    this.#buckets = new TokenBuckets(limits.requestsPerSecond);
+    this.#held = new HeldBytes(limits.heldBytes);
+  }
+
+  /** Null: none that takes events. @throws MayflyError too_many_requests, store_unavailable */
+  async find(id: string): Promise<KnownHook | null> {
+    const known = await within(this.limits.answerMs, knownHook(this.deps.store, this.acceptance, id));
+    if (this.#buckets.take(known?.hook.id ?? NOWHERE)) return known;
+    throw tooMany(`More than ${this.limits.requestsPerSecond} requests a second come here.`);
+  }
+
+  /** @throws MayflyError hook_not_found, signature_invalid, and why it is not taken */
+  async take({ hookId, headers, pieces: sent }: Delivery): Promise<Answer> {
+    const known = await this.find(hookId);
+    if (!known) {
+      await verifyNothing(sent);
+      throw new MayflyError('hook_not_found', 'There is no such hook.');
+    }
+    const { id } = known.hook;
+    const pieces: Uint8Array[] = [];
+    let bytes = 0;
+    try {
+      for await (const piece of sent) {
+        if (!this.#held.take(id, piece.length)) throw tooMany(`More than ${this.limits.heldBytes} bytes come at once.`);
+        bytes += piece.length;
+        pieces.push(piece);
+      }
+      const request = { headers, body: Buffer.concat(pieces), now: Date.now() };
+      const { answerMs, checkMs } = this.limits;
+      const isHeldTo = known.target.version.spec.input.schema !== null;
+      const ms = answerMs * (1 + bytes / LARGE) + (isHeldTo ? checkMs : 0);
+      return await within(ms, this.#answer(known, request));
+    } finally {
+      this.#held.giveBack(id, bytes);
+    }
+  }
+
+  async #answer(known: KnownHook, request: SignedRequest): Promise<Answer> {
+    const { hook } = known;
+    const verdict = verifySignature(hook.scheme, hook.secrets, request);
+    if (!verdict.verified) {
+      this.deps.logger.info({ hookId: hook.id, why: verdict.why }, 'what came to a hook was refused');
+      throw signatureInvalid();
+    }
+    const received = hookEvent(hook, request, verdict);
+    if (received === null) return { status: 200, body: { ping: true } };
+    if (hook.filter && !passesFilter(hook.filter, received.event)) return { status: 200, body: { filtered: true } };
+    const { run, isNew } = await this.#accept(known, received);
+    return isNew ? { status: 202, body: { runId: run.id } } : { status: 200, body: { runId: run.id, duplicate: true } };
+  }
+
+  async #accept({ hook, store, target }: KnownHook, received: Omit<Arrival, 'actor'>): Promise<Accepted> {
+    const { project, createdBy } = hook;
+    const actor = { apiKeyId: createdBy.apiKeyId, agentId: null, project };
+    try {
+      return await this.acceptance.accept({ store }, target, { ...received, actor, checkMs: this.limits.checkMs });
+    } catch (error) {
+      if (isMayflyError(error, 'event_conflict')) {
+        this.deps.logger.warn(
+          { hookId: hook.id, conflict: error.message },
+          'an event came to a hook under an id of another',
+        );
+      }
+      throw error;
+    }
+  }
+}
+
+/** One that is set is of both: a test on a busy machine waits for either. */
+function limitsOf({ hookAnswerMs: ms }: Deps): Limits {
+  return ms === undefined ? HOOKS : { ...HOOKS, answerMs: ms, checkMs: ms };
+}
+
+function tooMany(why: string): MayflyError {
+  return new MayflyError('too_many_requests', why, { retryAfterSeconds: 1 });
+}
+
+/** What is begun goes on: the same event, sent again, is told of its run. @throws MayflyError store_unavailable */
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new MayflyError('store_unavailable', 'The store took too long.')), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
