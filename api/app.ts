@@ -65,8 +65,7 @@ import { snapshotRoutes } from './snapshots/snapshots.ts';
 import { captureRoutes } from './sources/captures.ts';
 import { sourceRoutes } from './sources/sources.ts';
 import { templateRoutes } from './templates/templates.ts';
-import { waitpointDoorRoutes } from './waitpoints/waitpoint-door.ts';
-import { waitpointRoutes } from './waitpoints/waitpoints.ts';
+import { waitpointDoorRoutes, waitpointRoutes } from './waitpoints/waitpoints.ts';
 import { deliveryRoutes } from './webhooks/deliveries.ts';
 import { endpointRoutes } from './webhooks/endpoints.ts';
 

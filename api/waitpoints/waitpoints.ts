@@ -1,25 +1,26 @@
-import { randomBytes } from 'node:crypto';
-import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
-import type { RunRecord } from '../../model/functions/run.ts';
+import { memberText } from '../../model/events/json/member-text.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { hashOf, tokenOf } from '../../model/waitpoints/token.ts';
-import { newWaitpoint, stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
+import { TokenBuckets } from '../../services/ingress/token-buckets.ts';
 import { requireRun } from '../../services/require.ts';
+import { addToken, completeWaitpoint as complete, waitpointOf } from '../../services/waitpoints/waitpoint.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
-import { actorOf } from '../http/auth.ts';
-import type { RequestDeps } from '../http/context.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { answerList, json, listOf } from '../http/schemas.ts';
 import { runParams } from '../runs/run-schemas.ts';
-import { createWaitpoint, newToken, waitpointAnswer, waitpointView } from './waitpoint-schemas.ts';
+import {
+  completedAnswer,
+  completeWaitpoint,
+  createWaitpoint,
+  newToken,
+  tokenParams,
+  waitpointAnswer,
+  waitpointView,
+} from './waitpoint-schemas.ts';
 
 const route = routeOf('runs');
 
 const PATH = '/v1/runs/{id}/waitpoints';
-const SECRET_BYTES = 32;
-const limits = LIMITS.functions.waitpoints;
 
 export const waitpointRoutes: Route[] = [
   route('createWaitpoint', 'post', PATH, {
@@ -30,9 +31,9 @@ export const waitpointRoutes: Route[] = [
     in: { params: runParams, body: createWaitpoint },
     out: { 201: json('The waitpoint, and a new token', newToken) },
     problems: ['run_not_found', 'run_has_ended', 'waitpoint_completed', 'waitpoint_expired', 'waitpoints_full'],
-    handle: async ({ c, deps, params, body }) => {
+    handle: async ({ c, deps, actor, params, body }) => {
       const run = await requireRun(deps, params.id);
-      const { waitpoint, token } = await withToken(deps, run, actorOf(c), body);
+      const { waitpoint, token } = await addToken(deps, run, actor, body);
       c.header('Cache-Control', 'no-store');
       return { ...waitpointView(waitpoint), token, path: `/v1/waitpoints/${token}` };
     },
@@ -51,39 +52,32 @@ export const waitpointRoutes: Route[] = [
   }),
 ];
 
-/** @throws MayflyError run_has_ended, waitpoint_completed, waitpoint_expired, waitpoints_full */
-async function withToken(
-  { store }: RequestDeps,
-  run: RunRecord,
-  createdBy: Actor,
-  { name, timeoutSeconds }: z.infer<typeof createWaitpoint>,
-): Promise<{ waitpoint: WaitpointRecord; token: string }> {
-  if (run.state === 'ended') throw new MayflyError('run_has_ended', `${run.id} has ended.`);
-  const wish = { name, timeoutSeconds: timeoutSeconds ?? limits.timeoutSeconds.default };
-  const wanted = newWaitpoint(run, wish, createdBy, Date.now());
-  const { id } = wanted;
-  const present = await store.waitpoints.list(run.id);
-  if (!present.some((each) => each.id === id) && present.length >= limits.count) {
-    throw new MayflyError('waitpoints_full', `${run.id} has ${present.length} waitpoints.`);
-  }
-  const found = await store.waitpoints.ensure(wanted);
-  refuseUnlessOpen(found);
-  if (found.tokens.length >= limits.tokens) {
-    throw new MayflyError('waitpoints_full', `${name} of ${run.id} has ${limits.tokens} tokens.`);
-  }
-  const secret = randomBytes(SECRET_BYTES).toString('base64url');
-  const expiresAt = timeoutSeconds === undefined ? null : wanted.expiresAt;
-  if (!(await store.waitpoints.addToken(id, hashOf(secret), expiresAt))) {
-    refuseUnlessOpen(await store.waitpoints.ensure(wanted));
-  }
-  if (expiresAt !== null) await store.waitingRuns.wake(run.id); // its time may be over sooner
-  return { waitpoint: { ...found, expiresAt: expiresAt ?? found.expiresAt }, token: tokenOf(id, secret) };
-}
+/** All tokens that are of none share a bucket, or guesses would have one each. */
+const NOWHERE = '';
+const { requestsPerSecond } = LIMITS.functions.waitpoints;
 
-/** @throws MayflyError waitpoint_completed, waitpoint_expired */
-function refuseUnlessOpen(waitpoint: WaitpointRecord): void {
-  const { name, runId, expiresAt } = waitpoint;
-  const state = stateOf(waitpoint, Date.now());
-  if (state === 'completed') throw new MayflyError('waitpoint_completed', `${name} of ${runId} is completed.`);
-  if (state === 'expired') throw new MayflyError('waitpoint_expired', `The time of ${name} was over at ${expiresAt}.`);
-}
+const completeWith = (buckets: TokenBuckets) =>
+  route('completeWaitpoint', 'post', '/v1/waitpoints/{token}', {
+    scope: 'open',
+    summary: 'Send the data that the process of a run waits for; the token is the credential, and it takes no API key',
+    description: 'The first data counts. The same again is answered as the first time, other data is refused.',
+    limit: LIMITS.functions.waitpoints.bodyBytes,
+    in: { params: tokenParams, body: completeWaitpoint },
+    out: {
+      200: json('The data is stored, now or before: the process is given it as long as it runs', completedAnswer),
+    },
+    problems: ['waitpoint_not_found', 'waitpoint_completed', 'waitpoint_expired', 'too_many_requests'],
+    handle: async ({ c, wholeStore: store, params }) => {
+      const found = await waitpointOf(store, params.token);
+      if (!buckets.take(found?.waitpoint.id ?? NOWHERE)) {
+        throw new MayflyError('too_many_requests', `More than ${requestsPerSecond} requests a second come here.`, {
+          retryAfterSeconds: 1,
+        });
+      }
+      if (!found) throw new MayflyError('waitpoint_not_found', 'There is no such waitpoint.');
+      const data = memberText(await c.req.text(), 'data') ?? '';
+      return complete(store, found.waitpoint, data, found.token);
+    },
+  });
+
+export const waitpointDoorRoutes: Route[] = [(app) => completeWith(new TokenBuckets(requestsPerSecond))(app)];

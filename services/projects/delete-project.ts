@@ -1,0 +1,64 @@
+import { MayflyError } from '../../model/errors.ts';
+import type { Project } from '../../model/project.ts';
+import type { Store } from '../../store/connect.ts';
+import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
+import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
+
+/** Refuses an id of which sources are called `<project>.…`: they would be its own. @throws MayflyError project_exists */
+export async function refuseForeignSources({ hosts }: Store, id: string): Promise<void> {
+  const names = (await hosts.list()).flatMap(({ sources }) => sources.map(({ name }) => name));
+  const foreign = names.find((name) => name.startsWith(`${id}.`));
+  if (foreign === undefined) return;
+  throw new MayflyError('project_exists', `The source ${JSON.stringify(foreign)} would belong to a project ${id}.`);
+}
+
+/**
+ * Deletes a project. It is marked first, so that its keys are refused: whoever begins something meanwhile is seen, or was refused.
+ * @throws MayflyError project_in_use
+ */
+export async function deleteProject(store: Store, id: string): Promise<Project> {
+  const deletedAt = new Date().toISOString();
+  const before = await store.projects.markDeleted(id, deletedAt);
+  if (before) await awaitCacheExpiry(); // what begins until then is seen below
+  const left = before ? await leftOf(store, id) : 'it is the first project';
+  if (!before || left !== null) {
+    await store.projects.markDeleted(id, null);
+    await awaitCacheExpiry();
+    throw new MayflyError('project_in_use', `The project ${id} is not deleted: ${left}.`);
+  }
+  const keys = (await store.apiKeys.list()).filter(({ project, revokedAt }) => project === id && revokedAt === null);
+  for (const key of keys) await store.apiKeys.revokeUnlessLast(key.id);
+  return { ...before, deletedAt };
+}
+
+/** Returns what is left of a project; null: nothing. */
+async function leftOf(store: Store, id: string): Promise<string | null> {
+  const { sandboxes, pools, snapshots, captures, bakedSources } = store;
+  const isIts = ({ project }: { project: string }) => project === id;
+  const living = (await sandboxes.list({ project: id, alive: true, limit: 1 })).items;
+  const kept = (await snapshots.kept()).filter(isIts);
+  const copies = (await captures.all(['creating', 'ready', 'deleting'])).filter(isIts);
+  const baked = (await bakedSources.all(['baking', 'ready', 'deleting'])).filter(isIts);
+  const ready = (await pools.all()).filter(isIts).map(({ name }) => ({ id: `the pool ${name}` }));
+  const [first] = [...living, ...ready, ...kept, ...copies, ...baked, ...(await setUpIn(store, id))];
+  return first ? `${first.id} is left of it` : null;
+}
+
+/** Lists what acts by itself, or is kept for who acts: the events of a deleted project are refused, and nobody could delete these. */
+async function setUpIn(
+  { functions, functionSetups, schedules, webhookEndpoints, secrets }: Store,
+  project: string,
+): Promise<{ id: string }[]> {
+  const named = (what: string, all: readonly { name: string }[]) =>
+    all.map(({ name }) => ({ id: `the ${what} ${name}` }));
+  const setups = (await functionSetups.all()).filter((setup) => setup.project === project);
+  const unreadable: Unreadable[] = [];
+  return [
+    ...named('schedule', await schedules.list(project, unreadable)),
+    ...named('function', await functions.list(project)),
+    ...setups.map(() => ({ id: 'the setup of a function' })),
+    ...(await webhookEndpoints.list(project, unreadable)),
+    ...named('secret', await secrets.list(project)),
+    ...unreadable,
+  ];
+}

@@ -1,0 +1,103 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { MayflyError } from '../../model/errors.ts';
+import { exactValue } from '../../model/events/json/exact-json.ts';
+import type { RunRecord } from '../../model/functions/run.ts';
+import { waitpointIdOf } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { hashOf, partsOf, tokenOf } from '../../model/waitpoints/token.ts';
+import { newWaitpoint, stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
+import { canonicalJson } from '../../store/audit/canonical-json.ts';
+import type { Store } from '../../store/connect.ts';
+import type { Completion } from '../../store/waitpoints/waitpoints.ts';
+import type { ServiceDeps } from '../service-deps.ts';
+
+const SECRET_BYTES = 32;
+const limits = LIMITS.functions.waitpoints;
+/** Looked for in place of what cannot be there, so that it takes as long. */
+const NOBODY = { waitpointId: waitpointIdOf('', ''), hash: hashOf('') };
+const NO_HASH = Buffer.alloc(NOBODY.hash.length);
+
+interface WaitpointRequest {
+  name: string;
+  timeoutSeconds?: number | undefined;
+}
+
+/** Makes a waitpoint of a run, or finds it, and gives it another token. @throws MayflyError run_has_ended, waitpoint_completed, waitpoint_expired, waitpoints_full */
+export async function addToken(
+  { store }: Pick<ServiceDeps, 'store'>,
+  run: RunRecord,
+  createdBy: Actor,
+  { name, timeoutSeconds }: WaitpointRequest,
+): Promise<{ waitpoint: WaitpointRecord; token: string }> {
+  if (run.state === 'ended') throw new MayflyError('run_has_ended', `${run.id} has ended.`);
+  const wish = { name, timeoutSeconds: timeoutSeconds ?? limits.timeoutSeconds.default };
+  const wanted = newWaitpoint(run, wish, createdBy, Date.now());
+  const { id } = wanted;
+  const present = await store.waitpoints.list(run.id);
+  if (!present.some((each) => each.id === id) && present.length >= limits.count) {
+    throw new MayflyError('waitpoints_full', `${run.id} has ${present.length} waitpoints.`);
+  }
+  const found = await store.waitpoints.ensure(wanted);
+  refuseUnlessOpen(found);
+  if (found.tokens.length >= limits.tokens) {
+    throw new MayflyError('waitpoints_full', `${name} of ${run.id} has ${limits.tokens} tokens.`);
+  }
+  const secret = randomBytes(SECRET_BYTES).toString('base64url');
+  const expiresAt = timeoutSeconds === undefined ? null : wanted.expiresAt;
+  if (!(await store.waitpoints.addToken(id, hashOf(secret), expiresAt))) {
+    refuseUnlessOpen(await store.waitpoints.ensure(wanted));
+  }
+  if (expiresAt !== null) await store.waitingRuns.wake(run.id); // its time may be over sooner
+  return { waitpoint: { ...found, expiresAt: expiresAt ?? found.expiresAt }, token: tokenOf(id, secret) };
+}
+
+/** @throws MayflyError waitpoint_completed, waitpoint_expired */
+function refuseUnlessOpen(waitpoint: WaitpointRecord): void {
+  const { name, runId, expiresAt } = waitpoint;
+  const state = stateOf(waitpoint, Date.now());
+  if (state === 'completed') throw new MayflyError('waitpoint_completed', `${name} of ${runId} is completed.`);
+  if (state === 'expired') throw new MayflyError('waitpoint_expired', `The time of ${name} was over at ${expiresAt}.`);
+}
+
+/** Returns the waitpoint of a token; null, after the same work: the token is of none, or its run is gone. */
+export async function waitpointOf(store: Store, token: string): Promise<Completion | null> {
+  const parts = partsOf(token);
+  const { waitpointId, hash } = parts ?? NOBODY;
+  const found = await store.waitpoints.get(waitpointId);
+  const presented = Buffer.from(hash);
+  const place = (found?.tokens ?? []).reduce(
+    (known, each, n) => (timingSafeEqual(Buffer.from(each), presented) ? n + 1 : known),
+    timingSafeEqual(NO_HASH, presented) ? 1 : 0,
+  );
+  return parts && found && place > 0 ? { waitpoint: found, token: place } : null;
+}
+
+/** Stores the data of a waitpoint; the same again is no other. @param data JSON text @throws MayflyError waitpoint_completed, waitpoint_expired */
+export async function completeWaitpoint(
+  store: Store,
+  waitpoint: WaitpointRecord,
+  data: string,
+  token: number,
+): Promise<WaitpointRecord> {
+  const { id, runId, name, expiresAt } = waitpoint;
+  const state = stateOf(waitpoint, Date.now());
+  if (state === 'open') {
+    const run = await store.runs.get(runId);
+    if (!run || run.state === 'ended') throw new MayflyError('waitpoint_expired', `The run of ${name} has ended.`);
+    const completedAt = new Date().toISOString();
+    if (await store.waitpoints.complete(id, data, completedAt, token)) {
+      await store.waitingRuns.wake(runId);
+      return { ...waitpoint, state: 'completed', completedAt };
+    }
+  }
+  const latest = state === 'expired' ? waitpoint : await store.waitpoints.get(id);
+  if (latest?.state !== 'completed') {
+    throw new MayflyError('waitpoint_expired', `The time of ${name} was over at ${expiresAt}.`);
+  }
+  if (latest.data !== null && canonicalJson(exactValue(latest.data)) === canonicalJson(exactValue(data))) {
+    await store.waitingRuns.wake(runId); // who asks once more may not have come so far before
+    return latest;
+  }
+  throw new MayflyError('waitpoint_completed', `Other data came for ${name} at ${latest.completedAt}.`);
+}
