@@ -1,12 +1,6 @@
-import { createHash } from 'node:crypto';
 import { z } from '@hono/zod-openapi';
-import type { Context } from 'hono';
-import { MayflyError } from '../../model/errors.ts';
-import { ContextReader } from '../../model/image/sent-context.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { ANNOUNCED, PIECE_BYTES } from '../../store/images/sent-contexts.ts';
-import type { ProjectStore } from '../../store/project-store.ts';
-import type { Env } from '../http/context.ts';
+import { describeContext, receiveContext } from '../../services/images/receive-context.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
 import { json } from '../http/schemas.ts';
 import { contextAnswer, contextParams } from './image-schemas.ts';
@@ -14,7 +8,7 @@ import { contextAnswer, contextParams } from './image-schemas.ts';
 const route = routeOf('images');
 
 const ONE = '/v1/image-contexts/{digest}';
-const { sentContextBytes, sentContextsBytes } = LIMITS.image;
+const { sentContextBytes } = LIMITS.image;
 
 export const contextRoutes: Route[] = [
   route('getImageContext', 'get', ONE, {
@@ -23,7 +17,7 @@ export const contextRoutes: Route[] = [
     in: { params: contextParams },
     out: { 200: json('It is there', contextAnswer) },
     problems: ['context_not_found'],
-    handle: ({ store, params: { digest } }) => answerOf(store, digest),
+    handle: ({ store, params: { digest } }) => describeContext(store, digest),
   }),
   route('sendImageContext', 'put', ONE, {
     scope: 'admin',
@@ -37,95 +31,10 @@ export const contextRoutes: Route[] = [
     out: { 200: json('It was there', contextAnswer), 201: json('It is there now', contextAnswer) },
     problems: ['body_too_large', 'context_differs', 'context_not_found', 'quota_exceeded'],
     handle: async ({ c, store, params: { digest } }) => {
-      const known = await store.sentContexts.use(digest);
       const body = c.req.raw.body ?? new ReadableStream();
-      if (known) await readToEnd(body);
-      else await keep(c, store, digest, body);
-      return reply(known ? 200 : 201, await answerOf(store, digest));
+      const announced = Number(c.req.header('Content-Length') ?? 0);
+      const isNew = await receiveContext(store, digest, body, announced);
+      return reply(isNew ? 201 : 200, await describeContext(store, digest));
     },
   }),
 ];
-
-/** @throws MayflyError context_not_found */
-async function answerOf(store: ProjectStore, digest: string): Promise<z.infer<typeof contextAnswer>> {
-  const found = await store.sentContexts.use(digest);
-  if (!found) throw new MayflyError('context_not_found', `There is no context ${digest}.`);
-  const { bytes, context, usedAt } = found;
-  const expiresAt = new Date(usedAt.getTime() + LIMITS.image.sentContextHours * 3_600_000).toISOString();
-  return { digest, bytes, entries: context.entries.length, expiresAt };
-}
-
-/** Nothing of it stays when it is not whole, or not what it is called. */
-async function keep(c: Context<Env>, store: ProjectStore, digest: string, body: ReadableStream): Promise<void> {
-  const announced = Number(c.req.header('Content-Length') ?? 0);
-  const room = await roomOf(store);
-  refuseLonger(announced);
-  refuseBeyond(announced, room);
-  const id = await store.sentContexts.begin(digest);
-  try {
-    const reader = new ContextReader(() => {
-      const hash = createHash('sha256');
-      return { update: (bytes) => hash.update(bytes), hex: () => hash.digest('hex') };
-    });
-    const whole = createHash('sha256');
-    let bytes = 0;
-    let n = 0;
-    for await (const piece of piecesOf(body)) {
-      bytes += piece.length;
-      refuseLonger(bytes);
-      refuseBeyond(bytes, room);
-      whole.update(piece);
-      reader.push(piece);
-      await store.sentContexts.put(id, n, piece);
-      // Several that are sent at once have each found room for itself.
-      if (n++ % ANNOUNCED === 0)
-        refuseBeyond((await store.sentContexts.bytes()) - ANNOUNCED * PIECE_BYTES, { ...room, left: room.most });
-    }
-    const context = reader.end();
-    const said = whole.digest('hex');
-    if (said !== digest) throw new MayflyError('context_differs', `What was sent is ${said}, not ${digest}.`);
-    await store.sentContexts.complete(id, { context, bytes });
-  } catch (error) {
-    await store.sentContexts.remove(id);
-    throw error;
-  }
-}
-
-/** Who sends what is there already would not hear the answer otherwise. @throws MayflyError body_too_large */
-async function readToEnd(body: ReadableStream<Uint8Array>): Promise<void> {
-  let bytes = 0;
-  for await (const piece of body) {
-    bytes += piece.length;
-    refuseLonger(bytes);
-  }
-}
-
-/** How much more a project may send, bytes. Its quota of disk bounds what it sends too. */
-async function roomOf(store: ProjectStore): Promise<{ left: number; most: number }> {
-  const most = Math.min(sentContextsBytes, (await store.diskLimit()) ?? sentContextsBytes);
-  return { left: most - (await store.sentContexts.bytes()), most };
-}
-
-/** @throws MayflyError body_too_large */
-function refuseLonger(bytes: number): void {
-  if (bytes <= sentContextBytes) return;
-  throw new MayflyError('body_too_large', `A context has at most ${sentContextBytes} bytes.`);
-}
-
-/** @throws MayflyError quota_exceeded */
-function refuseBeyond(bytes: number, { left, most }: { left: number; most: number }): void {
-  if (bytes <= left) return;
-  const why = `The project may have ${most} bytes of contexts at once; one that no build uses is forgotten after ${LIMITS.image.sentContextHours} hours.`;
-  throw new MayflyError('quota_exceeded', why);
-}
-
-/** Whatever it comes in, in pieces of which the last alone is shorter. */
-async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let waiting = Buffer.alloc(0);
-  for await (const chunk of body) {
-    waiting = waiting.length === 0 ? Buffer.from(chunk) : Buffer.concat([waiting, chunk]);
-    for (; waiting.length >= PIECE_BYTES; waiting = waiting.subarray(PIECE_BYTES))
-      yield waiting.subarray(0, PIECE_BYTES);
-  }
-  if (waiting.length > 0) yield waiting;
-}

@@ -5,7 +5,7 @@ import { requireRun } from '../../services/require.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { instant, json } from '../http/schemas.ts';
-import { SAFE } from './result.ts';
+import { SAFE } from './run-content.ts';
 import { runParams } from './run-schemas.ts';
 
 const route = routeOf('runs');

@@ -6,6 +6,7 @@ import { requireRun } from '../../services/require.ts';
 import { cancelled } from '../../services/runs/cancel-run.ts';
 import { keysNamed } from '../../services/runs/keys-named.ts';
 import { listedContents } from '../../services/runs/listed-contents.ts';
+import { readArtifact, readResult, readRunDiff } from '../../services/runs/run-content.ts';
 import { auditPage, pageOfChain } from '../audit/audit-page.ts';
 import { answerOutput } from '../commands/command-output.ts';
 import { diffLine } from '../diff/diff-schemas.ts';
@@ -15,7 +16,7 @@ import { preferenceOf } from '../http/prefer.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
 import { auditQuery, json, pageOf, preferHeaders } from '../http/schemas.ts';
 import { endOfRun } from './end-of-run.ts';
-import { answerArtifact, answerResult, answerRunDiff } from './result.ts';
+import { answerContent } from './run-content.ts';
 import { outputQuery, runAnswer, runParams, runsQuery } from './run-schemas.ts';
 import { runView } from './run-view.ts';
 
@@ -69,7 +70,10 @@ export const runRoutes: Route[] = [
       },
     },
     problems: ['run_not_found', 'run_not_ended', 'run_without_result'],
-    handle: async ({ c, deps, params }) => answerResult(c, deps, await requireRun(deps, params.id)),
+    handle: async ({ c, deps, params }) => {
+      const run = await requireRun(deps, params.id);
+      return answerContent(c, readResult(deps, run), run.result?.partial);
+    },
   }),
   route('getRunArtifact', 'get', `${ONE}/artifacts/{path}`, {
     scope: 'sandboxes:read',
@@ -81,7 +85,8 @@ export const runRoutes: Route[] = [
     },
     out: { 200: bytes('The file') },
     problems: ['run_not_found', 'run_not_ended', 'run_without_result'],
-    handle: async ({ c, deps, params: { id, path } }) => answerArtifact(c, deps, await requireRun(deps, id), path),
+    handle: async ({ c, deps, params: { id, path } }) =>
+      answerContent(c, readArtifact(deps, await requireRun(deps, id), path)),
   }),
   route('getRunDiff', 'get', `${ONE}/diff`, {
     scope: 'sandboxes:read',
@@ -94,7 +99,7 @@ export const runRoutes: Route[] = [
       },
     },
     problems: ['run_not_found', 'run_not_ended', 'run_without_result'],
-    handle: async ({ c, deps, params }) => answerRunDiff(c, deps, await requireRun(deps, params.id)),
+    handle: async ({ c, deps, params }) => answerContent(c, readRunDiff(deps, await requireRun(deps, params.id))),
   }),
   route('getRunOutput', 'get', `${ONE}/output`, {
     scope: 'sandboxes:read',

@@ -7,6 +7,7 @@ import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { type Accepted, sha256 } from '../../services/intake/accept-event.ts';
 import { receivedEvent, sameEvent } from '../../services/runs/received.ts';
+import { readResult } from '../../services/runs/run-content.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
@@ -15,7 +16,7 @@ import { type Route, reply, routeOf } from '../http/route.ts';
 import { json } from '../http/schemas.ts';
 import { REPLAYED } from '../idempotency/answer-once.ts';
 import { endOfRun } from './end-of-run.ts';
-import { answerResult } from './result.ts';
+import { answerContent } from './run-content.ts';
 import { batchAnswer, runAnswer, triggerHeaders, triggerParams, triggerQuery } from './run-schemas.ts';
 import { runView } from './run-view.ts';
 
@@ -125,7 +126,7 @@ export const triggerRoutes: Route[] = [
       c.header('Mayfly-Run-Id', run.id);
       if (latest.state !== 'ended') return reply(202, runView(latest));
       if (latest.outcome !== 'succeeded') throw unsuccessful(latest);
-      return latest.result ? answerResult(c, deps, latest) : undefined;
+      return latest.result ? answerContent(c, readResult(deps, latest), latest.result.partial) : undefined;
     },
   }),
 ];

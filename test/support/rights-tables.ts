@@ -113,7 +113,7 @@ export const RARE: Record<ProcessName, Record<string, Rights>> = {
       mcpSessions: ['find', 'insert', 'update', 'remove'],
       mcpEvents: ['find', 'insert', 'update'],
     },
-    'open ports (api/ports/, api/ingress/)': { exposedPorts: ['find', 'insert', 'update', 'remove'] },
+    'open ports (api/ports/, services/ingress/)': { exposedPorts: ['find', 'insert', 'update', 'remove'] },
     'approvals (api/approvals/)': { policies: ['insert'], approvals: ['find', 'insert', 'update', 'remove'] },
   },
   proxy: {},
