@@ -1,4 +1,3 @@
-import { z } from '@hono/zod-openapi';
 import { runWaiting } from '../../model/waitpoints/waiting.ts';
 
 /** How the process of a run waits. */
