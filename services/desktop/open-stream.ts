@@ -2,10 +2,10 @@ import { randomInt } from 'node:crypto';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { refusalOf } from '../guests.ts';
+import { DESKTOP_PORTS } from '../ports/desktop-ports.ts';
 import { ensureOpen, issueTokenOf } from '../ports/opened-port.ts';
 import { TOKEN_NAME } from '../ports/port-token.ts';
 import type { ServiceDeps } from '../service-deps.ts';
-import { DESKTOP_PORTS } from './desktop-ports.ts';
 import { PASSWORD_BYTES, passwordFile } from './rfb/password.ts';
 import { type Place, passwordPath, passwords } from './screens.ts';
 

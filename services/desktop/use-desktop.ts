@@ -1,9 +1,9 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { IdempotentCall } from '../idempotent-call.ts';
+import { DESKTOP_PORTS } from '../ports/desktop-ports.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 import { act } from './act.ts';
 import type { DesktopAction } from './desktop-action.ts';
-import { DESKTOP_PORTS } from './desktop-ports.ts';
 import { ByteReader, ProtocolError } from './rfb/byte-reader.ts';
 import { connected, type Place, type Screens } from './screens.ts';
 

@@ -1,7 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
+import type { HookFilter } from '../../model/events/hook-filter.ts';
 import { canonicalNumber } from '../../model/events/json/exact-json.ts';
 import { textAt } from '../../model/events/json-pointer.ts';
-import type { HookFilter } from '../../model/functions/hook-filter.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';

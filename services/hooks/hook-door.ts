@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
-import { passesFilter } from '../../model/functions/hook-filter.ts';
+import { passesFilter } from '../../model/events/hook-filter.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Header, SignedRequest } from '../../webhooks/signed-request.ts';

@@ -1,7 +1,7 @@
 import { RUNS_ANYTHING } from '../../model/approvals/command-pattern.ts';
 import { refuseUnlessAllowed } from '../approvals/policy-check.ts';
-import { DESKTOP_PORTS } from '../desktop/desktop-ports.ts';
 import type { ServiceDeps } from '../service-deps.ts';
+import { DESKTOP_PORTS } from './desktop-ports.ts';
 
 /** Ports by which somebody types who knows a password, or by a program of the guest. */
 const TYPED_INTO: ReadonlySet<number> = new Set([DESKTOP_PORTS.screen, DESKTOP_PORTS.paste]);

@@ -1,5 +1,5 @@
 import mongoose, { type Connection } from 'mongoose';
-import type { HookFilter } from '../../model/functions/hook-filter.ts';
+import type { HookFilter } from '../../model/events/hook-filter.ts';
 import { isHookId } from '../../model/ids.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { SignatureScheme } from '../../webhooks/scheme.ts';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { passesFilter } from '../../../model/events/hook-filter.ts';
 import { canonicalNumber, exactValue } from '../../../model/events/json/exact-json.ts';
 import { RawJson, stringifyRaw } from '../../../model/events/json/raw-json.ts';
 import { scalarAt, textAt, valueAt } from '../../../model/events/json-pointer.ts';
 import type { FunctionSpec } from '../../../model/functions/function.ts';
-import { passesFilter } from '../../../model/functions/hook-filter.ts';
 import { queueKeysOf } from '../../../services/intake/queue-keys.ts';
 import { keysNamed } from '../../../services/runs/keys-named.ts';
 import { read } from './received.ts';

@@ -1,5 +1,5 @@
-import type { ReceivedEvent } from '../events/cloud-event.ts';
-import { scalarAt } from '../events/json-pointer.ts';
+import type { ReceivedEvent } from './cloud-event.ts';
+import { scalarAt } from './json-pointer.ts';
 
 /** What stands at a JSON Pointer (RFC 6901) into the data of an event, and may be there. */
 export interface HookCondition {
