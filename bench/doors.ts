@@ -47,7 +47,8 @@ async function measureMcp(bench: Bench, samples: Samples, revision: (typeof REVI
     await withSandbox(bench, async ({ id: sandbox }) => {
       const call = { name: 'run_command', arguments: { sandbox, command: 'true' } };
       await samples.rounds(bench, async (counted) => {
-        await counted.time(`MCP of ${revision}`, () => client.callTool(call));
+        const { isError, content } = await counted.time(`MCP of ${revision}`, () => client.callTool(call));
+        if (isError) throw new Error(JSON.stringify(content));
         await counted.time(`the API, beside ${revision}`, () => api.commands.run(sandbox, { command: 'true' }, WAIT));
       });
     });

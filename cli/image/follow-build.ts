@@ -1,20 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyApiError } from '../../client/http/api-error.ts';
 import type { Command, Image } from '../../client/http/openapi.ts';
-import { patiently } from '../../client/http/patient.ts';
 import type { Images } from '../../client/images.ts';
 import type { Commands } from '../../client/sandbox/commands.ts';
 import { isImageOver } from '../../model/image/image.ts';
-import { LIMITS } from '../../model/limits.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
+import { followRecord } from '../terminal/progress.ts';
 
 interface Doors {
   images: Images;
   commands: Commands;
 }
-
-const LOOK_EVERY_MS = 300;
 
 /**
  * Tells of each step when it begins, and what it writes, on standard error.
@@ -37,20 +33,16 @@ export async function untilOver(
   signal: AbortSignal,
   look: (image: Image) => Promise<void> = async () => {},
 ): Promise<Image> {
-  let image = begun;
-  try {
-    for (;;) {
+  return followRecord(begun, {
+    async show(image) {
       await look(image);
-      if (isImageOver(image.state)) return image;
-      io.noteForNow(io.paint('dim', `  ${printable(image.waitingFor ?? image.state)} …`));
-      await sleep(LOOK_EVERY_MS, undefined, { signal });
-      const { id } = image;
-      image = await patiently(() => images.get(id, { signal }), { signal, deadlineSeconds: LIMITS.waitSeconds.max });
-    }
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    return image;
-  }
+      if (!isImageOver(image.state))
+        io.noteForNow(io.paint('dim', `  ${printable(image.waitingFor ?? image.state)} …`));
+    },
+    isOver: ({ state }) => isImageOver(state),
+    read: ({ id }) => images.get(id, { signal }),
+    signal,
+  });
 }
 
 async function tell(io: Io, commands: Commands, image: Image, told: Set<string>, signal: AbortSignal): Promise<void> {

@@ -1,13 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Playbook } from '../../client/http/openapi.ts';
-import { patiently } from '../../client/http/patient.ts';
 import type { Playbooks } from '../../client/playbooks.ts';
-import { LIMITS } from '../../model/limits.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
+import { followRecord } from '../terminal/progress.ts';
 
-const LOOK_EVERY_MS = 300;
 const DOING: Record<string, string> = {
   diffing: 'comparing it with a fresh sandbox of what it began as',
   writing: 'writing the playbook',
@@ -24,21 +21,16 @@ export async function followPlaybook(
   begun: Playbook,
   signal: AbortSignal,
 ): Promise<Playbook> {
-  let playbook = begun;
   let told = '';
-  try {
-    while (!isPlaybookOver(playbook.state)) {
-      if (told !== playbook.state) io.note(`${playbook.id}: ${DOING[playbook.state] ?? playbook.state}`);
-      told = playbook.state;
-      io.noteForNow(io.paint('dim', `  ${printable(playbook.waitingFor ?? playbook.state)} …`));
-      await sleep(LOOK_EVERY_MS, undefined, { signal });
-      const { id } = playbook;
-      const options = { signal, deadlineSeconds: LIMITS.waitSeconds.max };
-      playbook = await patiently(() => playbooks.get(id, { signal }), options);
-    }
-    return playbook;
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    return playbook;
-  }
+  return followRecord(begun, {
+    show({ id, state, waitingFor }) {
+      if (isPlaybookOver(state)) return;
+      if (told !== state) io.note(`${id}: ${DOING[state] ?? state}`);
+      told = state;
+      io.noteForNow(io.paint('dim', `  ${printable(waitingFor ?? state)} …`));
+    },
+    isOver: ({ state }) => isPlaybookOver(state),
+    read: ({ id }) => playbooks.get(id, { signal }),
+    signal,
+  });
 }

@@ -1,7 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Template } from '../../client/http/openapi.ts';
-import { patiently } from '../../client/http/patient.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { waitSignal } from '../sandbox/follow.ts';
@@ -10,28 +7,12 @@ import { HOST_OPTION, onHost } from '../source/host-option.ts';
 import { checked, option, positional, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
-import { withProgress } from '../terminal/progress.ts';
+import { followRecord, withProgress } from '../terminal/progress.ts';
 import { mebibytes } from '../terminal/quantities.ts';
 import { templateLines } from './template-text.ts';
 
-const LOOK_EVERY_MS = 500;
 /** Check of a template id, which is the id of its snapshot. */
 const templateId = checked(isSnapshotId, 'is not a template id', 'List them with `mayfly template list`.');
-
-/** The latest that was heard of it, when the wait is over first. */
-async function settled(client: MayflyClient, begun: Template, signal: AbortSignal): Promise<Template> {
-  let template = begun;
-  try {
-    while (isUnderWay(template)) {
-      await sleep(LOOK_EVERY_MS, undefined, { signal });
-      const { id } = template;
-      template = await patiently(() => client.templates.get(id, { signal }), { signal });
-    }
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
-  return template;
-}
 
 function isUnderWay({ state }: Template): boolean {
   return state === 'building' || state === 'verifying';
@@ -68,7 +49,14 @@ export const templateCommand = nounCommand(
         const client = connect();
         const begun = await client.templates.make(request, options);
         const { signal } = waitSignal(io, waitSeconds(args.wait));
-        return withProgress(io, `making a template of ${args.source}`, () => settled(client, begun, signal));
+        return withProgress(io, `making a template of ${args.source}`, () =>
+          followRecord(begun, {
+            show: () => undefined,
+            isOver: (template) => !isUnderWay(template),
+            read: ({ id }) => client.templates.get(id, { signal }),
+            signal,
+          }),
+        );
       },
       print: templateLines,
       exit(template, io) {

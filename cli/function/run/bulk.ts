@@ -1,13 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { BulkRequest } from '../../../client/functions.ts';
 import type { BulkAction } from '../../../client/http/openapi.ts';
-import { patiently } from '../../../client/http/patient.ts';
 import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { printable } from '../../terminal/printable.ts';
+import { followRecord } from '../../terminal/progress.ts';
 
-const LOOK_EVERY_MS = 500;
 const DONE: Record<BulkAction['action'], string> = {
   replay: 'replayed',
   redrive: 'redriven',
@@ -18,21 +16,17 @@ const DONE: Record<BulkAction['action'], string> = {
 export async function actOnAll(io: Io, name: string, wish: BulkRequest, isJson: boolean): Promise<number> {
   const { functions } = connect(io);
   const { signal } = io;
-  let bulk = await functions.startBulk(name, { ...wish, signal });
-  io.note(bulk.id);
-  try {
-    while (bulk.endedAt === null) {
-      io.noteForNow(io.paint('dim', `  ${countsOf(bulk)} …`));
-      await sleep(LOOK_EVERY_MS, undefined, { signal });
-      const { id } = bulk;
-      bulk = await patiently(() => functions.bulk(name, id, { signal }), { signal });
-    }
-  } catch (error) {
-    if (!signal.aborted) throw error;
+  const begun = await functions.startBulk(name, { ...wish, signal });
+  io.note(begun.id);
+  const bulk = await followRecord(begun, {
+    show: (now) => io.noteForNow(io.paint('dim', `  ${countsOf(now)} …`)),
+    isOver: ({ endedAt }) => endedAt !== null,
+    read: ({ id }) => functions.bulk(name, id, { signal }),
+    signal,
+  }).finally(() => io.endNoteForNow());
+  if (bulk.endedAt === null) {
     io.note(`${bulk.id} goes on`);
     return EXIT.interrupted;
-  } finally {
-    io.endNoteForNow();
   }
   if (isJson) io.printJson(bulk);
   else io.print(countsOf(bulk));
