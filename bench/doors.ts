@@ -45,7 +45,7 @@ async function measureMcp(bench: Bench, samples: Samples, revision: (typeof REVI
   await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', installation.apiUrl), { requestInit }));
   try {
     await withSandbox(bench, async ({ id: sandbox }) => {
-      const call = { name: 'run_command', arguments: { sandbox, command: 'true' } };
+      const call = { name: 'run_command', arguments: { sandboxId: sandbox, command: 'true' } };
       await samples.rounds(bench, async (counted) => {
         const { isError, content } = await counted.time(`MCP of ${revision}`, () => client.callTool(call));
         if (isError) throw new Error(JSON.stringify(content));

@@ -1,6 +1,7 @@
 import { constants, type Dirent } from 'node:fs';
 import { lstat, open, readdir, readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { orAbsent } from '../../host/os/absent.ts';
 import { ignoredBy } from '../../model/dockerfile/patterns/ignored.ts';
 import { END, headOf, paddingOf, type TarEntry } from '../../model/image/tar.ts';
 import { usageError } from '../terminal/cli-error.ts';
@@ -17,10 +18,7 @@ export type Found = Omit<TarEntry, 'bytes'> & { size: number };
  * @throws CliError for what is none of a file, a folder and a link
  */
 export async function* foundIn(folder: string, ignoreFile: string): AsyncGenerator<Found> {
-  const ignore = await readFile(join(folder, ignoreFile), 'utf8').catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
-    throw error;
-  });
+  const ignore = (await orAbsent(readFile(join(folder, ignoreFile), 'utf8'))) ?? '';
   const isIgnored = ignoredBy(ignore, ignoreFile);
   for await (const path of pathsOf(folder, '')) {
     if (path === ignoreFile || !isIgnored(path)) yield await entryOf(folder, path, ignoreFile);

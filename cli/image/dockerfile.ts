@@ -1,12 +1,11 @@
 import { open } from 'node:fs/promises';
+import { orAbsent } from '../../host/os/absent.ts';
 import { usageError } from '../terminal/cli-error.ts';
 
 /** The text of a Dockerfile; `-` is standard input. @throws CliError */
 export async function dockerfileOf(path: string, most: number): Promise<string> {
-  const file = await open(path === '-' ? '/dev/stdin' : path).catch((error: unknown) => {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    throw usageError(`there is no file ${JSON.stringify(path)}`, 'Name the Dockerfile with -f.');
-  });
+  const file = await orAbsent(open(path === '-' ? '/dev/stdin' : path));
+  if (!file) throw usageError(`there is no file ${JSON.stringify(path)}`, 'Name the Dockerfile with -f.');
   try {
     const bytes = Buffer.alloc(most + 1);
     for (let length = 0; length < bytes.length; ) {

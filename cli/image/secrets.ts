@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { orAbsent } from '../../host/os/absent.ts';
 import { usageError } from '../terminal/cli-error.ts';
 
 /**
@@ -33,10 +34,7 @@ function variableOf(env: NodeJS.ProcessEnv, name: string): string {
 }
 
 async function fileOf(path: string): Promise<Buffer> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    throw usageError(`there is no file ${JSON.stringify(path)}`, 'Name it with --secret id=name,src=file.');
-  }
+  const content = await orAbsent(readFile(path));
+  if (content) return content;
+  throw usageError(`there is no file ${JSON.stringify(path)}`, 'Name it with --secret id=name,src=file.');
 }

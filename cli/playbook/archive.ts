@@ -1,5 +1,6 @@
 import { lstat, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { orAbsent } from '../../host/os/absent.ts';
 import { tarEntries } from '../../model/image/tar-scanner.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import type { Io } from '../terminal/io.ts';
@@ -10,11 +11,7 @@ const OURS = /^(?:playbook\.yml|vars\.example\.yml|report\.md|files\/\d{4,6})$/;
 /** Before anything is begun: nothing of a person is written over. @throws CliError */
 export async function refuseTaken(output: string): Promise<void> {
   if (output === '-') return;
-  const found = await lstat(output).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw error;
-  });
-  if (found)
+  if (await orAbsent(lstat(output)))
     throw usageError(`${output} is there already`, 'Name a folder, or a file that ends with .tar, which is not.');
 }
 

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { orAbsent } from '../../host/os/absent.ts';
 import { syncDirectory, writeFileSynced } from '../../host/os/atomic-file.ts';
-import { isNotFound } from '../../host/os/directory.ts';
+import { entriesOf, isNotFound } from '../../host/os/directory.ts';
 import type { Anchor, AnchorTip } from '../../store/register/anchor.ts';
 import { numberText } from '../../store/register/facts.ts';
 
@@ -61,22 +62,12 @@ export class AnchorFiles implements Anchor {
 
   /** Lowest first. */
   async #names(): Promise<string[]> {
-    try {
-      return (await readdir(this.folder)).filter((name) => NAME.test(name)).toSorted();
-    } catch (error) {
-      if (isNotFound(error)) return [];
-      throw error;
-    }
+    return ((await entriesOf(this.folder)) ?? []).filter((name) => NAME.test(name)).toSorted();
   }
 
   /** Null when it was removed just now: then there is a greater one. */
-  async #text(name: string): Promise<string | null> {
-    try {
-      return await readFile(join(this.folder, name), 'utf8');
-    } catch (error) {
-      if (isNotFound(error)) return null;
-      throw error;
-    }
+  #text(name: string): Promise<string | null> {
+    return orAbsent(readFile(join(this.folder, name), 'utf8'));
   }
 }
 

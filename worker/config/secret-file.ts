@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ensureKey } from '../../ca/key-file.ts';
+import { orAbsent } from '../../host/os/absent.ts';
 import { MayflyError } from '../../model/errors.ts';
 
 const BYTES = 32;
@@ -27,13 +28,8 @@ export async function secretKey(path: string, what: string): Promise<Uint8Array>
 }
 
 async function readSecret(path: string, what: string): Promise<Uint8Array | null> {
-  let file: Awaited<ReturnType<typeof open>>;
-  try {
-    file = await open(path, 'r');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw error;
-  }
+  const file = await orAbsent(open(path, 'r'));
+  if (!file) return null;
   try {
     const { mode } = await file.stat();
     if ((mode & 0o077) !== 0)

@@ -1,6 +1,5 @@
-import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isNotFound } from '../../host/os/directory.ts';
+import { isThere } from '../../host/os/directory.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
 import { connectStore } from '../../store/connect.ts';
 import { auditReading } from '../audit/audit-access.ts';
@@ -57,14 +56,4 @@ function registerCheck({ entries, problems, notes }: RegisterVerification): Chec
   }
   const told = notes.length > 0 ? `; ${notes.join('; ')}` : '';
   return fine(REGISTER, `${entries} entries, anchored${told}`);
-}
-
-async function isThere(path: string): Promise<boolean> {
-  try {
-    await lstat(path);
-    return true;
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { checkPrivate } from '../../ca/key-file.ts';
 import { ReceiptSigningKey } from '../../ca/receipt-key.ts';
 import { readKeys, signingKeyPath } from '../../ca/rotation.ts';
-import { isNotFound } from '../../host/os/directory.ts';
+import { orAbsent } from '../../host/os/absent.ts';
 import type { Config } from '../config/config.ts';
 import { auditKey } from '../config/secret-file.ts';
 import { payloadKeyPath } from '../payloads/data-converter.ts';
@@ -19,7 +19,7 @@ export function stateFolderProbe(stateDir: string): Probe {
     name: 'state folder',
     remedy: `ls -ld ${stateDir}`,
     look: async () => {
-      const about = await ifThere(stat(stateDir));
+      const about = await orAbsent(stat(stateDir));
       if (!about) return [];
       const mode = (about.mode & 0o7777).toString(8).padStart(4, '0');
       const uid = process.getuid?.() ?? -1;
@@ -44,7 +44,7 @@ export function keysProbe(config: Pick<Config, 'stateDir' | 'payloadKeyFile'>): 
     name: 'keys',
     remedy: `ls -l ${control}`,
     look: async () => {
-      if (!(await ifThere(lstat(control)))) return [];
+      if (!(await orAbsent(lstat(control)))) return [];
       return [
         ...(await auditKeyCheck(join(control, 'audit.key'))),
         ...(await caCheck(join(control, 'ca'))),
@@ -56,7 +56,7 @@ export function keysProbe(config: Pick<Config, 'stateDir' | 'payloadKeyFile'>): 
 }
 
 async function auditKeyCheck(path: string): Promise<Check[]> {
-  if (!(await ifThere(lstat(path)))) {
+  if (!(await orAbsent(lstat(path)))) {
     return [
       fault(
         'audit key',
@@ -88,7 +88,7 @@ async function payloadKeyCheck(path: string): Promise<Check> {
 
 /** The control worker makes it at its start. */
 async function receiptKeyCheck(path: string): Promise<Check[]> {
-  if (!(await ifThere(lstat(path)))) return [];
+  if (!(await orAbsent(lstat(path)))) return [];
   try {
     const { keyid } = await ReceiptSigningKey.read(path);
     return [fine('receipt key', `${path}: ${keyid}`)];
@@ -100,7 +100,7 @@ async function receiptKeyCheck(path: string): Promise<Check[]> {
 
 async function caCheck(folder: string): Promise<Check[]> {
   const path = signingKeyPath(folder);
-  if (!(await ifThere(lstat(path)))) {
+  if (!(await orAbsent(lstat(path)))) {
     return [
       fault(
         'CA key',
@@ -122,19 +122,10 @@ async function caCheck(folder: string): Promise<Check[]> {
 async function rotationCheck(folder: string, stage: Awaited<ReturnType<typeof readKeys>>['stage']): Promise<Check[]> {
   if (stage === 'none') return [];
   const [file, next] = stage === 'begun' ? ['user_ca_next.pub', '--finish'] : ['user_ca_previous.pub', '--forget'];
-  const about = await ifThere(stat(join(folder, file)));
+  const about = await orAbsent(stat(join(folder, file)));
   if (!about || Date.now() - about.mtimeMs < ROTATION_MS) return [];
   const found = `the CA key's rotation is ${stage} since ${about.mtime.toISOString()}: guests trust two keys`;
   return [fault('CA rotation', found, `mayfly ca rotate ${next}`)];
-}
-
-async function ifThere<T>(look: Promise<T>): Promise<T | null> {
-  try {
-    return await look;
-  } catch (error) {
-    if (isNotFound(error)) return null;
-    throw error;
-  }
 }
 
 function messageOf(error: unknown): string {

@@ -1,5 +1,4 @@
-import { lstat } from 'node:fs/promises';
-import { isNotFound } from '../../host/os/directory.ts';
+import { isThere } from '../../host/os/directory.ts';
 import type { StoreOptions } from '../../store/connect.ts';
 import type { Config } from '../config/config.ts';
 import { installationKeys, payloadKeyPath } from './data-converter.ts';
@@ -12,11 +11,5 @@ import { installationKeys, payloadKeyPath } from './data-converter.ts';
 export async function keysHere(
   config: Pick<Config, 'payloadKeyFile' | 'stateDir'>,
 ): Promise<Pick<StoreOptions, 'keys'>> {
-  try {
-    await lstat(payloadKeyPath(config));
-  } catch (error) {
-    if (isNotFound(error)) return {};
-    throw error;
-  }
-  return { keys: await installationKeys(config) };
+  return (await isThere(payloadKeyPath(config))) ? { keys: await installationKeys(config) } : {};
 }

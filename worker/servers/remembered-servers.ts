@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { orAbsent } from '../../host/os/absent.ts';
 import { writeFileAtomic } from '../../host/os/atomic-file.ts';
 
 const remembered = z.object({ temporalAddress: z.string(), storeUri: z.string() });
@@ -12,12 +13,8 @@ export async function rememberServers(stateDir: string, servers: z.infer<typeof 
 
 /** What the last `mayfly up` left; null when there was none. Whether it still runs is another question. */
 export async function recallServers(stateDir: string): Promise<z.infer<typeof remembered> | null> {
-  try {
-    return remembered.parse(JSON.parse(await readFile(fileOf(stateDir), 'utf8')));
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw error;
-  }
+  const text = await orAbsent(readFile(fileOf(stateDir), 'utf8'));
+  return text === null ? null : remembered.parse(JSON.parse(text));
 }
 
 function fileOf(stateDir: string): string {

@@ -5,6 +5,7 @@ import { MayflyConnectionError } from '../../../client/http/api-error.ts';
 import type { Run } from '../../../client/http/openapi.ts';
 import type { CreateRun } from '../../../client/run-options.ts';
 import type { Runs } from '../../../client/runs.ts';
+import { orAbsent } from '../../../host/os/absent.ts';
 import { RawJson } from '../../../model/events/json/raw-json.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { option } from '../../terminal/arguments.ts';
@@ -99,10 +100,9 @@ function refuseUnlessJson(bytes: Uint8Array, where: string): void {
 
 /** @throws CliError */
 async function contentOf(path: string): Promise<Uint8Array> {
-  const file = await open(path === '-' ? '/dev/stdin' : path).catch((error: unknown) => {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+  const file = await orAbsent(open(path === '-' ? '/dev/stdin' : path));
+  if (!file)
     throw usageError(`there is no file ${JSON.stringify(path)}`, 'Name one with --file, or give the data by --data.');
-  });
   const { max } = LIMITS.functions.eventBytes;
   const pieces: Buffer[] = [];
   let length = 0;
