@@ -19,7 +19,7 @@ import { refusalOf } from '../../services/guests.ts';
 import { type IdempotentCall, releaseCall } from '../../services/idempotent-call.ts';
 import { requireSandbox } from '../../services/require.ts';
 import { resumeSandbox } from '../../services/sandboxes/awake-sandbox.ts';
-import { beginResume, isResumable } from '../../services/sandboxes/resume.ts';
+import { isResumable, startResume } from '../../services/sandboxes/resume.ts';
 import { usable } from '../../services/sandboxes/running-sandbox.ts';
 import { waitWithin } from '../../services/waiting.ts';
 import { actorOf } from '../http/auth.ts';
@@ -129,7 +129,7 @@ async function start(
 async function resumeAgain(deps: RequestDeps, sandboxId: string, actor: Actor): Promise<void> {
   if (!isResumable(await requireSandbox(deps, sandboxId))) return;
   try {
-    await beginResume(deps, sandboxId, actor);
+    await startResume(deps, sandboxId, actor);
   } catch (error) {
     if (!(error instanceof MayflyError)) throw error;
     deps.logger.info({ err: error, sandboxId }, 'a sandbox is not resumed for its command, which starts when it is');

@@ -16,7 +16,7 @@ import { refuseForeignName, refuseTaken } from '../../services/sources/bake-sour
 import type { KeptContext } from '../../store/images/image-contexts.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { answerOnce, isClientConnected } from '../idempotency/answer-once.ts';
+import { answerOnce } from '../idempotency/answer-once.ts';
 import { inputOf } from './builder-input.ts';
 import type { buildImage } from './image-schemas.ts';
 import { imageView } from './image-view.ts';
@@ -35,7 +35,7 @@ export async function answerBuild(c: Context<Env>, deps: RequestDeps, body: Requ
   return answerOnce(c, { idFrom: imageIdFrom, again }, async (attempt) => {
     const record = await begun(c, deps, attempt, body);
     c.header('Location', `/v1/images/${record.id}`);
-    return { response: c.json(imageView(record), 202), isKept: isClientConnected(c) };
+    return c.json(imageView(record), 202);
   });
 }
 

@@ -8,7 +8,7 @@ import { admit } from '../../services/sandboxes/admission.ts';
 import { ownSandboxInput } from '../../services/sandboxes/own-sandbox.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { answerOnce, isClientConnected } from '../idempotency/answer-once.ts';
+import { answerOnce } from '../idempotency/answer-once.ts';
 import { type Described, describedBy, playbookWish } from './described.ts';
 import type { WritePlaybookRequest } from './playbook-schemas.ts';
 import { playbookView } from './playbook-view.ts';
@@ -34,7 +34,7 @@ export async function answerWrite(
     await checkPolicy(deps, attempt, c.get('apiKey').project, playbookWish(deps, attempt.subjectId, sandboxId, body));
     const record = await begun(c, deps, attempt, sandboxId, body);
     c.header('Location', `/v1/playbooks/${record.id}`);
-    return { response: c.json(playbookView(record), 202), isKept: isClientConnected(c) };
+    return c.json(playbookView(record), 202);
   });
 }
 

@@ -1,17 +1,13 @@
 import type { Context } from 'hono';
-import { isMayflyError, MayflyError } from '../../model/errors.ts';
+import { isMayflyError } from '../../model/errors.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { PoolInput } from '../../model/pools/pool-saga.ts';
-import { NO_PROJECT } from '../../model/project.ts';
-import { orThrow } from '../../services/require.ts';
-import { refuseUnplaceable } from '../../services/sandboxes/placement.ts';
-import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
-import { actorOf } from '../http/auth.ts';
+import { requirePool, setPool } from '../../services/pools/set-pool.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { json, pageOf, preferHeaders } from '../http/schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
-import { poolAnswer, poolParams, poolQuery, poolView, setPool } from './pool-schemas.ts';
+import { poolAnswer, poolParams, poolQuery, poolView, setPool as setSchema } from './pool-schemas.ts';
 
 const route = routeOf('pools');
 
@@ -35,29 +31,20 @@ export const poolRoutes: Route[] = [
     in: { query: poolQuery, params: poolParams },
     out: { 200: json('The pool', poolAnswer) },
     problems: ['pool_not_found'],
-    handle: async ({ c, deps, params, query }) => {
-      const pool = await requirePool(c, params.name, query.project);
-      return viewOf(deps, pool);
-    },
+    handle: async ({ deps, params, query }) => viewOf(deps, await requirePool(deps, params.name, query.project)),
   }),
   route('setPool', 'put', ONE, {
     scope: 'admin',
     summary: 'Keep sandboxes ready for the project of the key that asks',
     description:
       'Its members count in the quotas of the project. A create that asks for such a one has one of them at once, with no more than `boot: auto`. When what they are is changed, none of before can be claimed once this is answered.',
-    in: { params: poolParams, body: setPool },
+    in: { params: poolParams, body: setSchema },
     out: { 200: json('The pool', poolAnswer) },
     problems: ['source_not_found', 'no_host', 'too_many_requests', 'temporal_unavailable'],
-    handle: async ({ c, deps, store, params: { name }, body }) => {
+    handle: async ({ deps, actor, params, body }) => {
       const { cpus = null, memoryMib = null, egress = 'none', shared = false, ...rest } = body;
-      if (shared) await refuseSharing(c, rest.source);
-      await refuseUnplaceable(store, rest.source);
-      const actor = actorOf(c);
-      const project = shared ? NO_PROJECT : actor.project;
-      const at = new Date().toISOString();
-      await deps.sagas.pools.set({ project, name, wish: { ...rest, cpus, memoryMib, egress }, actor, at });
-      await awaitCacheExpiry();
-      return viewOf(deps, await requirePool(c, name, project));
+      const pool = await setPool(deps, actor, params.name, { ...rest, cpus, memoryMib, egress }, shared);
+      return viewOf(deps, pool);
     },
   }),
   route('deletePool', 'delete', ONE, {
@@ -73,23 +60,8 @@ export const poolRoutes: Route[] = [
   }),
 ];
 
-/** @throws MayflyError forbidden, source_not_found */
-async function refuseSharing(c: Context<Env>, source: string): Promise<void> {
-  const { store } = c.get('deps');
-  if (!store.viewer.isOperator) throw new MayflyError('forbidden', 'Only operators set a pool that projects share.');
-  if (await store.pools.mayShare(source)) return;
-  throw new MayflyError('source_not_found', `${JSON.stringify(source)} is one project's: no pool of it can be shared.`);
-}
-
 async function viewOf({ store }: RequestDeps, pool: PoolRecord) {
   return poolView(pool, await store.pools.members(pool));
-}
-
-/** @throws MayflyError pool_not_found */
-async function requirePool(c: Context<Env>, name: string, project?: string): Promise<PoolRecord> {
-  const { store } = c.get('deps');
-  const pool = await store.pools.get({ project: project ?? store.viewer.project, name });
-  return orThrow(pool, 'pool_not_found', `There is no pool ${name}.`);
 }
 
 async function answerDelete(c: Context<Env>, name: string, project: string | undefined): Promise<Response> {
@@ -99,7 +71,7 @@ async function answerDelete(c: Context<Env>, name: string, project: string | und
     location: `${ALL}/${name}`,
     read: async () => {
       const before = known;
-      known = await requirePool(c, name, project).catch((error: unknown) => {
+      known = await requirePool(deps, name, project).catch((error: unknown) => {
         if (before === null || !isNotFound(error)) throw error;
         return { ...before, state: 'deleted' as const };
       });

@@ -13,7 +13,7 @@ import { waitWithin } from '../../services/waiting.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { waitLimit } from '../http/waiting.ts';
-import { answerOnce, isClientConnected } from '../idempotency/answer-once.ts';
+import { answerOnce } from '../idempotency/answer-once.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import type { makeTemplate } from './template-schemas.ts';
 import { templateView } from './template-schemas.ts';
@@ -37,7 +37,7 @@ export async function answerMake(c: Context<Env>, deps: RequestDeps, request: Re
     await sagas.templates.make(input);
     const made = await known(c, deps, input);
     const record = await requireTemplate(deps, made.templateId);
-    return { response: answerFor(c, record), isKept: isClientConnected(c) };
+    return answerFor(c, record);
   });
 }
 

@@ -14,7 +14,7 @@ import { AuditThrottle } from '../ports/audit-throttle.ts';
 import { refuseTypingBy } from '../ports/refuse-typing.ts';
 import { openTunnel } from '../ports/tunnel.ts';
 import { requireSandbox } from '../require.ts';
-import { beginResume, resumed } from '../sandboxes/resume.ts';
+import { awaitResume, startResume } from '../sandboxes/resume.ts';
 import { type RunningSandbox, usable } from '../sandboxes/running-sandbox.ts';
 import { type Asked, askedOf } from './asked.ts';
 import { type KnownPort, KnownPorts } from './known-ports.ts';
@@ -140,8 +140,8 @@ export class Entrance {
     const late = setTimeout(stop, RESUME_MS);
     signal.addEventListener('abort', stop, { once: true });
     try {
-      const operationId = await beginResume(deps, sandboxId, visitor.actor);
-      await resumed(deps, { id: sandboxId, operationId, actor: visitor.actor }, waiting.signal);
+      const operationId = await startResume(deps, sandboxId, visitor.actor);
+      await awaitResume(deps, { id: sandboxId, operationId, actor: visitor.actor }, waiting.signal);
     } catch (error) {
       signal.throwIfAborted();
       if (!waiting.signal.aborted) throw error;

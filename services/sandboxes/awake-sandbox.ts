@@ -2,7 +2,7 @@ import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { requireSandbox } from '../require.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 import { type WaitLimit, waitWithin } from '../waiting.ts';
-import { beginResume, isResumable, resumed } from './resume.ts';
+import { awaitResume, isResumable, startResume } from './resume.ts';
 import { type RunningSandbox, usable } from './running-sandbox.ts';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'logger'>;
@@ -20,7 +20,7 @@ export async function awakeSandbox(deps: Deps, id: string, actor: Actor, wait: W
 export async function resumeSandbox(deps: Deps, id: string, actor: Actor, wait: WaitLimit): Promise<SandboxRecord> {
   const record = await requireSandbox(deps, id);
   if (!isResumable(record)) return record;
-  const operationId = await beginResume(deps, id, actor);
-  await waitWithin(deps, wait, (signal) => resumed(deps, { id, operationId, actor }, signal));
+  const operationId = await startResume(deps, id, actor);
+  await waitWithin(deps, wait, (signal) => awaitResume(deps, { id, operationId, actor }, signal));
   return requireSandbox(deps, id);
 }

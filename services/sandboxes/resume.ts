@@ -10,13 +10,13 @@ import type { ServiceDeps } from '../service-deps.ts';
 /** Poll interval for a sandbox that is busy with something else, ms. */
 const POLL_MS = 250;
 
-/** Whether it sleeps, and a use of it is to end that. */
+/** Whether a use of a sandbox resumes it. */
 export function isResumable({ state, spec }: Pick<SandboxRecord, 'state' | 'spec'>): boolean {
   return isAsleep(state) && spec.autoResume;
 }
 
-/** @returns null when something is being done to it, which may be just that */
-export async function beginResume(
+/** Starts a resume. @returns its operation id; null: the sandbox is busy, perhaps with another resume */
+export async function startResume(
   { sagas }: Pick<ServiceDeps, 'sagas'>,
   id: string,
   actor: Actor,
@@ -32,10 +32,10 @@ export async function beginResume(
 }
 
 /**
- * Until it was resumed, by one that has begun or by another.
+ * Waits until a sandbox is resumed, by the operation that was started or by another one.
  * @throws MayflyError why it could not be resumed; the signal's reason
  */
-export async function resumed(
+export async function awaitResume(
   deps: Pick<ServiceDeps, 'sagas' | 'store'>,
   { id, operationId, actor }: { id: string; operationId: string | null; actor: Actor },
   signal: AbortSignal,
@@ -44,7 +44,7 @@ export async function resumed(
   while (own === null) {
     await sleep(POLL_MS, undefined, { signal });
     if (!isResumable(await requireSandbox(deps, id))) return;
-    own = await beginResume(deps, id, actor);
+    own = await startResume(deps, id, actor);
   }
   const failure = await deps.sagas.sandboxes.operated(id, own, signal);
   if (failure) throw new MayflyError(failure.code, `It could not be resumed: ${failure.step}: ${failure.message}`);

@@ -1,0 +1,47 @@
+import { MayflyError } from '../../model/errors.ts';
+import type { PoolRecord, PoolWish } from '../../model/pools/pool.ts';
+import { NO_PROJECT } from '../../model/project.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
+import { orThrow } from '../require.ts';
+import { refuseUnplaceable } from '../sandboxes/placement.ts';
+import type { ServiceDeps } from '../service-deps.ts';
+
+type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
+
+/**
+ * Sets the pool of a name, and returns its record once no process knows the one before.
+ * @param isShared whether all projects share it: operators may
+ * @throws MayflyError forbidden, source_not_found, no_host
+ */
+export async function setPool(
+  deps: Deps,
+  actor: Actor,
+  name: string,
+  wish: PoolWish,
+  isShared: boolean,
+): Promise<PoolRecord> {
+  const { store, sagas } = deps;
+  if (isShared) await assertShareable(deps, wish.source);
+  await refuseUnplaceable(store, wish.source);
+  const project = isShared ? NO_PROJECT : actor.project;
+  await sagas.pools.set({ project, name, wish, actor, at: new Date().toISOString() });
+  await awaitCacheExpiry();
+  return requirePool(deps, name, project);
+}
+
+/** @param project `@default` that of the caller @throws MayflyError pool_not_found */
+export async function requirePool(
+  { store }: Pick<ServiceDeps, 'store'>,
+  name: string,
+  project: string = store.viewer.project,
+): Promise<PoolRecord> {
+  return orThrow(await store.pools.get({ project, name }), 'pool_not_found', `There is no pool ${name}.`);
+}
+
+/** @throws MayflyError forbidden, source_not_found */
+async function assertShareable({ store }: Deps, source: string): Promise<void> {
+  if (!store.viewer.isOperator) throw new MayflyError('forbidden', 'Only operators set a pool that projects share.');
+  if (await store.pools.mayShare(source)) return;
+  throw new MayflyError('source_not_found', `${JSON.stringify(source)} is one project's: no pool of it can be shared.`);
+}
