@@ -106,7 +106,7 @@ function failedStepOf(error: unknown): string | null {
  * Whether the host says that it has begun no step but the first, so that nothing of the others is to be undone. Of the first
  * this says nothing: it may have failed after its effect.
  */
-export function sawNoOtherStep(error: unknown): boolean {
+export function hasFailedInFirstStep(error: unknown): boolean {
   const said = detailOf(error);
   return isMultiStepFailure(said) && said.isFirst;
 }

@@ -38,10 +38,10 @@ function operationSteps(entity: SandboxEntity, host: HostRef, generation: number
       step(timeouts.saveSnapshotMs, `${id} → ${snapshotId}`).saveSnapshot({ ...target, snapshotId, kind }),
     verifySnapshot: (snapshotId: string) =>
       step(timeouts.verifySnapshotMs, snapshotId).verifySnapshot({ ...target, snapshotId }),
-    /** With {@link removeSnapshot} and {@link takeDomainAway} what undo-save.ts consists of. */
+    /** With {@link removeSnapshot} and {@link undoDomain} what undo-save.ts consists of. */
     thaw: () => undo.thaw(newer),
     removeSnapshot: (snapshotId: string) => undo.removeSnapshot({ ...newer, snapshotId }),
-    takeDomainAway: () => undo.removeDomain(newer),
+    undoDomain: () => undo.removeDomain(newer),
 
     /** Nobody waits for it: it stays queued while the host is down. */
     flatten: () => onHost(host, { ...flattening, summary: `${id} on ${hostId}` }).flatten(target),
@@ -65,8 +65,8 @@ function operationSteps(entity: SandboxEntity, host: HostRef, generation: number
     wake: (wished: 'running' | 'paused') => step(timeouts.hibernateMs, id).wake({ ...target, wished }),
     yieldMemory: () => undo.yieldMemory(target),
     retakeMemory: () => step(timeouts.reserveMs, `${id} on ${hostId}`).retakeMemory(target),
-    takeBackPause: () => undoUnlessOff.resume(newer),
-    takeBackResume: () => undoUnlessOff.pause(newer),
+    undoPause: () => undoUnlessOff.resume(newer),
+    undoResume: () => undoUnlessOff.pause(newer),
   };
 }
 

@@ -11,7 +11,7 @@ import { controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { SerialQueue } from '../saga/serial-queue.ts';
-import { show } from './show-state.ts';
+import { showState } from './show-state.ts';
 
 const { recordRequested, recordFound, remember, rewriteRecord, recall } = controlUntilDone;
 
@@ -104,7 +104,7 @@ export class RecordWriter {
       const before = this.record;
       if (state) assertTransition(this.id, before.state, state);
       this.state.record = await write({ ...changes, steps: this.state.steps, updatedAt: event.at }, event);
-      show(before, changes);
+      showState(before, changes);
     };
     await CancellationScope.nonCancellable(() => this.writes.run(change));
   }

@@ -6,7 +6,7 @@ import { stepsOn } from './operation-steps.ts';
 export function pauseCpus(entity: SandboxEntity, generation: number): Promise<void> {
   const host = stepsOn(entity, generation);
   return saga(async (undo) => {
-    undo('pause', host.takeBackPause);
+    undo('pause', host.undoPause);
     await host.pause();
   });
 }
@@ -18,7 +18,7 @@ export function pauseCpus(entity: SandboxEntity, generation: number): Promise<vo
 export function resumeCpus(entity: SandboxEntity, generation: number): Promise<void> {
   const host = stepsOn(entity, generation);
   return saga(async (undo) => {
-    undo('resume', host.takeBackResume);
+    undo('resume', host.undoResume);
     await host.resume();
   });
 }

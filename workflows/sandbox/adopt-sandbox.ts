@@ -8,7 +8,7 @@ import { type OperationSteps, stepsOn } from '../entity/operation-steps.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { failUnfinishedSnapshots } from '../snapshot/fail-unfinished-snapshots.ts';
-import { untilItWorks } from './bring-back.ts';
+import { retryUntilHealthy } from './roll-back-restore.ts';
 
 /** In these it has a machine, or the memory of one, and nothing was being done to it that cannot be told. */
 const AT_REST: ReadonlySet<SandboxState> = new Set(['running', 'paused', 'hibernated']);
@@ -36,7 +36,7 @@ export async function adoptSandbox(entity: SandboxEntity): Promise<void> {
   }
   const { usedAt } = await controlUntilDone.lastUse({ sandboxId: entity.id });
   try {
-    await entity.perform('adopt', (generation) => restoreMachine(entity, generation));
+    await entity.perform('adopt', (generation) => carryOn(entity, generation));
   } catch (error) {
     const { message } = failureOf(error, entity.failedStep);
     await endLost(entity, `It was ${state} when its saga was lost. ${message}`);
@@ -74,17 +74,17 @@ async function endAsBefore(entity: SandboxEntity): Promise<void> {
   conclude(entity, failure);
 }
 
-async function restoreMachine(entity: SandboxEntity, generation: number): Promise<void> {
+async function carryOn(entity: SandboxEntity, generation: number): Promise<void> {
   const { state } = entity.record;
   const host = stepsOn(entity, generation);
   await failUnfinishedSnapshots(entity);
-  const machine = await untilItWorks(entity, host, () => bring(host, state).catch(goneOrAgain));
+  const machine = await retryUntilHealthy(entity, host, () => restoreMachine(host, state).catch(classifyFailure));
   if (typeof machine !== 'string') throw machine.gone;
   await entity.recordChange('sandbox.taken-over', { waitingFor: null }, { state, machine });
 }
 
 /** An operation may have been under way whose saga is gone: the machine is brought to what the record says. */
-async function bring(host: OperationSteps, state: SandboxState): Promise<string> {
+async function restoreMachine(host: OperationSteps, state: SandboxState): Promise<string> {
   const { domain } = await host.findMachine();
   if (domain === state) return domain;
   if (state === 'hibernated') {
@@ -98,7 +98,7 @@ async function bring(host: OperationSteps, state: SandboxState): Promise<string>
 }
 
 /** @throws what is worth another attempt */
-function goneOrAgain(error: unknown): { gone: unknown } {
+function classifyFailure(error: unknown): { gone: unknown } {
   if (isCancellation(error) || !MACHINE_GONE.has(failureOf(error, '').code)) throw error;
   return { gone: error };
 }

@@ -4,8 +4,8 @@ import type { SandboxEntity } from '../entity/entity.ts';
 import type { OperationRun } from '../entity/operation-run.ts';
 import { type OperationSteps, stepsOn, unlessOff } from '../entity/operation-steps.ts';
 import { controlUntilDone } from '../saga/control.ts';
-import { startAgain, untilItWorks } from './bring-back.ts';
 import { canPreempt, retryAfterPreemption } from './preemption.ts';
+import { restartMachine, retryUntilHealthy } from './roll-back-restore.ts';
 import { NOT_SUSPENDED_FOR_SPACE } from './suspend-for-space.ts';
 
 const { lastUse } = controlUntilDone;
@@ -33,7 +33,7 @@ export async function hibernateSandbox(
   try {
     await host.hibernate();
   } catch (error) {
-    if (!isCancellation(error)) await takeBack(entity, generation, (back) => unlessOff(back.wake(before)));
+    if (!isCancellation(error)) await compensate(entity, generation, (back) => unlessOff(back.wake(before)));
     throw error;
   }
   const change = { state: 'hibernated', ...(entity.record.stalledBy && NOT_SUSPENDED_FOR_SPACE) } as const;
@@ -55,11 +55,11 @@ export async function wakeSandbox(entity: SandboxEntity, { actor }: PauseOperati
   const host = stepsOn(entity, generation);
   try {
     await retakeMemory(entity, host);
-    const ssh = await startAgain(entity, host, () => host.wake('running'));
+    const ssh = await restartMachine(entity, host, () => host.wake('running'));
     await entity.recordChange('sandbox.resumed', { state: 'running', ssh }, {}, actor);
   } catch (error) {
     if (isCancellation(error)) throw error;
-    await takeBack(entity, generation, async (back) => {
+    await compensate(entity, generation, async (back) => {
       await unlessOff(back.hibernate());
       await back.yieldMemory();
     });
@@ -83,11 +83,11 @@ async function wasUsedAfter({ id }: SandboxEntity, time: number): Promise<boolea
   return Date.parse(usedAt) > time;
 }
 
-async function takeBack(
+async function compensate(
   entity: SandboxEntity,
   generation: number,
   run: (host: OperationSteps) => Promise<void>,
 ): Promise<void> {
   const host = stepsOn(entity, generation + 1);
-  await untilItWorks(entity, host, () => run(host));
+  await retryUntilHealthy(entity, host, () => run(host));
 }

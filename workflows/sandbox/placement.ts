@@ -5,7 +5,7 @@ import { type HostProposals, type HostRef, includesHost, isSameHost } from '../.
 import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { hostOf } from '../../model/sandbox/sandbox-state.ts';
-import { type CreateSteps, createSteps, sawNoOtherStep } from '../entity/create-steps.ts';
+import { type CreateSteps, createSteps, hasFailedInFirstStep } from '../entity/create-steps.ts';
 import { awaitHost } from '../entity/decommissioned-hosts.ts';
 import type { SandboxEntity } from '../entity/entity.ts';
 import { controlStep } from '../saga/control.ts';
@@ -57,7 +57,7 @@ export class Placement {
         const placed = await this.#try(candidate, candidate.prepare);
         if (placed) return placed;
         ({ refusal } = candidate);
-        if (!canPreempt(entity, refusal)) await this.#leave(candidate);
+        if (!canPreempt(entity, refusal)) await this.#compensate(candidate);
       }
     }
     for (const candidate of this.#open) {
@@ -66,7 +66,7 @@ export class Placement {
       if (placed) return placed;
       ({ refusal } = candidate);
     }
-    await this.#leaveAllBut(null);
+    await this.#compensateAllBut(null);
     await entity.recordChange('sandbox.state', { hostId: null, installationId: null });
     throw refusal;
   }
@@ -86,7 +86,7 @@ export class Placement {
     try {
       await recordCandidate(entity, candidate.host.host);
       const { clone } = await prepare();
-      await this.#leaveAllBut(candidate);
+      await this.#compensateAllBut(candidate);
       return { host: candidate.host, clone };
     } catch (error) {
       if (!isRefusal(failureOf(error, entity.failedStep))) throw error;
@@ -95,17 +95,17 @@ export class Placement {
     }
   }
 
-  async #leaveAllBut(placed: Candidate | null): Promise<void> {
-    for (const candidate of this.#open.filter((one) => one !== placed)) await this.#leave(candidate);
+  async #compensateAllBut(placed: Candidate | null): Promise<void> {
+    for (const candidate of this.#open.filter((one) => one !== placed)) await this.#compensate(candidate);
   }
 
   /** Compensates what a host may have done though it refused. One that does not answer holds nobody up: it does so when it is back. */
-  async #leave(candidate: Candidate): Promise<void> {
+  async #compensate(candidate: Candidate): Promise<void> {
     const { entity } = this;
     const { refusal, host } = candidate;
     const { cleanupMs } = entity.timeouts;
     const profile = PROFILE.firstTry(cleanupMs, entity.timeouts);
-    const undo = () => removeFrom(entity, host.host, profile, !sawNoOtherStep(refusal));
+    const undo = () => removeFrom(entity, host.host, profile, !hasFailedInFirstStep(refusal));
     const isSilent = causeOf(refusal) instanceof TimeoutFailure;
     if (isSilent || !(await succeeds(undo))) compensateLater(entity, host.host);
     this.#open = this.#open.filter((one) => one !== candidate);

@@ -8,7 +8,7 @@ import { type OperationSteps, stepsOn } from '../entity/operation-steps.ts';
 import { failureOf } from '../saga/failure.ts';
 import { snapshotRecords } from '../snapshot/snapshot-records.ts';
 import { takeSnapshot } from '../snapshot/take-snapshot.ts';
-import { bringBack, type Disks, startAgain } from './bring-back.ts';
+import { type Disks, restartMachine, rollBackRestore } from './roll-back-restore.ts';
 import { NOT_SUSPENDED_FOR_SPACE } from './suspend-for-space.ts';
 
 /**
@@ -64,15 +64,15 @@ async function putBack(
   try {
     await host.removeDomain();
     await host.revertDisk({ snapshotId, restoreId });
-    const ssh = await startAgain(entity, host);
+    const ssh = await restartMachine(entity, host);
     await recordRestored(entity, operation, ssh);
   } catch (error) {
     if (isCancellation(error)) throw error;
     const failure = failureOf(error, entity.failedStep);
     const disks = disksAfter(failure, operation);
-    const ssh = await bringBack(entity, stepsOn(entity, generation + 1), disks);
+    const ssh = await rollBackRestore(entity, stepsOn(entity, generation + 1), disks);
     if (disks?.snapshotId === snapshotId) return recordRestored(entity, operation, ssh);
-    await trustAnew(entity);
+    await renewGuestTrust(entity);
     await recordFailed(entity, operation, failure, { state: 'running', phase: null, ssh, ...NOT_SUSPENDED_FOR_SPACE });
     throw error;
   }
@@ -98,7 +98,7 @@ function disksAfter(
 }
 
 /** From here on the host lets its own connections in again: what they write is not lost any more. */
-async function trustAnew(entity: SandboxEntity): Promise<void> {
+async function renewGuestTrust(entity: SandboxEntity): Promise<void> {
   await entity.recordChange('sandbox.state', { state: 'restoring', phase: 'renewing-trust' });
   await renewTrust(entity);
 }
@@ -108,7 +108,7 @@ async function recordRestored(
   { operationId, snapshotId, keepAs, actor }: RestoreOperation,
   ssh: SshEndpoint,
 ): Promise<void> {
-  await trustAnew(entity);
+  await renewGuestTrust(entity);
   await entity.recordChange(
     'sandbox.restored',
     {

@@ -17,7 +17,7 @@ export function undoSave(entity: SandboxEntity, host: OperationSteps, snapshotId
         });
     if (thawed) return;
     entity.failedStep = failedStep;
-    await host.takeDomainAway();
+    await host.undoDomain();
     await host.removeSnapshot(snapshotId);
     if (entity.record.waitingFor !== null) await entity.recordChange('sandbox.cleanup', { waitingFor: null });
   });

@@ -14,7 +14,7 @@ export interface Disks {
  * Starts a sandbox that was off, and proves that it works; where it can be reached then.
  * @param start `@default` boots it from the disks that it has
  */
-export async function startAgain(
+export async function restartMachine(
   entity: SandboxEntity,
   host: OperationSteps,
   start: () => Promise<void> = host.bootDomain,
@@ -35,11 +35,15 @@ export async function startAgain(
  * @param disks null: those that it has
  * @throws CancelledFailure when the sandbox ends
  */
-export function bringBack(entity: SandboxEntity, host: OperationSteps, disks: Disks | null): Promise<SshEndpoint> {
-  return untilItWorks(entity, host, async () => {
+export function rollBackRestore(
+  entity: SandboxEntity,
+  host: OperationSteps,
+  disks: Disks | null,
+): Promise<SshEndpoint> {
+  return retryUntilHealthy(entity, host, async () => {
     await host.removeDomain();
     if (disks) await host.revertDisk(disks);
-    return startAgain(entity, host);
+    return restartMachine(entity, host);
   });
 }
 
@@ -47,7 +51,7 @@ export function bringBack(entity: SandboxEntity, host: OperationSteps, disks: Di
  * Retries until it works; the record says what is waited for.
  * @throws CancelledFailure when the sandbox ends
  */
-export async function untilItWorks<T>(
+export async function retryUntilHealthy<T>(
   entity: SandboxEntity,
   host: OperationSteps,
   attempt: () => Promise<T>,
