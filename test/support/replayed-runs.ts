@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import { DefaultLogger, type NativeConnection, Worker } from '@temporalio/worker';
 import { bundleWorkflows } from '../../worker/bundle.ts';
+import { workflowConverterOf } from '../../worker/payloads/data-converter.ts';
 import { eventually } from './eventually.ts';
 
 /** So many of the newest runs: each costs some 50 ms. */
@@ -14,7 +15,8 @@ export async function runsThatReplayOtherwise(
   since: Date,
 ): Promise<string[]> {
   const query = `StartTime >= "${since.toISOString()}"`;
-  const options = { workflowBundle: await bundleWorkflows(new DefaultLogger('ERROR')), dataConverter };
+  const workflowBundle = await bundleWorkflows(new DefaultLogger('ERROR'));
+  const options = { workflowBundle, dataConverter: workflowConverterOf(dataConverter) };
   const histories = client.workflow
     .list({ query, pageSize: RUNS })
     .intoHistories({ concurrency: 2, bufferLimit: RUNS });
