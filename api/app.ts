@@ -8,7 +8,7 @@ import { PortAddress } from '../model/ports/port-address.ts';
 import { Screens } from '../services/desktop/screens.ts';
 import { Acceptance } from '../services/intake/acceptance.ts';
 import { claimCounter } from '../services/metrics/pool-metrics.ts';
-import { PoolDoor } from '../services/pools/pool-door.ts';
+import { PoolDoor } from '../services/pool-door.ts';
 import { AuditThrottle } from '../services/ports/audit-throttle.ts';
 import { RunWatch } from '../services/runs/run-watch.ts';
 import { InputSchemas } from '../services/schema/input-schemas.ts';

@@ -3,7 +3,7 @@ import type { Waiting } from '../model/functions/run.ts';
 import type { ProjectStore } from '../store/project-store.ts';
 import type { Sagas } from '../temporal/temporal-sagas.ts';
 import type { Guests } from './guests.ts';
-import type { PoolDoor } from './pools/pool-door.ts';
+import type { PoolDoor } from './pool-door.ts';
 
 /** What application logic is given: of the store, what the caller may see. */
 export interface ServiceDeps {

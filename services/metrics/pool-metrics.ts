@@ -1,8 +1,8 @@
 import { Counter, type Registry } from 'prom-client';
 import type { SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
+import type { ClaimCount } from '../pool-door.ts';
 import { idleMibHoursOf } from '../pools/idle-hours.ts';
-import type { ClaimCount } from '../pools/pool-door.ts';
 import { gaugeOf } from './gauge.ts';
 
 const labelNames = ['project', 'pool'] as const;

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import { MayflyError } from '../../model/errors.ts';
-import type { Miss } from '../../model/pools/claim-refusal.ts';
-import type { PoolClaims, PoolRecord } from '../../model/pools/pool.ts';
-import { poolIdOf } from '../../model/pools/pool-saga.ts';
-import type { Sagas } from '../../temporal/temporal-sagas.ts';
+import { MayflyError } from '../model/errors.ts';
+import type { Miss } from '../model/pools/claim-refusal.ts';
+import type { PoolClaims, PoolRecord } from '../model/pools/pool.ts';
+import { poolIdOf } from '../model/pools/pool-saga.ts';
+import type { Sagas } from '../temporal/temporal-sagas.ts';
 
 /** One signal tells of all creates of so long: a run of a workflow takes only so many. Milliseconds. */
 const TOLD_EVERY_MS = 250;
