@@ -212,7 +212,7 @@ test('31: an event that kills its machine each time ends after maxAttempts, and 
   for (const other of others) expect(await functions.over(other)).toMatchObject({ outcome: 'succeeded' });
 });
 
-test('60: Temporal is wiped: what waits starts, what runs is gone on with, its process started once, and nothing is left (case 60)', async () => {
+test('60: Temporal is wiped: what waits starts, what runs is gone on with, its process started once, and nothing is left', async () => {
   const name = await functions.deploy('echo hello; sleep 5; echo 1 > $MAYFLY_RESULT', {
     concurrency: [{ limit: 1 }],
   });
