@@ -2,5 +2,5 @@
 export interface StepContext {
   signal: AbortSignal;
   /** Called at least once a second by steps that wait. */
-  alive(detail: string): void;
+  readonly alive: (detail: string) => void;
 }

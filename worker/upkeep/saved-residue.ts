@@ -1,5 +1,4 @@
 import { StateDir } from '../../host/state-dir.ts';
-import type { CaptureState } from '../../model/snapshots/capture.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import type { TemplateState } from '../../model/templates/template.ts';
 import type { Store } from '../../store/connect.ts';
@@ -10,7 +9,7 @@ import { withPresentStore } from '../servers/local-store.ts';
 import { withMachine } from './residue.ts';
 
 export type SavedKind = 'snapshots' | 'captures';
-type Recorded = SnapshotState | CaptureState | null;
+type Recorded = SnapshotState | null;
 
 interface Present {
   id: string;
