@@ -1,11 +1,10 @@
 import { z } from '@hono/zod-openapi';
 import { functionName } from '../../model/functions/deploy-request.ts';
 import { functionRecord, functionSpec, functionVersion } from '../../model/functions/function.ts';
-import { SETUP_STATES } from '../../model/functions/setup/setup.ts';
+import { setupRecord } from '../../model/functions/setup/setup.ts';
 import { ON_FAILURE } from '../../model/functions/traces.ts';
-import { snapshotKind } from '../../model/snapshots/snapshot.ts';
 import { waitSpec } from '../../model/waitpoints/waiting.ts';
-import { failure, wholeText } from '../http/schemas.ts';
+import { wholeText } from '../http/schemas.ts';
 
 export const functionParams = z.strictObject({ name: functionName });
 export const versionParams = functionParams.extend({
@@ -27,19 +26,8 @@ export const versionAnswer = functionVersion
   .extend({
     isActive: z.boolean(),
     spec: specAnswer,
-    setup: z
-      .object({
-        state: z.enum(SETUP_STATES).openapi({
-          description:
-            '`preparing`: its runs wait. `failed`: they end as `not-started`; deploy the same once more to try again',
-        }),
-        snapshotKind: snapshotKind.nullable().openapi({
-          description: 'What is saved: `full`: disks and memory. `disk`: its host saves no memory, and each run boots',
-        }),
-        failure: failure.nullable(),
-        log: z.string().nullable().openapi({ description: 'Where it failed: the end of what its script printed' }),
-        waitingFor: z.string().nullable(),
-      })
+    setup: setupRecord
+      .pick({ state: true, snapshotKind: true, failure: true, log: true, waitingFor: true })
       .optional()
       .openapi({ description: 'How far its setup is; absent: it has none' }),
     warnings: z

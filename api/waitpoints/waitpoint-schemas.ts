@@ -7,10 +7,9 @@ import {
   DEFAULT_WAITPOINT,
   stateOf,
   WAITPOINT_NAME,
-  WAITPOINT_STATES,
   type WaitpointRecord,
+  waitpointRecord,
 } from '../../model/waitpoints/waitpoint.ts';
-import { actor, instant } from '../http/schemas.ts';
 
 const { timeoutSeconds } = LIMITS.functions.waitpoints;
 
@@ -45,18 +44,9 @@ export const tokenParams = z.strictObject({
   }),
 });
 
-export const waitpointAnswer = z
-  .object({
-    id: z.string().openapi({ pattern: ID_PATTERNS.waitpoint, example: 'wp-0123456789abcdef' }),
-    runId: z.string(),
-    name: z.string(),
-    state: z.enum(WAITPOINT_STATES),
-    expiresAt: instant,
-    askedAt: instant.nullable().openapi({ description: 'When a process first asked for it; null: none has' }),
-    completedAt: instant.nullable(),
-    createdBy: actor.nullable().openapi({ description: 'Null: its process made it' }),
-    createdAt: instant,
-  })
+export const waitpointAnswer = waitpointRecord
+  .omit({ project: true, tokens: true, data: true })
+  .extend({ id: z.string().openapi({ pattern: ID_PATTERNS.waitpoint, example: 'wp-0123456789abcdef' }) })
   .openapi('Waitpoint');
 
 export const newToken = waitpointAnswer
@@ -66,8 +56,8 @@ export const newToken = waitpointAnswer
   })
   .openapi('WaitpointToken');
 
-export const completedAnswer = z
-  .object({ name: z.string(), state: z.enum(WAITPOINT_STATES), completedAt: instant.nullable() })
+export const completedAnswer = waitpointRecord
+  .pick({ name: true, state: true, completedAt: true })
   .openapi('CompletedWaitpoint');
 
 export function waitpointView(record: WaitpointRecord) {

@@ -1,4 +1,4 @@
-import { WEBHOOK_FORMATS, WEBHOOK_SIGNATURES, WEBHOOK_TYPES, type WebhookType } from '../../model/webhooks/endpoint.ts';
+import { WEBHOOK_TYPES, type WebhookType, webhookFormat, webhookSignature } from '../../model/webhooks/endpoint.ts';
 import { option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
@@ -35,8 +35,13 @@ export const webhookCommand = nounCommand({
         description: `Which ones: ${WEBHOOK_TYPES.join(', ')}`,
         default: 'run.ended',
       },
-      format: { type: 'enum', options: [...WEBHOOK_FORMATS], description: 'How they look', default: 'standard' },
-      signature: { type: 'enum', options: [...WEBHOOK_SIGNATURES], description: 'How they are signed', default: 'v1' },
+      format: { type: 'enum', options: [...webhookFormat.options], description: 'How they look', default: 'standard' },
+      signature: {
+        type: 'enum',
+        options: [...webhookSignature.options],
+        description: 'How they are signed',
+        default: 'v1',
+      },
     },
     async call({ args, connect, options }) {
       const { url, format, signature } = args;

@@ -1,84 +1,64 @@
-import type { Actor } from '../sandbox/sandbox.ts';
-import type { RunFailure, RunOutcome, RunState } from './run-state.ts';
+import { z } from 'zod';
+import { actor, encrypted, failure, instant, optional } from '../fields.ts';
+import { RUN_OUTCOMES, RUN_STATES, type RunState } from './run-state.ts';
 
-export const BULK_ACTIONS = ['replay', 'redrive', 'cancel'] as const;
-export type BulkAction = (typeof BULK_ACTIONS)[number];
+const bulkRefusal = z.object({ runId: z.string(), failure });
+export type BulkRefusal = z.infer<typeof bulkRefusal>;
 
-/** `cancelling`: no page after the one that is being worked on. */
-export const BULK_STATES = ['running', 'cancelling', 'succeeded', 'cancelled'] as const;
-export type BulkState = (typeof BULK_STATES)[number];
+const bulkFilter = z.object({
+  state: z.enum(RUN_STATES).optional(),
+  outcome: z.enum(RUN_OUTCOMES).optional(),
+  keys: z.array(z.string()).optional().describe('Values of a concurrency key, as JSON'),
+  since: instant.optional().describe('Accepted then or later'),
+});
 
-/** Those in which its workflow is at work. */
-export const BULK_OPEN = ['running', 'cancelling'] as const satisfies readonly BulkState[];
+const bulkPlace = z.object({ list: z.int(), cursor: z.string().nullable().describe('Null: from the first') });
 
-/** Which runs of its function; what is absent says nothing. */
-interface BulkFilter {
-  state?: RunState | undefined;
-  outcome?: RunOutcome | undefined;
-  /** Values of a concurrency key, as JSON. */
-  keys?: string[] | undefined;
-  /** Accepted then or later. ISO 8601. */
-  since?: string | undefined;
-}
+export type BulkPlace = z.infer<typeof bulkPlace>;
 
-/** What became of runs that were met. */
-interface BulkCounts {
-  /** It was done, by this operation. */
-  done: number;
-  /** There was nothing to do: a run that has ended is not cancelled. */
-  unchanged: number;
-  /** It was refused. */
-  refused: number;
-}
-
-export interface BulkRefusal {
-  runId: string;
-  failure: RunFailure;
-}
+const bulkPage = z.object({
+  pages: z.int().describe('How many pages were done before it'),
+  runs: z.array(z.string()),
+  next: bulkPlace.nullable(),
+});
+/** Runs to act on, and where the page after them begins; null: there is none. */
+export type BulkPage = z.infer<typeof bulkPage>;
 
 /** One action on many runs of a function, once on each: only on those that were accepted before it. */
-export interface BulkRecord {
-  id: string;
-  project: string;
-  function: string;
-  action: BulkAction;
-  /** Of replays and redrives. */
-  version: 'same' | 'current';
-  filter: BulkFilter;
-  state: BulkState;
-  counts: BulkCounts;
-  /** The first of those that were refused. */
-  refusals: BulkRefusal[];
-  /** Pages that are done: whoever says so twice is heard once. */
-  pages: number;
-  /** Where the next page begins: in which of its lists, and behind which run. */
-  place: BulkPlace;
-  /** The page that is being worked on: once it is acted on, none of its lists has its runs any more. Null or absent: none is. */
-  page?: BulkPage | null;
-  /** SHA-256 of what was asked for, hex. */
-  digest: string;
-  createdBy: Actor;
-  createdAt: string;
-  updatedAt: string;
-  endedAt: string | null;
-}
+export const bulkRecord = z.object({
+  id: z.string(),
+  project: z.string(),
+  function: z.string(),
+  action: z.enum(['replay', 'redrive', 'cancel']),
+  version: z.enum(['same', 'current']).describe('Of replays and redrives'),
+  filter: encrypted(bulkFilter).describe('Which runs of its function; what is absent says nothing'),
+  state: z
+    .enum(['running', 'cancelling', 'succeeded', 'cancelled'])
+    .describe('`cancelling`: it ends with the runs that it is at'),
+  counts: z
+    .object({ done: z.int(), unchanged: z.int(), refused: z.int() })
+    .describe('Runs so far. `unchanged`: there was nothing to do'),
+  refusals: encrypted(z.array(bulkRefusal)).describe('The first of those that were refused'),
+  pages: z.int().describe('Pages that are done: repeating one changes nothing'),
+  place: bulkPlace.describe('Where the next page begins: in which of its lists, and behind which run'),
+  page: optional(bulkPage.nullable()).describe(
+    'The page that is being worked on: once it is acted on, none of its lists has its runs any more. Null or absent: none is',
+  ),
+  digest: z.string().describe('SHA-256 of what was asked for, hex'),
+  createdBy: actor,
+  createdAt: instant,
+  updatedAt: instant,
+  endedAt: instant.nullable(),
+});
+export type BulkRecord = z.infer<typeof bulkRecord>;
+export type BulkAction = BulkRecord['action'];
+export type BulkState = BulkRecord['state'];
 
-export interface BulkPlace {
-  list: number;
-  /** Null: from the first. */
-  cursor: string | null;
-}
-
-/** Runs to act on, and where the page after them begins; null: there is none. */
-export interface BulkPage {
-  /** How many pages were done before it. */
-  pages: number;
-  runs: string[];
-  next: BulkPlace | null;
-}
+/** States in which its workflow is at work. */
+export const BULK_OPEN = ['running', 'cancelling'] as const satisfies readonly BulkState[];
 
 export interface BulkDone {
-  counts: BulkCounts;
+  counts: BulkRecord['counts'];
   refusals: BulkRefusal[];
 }
 
@@ -101,7 +81,7 @@ const NOT_ENDED = ['delayed', 'queued', 'preparing', 'running', 'collecting'] as
 export function listsOf({
   action,
   filter,
-}: Pick<BulkRecord, 'action' | 'filter'>): (BulkFilter & { deadLetter?: boolean })[] {
+}: Pick<BulkRecord, 'action' | 'filter'>): (BulkRecord['filter'] & { deadLetter?: boolean })[] {
   if (action === 'redrive') return [{ ...filter, deadLetter: true }];
   if (action === 'replay' || filter.state !== undefined) return [filter];
   return NOT_ENDED.map((state) => ({ ...filter, state }));

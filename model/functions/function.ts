@@ -53,7 +53,7 @@ export const retryPolicy = z.object({
 });
 export type RetryPolicy = z.infer<typeof retryPolicy>;
 
-const setupSpec = z.object({
+export const setupSpec = z.object({
   source: z.string(),
   script: z.string().describe("Run by the shell of the function's user, where the function's files are"),
   timeoutSeconds: z.int(),

@@ -1,9 +1,7 @@
+import { z } from 'zod';
+import { actor, encrypted, instant } from '../fields.ts';
 import { waitpointIdOf } from '../ids.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
-
-/** `open` until it is completed, or its time is over; then never again. */
-export const WAITPOINT_STATES = ['open', 'completed', 'expired'] as const;
-type WaitpointState = (typeof WAITPOINT_STATES)[number];
 
 /** As it is a part of a file's name in the guest. */
 export const WAITPOINT_NAME = /^[a-z][a-z0-9-]{0,62}$/;
@@ -13,24 +11,23 @@ export const DEFAULT_WAITPOINT = 'default';
  * A point at which the process of a run waits for data from outside. A run has one of each name, whoever speaks of it first:
  * its process, or a request.
  */
-export interface WaitpointRecord {
-  id: string;
-  project: string;
-  runId: string;
-  name: string;
-  state: WaitpointState;
-  /** SHA-256 of the random parts of its tokens, hex: each completes it. */
-  tokens: string[];
-  expiresAt: string;
-  /** When a process first asked for it; null: none has. */
-  askedAt: string | null;
-  /** JSON text; null: it is not completed. */
-  data: string | null;
-  completedAt: string | null;
-  /** Null: its process made it. */
-  createdBy: Actor | null;
-  createdAt: string;
-}
+export const waitpointRecord = z.object({
+  id: z.string(),
+  project: z.string(),
+  runId: z.string(),
+  name: z.string(),
+  state: z
+    .enum(['open', 'completed', 'expired'])
+    .describe('`open` until it is completed, or its time is over; then never again'),
+  tokens: z.array(z.string()).describe('SHA-256 of the random parts of its tokens, hex: each completes it'),
+  expiresAt: instant,
+  askedAt: instant.nullable().describe('When a process first asked for it; null: none has'),
+  data: encrypted(z.string()).nullable().describe('JSON text; null: it is not completed'),
+  completedAt: instant.nullable(),
+  createdBy: actor.nullable().describe('Null: its process made it'),
+  createdAt: instant,
+});
+export type WaitpointRecord = z.infer<typeof waitpointRecord>;
 
 /** What the process of a run waits for. */
 export interface AskedWaitpoint {
@@ -39,7 +36,7 @@ export interface AskedWaitpoint {
 }
 
 /** As it is seen: its time is over also when nobody has written that down yet. */
-export function stateOf({ state, expiresAt }: WaitpointRecord, now: number): WaitpointState {
+export function stateOf({ state, expiresAt }: WaitpointRecord, now: number): WaitpointRecord['state'] {
   return state === 'open' && Date.parse(expiresAt) <= now ? 'expired' : state;
 }
 

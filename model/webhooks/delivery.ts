@@ -1,62 +1,55 @@
+import { z } from 'zod';
+import { encrypted, instant } from '../fields.ts';
 import { deliveryIdOf } from '../ids.ts';
-import type { EndpointRecord, WebhookFormat, WebhookType } from './endpoint.ts';
+import { type EndpointRecord, WEBHOOK_TYPES, webhookFormat } from './endpoint.ts';
 import { bodyOf, type WebhookEvent } from './event.ts';
 
-/** `pending`: it is sent, or sent again. `failed`: it is sent no more, unless somebody asks for it. */
-export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const;
-export type DeliveryState = (typeof DELIVERY_STATES)[number];
-
-/** Why it is sent no more: each attempt failed, the endpoint is disabled, it said that it is gone for good (410), or its workflow was cancelled. */
-export const DELIVERY_FAILURES = ['attempts-used-up', 'endpoint-disabled', 'endpoint-gone', 'cancelled'] as const;
-type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
-
-/** `unknown`: whoever made it died before it wrote down what came of it. */
-export const ATTEMPT_OUTCOMES = ['delivered', 'failed', 'unknown'] as const;
-type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
-
+const deliveryAttempt = z.object({
+  n: z.int(),
+  at: instant,
+  outcome: z
+    .enum(['delivered', 'failed', 'unknown'])
+    .describe('`unknown`: whoever sent it died before it wrote down what came of it'),
+  latencyMs: z.int().nullable().describe('From its begin to its end; null: nobody knows'),
+  status: z.int().nullable().describe('Of HTTP; null: there was no answer'),
+  reason: z.string().nullable().describe('Why it failed'),
+  answer: z
+    .string()
+    .nullable()
+    .describe('The first KiB of the answer, secrets that can be recognised left out; for keys with the scope `admin`'),
+  nextAt: instant.nullable().describe('When the next is made; null: none is'),
+});
 /** One request. */
-export interface DeliveryAttempt {
-  /** 1, 2, 3 … */
-  n: number;
-  at: string;
-  outcome: AttemptOutcome;
-  /** From its begin to its end; null: nobody knows. Milliseconds. */
-  latencyMs: number | null;
-  /** Of HTTP; null: there was none. */
-  status: number | null;
-  /** Why it failed, in words. */
-  reason: string | null;
-  /** The first KiB of what was answered, as text, secrets that can be recognised left out. */
-  answer: string | null;
-  /** When the next is made; null: none is. ISO 8601. */
-  nextAt: string | null;
-}
+export type DeliveryAttempt = z.infer<typeof deliveryAttempt>;
 
-/** What is sent of one event to one endpoint. */
-export interface DeliveryRecord {
-  /** `webhook-id` of each attempt. */
-  id: string;
-  project: string;
-  endpointId: string;
-  eventId: string;
-  type: WebhookType;
-  format: WebhookFormat;
-  /** The same bytes in each attempt. */
-  body: string;
-  state: DeliveryState;
-  failure: DeliveryFailure | null;
-  attempts: DeliveryAttempt[];
-  /** Attempts since it was asked for. */
-  tries: number;
-  /** Since when it is asked for: its event, or whoever wanted it again. ISO 8601. */
-  askedAt: string;
-  /** When the next attempt is made; null: none is. ISO 8601. */
-  dueAt: string | null;
-  /** Since when an attempt is under way, of which nothing is written down yet. ISO 8601. */
-  sendingSince: string | null;
-  createdAt: string;
-  endedAt: string | null;
-}
+/** Content sent of one event to one endpoint. */
+export const deliveryRecord = z.object({
+  id: z.string().describe('`webhook-id` of each attempt'),
+  project: z.string(),
+  endpointId: z.string(),
+  eventId: z.string(),
+  type: z.enum(WEBHOOK_TYPES),
+  format: webhookFormat,
+  body: encrypted(z.string()).describe('The same bytes in each attempt'),
+  state: z
+    .enum(['pending', 'delivered', 'failed'])
+    .describe('`pending`: it is sent, or sent again. `failed`: it is sent no more, unless somebody asks for it'),
+  failure: z
+    .enum(['attempts-used-up', 'endpoint-disabled', 'endpoint-gone', 'cancelled'])
+    .nullable()
+    .describe(
+      'Why it is sent no more: each attempt failed, the endpoint is disabled, it said that it is gone for good (410), or its workflow was cancelled',
+    ),
+  attempts: encrypted(z.array(deliveryAttempt)),
+  tries: z.int().describe('Attempts since it was asked for'),
+  askedAt: instant.describe('Since when it is asked for: its event, or whoever wanted it again'),
+  dueAt: instant.nullable().describe('When the next attempt is made'),
+  sendingSince: instant.nullable().describe('Since when an attempt is under way, of which nothing is written down yet'),
+  createdAt: instant,
+  endedAt: instant.nullable(),
+});
+export type DeliveryRecord = z.infer<typeof deliveryRecord>;
+export type DeliveryState = DeliveryRecord['state'];
 
 /** As it begins. @param now ISO 8601 */
 export function newDelivery(event: WebhookEvent, endpoint: EndpointRecord, now: string): DeliveryRecord {

@@ -1,4 +1,5 @@
-import type { Actor } from '../sandbox/sandbox.ts';
+import { z } from 'zod';
+import { actor, encrypted, instant } from '../fields.ts';
 
 /** What endpoints can be told of. */
 export const WEBHOOK_TYPES = [
@@ -15,51 +16,48 @@ export const WEBHOOK_TYPES = [
 ] as const;
 export type WebhookType = (typeof WEBHOOK_TYPES)[number];
 
-/** `standard`: `{type, timestamp, data}` of Standard Webhooks. `cloudevents`: a CloudEvent 1.0 in structured mode. */
-export const WEBHOOK_FORMATS = ['standard', 'cloudevents'] as const;
-export type WebhookFormat = (typeof WEBHOOK_FORMATS)[number];
+export const webhookFormat = z
+  .enum(['standard', 'cloudevents'])
+  .describe('`standard`: JSON `{type, timestamp, data}`. `cloudevents`: a CloudEvent 1.0 in structured mode');
+export type WebhookFormat = z.infer<typeof webhookFormat>;
 
-/** Of Standard Webhooks. `v1`: HMAC-SHA256. `v1a`: Ed25519. */
-export const WEBHOOK_SIGNATURES = ['v1', 'v1a'] as const;
-export type WebhookSignature = (typeof WEBHOOK_SIGNATURES)[number];
+export const webhookSignature = z
+  .enum(['v1', 'v1a'])
+  .describe('Of Standard Webhooks. `v1`: HMAC-SHA256 with a secret. `v1a`: Ed25519, verified with a public key');
+export type WebhookSignature = z.infer<typeof webhookSignature>;
 
-/** Why none is sent: it answered 410, or nothing but failures, or its owner wants none. */
-export const DISABLED_FOR = ['gone', 'failures', 'request'] as const;
-export type DisabledFor = (typeof DISABLED_FOR)[number];
-
-/** What signs, and until when. */
-interface EndpointSecret {
-  /** `whsec_…` or `whsk_…`. */
-  key: string;
-  /** ISO 8601; null: it is the one that holds. */
-  until: string | null;
-}
+const endpointSecret = z.object({
+  key: z.string().describe('`whsec_…` or `whsk_…`'),
+  until: instant.nullable().describe('Null: it is the one that holds'),
+});
 
 /** Where events of a project are sent to. */
-export interface EndpointRecord {
-  id: string;
-  project: string;
-  url: string;
-  types: WebhookType[];
-  format: WebhookFormat;
-  signature: WebhookSignature;
-  /** The newest first. */
-  secrets: EndpointSecret[];
-  /** ISO 8601; null: events are sent. */
-  disabledAt: string | null;
-  disabledFor: DisabledFor | null;
-  /** Since when nothing but failures came back. ISO 8601; null: the last attempt was a success. */
-  failingSince: string | null;
-  /** Nothing is sent before. ISO 8601. */
-  slowUntil: string | null;
-  /** How often it was slowed down since its last success. */
-  slowed: number;
-  createdBy: Actor;
-  createdAt: string;
-  updatedAt: string;
-}
+export const endpointRecord = z.object({
+  id: z.string(),
+  project: z.string(),
+  url: encrypted(z.string()),
+  types: z.array(z.enum(WEBHOOK_TYPES)),
+  format: webhookFormat,
+  signature: webhookSignature,
+  secrets: encrypted(z.array(endpointSecret)).describe('The newest first'),
+  disabledAt: instant.nullable().describe('Null: events are sent'),
+  disabledFor: z
+    .enum(['gone', 'failures', 'request'])
+    .nullable()
+    .describe('`gone`: it answered 410. `failures`: nothing but failures came back. `request`: by a caller'),
+  failingSince: instant
+    .nullable()
+    .describe('Since when nothing but failures came back; null: the last attempt was a success'),
+  slowUntil: instant.nullable().describe('Nothing is sent before: it has said that it has too much'),
+  slowed: z.int().describe('How often it was slowed down since its last success'),
+  createdBy: actor,
+  createdAt: instant,
+  updatedAt: instant,
+});
+export type EndpointRecord = z.infer<typeof endpointRecord>;
+export type DisabledFor = NonNullable<EndpointRecord['disabledFor']>;
 
 /** Those that hold, the newest first. @param now milliseconds since 1970 */
-export function validSecrets({ secrets }: Pick<EndpointRecord, 'secrets'>, now: number): EndpointSecret[] {
+export function validSecrets({ secrets }: Pick<EndpointRecord, 'secrets'>, now: number): EndpointRecord['secrets'] {
   return secrets.filter(({ until }) => until === null || Date.parse(until) > now);
 }

@@ -1,15 +1,15 @@
-import mongoose, { type Connection } from 'mongoose';
+import type { Connection } from 'mongoose';
 import {
   BULK_OPEN,
-  BULK_STATES,
   type BulkDone,
   type BulkPage,
   type BulkRecord,
   type BulkState,
+  bulkRecord,
 } from '../../model/functions/bulk.ts';
 import { isBulkId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { actorPart, ENCRYPTED, NAME, NULLABLE_TEXT, NUMBER, TEXT } from '../mongo/schema.ts';
+import { TEXT } from '../mongo/schema.ts';
 import { type DocumentOf, RecordRepository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
@@ -21,7 +21,7 @@ const DAY_MS = 86_400_000;
 export class Bulks extends RecordRepository<BulkRecord, BulkDocument> {
   constructor(connection: Connection, sealing: Sealing) {
     const named = { collection: 'bulks', noun: 'a bulk action', isId: isBulkId };
-    super(connection, sealing, { ...named, fields: bulkFields(), internal: { removeAfter: TEXT } });
+    super(connection, sealing, { ...named, model: bulkRecord, internal: { removeAfter: TEXT } });
   }
 
   /** @returns false: there is one of that id */
@@ -71,26 +71,4 @@ export class Bulks extends RecordRepository<BulkRecord, BulkDocument> {
   async #change(id: string, of: Partial<Record<keyof BulkRecord, unknown>>, changes: Partial<BulkDocument>) {
     return this.set({ _id: this.checked(id), ...of }, changes);
   }
-}
-
-function bulkFields() {
-  const mixed = { type: mongoose.Schema.Types.Mixed, required: true };
-  return {
-    project: NAME,
-    function: NAME,
-    action: NAME,
-    version: NAME,
-    filter: ENCRYPTED,
-    state: { type: String, required: true, enum: BULK_STATES },
-    counts: mixed,
-    refusals: ENCRYPTED,
-    pages: NUMBER,
-    place: mixed,
-    page: { type: mongoose.Schema.Types.Mixed, default: undefined },
-    digest: NAME,
-    createdBy: { type: actorPart(), required: true },
-    createdAt: NAME,
-    updatedAt: NAME,
-    endedAt: NULLABLE_TEXT,
-  };
 }

@@ -1,8 +1,8 @@
 import type { Connection } from 'mongoose';
 import { isWaitpointId } from '../../model/ids.ts';
-import { WAITPOINT_STATES, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
+import { type WaitpointRecord, waitpointRecord } from '../../model/waitpoints/waitpoint.ts';
 import { byAge } from '../mongo/by-age.ts';
-import { actorPart, ENCRYPTED, NAME, NULLABLE_TEXT, TEXT } from '../mongo/schema.ts';
+import { TEXT } from '../mongo/schema.ts';
 import { type DocumentOf, RecordRepository } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -23,7 +23,7 @@ export interface Completion {
 export class Waitpoints extends RecordRepository<WaitpointRecord, WaitpointDocument> {
   constructor(connection: Connection, sealing: Sealing) {
     const named = { collection: 'waitpoints', noun: 'a waitpoint', isId: isWaitpointId };
-    super(connection, sealing, { ...named, fields: waitpointFields(), internal: { unaudited: TEXT } });
+    super(connection, sealing, { ...named, model: waitpointRecord, internal: { unaudited: TEXT } });
   }
 
   /** Makes one unless it is there. @returns it as it is */
@@ -85,20 +85,4 @@ export class Waitpoints extends RecordRepository<WaitpointRecord, WaitpointDocum
   async removeOf(runId: string): Promise<void> {
     await this.deleteAll({ runId });
   }
-}
-
-function waitpointFields() {
-  return {
-    project: NAME,
-    runId: NAME,
-    name: NAME,
-    state: { type: String, required: true, enum: WAITPOINT_STATES },
-    tokens: [String],
-    expiresAt: NAME,
-    askedAt: NULLABLE_TEXT,
-    data: ENCRYPTED,
-    completedAt: NULLABLE_TEXT,
-    createdBy: { type: actorPart(), default: null },
-    createdAt: NAME,
-  };
 }

@@ -1,8 +1,7 @@
 import type { Connection } from 'mongoose';
 import { isDeliveryId } from '../../model/ids.ts';
-import { DELIVERY_STATES, type DeliveryRecord, type DeliveryState } from '../../model/webhooks/delivery.ts';
-import { WEBHOOK_FORMATS } from '../../model/webhooks/endpoint.ts';
-import { ENCRYPTED, NAME, NULLABLE_TEXT, NUMBER, TEXT } from '../mongo/schema.ts';
+import { type DeliveryRecord, type DeliveryState, deliveryRecord } from '../../model/webhooks/delivery.ts';
+import { NAME, TEXT } from '../mongo/schema.ts';
 import { type DocumentOf, RecordRepository } from '../repository/repository.ts';
 import type { Page, PageQuery } from '../sealed/page-cursor.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -29,7 +28,7 @@ const KEPT_DAYS = 30;
 export class WebhookDeliveries extends RecordRepository<DeliveryRecord, DeliveryDocument> {
   constructor(connection: Connection, sealing: Sealing) {
     const named = { collection: 'webhookDeliveries', noun: 'a delivery', isId: isDeliveryId };
-    super(connection, sealing, { ...named, fields: deliveryFields(), internal: { wakeAt: TEXT, removeAfter: NAME } });
+    super(connection, sealing, { ...named, model: deliveryRecord, internal: { wakeAt: TEXT, removeAfter: NAME } });
   }
 
   /** @param wakeAt ISO 8601 @returns false: there is one of that id */
@@ -102,24 +101,4 @@ export class WebhookDeliveries extends RecordRepository<DeliveryRecord, Delivery
 
 function askedAgain(at: string) {
   return { state: 'pending', failure: null, tries: 0, askedAt: at, dueAt: at, endedAt: null, wakeAt: at } as const;
-}
-
-function deliveryFields() {
-  return {
-    project: NAME,
-    endpointId: NAME,
-    eventId: NAME,
-    type: NAME,
-    format: { type: String, required: true, enum: WEBHOOK_FORMATS },
-    body: ENCRYPTED,
-    state: { type: String, required: true, enum: DELIVERY_STATES },
-    failure: NULLABLE_TEXT,
-    attempts: ENCRYPTED,
-    tries: NUMBER,
-    askedAt: NAME,
-    dueAt: NULLABLE_TEXT,
-    sendingSince: NULLABLE_TEXT,
-    createdAt: NAME,
-    endedAt: NULLABLE_TEXT,
-  };
 }

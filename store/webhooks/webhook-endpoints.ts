@@ -1,14 +1,8 @@
 import type { Connection } from 'mongoose';
 import { isEndpointId } from '../../model/ids.ts';
-import {
-  DISABLED_FOR,
-  type DisabledFor,
-  type EndpointRecord,
-  WEBHOOK_FORMATS,
-  WEBHOOK_SIGNATURES,
-} from '../../model/webhooks/endpoint.ts';
+import { type DisabledFor, type EndpointRecord, endpointRecord } from '../../model/webhooks/endpoint.ts';
 import { byAge } from '../mongo/by-age.ts';
-import { actorPart, ENCRYPTED, NAME, NULLABLE_TEXT, NUMBER, TEXT } from '../mongo/schema.ts';
+import { TEXT } from '../mongo/schema.ts';
 import { type DocumentOf, RecordRepository } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -24,7 +18,7 @@ interface EndpointDocument extends DocumentOf<EndpointRecord> {
 export class WebhookEndpoints extends RecordRepository<EndpointRecord, EndpointDocument> {
   constructor(connection: Connection, sealing: Sealing) {
     const named = { collection: 'webhookEndpoints', noun: 'a webhook endpoint', isId: isEndpointId };
-    super(connection, sealing, { ...named, fields: endpointFields(), internal: { untoldDisabling: TEXT } });
+    super(connection, sealing, { ...named, model: endpointRecord, internal: { untoldDisabling: TEXT } });
   }
 
   /** @returns false: there is one of that id */
@@ -66,23 +60,4 @@ export class WebhookEndpoints extends RecordRepository<EndpointRecord, EndpointD
   async remove(id: string, of: Partial<Pick<EndpointRecord, 'project'>> = {}): Promise<boolean> {
     return this.deleteOne({ _id: this.checked(id), ...of });
   }
-}
-
-function endpointFields() {
-  return {
-    project: NAME,
-    url: ENCRYPTED,
-    types: [String],
-    format: { type: String, required: true, enum: WEBHOOK_FORMATS },
-    signature: { type: String, required: true, enum: WEBHOOK_SIGNATURES },
-    secrets: ENCRYPTED,
-    disabledAt: NULLABLE_TEXT,
-    disabledFor: { type: String, default: null, enum: [...DISABLED_FOR, null] },
-    failingSince: NULLABLE_TEXT,
-    slowUntil: NULLABLE_TEXT,
-    slowed: NUMBER,
-    createdBy: { type: actorPart(), required: true },
-    createdAt: NAME,
-    updatedAt: NAME,
-  };
 }

@@ -1,59 +1,53 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { z } from 'zod';
+import { actor, encrypted, instant, shownFailure, shownText } from '../../fields.ts';
 import { commandIdFrom, ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../ids.ts';
-import type { Actor, Egress } from '../../sandbox/sandbox.ts';
-import type { SnapshotKind } from '../../snapshots/snapshot.ts';
-import type { FunctionSpec, SetupSpec } from '../function.ts';
-import type { RunFailure } from '../run-state.ts';
+import { snapshotKind } from '../../snapshots/snapshot.ts';
+import { type FunctionSpec, functionSpec, setupSpec } from '../function.ts';
 
-/** All that what is saved depends on. */
-export interface SetupWish extends SetupSpec {
-  filesDigest: string | null;
-  user: string | null;
-  env: Record<string, string>;
-  network: { egress: Egress };
-  cpus: number | null;
-  memoryMib: number | null;
-}
+/** All that the saved state depends on. */
+const setupWish = setupSpec.extend(
+  functionSpec.pick({ filesDigest: true, user: true, env: true, network: true, cpus: true, memoryMib: true }).shape,
+);
+export type SetupWish = z.infer<typeof setupWish>;
 
 /**
  * preparing → ready | failed; failed → preparing, where it is asked for again; any → removing → gone
  *
- * `removing`: no version needs it any more.
+ * Saved for the functions of a project that have the same setup.
  */
-export const SETUP_STATES = ['preparing', 'ready', 'failed', 'removing'] as const;
-export type SetupState = (typeof SETUP_STATES)[number];
+export const setupRecord = z.object({
+  project: z.string(),
+  key: z.string().describe('SHA-256 of the content, hex'),
+  seed: z
+    .string()
+    .describe('Of which the ids of its tries are made: deployed once more after it was removed it has another. Random'),
+  state: z
+    .enum(['preparing', 'ready', 'failed', 'removing'])
+    .describe(
+      '`preparing`: its runs wait. `failed`: they end as `not-started`; deploy the same once more to try again',
+    ),
+  revision: z.int().describe('Grows with each change: whoever changes it says which it has seen'),
+  wish: encrypted(setupWish),
+  tries: z.int().describe('Sandboxes that were begun for it: the ids of each follow from its number'),
+  failures: z.int().describe('Tries that failed since it was asked for last, for another reason than room'),
+  snapshotId: z.string().nullable().describe('What runs are forked from, once it is `ready`'),
+  snapshotKind: snapshotKind
+    .nullable()
+    .describe('`full`: disks and memory are saved. `disk`: its host saves no memory, and each run boots'),
+  failure: shownFailure().nullable(),
+  log: shownText().nullable().describe('Where it failed: the end of what its script printed'),
+  waitingFor: shownText().nullable().describe('Null: it goes on'),
+  createdBy: actor,
+  createdAt: instant,
+  updatedAt: instant,
+});
+export type SetupRecord = z.infer<typeof setupRecord>;
+export type SetupState = SetupRecord['state'];
 
 /** In these its workflow has something to do. */
 export const OPEN_SETUP_STATES = ['preparing', 'removing'] as const satisfies readonly SetupState[];
-
-/** What is saved for the functions of a project that have the same setup. */
-export interface SetupRecord {
-  project: string;
-  /** {@link setupKeyOf} */
-  key: string;
-  /** Of which the ids of its tries are made: what is deployed once more after it was removed has others. Random. */
-  seed: string;
-  state: SetupState;
-  /** Grows with each change: whoever changes it says which it has seen. */
-  revision: number;
-  wish: SetupWish;
-  /** Sandboxes that were begun for it: the ids of each follow from its number. */
-  tries: number;
-  /** Tries that failed since it was asked for last, for another reason than room. */
-  failures: number;
-  /** What runs are forked from, once it is `ready`. */
-  snapshotId: string | null;
-  snapshotKind: SnapshotKind | null;
-  failure: RunFailure | null;
-  /** The end of what its script has printed, where it failed. */
-  log: string | null;
-  /** What it waits for; null: it goes on. */
-  waitingFor: string | null;
-  createdBy: Actor & { project: string };
-  createdAt: string;
-  updatedAt: string;
-}
 
 /** Null: the function has none. */
 export function setupWishOf(spec: FunctionSpec): SetupWish | null {

@@ -2,19 +2,10 @@ import type { Connection } from 'mongoose';
 import { MayflyError } from '../../../model/errors.ts';
 import {
   OPEN_SETUP_STATES,
-  SETUP_STATES,
   type SetupRecord,
   type SetupState,
+  setupRecord,
 } from '../../../model/functions/setup/setup.ts';
-import {
-  actorPart,
-  ENCRYPTED,
-  ENCRYPTED_FAILURE,
-  ENCRYPTED_TEXT,
-  NAME,
-  NULLABLE_TEXT,
-  NUMBER,
-} from '../../mongo/schema.ts';
 import { Repository } from '../../repository/repository.ts';
 import type { Sealing } from '../../sealed/sealing.ts';
 
@@ -24,7 +15,7 @@ type Changes = Partial<Omit<SetupRecord, 'project' | 'key' | 'seed' | 'revision'
 /** What is saved for functions with a setup, one document for each content, `_id` = `<project>/<key>`. */
 export class FunctionSetups extends Repository<SetupRecord> {
   constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'functionSetups', noun: 'a setup', fields: setupFields() });
+    super(connection, sealing, { collection: 'functionSetups', noun: 'a setup', model: setupRecord });
   }
 
   /** @returns false: there is one of that content */
@@ -43,7 +34,7 @@ export class FunctionSetups extends Repository<SetupRecord> {
 
   /** Of all projects. */
   all(): Promise<SetupRecord[]> {
-    return this.#in(SETUP_STATES);
+    return this.#in(setupRecord.shape.state.options);
   }
 
   /** @param seen as it was when that was decided @returns false: it has changed since */
@@ -67,25 +58,4 @@ export class FunctionSetups extends Repository<SetupRecord> {
 function idOf({ project, key }: SetupId): string {
   if (typeof key === 'string' && /^[0-9a-f]{64}$/.test(key)) return `${String(project)}/${key}`;
   throw new MayflyError('invalid_id', 'That is not the key of a setup.');
-}
-
-function setupFields() {
-  return {
-    project: NAME,
-    key: NAME,
-    seed: NAME,
-    state: { type: String, required: true, enum: SETUP_STATES },
-    revision: NUMBER,
-    wish: ENCRYPTED,
-    tries: NUMBER,
-    failures: NUMBER,
-    snapshotId: NULLABLE_TEXT,
-    snapshotKind: NULLABLE_TEXT,
-    failure: ENCRYPTED_FAILURE,
-    log: ENCRYPTED_TEXT,
-    waitingFor: ENCRYPTED_TEXT,
-    createdBy: { type: actorPart(), required: true },
-    createdAt: NAME,
-    updatedAt: NAME,
-  };
 }
