@@ -1,5 +1,6 @@
 import type { SchemaDefinition } from 'mongoose';
 import mongoose from 'mongoose';
+import type { StandIn } from '../../model/fields.ts';
 
 /**
  * A schema of our kind: unknown fields are errors, in documents and in filters; nothing is created, indexed or
@@ -28,28 +29,19 @@ export function actorPart(): mongoose.Schema {
   return strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT, project: NAME, approvalId: TEXT });
 }
 
-/** A `Size` of model/project-limits.ts. */
-export function sizePart(): mongoose.Schema {
-  return strictPart({ cpus: NUMBER, memoryMib: NUMBER });
-}
-
 /** A string that may not be empty (mongoose's `required` takes the empty string for absent). */
 export const NAME = { type: String, required: true } as const;
 /** Any string, also an empty one. */
 export const TEXT = { type: String } as const;
 export const NULLABLE_TEXT = { type: String, default: null } as const;
 
-/** Returns the value that stands for an encrypted one that cannot be read. */
-export type StandIn = (problem: string) => unknown;
-
 /** Field that is encrypted. @param standIn for a field that is only shown, so that its document is read without it */
-export function encrypted(standIn?: StandIn) {
+function encrypted(standIn?: StandIn) {
   return { type: mongoose.Schema.Types.Mixed, default: null, encrypted: standIn ?? true };
 }
 
 export const ENCRYPTED = encrypted();
 export const ENCRYPTED_TEXT = encrypted((problem) => problem);
-export const ENCRYPTED_FAILURE = encrypted((message) => ({ code: 'record_damaged', message }));
 
 /** Returns the encrypted fields of a schema by their paths, and what stands for each. */
 export function encryptedFields(schema: mongoose.Schema): Map<string, StandIn | null> {

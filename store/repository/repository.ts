@@ -31,9 +31,10 @@ export interface Definition {
   collection: string;
   /** What a record is called in errors, with its article. */
   noun: string;
-  /** Fields of a record, but for its id. */
-  fields?: SchemaDefinition;
+  /** Model of a record, of which all fields but the id are stored. */
   model?: z.ZodObject;
+  /** Fields of records that have no model. */
+  fields?: SchemaDefinition;
   /** Fields that only the store knows: no record has them. */
   internal?: SchemaDefinition;
   /** Fields without which a document is damaged. */
@@ -52,11 +53,10 @@ export abstract class Repository<R extends object, D extends { _id: string } = D
     sealing: Sealing,
     private readonly definition: Definition,
   ) {
-    const { collection, fields, internal, isId } = definition;
-    const { id, ...shape } = definition.model?.shape ?? {};
-    const own = isId ? shape : { ...shape, ...(id && { id }) };
-    const model = fieldsOf(own);
-    this.model = modelOf(connection, collection, strictSchema<D>({ _id: NAME, ...fields, ...model, ...internal }));
+    const { collection, model, fields, internal } = definition;
+    const { id: _id, ...shape } = model?.shape ?? {};
+    const all = { _id: NAME, ...fieldsOf(shape), ...fields, ...internal };
+    this.model = modelOf(connection, collection, strictSchema<D>(all));
     this.encryption = sealing.of(collection, this.model.schema);
   }
 

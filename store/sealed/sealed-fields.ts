@@ -1,6 +1,6 @@
 import mongoose from 'mongoose';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
-import type { StandIn } from '../mongo/schema.ts';
+import type { StandIn } from '../../model/fields.ts';
 import type { Seal } from './seal.ts';
 
 type Fields = Record<string, unknown>;

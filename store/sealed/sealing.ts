@@ -1,6 +1,7 @@
 import type { Connection, Schema } from 'mongoose';
+import type { StandIn } from '../../model/fields.ts';
 import { isDuplicateKey, isForbidden, reaching } from '../mongo/failure.ts';
-import { encryptedFields, type StandIn } from '../mongo/schema.ts';
+import { encryptedFields } from '../mongo/schema.ts';
 import { isSealed, keyIdOf, type Place, Seal, type StoreKeys } from './seal.ts';
 import { SealedFields, type Unreadable } from './sealed-fields.ts';
 

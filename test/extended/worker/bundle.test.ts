@@ -23,6 +23,9 @@ describe('bundleWorkflows', () => {
     const { code } = (await bundleWorkflows(logger)) as { code: string };
     expect(code).toContain('importWorkflows');
     expect(code).toMatch(/^[\0-\xff]*$/);
+    expect(code, 'each workflow evaluates its modules anew: models are imported as types').not.toMatch(
+      /node_modules\/zod\//,
+    );
     expect(await readFile(workflowBundlePath(), 'utf8')).toBe(code);
     await writeFile(workflowBundlePath(), 'kept');
     expect(await bundleWorkflows(logger)).toEqual({ code: 'kept' });
