@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Sandbox } from '../client/http/openapi.ts';
+import type { Sandbox } from '../clients/typescript/http/openapi.ts';
 import { type Bench, withSandbox } from './support/bench.ts';
 import { type Figures, Samples } from './support/measure.ts';
 import { PlainSsh } from './support/plain-ssh.ts';

@@ -1,4 +1,4 @@
-import type { Sandbox } from '../client/http/openapi.ts';
+import type { Sandbox } from '../clients/typescript/http/openapi.ts';
 import { type Bench, createRunning, destroy, SMALL_MIB } from './support/bench.ts';
 import { type Figures, round, Samples, type Spread } from './support/measure.ts';
 import { ownSeconds } from './support/processes.ts';

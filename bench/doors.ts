@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { MayflyClient } from '../client/mayfly-client.ts';
+import { MayflyClient } from '../clients/typescript/mayfly-client.ts';
 import { type Bench, createRunning, destroy, WAIT, withSandbox } from './support/bench.ts';
 import { type Figures, type Pair, Samples } from './support/measure.ts';
 

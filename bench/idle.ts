@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findConnection } from '../cli/terminal/connection.ts';
-import { MayflyClient } from '../client/mayfly-client.ts';
+import { MayflyClient } from '../clients/typescript/mayfly-client.ts';
 import { createRunning, destroy, type Extent } from './support/bench.ts';
 import { type Figures, round, Samples } from './support/measure.ts';
 import { type Usage, usageOf } from './support/processes.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Image } from '../client/http/openapi.ts';
-import type { MayflyClient } from '../client/mayfly-client.ts';
+import type { Image } from '../clients/typescript/http/openapi.ts';
+import type { MayflyClient } from '../clients/typescript/mayfly-client.ts';
 import { isImageOver } from '../model/image/image.ts';
 import { type Bench, WAIT, withSandbox } from './support/bench.ts';
 import { type Figures, Samples } from './support/measure.ts';

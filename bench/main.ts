@@ -12,7 +12,7 @@ import { usageError } from '../cli/terminal/cli-error.ts';
 import { EXIT } from '../cli/terminal/exit-codes.ts';
 import { Io } from '../cli/terminal/io.ts';
 import { exitCodeOf, reportError } from '../cli/terminal/report-error.ts';
-import { MayflyClient } from '../client/mayfly-client.ts';
+import { MayflyClient } from '../clients/typescript/mayfly-client.ts';
 import { readConfig } from '../worker/config/config.ts';
 import { startInstallation } from '../worker/installation.ts';
 import { PARTS, PARTS_ALONE } from './parts.ts';

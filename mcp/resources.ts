@@ -1,6 +1,6 @@
 import { type McpServer, ResourceNotFoundError, ResourceTemplate, type Variables } from '@modelcontextprotocol/server';
-import { MayflyApiError } from '../client/http/api-error.ts';
-import type { MayflyClient } from '../client/mayfly-client.ts';
+import { MayflyApiError } from '../clients/typescript/http/api-error.ts';
+import type { MayflyClient } from '../clients/typescript/mayfly-client.ts';
 import { boundedJson, CHARS } from './lib/bounded.ts';
 import { maskText } from './lib/clean-text.ts';
 import { shownOf, shownText } from './lib/kept-output.ts';

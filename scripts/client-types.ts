@@ -1,5 +1,5 @@
 /**
- * Writes client/http/openapi.ts, the types of the TypeScript client, from the API's own description. Set-up, `npm run types` and
+ * Writes clients/typescript/http/openapi.ts, the types of the TypeScript client, from the API's own description. Set-up, `npm run types` and
  * `npm run client` run this script.
  *
  * @module
@@ -41,4 +41,4 @@ const types = await openapiTS(document, {
   rootTypes: true,
   rootTypesNoSchemaPrefix: true,
 });
-writeFileSync(join(repository, 'client', 'http', 'openapi.ts'), astToString(types));
+writeFileSync(join(repository, 'clients', 'typescript', 'http', 'openapi.ts'), astToString(types));

@@ -20,9 +20,9 @@ const manifest = {
   license,
   engines,
   sideEffects: false,
-  files: ['client', 'model', 'LICENSE'],
+  files: ['clients', 'model', 'LICENSE'],
   exports: {
-    '.': { types: './client/package/package.d.ts', default: './client/package/package.js' },
+    '.': { types: './clients/typescript/package/package.d.ts', default: './clients/typescript/package/package.js' },
     './package.json': './package.json',
   },
   publishConfig: { access: 'public', provenance: true },
@@ -57,8 +57,10 @@ for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }).fi
   writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/(['"]\.[^'"]+)\.ts(?=['"])/g, '$1.js'));
 }
 const wanted = new Set([
-  ...reached(join(folder, 'client', 'package', 'package.js'), (path) => path),
-  ...reached(join(folder, 'client', 'package', 'package.d.ts'), (path) => path.replace(/\.js$/, '.d.ts')),
+  ...reached(join(folder, 'clients', 'typescript', 'package', 'package.js'), (path) => path),
+  ...reached(join(folder, 'clients', 'typescript', 'package', 'package.d.ts'), (path) =>
+    path.replace(/\.js$/, '.d.ts'),
+  ),
 ]);
 for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
   const path = join(entry.parentPath, entry.name);

@@ -1,8 +1,8 @@
 import type { DeliveryRecord } from '../../model/webhooks/delivery.ts';
 import type { DeliveryPlan } from '../../model/webhooks/delivery-plan.ts';
 import type { DisabledFor, EndpointRecord } from '../../model/webhooks/endpoint.ts';
+import type { PostOutcome } from '../../services/webhooks/sending/post-outcome.ts';
 import type { Store } from '../../store/connect.ts';
-import type { PostOutcome } from '../../webhooks/sending/post-outcome.ts';
 import type { Announcer } from './announcer.ts';
 
 /** Answers that say that an endpoint has too much to do. */

@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { HookDoor } from '../../services/hooks/hook-door.ts';
 import type { Acceptance } from '../../services/intake/acceptance.ts';
-import type { Header } from '../../webhooks/signed-request.ts';
+import type { Header } from '../../services/webhooks/signing/signed-request.ts';
 import { open } from '../http/auth.ts';
 import type { App, AppDeps, Env } from '../http/context.ts';
 

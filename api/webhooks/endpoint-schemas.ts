@@ -9,8 +9,8 @@ import {
   webhookFormat,
   webhookSignature,
 } from '../../model/webhooks/endpoint.ts';
-import { endpointUrlProblem } from '../../webhooks/sending/endpoint-url.ts';
-import { standardPublicKey } from '../../webhooks/standard-key.ts';
+import { endpointUrlProblem } from '../../services/webhooks/sending/endpoint-url.ts';
+import { standardPublicKey } from '../../services/webhooks/signing/standard-key.ts';
 import { strip } from '../schema/strip.ts';
 
 export const endpointParams = z.strictObject({ id: endpointId });

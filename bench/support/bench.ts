@@ -1,5 +1,5 @@
-import type { Sandbox } from '../../client/http/openapi.ts';
-import type { CreateOneSandbox, MayflyClient } from '../../client/mayfly-client.ts';
+import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
+import type { CreateOneSandbox, MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
 import type { Config } from '../../worker/config/config.ts';
 import type { Installation } from '../../worker/installation.ts';

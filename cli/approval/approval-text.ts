@@ -1,4 +1,4 @@
-import type { Approval, Policy } from '../../client/http/openapi.ts';
+import type { Approval, Policy } from '../../clients/typescript/http/openapi.ts';
 import { visibleJson } from '../../model/approvals/visible-text.ts';
 import { decideLine } from '../terminal/approval-note.ts';
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
-import type { PolicyRule } from '../../client/http/openapi.ts';
+import type { PolicyRule } from '../../clients/typescript/http/openapi.ts';
 import { option, positional, wholeNumber } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand } from '../terminal/command.ts';

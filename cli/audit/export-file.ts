@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
-import { ReceiptError, verifyEnvelope } from '../../client/receipts/verify-receipt.ts';
+import { ReceiptError, verifyEnvelope } from '../../clients/typescript/receipts/verify-receipt.ts';
 import { AUDIT_EXPORT_TYPE, type AuditExportSeal } from '../../model/sandbox/audit-export.ts';
 
 /** Result of verifying a file of `mayfly audit export`. */

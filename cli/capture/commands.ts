@@ -1,4 +1,4 @@
-import type { Capture } from '../../client/http/openapi.ts';
+import type { Capture } from '../../clients/typescript/http/openapi.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 import { HOST_OPTION, onHost } from '../source/host-option.ts';
 import { captureId, oneOf, option, positional } from '../terminal/arguments.ts';

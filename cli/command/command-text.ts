@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import type { Command } from '../../client/http/openapi.ts';
+import type { Command } from '../../clients/typescript/http/openapi.ts';
 import { between, duration } from '../terminal/duration.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 

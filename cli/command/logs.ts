@@ -1,5 +1,5 @@
-import type { Command } from '../../client/http/openapi.ts';
-import type { Commands } from '../../client/sandbox/commands.ts';
+import type { Command } from '../../clients/typescript/http/openapi.ts';
+import type { Commands } from '../../clients/typescript/sandbox/commands.ts';
 import { idOrName, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';

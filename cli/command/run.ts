@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ArgsDef, ParsedArgs } from 'citty';
-import type { Command, StartCommand } from '../../client/http/openapi.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { Command, StartCommand } from '../../clients/typescript/http/openapi.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { flag, idOrName, JSON_OPTION, option, positional, programBehind } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';

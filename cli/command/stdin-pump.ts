@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
-import type { Commands } from '../../client/sandbox/commands.ts';
+import { MayflyApiError, MayflyConnectionError } from '../../clients/typescript/http/api-error.ts';
+import type { Commands } from '../../clients/typescript/sandbox/commands.ts';
 import { LIMITS } from '../../model/limits.ts';
 
 /** Before what may have arrived is sent again. Milliseconds. */

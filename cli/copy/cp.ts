@@ -1,4 +1,4 @@
-import type { Files } from '../../client/sandbox/files.ts';
+import type { Files } from '../../clients/typescript/sandbox/files.ts';
 import { JSON_OPTION, positional } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { FileContent, Files } from '../../client/sandbox/files.ts';
+import type { FileContent, Files } from '../../clients/typescript/sandbox/files.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import { withNotes } from './archive-notes.ts';

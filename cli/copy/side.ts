@@ -1,4 +1,4 @@
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { percentEncode } from '../../model/files/file-path.ts';
 import { isSandboxName } from '../../model/ids.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';

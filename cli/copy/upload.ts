@@ -1,7 +1,7 @@
 import { createReadStream, type Stats } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
-import { MayflyApiError } from '../../client/http/api-error.ts';
-import type { Files } from '../../client/sandbox/files.ts';
+import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import type { Files } from '../../clients/typescript/sandbox/files.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Progress } from './progress.ts';

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Sandbox } from '../../client/http/openapi.ts';
+import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
 import { exec } from '../../host/os/exec.ts';
 import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import type { Installation } from '../../worker/installation.ts';

@@ -1,5 +1,5 @@
-import type { Sandbox } from '../../client/http/openapi.ts';
-import type { CreateOneSandbox, MayflyClient } from '../../client/mayfly-client.ts';
+import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
+import type { CreateOneSandbox, MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { ERRORS, isErrorCode } from '../../model/errors.ts';
 import type { BootWay } from '../../model/sandbox/sandbox.ts';
 import { isFinal, type SandboxState } from '../../model/sandbox/sandbox-state.ts';

@@ -1,4 +1,4 @@
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { readConfig } from '../../worker/config/config.ts';
 import { duration } from '../terminal/duration.ts';
 import { EXIT } from '../terminal/exit-codes.ts';

@@ -1,5 +1,5 @@
-import type { Template } from '../../client/http/openapi.ts';
-import type { CreateOneSandbox, MayflyClient } from '../../client/mayfly-client.ts';
+import type { Template } from '../../clients/typescript/http/openapi.ts';
+import type { CreateOneSandbox, MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import type { Installation } from '../../worker/installation.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import { duration } from '../terminal/duration.ts';

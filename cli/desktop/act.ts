@@ -1,5 +1,5 @@
 import type { ArgsDef, ParsedArgs } from 'citty';
-import type { DesktopAction } from '../../client/http/openapi.ts';
+import type { DesktopAction } from '../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { idOrName, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';

@@ -1,4 +1,4 @@
-import type { CommandsBetween, ComparedState } from '../../client/http/openapi.ts';
+import type { CommandsBetween, ComparedState } from '../../clients/typescript/http/openapi.ts';
 import { commandRow } from '../command/command-text.ts';
 import { columns } from '../terminal/columns.ts';
 import { printable } from '../terminal/printable.ts';

@@ -1,4 +1,4 @@
-import type { FileChange } from '../../client/http/openapi.ts';
+import type { FileChange } from '../../clients/typescript/http/openapi.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 import { changeText, isOnlyTouched, LETTERS, pathText } from './change-text.ts';

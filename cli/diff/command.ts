@@ -1,4 +1,4 @@
-import type { Diffs } from '../../client/diff.ts';
+import type { Diffs } from '../../clients/typescript/diff.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { writeWhole } from '../copy/local-file.ts';
 import { rawArgument } from '../copy/raw-argument.ts';

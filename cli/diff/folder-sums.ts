@@ -1,4 +1,4 @@
-import type { FileChange } from '../../client/http/openapi.ts';
+import type { FileChange } from '../../clients/typescript/http/openapi.ts';
 import { quotedPath } from '../../model/guest-name.ts';
 import { columns } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';

@@ -1,4 +1,4 @@
-import type { Function as DeployedFunction } from '../../client/http/openapi.ts';
+import type { Function as DeployedFunction } from '../../clients/typescript/http/openapi.ts';
 import { flag, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';

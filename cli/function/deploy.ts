@@ -1,4 +1,4 @@
-import type { FunctionVersion } from '../../client/http/openapi.ts';
+import type { FunctionVersion } from '../../clients/typescript/http/openapi.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
 import { connect } from '../terminal/connection.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type FSWatcher, watch } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Run } from '../../client/http/openapi.ts';
-import type { Runs } from '../../client/runs.ts';
+import type { Run } from '../../clients/typescript/http/openapi.ts';
+import type { Runs } from '../../clients/typescript/runs.ts';
 import { customCommand } from '../terminal/command.ts';
 import { connect } from '../terminal/connection.ts';
 import type { Io } from '../terminal/io.ts';

@@ -1,4 +1,4 @@
-import type { Function as DeployedFunction, FunctionVersion } from '../../client/http/openapi.ts';
+import type { Function as DeployedFunction, FunctionVersion } from '../../clients/typescript/http/openapi.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 import { recordLines } from '../terminal/columns.ts';
 import { duration } from '../terminal/duration.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DeployFunction } from '../../client/http/openapi.ts';
+import type { DeployFunction } from '../../clients/typescript/http/openapi.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { functionName } from './input/names.ts';
 

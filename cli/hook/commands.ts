@@ -1,6 +1,6 @@
 import type { ArgsDef } from 'citty';
-import type { Hook } from '../../client/http/openapi.ts';
-import type { List } from '../../client/http/options.ts';
+import type { Hook } from '../../clients/typescript/http/openapi.ts';
+import type { List } from '../../clients/typescript/http/options.ts';
 import { functionName, NAME } from '../function/input/names.ts';
 import { JSON_OPTION, option } from '../terminal/arguments.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';

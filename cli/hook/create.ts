@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { CreateHook } from '../../client/http/openapi.ts';
-import type { SignatureScheme } from '../../webhooks/scheme.ts';
-import { newSecret } from '../../webhooks/standard-key.ts';
+import type { CreateHook } from '../../clients/typescript/http/openapi.ts';
+import type { SignatureScheme } from '../../model/webhooks/signature-scheme.ts';
+import { newSecret } from '../../services/webhooks/signing/standard-key.ts';
 import { functionName, NAME } from '../function/input/names.ts';
 import { option } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';

@@ -1,4 +1,4 @@
-import type { Hook } from '../../client/http/openapi.ts';
+import type { Hook } from '../../clients/typescript/http/openapi.ts';
 import { recordLines } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';
 

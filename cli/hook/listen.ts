@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Run } from '../../client/http/openapi.ts';
+import type { Run } from '../../clients/typescript/http/openapi.ts';
 import { customCommand } from '../terminal/command.ts';
 import { LIST_OPTION } from '../terminal/list.ts';
 import { printable } from '../terminal/printable.ts';

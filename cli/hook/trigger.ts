@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
-import type { Hook } from '../../client/http/openapi.ts';
-import { problemFrom } from '../../client/http/problem.ts';
-import type { SignatureScheme } from '../../webhooks/scheme.ts';
-import { signDelivery } from '../../webhooks/sign.ts';
+import { MayflyApiError, MayflyConnectionError } from '../../clients/typescript/http/api-error.ts';
+import type { Hook } from '../../clients/typescript/http/openapi.ts';
+import { problemFrom } from '../../clients/typescript/http/problem.ts';
+import type { SignatureScheme } from '../../model/webhooks/signature-scheme.ts';
+import { signDelivery } from '../../services/webhooks/signing/sign.ts';
 import { option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';

@@ -1,4 +1,4 @@
-import type { Image } from '../../client/http/openapi.ts';
+import type { Image } from '../../clients/typescript/http/openapi.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 

@@ -1,5 +1,5 @@
 import type { ArgsDef } from 'citty';
-import type { BuildImage, Image } from '../../client/http/openapi.ts';
+import type { BuildImage, Image } from '../../clients/typescript/http/openapi.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { waitSignal } from '../sandbox/follow.ts';

@@ -1,4 +1,4 @@
-import type { Image } from '../../client/http/openapi.ts';
+import type { Image } from '../../clients/typescript/http/openapi.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import { waitSignal } from '../sandbox/follow.ts';
 import { flag, imageId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';

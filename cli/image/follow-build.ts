@@ -1,7 +1,7 @@
-import { MayflyApiError } from '../../client/http/api-error.ts';
-import type { Command, Image } from '../../client/http/openapi.ts';
-import type { Images } from '../../client/images.ts';
-import type { Commands } from '../../client/sandbox/commands.ts';
+import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import type { Command, Image } from '../../clients/typescript/http/openapi.ts';
+import type { Images } from '../../clients/typescript/images.ts';
+import type { Commands } from '../../clients/typescript/sandbox/commands.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';

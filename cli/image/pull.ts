@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyApiError, MayflyConnectionError } from '../../clients/typescript/http/api-error.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import { withLock } from '../../scripts/setup/cache.mjs';
 import { type GoldenImage, type ImageName, pulledImages, shortImageName } from '../../worker/config/artifacts.mjs';

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Credential } from '../../client/http/openapi.ts';
+import type { Credential } from '../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { flag, idOrName, option, positional } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';

@@ -1,4 +1,4 @@
-import type { Host } from '../../client/http/openapi.ts';
+import type { Host } from '../../clients/typescript/http/openapi.ts';
 import { flag, positional, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';

@@ -1,5 +1,5 @@
 import type { ArgsDef } from 'citty';
-import type { ApiKey, NewApiKey } from '../../client/http/openapi.ts';
+import type { ApiKey, NewApiKey } from '../../clients/typescript/http/openapi.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { DEFAULT_PROJECT } from '../../model/project.ts';

@@ -1,6 +1,6 @@
-import type { Playbook } from '../../client/http/openapi.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
-import type { Playbooks } from '../../client/playbooks.ts';
+import type { Playbook } from '../../clients/typescript/http/openapi.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
+import type { Playbooks } from '../../clients/typescript/playbooks.ts';
 import { isPlaybookId, isSnapshotId } from '../../model/ids.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import { waitSignal } from '../sandbox/follow.ts';

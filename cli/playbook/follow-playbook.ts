@@ -1,5 +1,5 @@
-import type { Playbook } from '../../client/http/openapi.ts';
-import type { Playbooks } from '../../client/playbooks.ts';
+import type { Playbook } from '../../clients/typescript/http/openapi.ts';
+import type { Playbooks } from '../../clients/typescript/playbooks.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';

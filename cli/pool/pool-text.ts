@@ -1,4 +1,4 @@
-import type { Pool } from '../../client/http/openapi.ts';
+import type { Pool } from '../../clients/typescript/http/openapi.ts';
 import { printable } from '../terminal/printable.ts';
 
 export const POOL_HEADER = ['NAME', 'STATE', 'SOURCE', 'WARM', 'WANTED', 'HITS', 'MISSES'];

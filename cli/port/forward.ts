@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { MayflyApiError } from '../../client/http/api-error.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { idOrName, JSON_OPTION, positional } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';

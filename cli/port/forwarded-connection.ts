@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import type { Ports } from '../../client/sandbox/ports.ts';
+import type { Ports } from '../../clients/typescript/sandbox/ports.ts';
 import { END, PieceReader, pieceOf } from '../../model/ports/pieces.ts';
 
 /**

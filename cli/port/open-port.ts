@@ -1,5 +1,5 @@
 import type { ArgsDef } from 'citty';
-import type { Port } from '../../client/http/openapi.ts';
+import type { Port } from '../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { flag, idOrName, positional, wholeNumber } from '../terminal/arguments.ts';
 import { command, pagedCommand } from '../terminal/command.ts';

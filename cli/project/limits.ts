@@ -1,5 +1,5 @@
 import type { ArgsDef } from 'citty';
-import type { ProjectUsage } from '../../client/http/openapi.ts';
+import type { ProjectUsage } from '../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { ProjectLimits } from '../../model/project-limits.ts';
 import { GIB, sizeText } from '../../model/snapshots/storage.ts';

@@ -1,4 +1,4 @@
-import type { PatchProject } from '../../client/http/openapi.ts';
+import type { PatchProject } from '../../clients/typescript/http/openapi.ts';
 import type { Project } from '../../model/project.ts';
 import type { ProjectLimits } from '../../model/project-limits.ts';
 import { option, positional } from '../terminal/arguments.ts';

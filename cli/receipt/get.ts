@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import type { Envelope, Statement } from '../../model/functions/receipt.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import { RUN, runId } from '../function/input/names.ts';

@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../../client/receipts/verify-receipt.ts';
+import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../../clients/typescript/receipts/verify-receipt.ts';
 import { type Descriptor, EVENT_NAME, logName, RESULT_NAME, type Statement } from '../../model/functions/receipt.ts';
 import { JSON_OPTION, option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';

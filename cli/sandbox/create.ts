@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ArgsDef, ParsedArgs } from 'citty';
-import type { Sandbox } from '../../client/http/openapi.ts';
-import type { CreateOneSandbox, MayflyClient } from '../../client/mayfly-client.ts';
+import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
+import type { CreateOneSandbox, MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { bootWish, idleAction } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';

@@ -1,5 +1,5 @@
-import type { Sandbox } from '../../client/http/openapi.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { flag, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';

@@ -1,5 +1,5 @@
-import type { Sandbox } from '../../client/http/openapi.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { between, duration } from '../terminal/duration.ts';
 import type { Io } from '../terminal/io.ts';

@@ -1,4 +1,4 @@
-import type { Sandbox } from '../../client/http/openapi.ts';
+import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
 import { pagedCommand } from '../terminal/command.ts';
 

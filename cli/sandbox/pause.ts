@@ -1,4 +1,4 @@
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import type { SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import { idOrName, positional } from '../terminal/arguments.ts';
 import { command } from '../terminal/command.ts';

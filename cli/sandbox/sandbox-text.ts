@@ -1,4 +1,4 @@
-import type { Sandbox, SandboxUsage } from '../../client/http/openapi.ts';
+import type { Sandbox, SandboxUsage } from '../../clients/typescript/http/openapi.ts';
 import { LAYERS } from '../../model/sandbox/layers.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
 import type { Boot } from '../../model/sandbox/sandbox.ts';

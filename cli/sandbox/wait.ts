@@ -1,4 +1,4 @@
-import type { Sandbox } from '../../client/http/openapi.ts';
+import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { idOrName, positional, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { CliError } from '../terminal/cli-error.ts';

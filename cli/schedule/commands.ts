@@ -1,4 +1,4 @@
-import type { Schedule } from '../../client/http/openapi.ts';
+import type { Schedule } from '../../clients/typescript/http/openapi.ts';
 import { recordLines } from '../terminal/columns.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { duration } from '../terminal/duration.ts';

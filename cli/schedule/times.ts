@@ -1,4 +1,4 @@
-import type { NextTimes, ScheduleTime } from '../../client/http/openapi.ts';
+import type { NextTimes, ScheduleTime } from '../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { wholeNumber } from '../terminal/arguments.ts';
 import { pagedCommand } from '../terminal/command.ts';

@@ -1,4 +1,4 @@
-import type { Secret } from '../../client/http/openapi.ts';
+import type { Secret } from '../../clients/typescript/http/openapi.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { printable } from '../terminal/printable.ts';
 import { NAME, secretName, setCommand } from './set.ts';

@@ -1,4 +1,4 @@
-import type { Snapshot } from '../../client/http/openapi.ts';
+import type { Snapshot } from '../../clients/typescript/http/openapi.ts';
 import { flag, idOrName, option, positional, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { command, customCommand, nounCommand } from '../terminal/command.ts';
 import { EXIT, exitCodeOfCode } from '../terminal/exit-codes.ts';

@@ -1,5 +1,5 @@
-import type { Sandbox } from '../../client/http/openapi.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { StepPrinter, waitSignal } from '../sandbox/follow.ts';
 import { CliError } from '../terminal/cli-error.ts';

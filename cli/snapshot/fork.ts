@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Sandbox } from '../../client/http/openapi.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
-import type { Fork } from '../../client/snapshots.ts';
+import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
+import type { Fork } from '../../clients/typescript/snapshots.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { follow, StepPrinter, waitSignal } from '../sandbox/follow.ts';

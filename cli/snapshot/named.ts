@@ -1,6 +1,6 @@
-import { MayflyApiError } from '../../client/http/api-error.ts';
-import type { Sandbox, Snapshot } from '../../client/http/openapi.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import type { Sandbox, Snapshot } from '../../clients/typescript/http/openapi.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { isSnapshotId } from '../../model/ids.ts';
 import { idOrName } from '../terminal/arguments.ts';
 import { CliError, usageError } from '../terminal/cli-error.ts';

@@ -1,4 +1,4 @@
-import type { Snapshot } from '../../client/http/openapi.ts';
+import type { Snapshot } from '../../clients/typescript/http/openapi.ts';
 import { recordLines } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';

@@ -1,4 +1,4 @@
-import type { SourceAccess } from '../../client/http/openapi.ts';
+import type { SourceAccess } from '../../clients/typescript/http/openapi.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 

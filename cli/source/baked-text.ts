@@ -1,4 +1,4 @@
-import type { BakedSource } from '../../client/http/openapi.ts';
+import type { BakedSource } from '../../clients/typescript/http/openapi.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';

@@ -1,4 +1,4 @@
-import type { Source, SourceAccess, SourcePower } from '../../client/http/openapi.ts';
+import type { Source, SourceAccess, SourcePower } from '../../clients/typescript/http/openapi.ts';
 import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../snapshot/named.ts';
 import { positional } from '../terminal/arguments.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';

@@ -1,4 +1,4 @@
-import type { Template } from '../../client/http/openapi.ts';
+import type { Template } from '../../clients/typescript/http/openapi.ts';
 import { isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { waitSignal } from '../sandbox/follow.ts';

@@ -1,4 +1,4 @@
-import type { Template } from '../../client/http/openapi.ts';
+import type { Template } from '../../clients/typescript/http/openapi.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 import { recordLines } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';

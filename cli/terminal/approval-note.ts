@@ -1,4 +1,4 @@
-import type { Approval } from '../../client/http/openapi.ts';
+import type { Approval } from '../../clients/typescript/http/openapi.ts';
 import type { Io } from './io.ts';
 
 /** Of the digest, in what is told to be typed: 48 bits of what was shown. */

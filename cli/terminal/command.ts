@@ -1,6 +1,6 @@
 import { type ArgsDef, defineCommand, type ParsedArgs, type SubCommandsDef } from 'citty';
-import type { List, PageOptions } from '../../client/http/options.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { List, PageOptions } from '../../clients/typescript/http/options.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { checkArguments, JSON_OPTION, type ProgramWords, WAIT_OPTION, waitSeconds, wholeNumber } from './arguments.ts';
 import { connect } from './connection.ts';

@@ -1,9 +1,9 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { MayflyConnectionError } from '../../client/http/api-error.ts';
-import type { ClientOptions } from '../../client/http/transport.ts';
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyConnectionError } from '../../clients/typescript/http/api-error.ts';
+import type { ClientOptions } from '../../clients/typescript/http/transport.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { tellOfApproval } from './approval-note.ts';
 import { CliError } from './cli-error.ts';
 import { EXIT } from './exit-codes.ts';

@@ -1,5 +1,5 @@
 import type { ArgsDef } from 'citty';
-import type { Page, PageOptions } from '../../client/http/options.ts';
+import type { Page, PageOptions } from '../../clients/typescript/http/options.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { flag } from './arguments.ts';
 import { columns } from './columns.ts';

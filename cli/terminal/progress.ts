@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { patiently } from '../../client/http/patient.ts';
+import { patiently } from '../../clients/typescript/http/patient.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Io } from './io.ts';
 

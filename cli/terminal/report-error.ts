@@ -1,4 +1,4 @@
-import { MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
+import { MayflyApiError, MayflyConnectionError } from '../../clients/typescript/http/api-error.ts';
 import { ERRORS, MayflyError } from '../../model/errors.ts';
 import { findMissingPackage } from '../../worker/config/readiness.mjs';
 import { CliError } from './cli-error.ts';

@@ -1,4 +1,4 @@
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { columns } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';
 import { cellAt } from './rows/row.ts';

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Waitpoint } from '../../client/http/openapi.ts';
+import type { Waitpoint } from '../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { partsOf } from '../../model/waitpoints/token.ts';
 import { DEFAULT_WAITPOINT, WAITPOINT_NAME } from '../../model/waitpoints/waitpoint.ts';

@@ -1,4 +1,4 @@
-import type { NewWebhookEndpoint, WebhookDelivery, WebhookEndpoint } from '../../client/http/openapi.ts';
+import type { NewWebhookEndpoint, WebhookDelivery, WebhookEndpoint } from '../../clients/typescript/http/openapi.ts';
 import { isDeliveryId, isEndpointId } from '../../model/ids.ts';
 import { checked, positional } from '../terminal/arguments.ts';
 import { recordLines } from '../terminal/columns.ts';

@@ -1,6 +1,6 @@
 import { createMcpHandler, isInitializeRequest, isLegacyRequest, type McpServer } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import type { ApiKey } from '../../model/access/api-key.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Store } from '../../store/connect.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RequestId, ServerContext } from '@modelcontextprotocol/server';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import type { Showing } from './showing.ts';
 import { knowsTasks } from './task.ts';
 

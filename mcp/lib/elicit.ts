@@ -8,8 +8,8 @@ import {
   inputResponse,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { ApprovalNeededError } from '../../client/http/api-error.ts';
-import type { Approval } from '../../client/http/openapi.ts';
+import { ApprovalNeededError } from '../../clients/typescript/http/api-error.ts';
+import type { Approval } from '../../clients/typescript/http/openapi.ts';
 import { visibleJson } from '../../model/approvals/visible-text.ts';
 import type { Call } from './call.ts';
 import { maskText } from './clean-text.ts';

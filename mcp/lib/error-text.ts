@@ -1,4 +1,4 @@
-import { ApprovalNeededError, MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
+import { ApprovalNeededError, MayflyApiError, MayflyConnectionError } from '../../clients/typescript/http/api-error.ts';
 import { ERRORS, type ErrorCode } from '../../model/errors.ts';
 import { maskText } from './clean-text.ts';
 

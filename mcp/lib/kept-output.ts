@@ -1,5 +1,5 @@
-import type { Command } from '../../client/http/openapi.ts';
-import type { Commands } from '../../client/sandbox/commands.ts';
+import type { Command } from '../../clients/typescript/http/openapi.ts';
+import type { Commands } from '../../clients/typescript/sandbox/commands.ts';
 import type { OutputStream } from '../../model/sandbox/command.ts';
 import { firstBytes, type Part, type Reader, readPart } from './byte-part.ts';
 

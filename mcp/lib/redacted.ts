@@ -1,5 +1,5 @@
-import { MayflyApiError } from '../../client/http/api-error.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { REDACTED } from '../../model/redaction/span.ts';
 import { ToolError } from './error-text.ts';
 

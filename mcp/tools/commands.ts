@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Command, StartCommand } from '../../client/http/openapi.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { Command, StartCommand } from '../../clients/typescript/http/openapi.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { CHARS } from '../lib/bounded.ts';
 import { readPart } from '../lib/byte-part.ts';

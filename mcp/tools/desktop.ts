@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DesktopAction } from '../../client/http/openapi.ts';
+import type { DesktopAction } from '../../clients/typescript/http/openapi.ts';
 import type { Call } from '../lib/call.ts';
 import { cleanText } from '../lib/clean-text.ts';
 import { defined, type Registration, SANDBOX, tool } from '../lib/tool.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FileEntry } from '../../client/http/openapi.ts';
+import type { FileEntry } from '../../clients/typescript/http/openapi.ts';
 import { visibleText } from '../../model/approvals/visible-text.ts';
 import { fittingPage, MAX_CHARS } from '../lib/bounded.ts';
 import { firstBytes, readPart } from '../lib/byte-part.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Sandbox } from '../../client/http/openapi.ts';
+import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { defined, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
 import { sandboxShape, summaryOf } from './sandboxes.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Command } from '../../client/http/openapi.ts';
+import type { Command } from '../../clients/typescript/http/openapi.ts';
 import { visibleText } from '../../model/approvals/visible-text.ts';
 import { fittingPage } from '../lib/bounded.ts';
 import type { Call } from '../lib/call.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Sandbox } from '../../client/http/openapi.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
 import { bootWish } from '../../model/sandbox/sandbox.ts';

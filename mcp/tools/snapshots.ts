@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { CommandsBetween, FileChange, Snapshot } from '../../client/http/openapi.ts';
-import type { Fork } from '../../client/snapshots.ts';
+import type { CommandsBetween, FileChange, Snapshot } from '../../clients/typescript/http/openapi.ts';
+import type { Fork } from '../../clients/typescript/snapshots.ts';
 import { visibleText } from '../../model/approvals/visible-text.ts';
 import type { GuestName } from '../../model/files/file-change.ts';
 import { LIMITS } from '../../model/limits.ts';

@@ -29,7 +29,7 @@ function installed() {
 }
 
 /** Types of the client, which `npm run types` writes anew. */
-const clientTypes = join(repository, 'client', 'http', 'openapi.ts');
+const clientTypes = join(repository, 'clients', 'typescript', 'http', 'openapi.ts');
 
 /**
  * No install scripts: nothing here needs them, and a dependency should not run code on this machine as root. Below

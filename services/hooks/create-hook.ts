@@ -4,11 +4,11 @@ import { canonicalNumber } from '../../model/events/json/exact-json.ts';
 import { textAt } from '../../model/events/json-pointer.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
+import type { SignatureScheme } from '../../model/webhooks/signature-scheme.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
-import type { SignatureScheme } from '../../webhooks/scheme.ts';
-import { secretProblem } from '../../webhooks/secret.ts';
 import { requireFunction } from '../require.ts';
 import type { ServiceDeps } from '../service-deps.ts';
+import { secretProblem } from '../webhooks/signing/secret.ts';
 
 const { hooks: limits } = LIMITS.functions;
 

@@ -5,10 +5,10 @@ import { readJson } from '../../model/events/json/json-text.ts';
 import { valueAt } from '../../model/events/json-pointer.ts';
 import { contentTypeOf, readEvent } from '../../model/events/read-event.ts';
 import type { HookRecord } from '../../store/functions/hooks.ts';
-import { onlyHeader, type SignedRequest } from '../../webhooks/signed-request.ts';
-import type { Verdict } from '../../webhooks/verdict.ts';
 import { sha256 } from '../intake/accept-event.ts';
 import { type Received, sameEvent } from '../runs/received.ts';
+import { onlyHeader, type SignedRequest } from '../webhooks/signing/signed-request.ts';
+import type { Verdict } from '../webhooks/signing/verdict.ts';
 import { githubEvent } from './github-event.ts';
 
 type Verified = Extract<Verdict, { verified: true }>;

@@ -2,9 +2,9 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { type EndpointRecord, validSecrets, type WebhookSignature } from '../../model/webhooks/endpoint.ts';
-import { newKeyPair, newSecret } from '../../webhooks/standard-key.ts';
 import { requireEndpoint } from '../require.ts';
 import type { ServiceDeps } from '../service-deps.ts';
+import { newKeyPair, newSecret } from './signing/standard-key.ts';
 
 const { webhooks: limits } = LIMITS;
 type CreateEndpointRequest = Pick<EndpointRecord, 'url' | 'types' | 'format' | 'signature'>;

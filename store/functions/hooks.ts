@@ -2,7 +2,7 @@ import mongoose, { type Connection } from 'mongoose';
 import type { HookFilter } from '../../model/events/hook-filter.ts';
 import { isHookId } from '../../model/ids.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import type { SignatureScheme } from '../../webhooks/scheme.ts';
+import type { SignatureScheme } from '../../model/webhooks/signature-scheme.ts';
 import { byAge } from '../mongo/by-age.ts';
 import { actorPart, ENCRYPTED, NAME, NULLABLE_TEXT } from '../mongo/schema.ts';
 import { RecordRepository } from '../repository/repository.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Diff } from '../../client/http/openapi.ts';
+import type { Diff } from '../../clients/typescript/http/openapi.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { command, commandId } from '../store/support.ts';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { filePathInUrl } from '../../model/files/file-path.ts';
 import { NAMES, useFiles } from './guest-files.ts';
 

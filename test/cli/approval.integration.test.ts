@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Approval } from '../../client/http/openapi.ts';
-import { answerOf, sandboxRecord } from '../client/records.ts';
-import { answerJson, useStandIn } from '../client/stand-in.ts';
+import type { Approval } from '../../clients/typescript/http/openapi.ts';
+import { answerOf, sandboxRecord } from '../clients/typescript/records.ts';
+import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { askedBy, runLine } from './run-line.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { ID } from '../client/records.ts';
-import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { ID } from '../clients/typescript/records.ts';
+import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 import { runLine } from './run-line.ts';
 
 const server = useStandIn();

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { StandIn } from '../client/stand-in.ts';
+import { StandIn } from '../clients/typescript/stand-in.ts';
 import { runLine } from './run-line.ts';
 
 /** What bash offers behind those words, the last of which is being typed. */

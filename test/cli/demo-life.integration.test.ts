@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { createSandbox } from '../../cli/demo/life.ts';
 import { Io } from '../../cli/terminal/io.ts';
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { sandboxRecord } from '../client/records.ts';
-import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { sandboxRecord } from '../clients/typescript/records.ts';
+import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 
 const server = useStandIn();
 

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { functionVersion, RUN_ID, runRecord } from '../client/records.ts';
-import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
+import { functionVersion, RUN_ID, runRecord } from '../clients/typescript/records.ts';
+import { answerJson, type Seen, useStandIn } from '../clients/typescript/stand-in.ts';
 import { eventually } from '../support/eventually.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { runLine } from './run-line.ts';

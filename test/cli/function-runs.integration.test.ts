@@ -2,9 +2,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { Run } from '../../client/http/openapi.ts';
-import { attemptRecord, RUN_ID, runRecord } from '../client/records.ts';
-import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
+import type { Run } from '../../clients/typescript/http/openapi.ts';
+import { attemptRecord, RUN_ID, runRecord } from '../clients/typescript/records.ts';
+import { answerJson, type Seen, useStandIn } from '../clients/typescript/stand-in.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { type LineOptions, runLine } from './run-line.ts';
 

@@ -2,8 +2,8 @@ import { chmod, mkdir, readFile, rm, stat, symlink, truncate, utimes, writeFile 
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { tarEntries } from '../../model/image/tar-scanner.ts';
-import { deployedFunction, functionVersion } from '../client/records.ts';
-import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
+import { deployedFunction, functionVersion } from '../clients/typescript/records.ts';
+import { answerJson, type Seen, useStandIn } from '../clients/typescript/stand-in.ts';
 import { useFreshFolder } from '../support/use-folder.ts';
 import { runLine } from './run-line.ts';
 

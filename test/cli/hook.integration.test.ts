@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, test } from 'vitest';
-import type { Hook } from '../../client/http/openapi.ts';
-import type { Header } from '../../webhooks/signed-request.ts';
-import { verifySignature } from '../../webhooks/verify.ts';
-import { answerOf, RUN_ID, runRecord } from '../client/records.ts';
-import { answerJson, useStandIn } from '../client/stand-in.ts';
+import type { Hook } from '../../clients/typescript/http/openapi.ts';
+import type { Header } from '../../services/webhooks/signing/signed-request.ts';
+import { verifySignature } from '../../services/webhooks/signing/verify.ts';
+import { answerOf, RUN_ID, runRecord } from '../clients/typescript/records.ts';
+import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 import { useFreshFolder } from '../support/use-folder.ts';
 import { askedBy, runLine } from './run-line.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Image } from '../../client/http/openapi.ts';
-import { failure, image } from '../client/records.ts';
-import { answerJson, useStandIn } from '../client/stand-in.ts';
+import type { Image } from '../../clients/typescript/http/openapi.ts';
+import { failure, image } from '../clients/typescript/records.ts';
+import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 import { askedBy, runLine } from './run-line.ts';
 
 // `mayfly image builds|show|cancel` against a stand-in for the API. A second.

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { runLine } from './run-line.ts';
 

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { MayflyClient } from '../../client/mayfly-client.ts';
-import { sandboxRecord, snapshotRecord } from '../client/records.ts';
-import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
+import { sandboxRecord, snapshotRecord } from '../clients/typescript/records.ts';
+import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { runLine } from './run-line.ts';
 

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { usageLine } from '../../cli/sandbox/sandbox-text.ts';
-import type { Capture, Template } from '../../client/http/openapi.ts';
+import type { Capture, Template } from '../../clients/typescript/http/openapi.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
-import { answerOf } from '../client/records.ts';
-import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { answerOf } from '../clients/typescript/records.ts';
+import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 import { runLine } from './run-line.ts';
 
 const GIB = 1_073_741_824;

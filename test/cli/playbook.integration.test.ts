@@ -1,10 +1,10 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { Playbook } from '../../client/http/openapi.ts';
+import type { Playbook } from '../../clients/typescript/http/openapi.ts';
 import { archiveOf, partOf } from '../../model/playbook/archive.ts';
-import { answerOf } from '../client/records.ts';
-import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
+import { answerOf } from '../clients/typescript/records.ts';
+import { answerJson, type Seen, useStandIn } from '../clients/typescript/stand-in.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { type LineOptions, runLine } from './run-line.ts';
 

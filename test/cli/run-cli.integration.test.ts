@@ -2,8 +2,8 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { LAYERS } from '../../model/sandbox/layers.ts';
-import { ID, sandboxRecord } from '../client/records.ts';
-import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
+import { ID, sandboxRecord } from '../clients/typescript/records.ts';
+import { answerJson, type Seen, useStandIn } from '../clients/typescript/stand-in.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { type LineOptions, runLine } from './run-line.ts';
 

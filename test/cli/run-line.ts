@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { runCli } from '../../cli/main.ts';
 import { Io } from '../../cli/terminal/io.ts';
-import { answerJson, type StandIn } from '../client/stand-in.ts';
+import { answerJson, type StandIn } from '../clients/typescript/stand-in.ts';
 
 export interface LineOptions {
   /** `@default` the way to the stand-in */

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../../cli/main.ts';
 import { Io } from '../../cli/terminal/io.ts';
-import type { Command } from '../../client/http/openapi.ts';
-import { COMMAND_ID, commandRecord, ID } from '../client/records.ts';
-import { answerJson, useStandIn } from '../client/stand-in.ts';
+import type { Command } from '../../clients/typescript/http/openapi.ts';
+import { COMMAND_ID, commandRecord, ID } from '../clients/typescript/records.ts';
+import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 import { eventually } from '../support/eventually.ts';
 import { runLine } from './run-line.ts';
 

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
-import type { Schedule } from '../../client/http/openapi.ts';
-import { answerJson, useStandIn } from '../client/stand-in.ts';
+import type { Schedule } from '../../clients/typescript/http/openapi.ts';
+import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 import { scheduleRecord } from '../store/schedule-records.ts';
 import { runLine } from './run-line.ts';
 

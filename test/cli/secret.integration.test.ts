@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { textOf } from '../../cli/secret/set.ts';
-import type { SecretDetail } from '../../client/http/openapi.ts';
+import type { SecretDetail } from '../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { answerOf } from '../client/records.ts';
-import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { answerOf } from '../clients/typescript/records.ts';
+import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 import { runLine } from './run-line.ts';
 
 // `mayfly secret list|show|delete` against a stand-in for the API, and what `set` reads. Less than a second.

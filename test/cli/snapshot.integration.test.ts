@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { size } from '../../cli/snapshot/snapshot-text.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
-import { ID, SNAPSHOT, sandboxRecord, snapshotRecord } from '../client/records.ts';
-import { answerJson, type Seen, useStandIn } from '../client/stand-in.ts';
+import { ID, SNAPSHOT, sandboxRecord, snapshotRecord } from '../clients/typescript/records.ts';
+import { answerJson, type Seen, useStandIn } from '../clients/typescript/stand-in.ts';
 import { runLine } from './run-line.ts';
 
 const server = useStandIn();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SourceAccess, SourceCommandResult } from '../../model/snapshots/source-access.ts';
-import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 import { INSTALLATION } from '../support/installation-id.ts';
 import { runLine } from './run-line.ts';
 

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, test } from 'vitest';
-import type { WaitpointToken } from '../../client/http/openapi.ts';
-import { answerOf, RUN_ID } from '../client/records.ts';
-import { answerJson, useStandIn } from '../client/stand-in.ts';
+import type { WaitpointToken } from '../../clients/typescript/http/openapi.ts';
+import { answerOf, RUN_ID } from '../clients/typescript/records.ts';
+import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 import { useFreshFolder } from '../support/use-folder.ts';
 import { askedBy, runLine } from './run-line.ts';
 

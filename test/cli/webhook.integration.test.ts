@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { NewWebhookEndpoint, WebhookDelivery } from '../../client/http/openapi.ts';
+import type { NewWebhookEndpoint, WebhookDelivery } from '../../clients/typescript/http/openapi.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
-import { answerJson, useStandIn } from '../client/stand-in.ts';
+import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 import { endedEvent, endpointRecord } from '../store/webhook-records.ts';
 import { runLine } from './run-line.ts';
 

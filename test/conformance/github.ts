@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { createApp } from '../../api/app.ts';
 import type { App } from '../../api/http/context.ts';
-import { signDelivery } from '../../webhooks/sign.ts';
+import { signDelivery } from '../../services/webhooks/signing/sign.ts';
 import { type Door, noGuests, openDoor } from '../api/support.ts';
 import { type Part, Tally } from './part.ts';
 

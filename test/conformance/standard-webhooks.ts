@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { signDelivery } from '../../webhooks/sign.ts';
-import type { Header } from '../../webhooks/signed-request.ts';
-import { newSecret } from '../../webhooks/standard-key.ts';
-import { verifySignature } from '../../webhooks/verify.ts';
+import { signDelivery } from '../../services/webhooks/signing/sign.ts';
+import type { Header } from '../../services/webhooks/signing/signed-request.ts';
+import { newSecret } from '../../services/webhooks/signing/standard-key.ts';
+import { verifySignature } from '../../services/webhooks/signing/verify.ts';
 import type { Materials } from './materials.ts';
 import { type Part, Tally } from './part.ts';
 

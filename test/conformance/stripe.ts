@@ -1,5 +1,5 @@
-import { signDelivery } from '../../webhooks/sign.ts';
-import { verifySignature } from '../../webhooks/verify.ts';
+import { signDelivery } from '../../services/webhooks/signing/sign.ts';
+import { verifySignature } from '../../services/webhooks/signing/verify.ts';
 import { type Part, Tally } from './part.ts';
 
 interface Stripe {

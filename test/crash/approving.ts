@@ -1,5 +1,5 @@
-import { ApprovalNeededError } from '../../client/http/api-error.ts';
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { ApprovalNeededError } from '../../clients/typescript/http/api-error.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { ask, outcomeOf } from './asking.ts';
 import type { Act, Stage } from './stage.ts';
 import { wish } from './stage.ts';

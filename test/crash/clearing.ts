@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MayflyApiError } from '../../client/http/api-error.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { entriesOf } from '../../host/os/directory.ts';
 import { SimulatedSources } from '../../host/simulated/source/running-source.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';

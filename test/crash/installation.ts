@@ -4,7 +4,7 @@ import { chmod, mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { storeBinary } from '../../worker/config/artifacts.mjs';
 import { startTemporalServer } from '../../worker/servers/temporal-server.ts';
 import { FORGETS_AT_ONCE } from '../support/lose-workflow.ts';

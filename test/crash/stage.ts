@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { MayflyApiError } from '../../client/http/api-error.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { SimulatedSources } from '../../host/simulated/source/running-source.ts';
 import { ask, NOT_YET, type Outcome, PATIENCE_MS } from './asking.ts';
 import { Ledger } from './functions/ledger.ts';

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { runCli } from '../../cli/main.ts';
 import { Io } from '../../cli/terminal/io.ts';
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import { cacheDir, repository } from '../../worker/config/artifacts.mjs';
 import { MayflyProcess, noProcessOf } from '../support/mayfly-process.ts';

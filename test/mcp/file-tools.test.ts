@@ -1,8 +1,8 @@
 // Files as models read and write them: byte for byte, in an answer that is bounded. A client in memory; costs nothing.
 import type { McpServer } from '@modelcontextprotocol/server';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { MayflyApiError } from '../../client/http/api-error.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import type { Caller } from '../../mcp/lib/call.ts';
 import { errorText } from '../../mcp/lib/error-text.ts';
 import { registerResources } from '../../mcp/resources.ts';

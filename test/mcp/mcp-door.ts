@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { createApp } from '../../api/app.ts';
 import type { AppDeps } from '../../api/http/context.ts';
 import { apiServer } from '../../api/server/api-server.ts';
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { RelayClient } from '../../host/relay/client.ts';
 import { TestMayfly } from '../support/mayfly.ts';
 

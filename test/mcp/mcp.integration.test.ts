@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { call, type Revision, withClient } from './mcp-clients.ts';
 import { McpDoor } from './mcp-door.ts';
 

@@ -1,4 +1,4 @@
-import { EventParser } from '../../client/http/event-stream.ts';
+import { EventParser } from '../../clients/typescript/http/event-stream.ts';
 import { bearer } from './mcp-clients.ts';
 
 export interface RawEvent {

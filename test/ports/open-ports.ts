@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { RelayClient } from '../../host/relay/client.ts';
 import { Ingress } from '../../services/ingress/ingress-server.ts';
 import { McpDoor } from '../mcp/mcp-door.ts';

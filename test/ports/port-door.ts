@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { apiServer } from '../../api/server/api-server.ts';
 import { runCli } from '../../cli/main.ts';
 import { Io } from '../../cli/terminal/io.ts';
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { type Door, openDoor } from '../api/support.ts';
 import { listen } from '../support/listen.ts';
 import { type RelayedAgent, startRelayedAgent } from '../support/relayed-agent.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { repository } from '../../worker/config/artifacts.mjs';
 
 const ROOTS =
-  'activities api bench bin ca cli client host mcp model scripts services store temporal webhooks worker workflows'.split(
+  'activities api bench bin ca cli clients/typescript host mcp model scripts services store temporal worker workflows'.split(
     ' ',
   );
 /** Roots of programs in Go, whose compiler itself refuses circles. */

@@ -1,5 +1,5 @@
-import type { BuildImage, Image } from '../../client/http/openapi.ts';
-import type { Images } from '../../client/images.ts';
+import type { BuildImage, Image } from '../../clients/typescript/http/openapi.ts';
+import type { Images } from '../../clients/typescript/images.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import { eventually } from './eventually.ts';
 

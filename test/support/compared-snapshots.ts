@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { pino } from 'pino';
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { RelayClient } from '../../host/relay/client.ts';
 import { startRelay } from '../../host/relay/server.ts';
 import { type ComparableSnapshots, snapshotsRoute } from '../../host/relay/snapshots.ts';

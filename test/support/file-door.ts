@@ -1,4 +1,4 @@
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { type Door, openDoor } from '../api/support.ts';
 import { serveHttp } from './http-server.ts';
 import { type RelayedAgent, startRelayedAgent } from './relayed-agent.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import type { BuildImage, Image } from '../../client/http/openapi.ts';
+import type { BuildImage, Image } from '../../clients/typescript/http/openapi.ts';
 import { sourceIdOf } from '../../model/ids.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';

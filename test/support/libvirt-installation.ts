@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, expect, inject } from 'vitest';
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { findPrivateLibvirtd, leaseFolderOf } from '../../host/libvirt/network/private-libvirtd.ts';
 import { exec } from '../../host/os/exec.ts';
 import { StateDir } from '../../host/state-dir.ts';

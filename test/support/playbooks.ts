@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Playbook, WritePlaybook } from '../../client/http/openapi.ts';
+import type { Playbook, WritePlaybook } from '../../clients/typescript/http/openapi.ts';
 import { tarEntries } from '../../model/image/tar-scanner.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import type { TestDoor } from './door.ts';

@@ -1,7 +1,7 @@
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { allEnded } from '../../host/all-ended.ts';
 import type { StateDir } from '../../host/state-dir.ts';
 import { Closers } from '../../worker/config/closers.ts';

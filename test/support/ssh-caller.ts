@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sshArguments } from '../../cli/ssh/ssh.ts';
-import type { IssuedCredential } from '../../client/http/openapi.ts';
+import type { IssuedCredential } from '../../clients/typescript/http/openapi.ts';
 import { exec } from '../../host/os/exec.ts';
 import type { KeyPair } from '../../host/ssh/key-pair.ts';
 

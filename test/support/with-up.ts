@@ -1,4 +1,4 @@
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { MayflyProcess } from './mayfly-process.ts';
 
 /** The environment of a `mayfly up` whose servers are its own, whatever the test run was given. */

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { BulkAction } from '../../client/http/openapi.ts';
+import type { BulkAction } from '../../clients/typescript/http/openapi.ts';
 import { type BulkRecord, bulkWorkflowIdOf } from '../../model/functions/bulk.ts';
 import { Reconciliation } from '../../temporal/reconciliation.ts';
 import { useTestDoor } from '../support/door.ts';

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { isHostId } from '../../model/ids.ts';
-import { cidrProblem } from '../../webhooks/sending/address-policy.ts';
+import { cidrProblem } from '../../services/webhooks/sending/address-policy.ts';
 import { problemOfHooks } from './hooks-url.ts';
 import { problemOfIngress } from './ingress-site.ts';
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { ArgsDef } from 'citty';
-import { MayflyConnectionError } from '../../../client/http/api-error.ts';
-import type { Run } from '../../../client/http/openapi.ts';
-import type { CreateRun } from '../../../client/run-options.ts';
-import type { Runs } from '../../../client/runs.ts';
+import { MayflyConnectionError } from '../../../clients/typescript/http/api-error.ts';
+import type { Run } from '../../../clients/typescript/http/openapi.ts';
+import type { CreateRun } from '../../../clients/typescript/run-options.ts';
+import type { Runs } from '../../../clients/typescript/runs.ts';
 import { orAbsent } from '../../../host/os/absent.ts';
 import { RawJson } from '../../../model/events/json/raw-json.ts';
 import { LIMITS } from '../../../model/limits.ts';

@@ -1,4 +1,4 @@
-import type { BatchItem } from '../../../client/run-options.ts';
+import type { BatchItem } from '../../../clients/typescript/run-options.ts';
 import { command } from '../../terminal/command.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import { printable } from '../../terminal/printable.ts';

@@ -1,5 +1,5 @@
-import type { BulkRequest } from '../../../client/functions.ts';
-import type { BulkAction } from '../../../client/http/openapi.ts';
+import type { BulkRequest } from '../../../clients/typescript/functions.ts';
+import type { BulkAction } from '../../../clients/typescript/http/openapi.ts';
 import { connect } from '../../terminal/connection.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';

@@ -1,5 +1,5 @@
-import type { Run } from '../../../client/http/openapi.ts';
-import type { Runs } from '../../../client/runs.ts';
+import type { Run } from '../../../clients/typescript/http/openapi.ts';
+import type { Runs } from '../../../clients/typescript/runs.ts';
 import { waitSignal } from '../../sandbox/follow.ts';
 import { JSON_OPTION, WAIT_OPTION, waitSeconds } from '../../terminal/arguments.ts';
 import { customCommand } from '../../terminal/command.ts';

@@ -1,5 +1,5 @@
-import type { Run } from '../../../client/http/openapi.ts';
-import type { Runs } from '../../../client/runs.ts';
+import type { Run } from '../../../clients/typescript/http/openapi.ts';
+import type { Runs } from '../../../clients/typescript/runs.ts';
 import { flag } from '../../terminal/arguments.ts';
 import { CliError } from '../../terminal/cli-error.ts';
 import { customCommand } from '../../terminal/command.ts';

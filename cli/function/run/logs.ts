@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyApiError } from '../../../client/http/api-error.ts';
-import { patiently } from '../../../client/http/patient.ts';
-import type { RunOutput, RunOutputOptions } from '../../../client/run-options.ts';
-import type { Runs } from '../../../client/runs.ts';
+import { MayflyApiError } from '../../../clients/typescript/http/api-error.ts';
+import { patiently } from '../../../clients/typescript/http/patient.ts';
+import type { RunOutput, RunOutputOptions } from '../../../clients/typescript/run-options.ts';
+import type { Runs } from '../../../clients/typescript/runs.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { flag, option, wholeNumber } from '../../terminal/arguments.ts';
 import { CliError } from '../../terminal/cli-error.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Run, Sandbox } from '../../../client/http/openapi.ts';
-import type { MayflyClient } from '../../../client/mayfly-client.ts';
+import type { Run, Sandbox } from '../../../clients/typescript/http/openapi.ts';
+import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { follow, StepPrinter } from '../../sandbox/follow.ts';
 import { logIn } from '../../ssh/ssh.ts';

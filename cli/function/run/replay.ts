@@ -1,4 +1,4 @@
-import type { ReplayOptions } from '../../../client/run-options.ts';
+import type { ReplayOptions } from '../../../clients/typescript/run-options.ts';
 import { option } from '../../terminal/arguments.ts';
 import { usageError } from '../../terminal/cli-error.ts';
 import { command } from '../../terminal/command.ts';

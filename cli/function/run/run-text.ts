@@ -1,4 +1,4 @@
-import type { Run } from '../../../client/http/openapi.ts';
+import type { Run } from '../../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { size } from '../../snapshot/snapshot-text.ts';
 import { recordLines } from '../../terminal/columns.ts';

@@ -1,4 +1,4 @@
-import type { OptionsOf } from '../../../client/http/resource.ts';
+import type { OptionsOf } from '../../../clients/typescript/http/resource.ts';
 import { RUN_OUTCOMES, RUN_STATES } from '../../../model/functions/run-state.ts';
 import { flag, oneOf, option } from '../../terminal/arguments.ts';
 import { pagedCommand } from '../../terminal/command.ts';

@@ -1,6 +1,6 @@
-import { MayflyApiError } from '../../../client/http/api-error.ts';
-import type { Run } from '../../../client/http/openapi.ts';
-import type { Runs } from '../../../client/runs.ts';
+import { MayflyApiError } from '../../../clients/typescript/http/api-error.ts';
+import type { Run } from '../../../clients/typescript/http/openapi.ts';
+import type { Runs } from '../../../clients/typescript/runs.ts';
 import type { Io } from '../../terminal/io.ts';
 
 /** What is shown of it. Bytes. */

@@ -1,4 +1,4 @@
-import type { Approval } from '../../../client/http/openapi.ts';
+import type { Approval } from '../../../clients/typescript/http/openapi.ts';
 import { printable } from '../../terminal/printable.ts';
 
 /** Text, or the time since when: its age is shown. */

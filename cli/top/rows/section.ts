@@ -1,4 +1,4 @@
-import type { MayflyClient } from '../../../client/mayfly-client.ts';
+import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import type { Row } from './row.ts';
 
 export interface Column {

@@ -1,4 +1,4 @@
-import type { Approval } from '../../../client/http/openapi.ts';
+import type { Approval } from '../../../clients/typescript/http/openapi.ts';
 
 /** What a key asks the program to do, besides what it changes on the screen. */
 export type Action =

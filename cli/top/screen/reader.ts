@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MayflyClient } from '../../../client/mayfly-client.ts';
+import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { grants } from '../../../model/scopes.ts';
 import { cellText, type Row } from '../rows/row.ts';
 import { liveRow, readLivePage } from '../sections/sandboxes.ts';

@@ -1,5 +1,5 @@
-import type { Approval } from '../../../client/http/openapi.ts';
-import type { MayflyClient } from '../../../client/mayfly-client.ts';
+import type { Approval } from '../../../clients/typescript/http/openapi.ts';
+import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { logIn } from '../../ssh/ssh.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';

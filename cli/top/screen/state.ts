@@ -1,4 +1,4 @@
-import type { Approval } from '../../../client/http/openapi.ts';
+import type { Approval } from '../../../clients/typescript/http/openapi.ts';
 import type { Row } from '../rows/row.ts';
 import type { Action } from './action.ts';
 

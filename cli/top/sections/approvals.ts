@@ -1,4 +1,4 @@
-import type { Approval } from '../../../client/http/openapi.ts';
+import type { Approval } from '../../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { requestText } from '../../approval/approval-text.ts';
 import { cellText, type Row } from '../rows/row.ts';

@@ -1,4 +1,4 @@
-import type { Pool } from '../../../client/http/openapi.ts';
+import type { Pool } from '../../../clients/typescript/http/openapi.ts';
 import { POOL_HEADER, poolRow } from '../../pool/pool-text.ts';
 import { cellText, type Row } from '../rows/row.ts';
 import type { Section } from '../rows/section.ts';

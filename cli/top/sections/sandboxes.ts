@@ -1,5 +1,5 @@
-import type { Sandbox } from '../../../client/http/openapi.ts';
-import type { MayflyClient } from '../../../client/mayfly-client.ts';
+import type { Sandbox } from '../../../clients/typescript/http/openapi.ts';
+import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { sizeOf } from '../../sandbox/sandbox-text.ts';
 import { cellText, type Row, stateText } from '../rows/row.ts';
 import type { Found, Section } from '../rows/section.ts';

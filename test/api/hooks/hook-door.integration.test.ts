@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test, vi } from 'vitest';
-import { signDelivery } from '../../../webhooks/sign.ts';
-import type { Header } from '../../../webhooks/signed-request.ts';
-import { EXAMPLES, named } from '../../webhooks/every-scheme.ts';
+import { signDelivery } from '../../../services/webhooks/signing/sign.ts';
+import type { Header } from '../../../services/webhooks/signing/signed-request.ts';
+import { EXAMPLES, named } from '../../services/webhooks/every-scheme.ts';
 import { githubHeaders, JSON_TYPE, SECRET, said, useHooks } from './use-hooks.ts';
 
 // Promise: what is signed is run once, and nothing else is; who is refused is not told why. Numbers: shared/cases/functions.md. Seconds.

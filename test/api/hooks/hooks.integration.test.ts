@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { hookIdFrom } from '../../../model/ids.ts';
 import { LIMITS } from '../../../model/limits.ts';
-import { newSecret } from '../../../webhooks/standard-key.ts';
+import { newSecret } from '../../../services/webhooks/signing/standard-key.ts';
 import { jsonOf, problemOf } from '../support.ts';
 import { type HookView, SECRET, useHooks } from './use-hooks.ts';
 

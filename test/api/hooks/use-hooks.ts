@@ -2,9 +2,9 @@ import { pino } from 'pino';
 import { afterAll, beforeAll } from 'vitest';
 import { createApp } from '../../../api/app.ts';
 import type { App } from '../../../api/http/context.ts';
-import type { SignatureScheme } from '../../../webhooks/scheme.ts';
-import { signDelivery } from '../../../webhooks/sign.ts';
-import type { Header } from '../../../webhooks/signed-request.ts';
+import type { SignatureScheme } from '../../../model/webhooks/signature-scheme.ts';
+import { signDelivery } from '../../../services/webhooks/signing/sign.ts';
+import type { Header } from '../../../services/webhooks/signing/signed-request.ts';
 import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
 import { type Door, jsonOf, noGuests, openDoor } from '../support.ts';
 

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { StdinPump } from '../../../cli/command/stdin-pump.ts';
-import { MayflyClient } from '../../../client/mayfly-client.ts';
-import { COMMAND_ID, ID } from '../../client/records.ts';
-import { answerJson, useStandIn } from '../../client/stand-in.ts';
+import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
+import { COMMAND_ID, ID } from '../../clients/typescript/records.ts';
+import { answerJson, useStandIn } from '../../clients/typescript/stand-in.ts';
 
 const server = useStandIn();
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { connect } from '../../../cli/terminal/connection.ts';
 import { Io } from '../../../cli/terminal/io.ts';
-import { answerJson, useStandIn } from '../../client/stand-in.ts';
+import { answerJson, useStandIn } from '../../clients/typescript/stand-in.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
 const server = useStandIn();

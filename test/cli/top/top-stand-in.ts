@@ -1,7 +1,7 @@
-import type { Approval } from '../../../client/http/openapi.ts';
+import type { Approval } from '../../../clients/typescript/http/openapi.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
-import { sandboxRecord } from '../../client/records.ts';
-import { answerJson, StandIn } from '../../client/stand-in.ts';
+import { sandboxRecord } from '../../clients/typescript/records.ts';
+import { answerJson, StandIn } from '../../clients/typescript/stand-in.ts';
 
 /** What ssh is told; it is a stand-in, too. */
 const CREDENTIAL = {

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
-import { MayflyApiError } from '../../../client/http/api-error.ts';
-import type { Run } from '../../../client/http/openapi.ts';
-import type { MayflyClient } from '../../../client/mayfly-client.ts';
+import { MayflyApiError } from '../../../clients/typescript/http/api-error.ts';
+import type { Run } from '../../../clients/typescript/http/openapi.ts';
+import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { ask } from '../asking.ts';
 import { noncesIn } from './nonce.ts';
 

@@ -1,4 +1,4 @@
-import type { DeployFunction, Run } from '../../../client/http/openapi.ts';
+import type { DeployFunction, Run } from '../../../clients/typescript/http/openapi.ts';
 import { ask, outcomeOf } from '../asking.ts';
 import type { Act, Stage } from '../stage.ts';
 

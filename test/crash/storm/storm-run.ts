@@ -1,7 +1,7 @@
 /** The storm itself, in a place of its own: main.ts starts it, and is told the report. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Run } from '../../../client/http/openapi.ts';
+import type { Run } from '../../../clients/typescript/http/openapi.ts';
 import { ask } from '../asking.ts';
 import { Memory } from '../memory.ts';
 import type { Part } from '../part.ts';

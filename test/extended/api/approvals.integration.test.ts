@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, test, vi } from 'vitest';
 import { createApp } from '../../../api/app.ts';
-import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import { ownFetch } from '../../../mcp/http/own-fetch.ts';
 import type { ApprovalRecord, ShownApproval } from '../../../model/approvals/approval.ts';

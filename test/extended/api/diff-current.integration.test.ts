@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SnapshotView } from '../../../api/resources/snapshot-schemas.ts';
-import type { Diff } from '../../../client/http/openapi.ts';
+import type { Diff } from '../../../clients/typescript/http/openapi.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import { fails, linesOf, useCompared } from '../../api/compared.ts';
 import { jsonOf, problemOf } from '../../api/support.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Template } from '../../../client/http/openapi.ts';
+import type { Template } from '../../../clients/typescript/http/openapi.ts';
 import { host, jsonOf, problemOf, useDoor } from '../../api/support.ts';
 
 const door = useDoor();

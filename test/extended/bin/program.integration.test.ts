@@ -86,7 +86,7 @@ describe('bin/mayfly', () => {
 
   it('says in a fresh clone how it is set up, in one shape for people and programs', async () => {
     const clone = join(root, 'clone');
-    const wanted = ['bin', 'cli', 'client', 'model', 'worker', 'package.json', 'package-lock.json', 'tsconfig.json'];
+    const wanted = ['bin', 'cli', 'clients', 'model', 'worker', 'package.json', 'package-lock.json', 'tsconfig.json'];
     for (const name of wanted) await cp(join(REPOSITORY, name), join(clone, name), { recursive: true });
     const program = join(clone, 'bin', 'mayfly');
     for (const args of [[], ['--help'], ['up'], ['sandbox', 'list']]) {

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import type { Diff } from '../../../client/http/openapi.ts';
+import type { Diff } from '../../../clients/typescript/http/openapi.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import type { SnapshotRecord } from '../../../model/snapshots/snapshot.ts';
 import { useCommandLine } from '../../support/command-line.ts';

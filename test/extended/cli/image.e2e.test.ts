@@ -9,7 +9,7 @@ import { type GoldenImage, imageCachePath } from '../../../worker/config/artifac
 import { readConfig } from '../../../worker/config/config.ts';
 import { type OpenHypervisor, openHypervisor } from '../../../worker/machine/hypervisor.ts';
 import { runLine } from '../../cli/run-line.ts';
-import { answerJson, useStandIn } from '../../client/stand-in.ts';
+import { answerJson, useStandIn } from '../../clients/typescript/stand-in.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 import { proveCleanSlate } from '../../support/clean-slate.ts';
 

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
-import { COMMAND_ID, commandRecord, ID, sandboxRecord } from '../../client/records.ts';
-import { answerJson, useStandIn } from '../../client/stand-in.ts';
+import { COMMAND_ID, commandRecord, ID, sandboxRecord } from '../../clients/typescript/records.ts';
+import { answerJson, useStandIn } from '../../clients/typescript/stand-in.ts';
 
 const MAYFLY = fileURLToPath(new URL('../../../bin/mayfly', import.meta.url));
 const OUTPUT = 'event: output\ndata: {"stream":"stdout","at":"","offset":0,"text":"y"}\n\n';

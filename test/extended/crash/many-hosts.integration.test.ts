@@ -3,7 +3,7 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Sandbox } from '../../../client/http/openapi.ts';
+import type { Sandbox } from '../../../clients/typescript/http/openapi.ts';
 import { isFinal, isSettled } from '../../../model/sandbox/sandbox-state.ts';
 import { Agreement } from '../../crash/agreement.ts';
 import { CrashInstallation } from '../../crash/installation.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { type Answering, asks, type Elicitation, type Params } from '../../mcp/asks.ts';
 import type { Revision } from '../../mcp/mcp-clients.ts';
 import { McpDoor } from '../../mcp/mcp-door.ts';

@@ -1,6 +1,6 @@
 import { CreateTaskResultV2Schema, GetTaskResultV2Schema } from '@modelcontextprotocol/ext-tasks/core/v2';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { McpDoor } from '../../mcp/mcp-door.ts';
 import { RawRequests } from '../../mcp/raw-request.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { asks } from '../../mcp/asks.ts';
 import { McpDoor } from '../../mcp/mcp-door.ts';
 

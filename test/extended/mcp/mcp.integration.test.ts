@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
 import { call, type Revision, withClient } from '../../mcp/mcp-clients.ts';
 import { McpDoor } from '../../mcp/mcp-door.ts';

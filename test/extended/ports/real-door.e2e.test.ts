@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Port } from '../../../client/http/openapi.ts';
+import type { Port } from '../../../clients/typescript/http/openapi.ts';
 import { Leases } from '../../../host/libvirt/network/leases.ts';
 import { leaseFolderOf } from '../../../host/libvirt/network/private-libvirtd.ts';
 import { exec } from '../../../host/os/exec.ts';

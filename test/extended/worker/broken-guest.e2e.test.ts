@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { beforeAll, expect, test } from 'vitest';
-import type { Sandbox } from '../../../client/http/openapi.ts';
+import type { Sandbox } from '../../../clients/typescript/http/openapi.ts';
 import { TOKEN_HEADER } from '../../../services/ingress/headers.ts';
 import { eventually } from '../../support/eventually.ts';
 import { expectProof } from '../../support/expect-proof.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Image } from '../../../client/http/openapi.ts';
+import type { Image } from '../../../clients/typescript/http/openapi.ts';
 import { builtImage } from '../../support/built-image.ts';
 import { useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import type { Image } from '../../../client/http/openapi.ts';
+import type { Image } from '../../../clients/typescript/http/openapi.ts';
 import { tarOf } from '../../../model/image/tar.ts';
 import { builtImage } from '../../support/built-image.ts';
 import { debianRoot } from '../../support/debian-root.ts';

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Sandbox } from '../../../client/http/openapi.ts';
-import { MayflyClient } from '../../../client/mayfly-client.ts';
+import type { Sandbox } from '../../../clients/typescript/http/openapi.ts';
+import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { exec } from '../../../host/os/exec.ts';
 import { unprovenLayers } from '../../../model/sandbox/layers.ts';
 import { isFinal } from '../../../model/sandbox/sandbox-state.ts';

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Command } from '../../../client/http/openapi.ts';
+import type { Command } from '../../../clients/typescript/http/openapi.ts';
 import { ServedMayfly } from '../../support/served.ts';
 
 /** A line a tenth of a second for 10 s, to a file and to both streams; the last ten not before they are asked for. */

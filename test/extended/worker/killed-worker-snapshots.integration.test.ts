@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import type { Sandbox } from '../../../client/http/openapi.ts';
+import type { Sandbox } from '../../../clients/typescript/http/openapi.ts';
 import { entriesOf } from '../../../host/os/directory.ts';
 import { StateDir } from '../../../host/state-dir.ts';
 import { ServedMayfly } from '../../support/served.ts';

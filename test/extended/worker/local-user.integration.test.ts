@@ -1,7 +1,7 @@
 import { chmod } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { exec } from '../../../host/os/exec.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
 import { storeCheck } from '../../../worker/doctor/local-users.ts';

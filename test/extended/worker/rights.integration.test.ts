@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import { connectStore, type Store } from '../../../store/connect.ts';
 import { lookAtStore } from '../../../store/look.ts';

@@ -2,7 +2,7 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
 import { unprovenLayers } from '../../../model/sandbox/layers.ts';
 import { Closers } from '../../../worker/config/closers.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { eventually } from '../../support/eventually.ts';
 import { MayflyProcess, noProcessOf } from '../../support/mayfly-process.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { EXIT } from '../../../cli/terminal/exit-codes.ts';
-import type { MayflyClient } from '../../../client/mayfly-client.ts';
+import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { endPrivateLibvirtd } from '../../../host/libvirt/network/private-libvirtd.ts';
 import { exec } from '../../../host/os/exec.ts';
 import { Closers } from '../../../worker/config/closers.ts';

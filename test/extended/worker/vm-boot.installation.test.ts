@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { Sandbox } from '../../../client/http/openapi.ts';
+import type { Sandbox } from '../../../clients/typescript/http/openapi.ts';
 import { startPrivateLibvirtd } from '../../../host/libvirt/network/private-libvirtd.ts';
 import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { beforeAll, expect } from 'vitest';
-import type { Image } from '../../../client/http/openapi.ts';
+import type { Image } from '../../../clients/typescript/http/openapi.ts';
 import { onPath } from '../../../worker/config/artifacts.mjs';
 import { Buildah, type Built, differencesOf, treeOf, writeContext } from '../../support/buildah.ts';
 import { BASE, type DockerfileCase, STEPS } from '../../support/dockerfile-cases.ts';

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { expect, vi } from 'vitest';
-import type { Image } from '../../../client/http/openapi.ts';
+import type { Image } from '../../../clients/typescript/http/openapi.ts';
 import { imageWorkflowIdOf, stepCommandId } from '../../../model/image/image-saga.ts';
 import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
 import { useImageCases } from '../../support/image-cases.ts';

@@ -1,0 +1,90 @@
+import { percentEncode } from '../../model/files/file-path.ts';
+import { MayflyApiError, MayflyConnectionError } from './http/api-error.ts';
+import type { Diff, DiffLine, FileDiff } from './http/openapi.ts';
+import { problemFrom } from './http/problem.ts';
+import { Resource } from './http/resource.ts';
+import type { CallOptions } from './http/transport.ts';
+import type { GuestPath } from './sandbox/files.ts';
+
+export interface DiffOptions extends CallOptions {
+  /** Only these files and folders, and what is below them. `@default` everything */
+  paths?: GuestPath[];
+}
+
+/** Longer than any line. Characters. */
+const MAX_LINE = 8 * 1_024 * 1_024;
+
+/** Changes between two snapshots, `a` to `b`; `b` may be `current`. Sent once. */
+export class Diffs extends Resource {
+  /** Counts, and the first changes. @param options `limit`: 1 to 10,000 changes, 1,000 unless said */
+  list(a: string, b: string, options: DiffOptions & { limit?: number } = {}): Promise<Diff> {
+    const { limit } = options;
+    return this.transport.jsonOnce({ method: 'GET', path: pathOf(a, b, { path: options.paths, limit }) }, options);
+  }
+
+  /**
+   * Every change as it is found.
+   * @throws MayflyApiError also after any number of lines: then those are not all
+   */
+  async *follow(
+    a: string,
+    b: string,
+    options: DiffOptions = {},
+  ): AsyncGenerator<Exclude<DiffLine, { line: 'error' }>, void, undefined> {
+    const path = pathOf(a, b, { path: options.paths, format: 'ndjson' });
+    const response = await this.transport.open({ method: 'GET', path }, options.signal);
+    let last: DiffLine['line'] | null = null;
+    for await (const text of this.#linesOf(response, options.signal)) {
+      const line = JSON.parse(text) as DiffLine;
+      if (line.line === 'error')
+        throw new MayflyApiError(problemFrom(line.problem.status, JSON.stringify(line.problem)));
+      last = line.line;
+      yield line;
+    }
+    if (last !== 'end') throw new MayflyConnectionError(this.transport.baseUrl, new Error('the answer ended early'));
+  }
+
+  /** The text of one regular file, in both. */
+  file(a: string, b: string, file: GuestPath, options: CallOptions = {}): Promise<FileDiff> {
+    return this.transport.jsonOnce({ method: 'GET', path: pathOf(a, b, { file: [file] }) }, options);
+  }
+
+  /**
+   * A tar archive of what was added or changed, removed names as whiteouts.
+   * @throws MayflyConnectionError also in the middle: then it is not whole
+   */
+  async *tar(a: string, b: string, options: DiffOptions = {}): AsyncGenerator<Uint8Array, void, undefined> {
+    const path = pathOf(a, b, { path: options.paths, format: 'tar' });
+    yield* this.#piecesOf(await this.transport.open({ method: 'GET', path }, options.signal), options.signal);
+  }
+
+  async *#linesOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<string, void, undefined> {
+    const decoder = new TextDecoder();
+    let rest = '';
+    for await (const piece of this.#piecesOf(response, signal)) {
+      const lines = (rest + decoder.decode(piece, { stream: true })).split('\n');
+      rest = lines.pop() ?? '';
+      if (rest.length > MAX_LINE) throw new RangeError('The API sent a line without an end.');
+      yield* lines;
+    }
+  }
+
+  async *#piecesOf({ body }: Response, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      for await (const piece of body ?? []) yield piece;
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw new MayflyConnectionError(this.transport.baseUrl, error);
+    }
+  }
+}
+
+/** Put together by hand: URLSearchParams would lose what of a path is not UTF-8. */
+function pathOf(a: string, b: string, query: Record<string, GuestPath[] | string | number | undefined>): string {
+  const encoded = Object.entries(query).flatMap(([name, value]) => {
+    const values = Array.isArray(value) ? value : value === undefined ? [] : [String(value)];
+    return values.map((one) => `${name}=${percentEncode(typeof one === 'string' ? Buffer.from(one) : one)}`);
+  });
+  const question = encoded.length > 0 ? `?${encoded.join('&')}` : '';
+  return `/v1/snapshots/${encodeURIComponent(a)}/diff/${encodeURIComponent(b)}${question}`;
+}

@@ -1,0 +1,76 @@
+import { ERRORS, type ErrorCode, isErrorCode } from '../../../model/errors.ts';
+
+/** An answer in `application/problem+json` (RFC 9457) as this API gives it. */
+export interface Problem {
+  type?: string;
+  title: string;
+  status: number;
+  detail?: string;
+  instance?: string;
+  code: ErrorCode;
+  /** A code that is newer than this client; `code` is then what the status stands for. */
+  unknownCode?: string;
+  retryable: boolean;
+  /** What to do about it. */
+  remedy?: string;
+  requestId?: string;
+  /** The fields that are not valid, of `invalid_request`. */
+  errors?: { field: string; problem: string }[];
+  /** The sandbox whose saga failed: asking again with the same key gives the same answer. */
+  sandboxId?: string;
+}
+
+/** The code that a status stands for when the answer came from something else than Mayfly, such as a proxy. */
+function codeOfStatus(status: number): ErrorCode {
+  if (status === 401) return 'unauthenticated';
+  if (status === 403) return 'forbidden';
+  if (status === 404) return 'not_found';
+  if (status === 429) return 'too_many_requests';
+  if (status === 502 || status === 503 || status === 504) return 'host_unavailable';
+  return status < 500 ? 'invalid_request' : 'internal';
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function fieldErrors(value: unknown): { field: string; problem: string }[] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((entry: unknown) => {
+    if (typeof entry !== 'object' || entry === null) return [];
+    const { field, problem } = entry as Record<string, unknown>;
+    return typeof field === 'string' && typeof problem === 'string' ? [{ field, problem }] : [];
+  });
+}
+
+/** Reads a problem out of an answer's body; what is missing or malformed follows from the status. */
+export function problemFrom(status: number, body: string): Problem {
+  let parsed: unknown = null;
+  try {
+    parsed = JSON.parse(body);
+  } catch {
+    // Not JSON: a proxy's page. The status says what there is to say.
+  }
+  const fields = typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : {};
+  const given = text(fields['code']);
+  const isKnown = given !== undefined && isErrorCode(given);
+  const code = isKnown ? given : codeOfStatus(status);
+  const detail =
+    text(fields['detail']) ?? (parsed === null ? `HTTP ${status} with a body that is no problem+json` : '');
+  const errors = fieldErrors(fields['errors']);
+  const requestId = text(fields['requestId']);
+  const remedy = text(fields['remedy']);
+  const sandboxId = text(fields['sandboxId']);
+  return {
+    title: text(fields['title']) ?? ERRORS[code].title,
+    status,
+    code,
+    ...(given !== undefined && !isKnown && { unknownCode: given }),
+    retryable: typeof fields['retryable'] === 'boolean' ? fields['retryable'] : ERRORS[code].retryable,
+    ...(remedy !== undefined && { remedy }),
+    ...(detail && { detail }),
+    ...(requestId !== undefined && { requestId }),
+    ...(sandboxId !== undefined && { sandboxId }),
+    ...(errors.length > 0 && { errors }),
+  };
+}

@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import { isFinal, isSettled } from '../../../model/sandbox/sandbox-state.ts';
+import { ApprovalNeededError, MayflyApiError } from '../http/api-error.ts';
+import { withinDeadline } from '../http/deadline.ts';
+import type { Sandbox as SandboxRecord } from '../http/openapi.ts';
+import { problemFrom } from '../http/problem.ts';
+import type { CallOptions, PostOptions } from '../http/transport.ts';
+import { type CreateOneSandbox, MayflyClient } from '../mayfly-client.ts';
+import { Sandbox } from './sandbox.ts';
+
+/** How long a sandbox may take until it runs. Seconds. */
+const CREATE_SECONDS = 300;
+/** How long taking back what nobody waits for any more may hold up its caller. Seconds. */
+const TAKE_BACK_SECONDS = 10;
+const PAGE = 100;
+
+/** The API, with sandboxes as things that end with the block that made them. */
+export class Mayfly extends MayflyClient {
+  /**
+   * A sandbox that runs. `await using sandbox = await mayfly.create(…)` destroys it at the end of its block.
+   *
+   * Given up (its signal, its deadline, an API that does not answer), it is destroyed before this throws; where that fails too,
+   * it ends by its `ttlSeconds`. `deadlineSeconds` is how long the caller waits, `ttlSeconds` how long the sandbox lives.
+   * @param options `deadlineSeconds`: `@default` 300
+   * @throws MayflyApiError also when it could not be made: nothing of it is left then
+   */
+  async create(request: CreateOneSandbox, options: PostOptions = {}): Promise<Sandbox> {
+    const { deadlineSeconds = CREATE_SECONDS, signal } = options;
+    const idempotencyKey = options.idempotencyKey ?? randomUUID();
+    signal?.throwIfAborted();
+    try {
+      return await withinDeadline(deadlineSeconds, signal, async (within) => {
+        const begun = await this.createSandbox(request, { idempotencyKey, deadlineSeconds, signal: within });
+        return new Sandbox(this, await this.#running(begun, within, deadlineSeconds));
+      });
+    } catch (error) {
+      // What the API refused, or lets wait, was not begun, and what it could not make is not there.
+      const isBegun = !(error instanceof MayflyApiError || error instanceof ApprovalNeededError);
+      if (isBegun) await this.#takeBack(request, idempotencyKey);
+      throw error;
+    }
+  }
+
+  /** One that is there, by its id or its name. */
+  async sandbox(idOrName: string, options: CallOptions = {}): Promise<Sandbox> {
+    return new Sandbox(this, await this.getSandbox(idOrName, options));
+  }
+
+  /** All of them, newest first, page by page as they are read. @param options `pageSize`: `@default` 100 */
+  async *sandboxes({
+    pageSize = PAGE,
+    ...options
+  }: CallOptions & { state?: SandboxRecord['state']; alive?: true; pageSize?: number } = {}): AsyncGenerator<
+    SandboxRecord,
+    void,
+    undefined
+  > {
+    let cursor: string | null | undefined;
+    do {
+      const page = await this.listSandboxes({ ...options, limit: pageSize, ...(cursor && { cursor }) });
+      yield* page.items;
+      cursor = page.nextCursor;
+    } while (cursor);
+  }
+
+  async #running(begun: SandboxRecord, signal: AbortSignal, deadlineSeconds: number): Promise<SandboxRecord> {
+    let record = begun;
+    if (!isSettled(record.state)) {
+      const options = { signal, deadlineSeconds };
+      for await (record of this.watchSandbox(begun.id, options)) if (isSettled(record.state)) break;
+    }
+    if (!isFinal(record.state)) return record;
+    const { failure } = record;
+    const title = `The sandbox is ${record.state}`;
+    const code = failure?.code ?? 'sandbox_ended';
+    const problem = { title, code, retryable: false, sandboxId: record.id, detail: failure?.message };
+    throw new MayflyApiError(problemFrom(502, JSON.stringify(problem)));
+  }
+
+  /** The same request again says the id of what was begun. */
+  async #takeBack(request: CreateOneSandbox, idempotencyKey: string): Promise<void> {
+    const options = { waitSeconds: 0, deadlineSeconds: TAKE_BACK_SECONDS };
+    try {
+      const { id } = await this.createSandbox(request, { ...options, idempotencyKey });
+      await this.destroySandbox(id, options);
+    } catch {
+      // Why it is given up is what its caller hears; what can't be reached ends by its TTL.
+    }
+  }
+}

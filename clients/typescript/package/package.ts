@@ -1,0 +1,48 @@
+/**
+ * Entry of the package `@mayfly/client`, for programs elsewhere. Nothing in this repository imports it.
+ *
+ * @module
+ */
+
+export type { Statement } from '../../../model/functions/receipt.ts';
+export type { BulkRequest } from '../functions.ts';
+export { ApprovalNeededError, MayflyApiError, MayflyConnectionError, MayflyDeadlineError } from '../http/api-error.ts';
+export type {
+  Approval,
+  Command,
+  CreateSandbox,
+  components,
+  DeployFunction,
+  FileEntry,
+  Function as DeployedFunction,
+  FunctionVersion,
+  Run,
+  Sandbox as SandboxRecord,
+  Schedule,
+  Snapshot,
+  StartCommand,
+} from '../http/openapi.ts';
+export type { Page, PageOptions, WaitOptions } from '../http/options.ts';
+export type { Problem } from '../http/problem.ts';
+export type { AnswerOf, BodyOf, OptionsOf, Route } from '../http/resource.ts';
+export type { CallOptions, ClientOptions, PostOptions } from '../http/transport.ts';
+export type { CreateOneSandbox } from '../mayfly-client.ts';
+export { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../receipts/verify-receipt.ts';
+export type {
+  BatchItem,
+  CloudEvent,
+  CreateRun,
+  EndedOptions,
+  EventOptions,
+  Invoked,
+  ReplayOptions,
+  RunOutput,
+  RunOutputOptions,
+  RunResult,
+} from '../run-options.ts';
+export type { CommandOutput } from '../sandbox/commands.ts';
+export type { Content, FileContent, GuestPath, WriteOptions } from '../sandbox/files.ts';
+export type { Fork, ForkSandbox } from '../snapshots.ts';
+export { Mayfly } from './mayfly.ts';
+export type { RunningCommand } from './running-command.ts';
+export type { Ran, Sandbox, WhatToRun } from './sandbox.ts';

@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { RawJson } from '../../model/events/json/raw-json.ts';
+import { bytesOf } from './http/content.ts';
+import { type EventStreamOptions, followEvents } from './http/event-stream.ts';
+import type { DiffLine, ReceiptKeys, Run, RunProgress } from './http/openapi.ts';
+import type { WaitOptions } from './http/options.ts';
+import { prefer } from './http/paths.ts';
+import { patiently } from './http/patient.ts';
+import { Resource } from './http/resource.ts';
+import type { CallOptions, PostOptions, RequestShape } from './http/transport.ts';
+import type {
+  BatchItem,
+  CloudEvent,
+  CreateRun,
+  EndedOptions,
+  EventOptions,
+  Invoked,
+  ReplayOptions,
+  RunOutput,
+  RunOutputOptions,
+  RunResult,
+} from './run-options.ts';
+
+/** From one look at a run to the next: it grows. Milliseconds. */
+const LOOK = { firstMs: 50, mostMs: 500, factor: 1.5 };
+/** So long an answer is held back while a run goes on. */
+const HELD_SECONDS = 30;
+
+/**
+ * Events that functions run for. Data that is a Uint8Array is sent as it is; what is undefined is not sent; all else is sent as
+ * JSON.
+ */
+export class Runs extends Resource {
+  /** Newest first. */
+  readonly list = this.ask('GET /v1/runs');
+  /**
+   * The signed statement about a run of which nothing is left; {@link verifyReceipt} verifies it.
+   * @throws MayflyApiError run_not_ended, receipt_not_ready
+   */
+  readonly receipt = this.ask('GET /v1/runs/{id}/receipt');
+  /** Its history, oldest first. */
+  readonly audit = this.ask('GET /v1/runs/{id}/audit');
+  /** Returns when the request is stored; a run that waited has ended then. */
+  readonly cancel = this.ask('POST /v1/runs/{id}/cancel');
+  /**
+   * Has another run take the place of a dead letter, once: the same answer to each call.
+   * @throws MayflyApiError not_dead_letter
+   */
+  readonly redrive = this.ask('POST /v1/runs/{id}/redrive');
+  readonly #receiptKeys = this.ask('GET /v1/receipt-keys');
+
+  /** Returns when the event is stored, or with `waitSeconds` when its run has ended. The same key is the same run for 24 hours. */
+  create(name: string, data?: unknown, options: CreateRun = {}): Promise<Run> {
+    const { delaySeconds, waitSeconds = 0 } = options;
+    const content = contentOf(data, options);
+    const headers = { ...content.headers, ...prefer(waitSeconds) };
+    const path = `${functionPath(name)}/runs`;
+    return this.transport.json({ method: 'POST', path, query: { delaySeconds }, ...content, headers }, options);
+  }
+
+  /**
+   * Up to 1,000 events, each accepted or refused by itself. Returns what became of each, in their order.
+   * @param events CloudEvents, or the JSON of a list of them
+   */
+  async createBatch(
+    name: string,
+    events: readonly CloudEvent[] | Uint8Array,
+    options: PostOptions = {},
+  ): Promise<BatchItem[]> {
+    const headers = { 'content-type': 'application/cloudevents-batch+json' };
+    const body = rawUnlessValue(events);
+    const request = { method: 'POST', path: `${functionPath(name)}/runs:batch`, body, headers } as const;
+    return (await this.transport.json<{ items: BatchItem[] }>(request, options)).items;
+  }
+
+  /**
+   * Waits for the result. Who gives up ends nothing: the same key again has the result of the same run.
+   * @throws MayflyApiError run_failed, run_timed_out
+   */
+  async invoke(name: string, data?: unknown, options: WaitOptions & EventOptions = {}): Promise<Invoked> {
+    const content = contentOf(data, options);
+    const key = { 'idempotency-key': options.idempotencyKey ?? randomUUID() };
+    const headers = { ...content.headers, ...prefer(options.waitSeconds), ...key };
+    const request = { method: 'POST', path: `${functionPath(name)}/invoke`, ...content, headers } as const;
+    return this.transport.repeated(options, async (signal) => {
+      const response = await this.transport.open(request, signal);
+      const bytes = await bytesOf(response, this.transport, signal);
+      const runId = response.headers.get('mayfly-run-id') ?? '';
+      const none = { runId, contentType: null, bytes: new Uint8Array() };
+      if (response.status === 202) return { ...none, run: JSON.parse(new TextDecoder().decode(bytes)) as Run };
+      return response.status === 204 ? none : { runId, contentType: typeOf(response), bytes };
+    });
+  }
+
+  /** As it is now, or with `waitSeconds` when nothing of it is left. */
+  get(id: string, { waitSeconds = 0, ...options }: CallOptions & Pick<WaitOptions, 'waitSeconds'> = {}): Promise<Run> {
+    const headers = waitSeconds > 0 ? prefer(waitSeconds) : {};
+    return this.transport.json({ method: 'GET', path: pathOf(id), headers }, options);
+  }
+
+  /** What it wrote as its result; of one that did not succeed, what there was of it. */
+  async result(id: string, options: CallOptions = {}): Promise<RunResult> {
+    return this.#content(`${pathOf(id)}/result`, options);
+  }
+
+  /** A file that it left. @param path as the run lists it, slashes and all */
+  async artifact(id: string, path: string, options: CallOptions = {}): Promise<Uint8Array> {
+    return (await this.#content(`${pathOf(id)}/artifacts/${encodeURIComponent(path)}`, options)).bytes;
+  }
+
+  /**
+   * What its process changed in the file system, as lines of JSON: changes, and their counts last.
+   * @throws MayflyApiError run_without_result
+   */
+  async diff(id: string, options: CallOptions = {}): Promise<DiffLine[]> {
+    const lines = new TextDecoder().decode(await this.diffBytes(id, options)).split('\n');
+    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as DiffLine);
+  }
+
+  /** The same byte for byte, as its receipt has the digest of it. */
+  async diffBytes(id: string, options: CallOptions = {}): Promise<Uint8Array> {
+    return (await this.#content(`${pathOf(id)}/diff`, options)).bytes;
+  }
+
+  /** What its process printed, as far as it is stored now. */
+  async output(id: string, { signal, ...query }: RunOutputOptions = {}): Promise<RunOutput> {
+    const response = await this.transport.open(
+      { method: 'GET', path: `${pathOf(id)}/output`, query: { ...query } },
+      signal,
+    );
+    return {
+      bytes: response.body ?? new ReadableStream({ start: (controller) => controller.close() }),
+      nextOffset: Number(response.headers.get('x-mayfly-next-offset') ?? query.offset ?? 0),
+      hasEnded: response.headers.get('x-mayfly-ended') === 'true',
+    };
+  }
+
+  /** What it ran for, byte for byte as its process had it. */
+  async event(id: string, options: CallOptions = {}): Promise<Uint8Array> {
+    return (await this.#content(`${pathOf(id)}/event`, options)).bytes;
+  }
+
+  /** Public keys that verify receipts, the newest first. Store the key that you trust: these are what the API says now. */
+  async receiptKeys(options: CallOptions = {}): Promise<ReceiptKeys['items']> {
+    return (await this.#receiptKeys(options)).items;
+  }
+
+  /** Has its event run once more, whatever became of it: a new run, which is stored when this returns. */
+  replay(id: string, { version = 'same', event, ...options }: ReplayOptions = {}): Promise<Run> {
+    const path = `${pathOf(id)}/replay`;
+    return this.transport.json({ method: 'POST', path, body: { version, event: rawUnlessValue(event) } }, options);
+  }
+
+  /** As it is now and after every change, until nothing of it is left; goes on by itself across broken connections. */
+  async *follow(id: string, options: EventStreamOptions = {}): AsyncGenerator<RunProgress, void, undefined> {
+    const call = options.signal ? { signal: options.signal } : {};
+    const isOver = async () => isClean(await this.get(id, call));
+    for await (const { event, data } of followEvents(this.transport, `${pathOf(id)}/events`, isOver, options)) {
+      if (event === 'run') yield JSON.parse(data) as RunProgress;
+    }
+  }
+
+  /** Looks at it until it has ended, and its cleanup is not pending any more. */
+  async ended(id: string, { until = 'clean', look, signal }: EndedOptions = {}): Promise<Run> {
+    const waits = until === 'clean' && !look;
+    const call = { ...(signal && { signal }), ...(waits && { waitSeconds: HELD_SECONDS }) };
+    for (let pauseMs = LOOK.firstMs; ; pauseMs = Math.min(LOOK.mostMs, pauseMs * LOOK.factor)) {
+      const run = await patiently(() => this.get(id, call), call);
+      look?.(run);
+      if (run.state === 'ended' && (until === 'ended' || isClean(run))) return run;
+      await sleep(pauseMs, undefined, call).catch((cause: unknown) => {
+        signal?.throwIfAborted();
+        throw cause;
+      });
+    }
+  }
+
+  #content(path: string, options: CallOptions): Promise<RunResult> {
+    return this.transport.repeated(options, async (signal) => {
+      const response = await this.transport.open({ method: 'GET', path }, signal);
+      return { contentType: typeOf(response), bytes: await bytesOf(response, this.transport, signal) };
+    });
+  }
+}
+
+function isClean({ state, cleanup }: Pick<Run, 'state' | 'cleanup'>): boolean {
+  return state === 'ended' && cleanup !== 'pending';
+}
+
+function contentOf(data: unknown, { contentType }: EventOptions): Pick<RequestShape, 'body' | 'bytes' | 'headers'> {
+  if (data === undefined) return {};
+  if (!(data instanceof Uint8Array)) return { body: data };
+  return { bytes: data, headers: { 'content-type': contentType ?? 'application/json' } };
+}
+
+function typeOf(response: Response): string {
+  return response.headers.get('content-type') ?? 'application/octet-stream';
+}
+
+function functionPath(name: string): string {
+  return `/v1/functions/${encodeURIComponent(name)}`;
+}
+
+function pathOf(id: string): string {
+  return `/v1/runs/${encodeURIComponent(id)}`;
+}
+
+/** JSON in bytes is sent as it is. */
+function rawUnlessValue<T>(value: T | Uint8Array): T | RawJson {
+  return value instanceof Uint8Array ? new RawJson(new TextDecoder().decode(value)) : value;
+}

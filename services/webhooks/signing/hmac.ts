@@ -1,0 +1,67 @@
+import type { HmacScheme } from '../../../model/webhooks/signature-scheme.ts';
+import { type Delivery, isDeliveryId } from './delivery.ts';
+import { firstMatch, hmacOf, isEqual } from './digest.ts';
+import { decode } from './encoding.ts';
+import { type Header, headersNamed, onlyHeader, type SignedRequest } from './signed-request.ts';
+import { readTimestamp, secondsOf } from './timestamp.ts';
+import { refused, type Verdict, verdictOf } from './verdict.ts';
+
+/** "Validating webhook deliveries" of GitHub's documentation. It has no time. */
+const GITHUB: HmacScheme = {
+  scheme: 'hmac',
+  header: 'x-hub-signature-256',
+  prefix: 'sha256=',
+  encoding: 'hex',
+  algorithm: 'sha256',
+};
+/** Not signed. */
+const GITHUB_DELIVERY = 'x-github-delivery';
+
+/**
+ * The HMAC of a body, or of `<timestamp>.<body>`, in a header of its own.
+ * @param secrets null where one cannot be used
+ */
+export function verifyHmac(
+  scheme: HmacScheme,
+  secrets: readonly (string | null)[],
+  request: SignedRequest,
+  deliveryId: string | null = null,
+): Verdict {
+  const values = headersNamed(request, scheme.header);
+  if (values.length === 0) return refused('the signature is missing, or too long');
+  let timestamp: number | null = null;
+  if (scheme.timestampHeader !== undefined) {
+    const read = readTimestamp(onlyHeader(request, scheme.timestampHeader), request.now);
+    if ('why' in read) return refused(read.why);
+    timestamp = read.seconds;
+  }
+  const signatures = values.flatMap((value) => readSignature(scheme, value) ?? []);
+  const digests = secrets.map((secret) => (secret === null ? null : digestOf(scheme, secret, timestamp, request.body)));
+  return verdictOf(firstMatch(signatures, digests, isEqual), deliveryId, timestamp);
+}
+
+export function verifyGithub(secrets: readonly (string | null)[], request: SignedRequest): Verdict {
+  const id = onlyHeader(request, GITHUB_DELIVERY);
+  return verifyHmac(GITHUB, secrets, request, id !== null && isDeliveryId(id) ? id : null);
+}
+
+export function signHmac(scheme: HmacScheme, secret: string, { body, now }: Delivery): Header[] {
+  const timestamp = scheme.timestampHeader === undefined ? null : secondsOf(now);
+  const signature = digestOf(scheme, secret, timestamp, body).toString(scheme.encoding);
+  const signed: Header = [scheme.header.toLowerCase(), scheme.prefix + signature];
+  return scheme.timestampHeader === undefined
+    ? [signed]
+    : [[scheme.timestampHeader.toLowerCase(), String(timestamp)], signed];
+}
+
+export function signGithub(secret: string, delivery: Delivery): Header[] {
+  return [[GITHUB_DELIVERY, delivery.id], ...signHmac(GITHUB, secret, delivery)];
+}
+
+function readSignature({ prefix, encoding }: HmacScheme, value: string): Buffer | null {
+  return value.startsWith(prefix) ? decode(value.slice(prefix.length), encoding) : null;
+}
+
+function digestOf({ algorithm }: HmacScheme, secret: string, timestamp: number | null, body: Uint8Array): Buffer {
+  return hmacOf(algorithm, secret, timestamp === null ? '' : `${timestamp}.`, body);
+}

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest';
+import { firstMatch } from '../../../services/webhooks/signing/digest.ts';
+import { signDelivery } from '../../../services/webhooks/signing/sign.ts';
+import { newSecret } from '../../../services/webhooks/signing/standard-key.ts';
+import { BODY, EXAMPLES, ID, NOW, named, signed, verdict } from './every-scheme.ts';
+
+const delivery = { id: ID, body: BODY, now: NOW };
+
+/** shared/cases/functions.md, 37: while a secret is rotated both are accepted, then only the new one. */
+describe.each(EXAMPLES)('37: $name', (example) => {
+  const { verifies, oldVerifies, oldSecret } = example;
+  const old = { ...example, secret: oldSecret };
+
+  test('both are accepted, and it is said which it was', () => {
+    const secrets = [verifies, oldVerifies];
+    expect(verdict(example, signed(example), { secrets })).toMatchObject({ verified: true, secretIndex: 0 });
+    expect(verdict(example, signed(old), { secrets })).toMatchObject({ verified: true, secretIndex: 1 });
+  });
+
+  test('then only the new one', () => {
+    expect(verdict(example, signed(example))).toMatchObject({ verified: true });
+    expect(verdict(example, signed(old))).toMatchObject({ verified: false });
+  });
+
+  test('one that cannot be used opens nothing, and the other still does', () => {
+    const secrets = ['', verifies];
+    expect(verdict(example, signed(example), { secrets })).toMatchObject({ verified: true, secretIndex: 1 });
+    expect(verdict(example, signed(example), { secrets: [''] })).toEqual({
+      verified: false,
+      why: 'there is no secret that can be used',
+    });
+    expect(verdict(example, signed(example), { secrets: [] })).toMatchObject({ verified: false });
+  });
+
+  test('a third is not tried', () => {
+    const secrets = [oldVerifies, oldVerifies, verifies];
+    expect(verdict(example, signed(example), { secrets })).toMatchObject({ verified: false });
+  });
+});
+
+test('37: of two signatures that match, the first says which secret it was', () => {
+  const keys = ['a', 'b'];
+  expect(firstMatch(['b', 'a'], keys, Object.is)).toBe(1);
+  expect(firstMatch(['a', 'b'], keys, Object.is)).toBe(0);
+  expect(firstMatch(['c'], keys, Object.is)).toBeNull();
+});
+
+test('37: each secret is tried with each signature, also after one matched', () => {
+  const tried: string[] = [];
+  const matches = (signature: string, key: string) => {
+    tried.push(signature + key);
+    return key === 'y';
+  };
+  expect(firstMatch(['a', 'b'], ['x', null, 'y', 'z'], matches)).toBe(2);
+  expect(tried).toEqual(['ax', 'ay', 'az', 'bx', 'by', 'bz']);
+});
+
+describe('37: what goes out', () => {
+  test.each(['v1', 'v1a', 'stripe'])('%s is signed with both, and taken by who has either', (name) => {
+    const example = named(name);
+    const headers = signDelivery(example.scheme, [example.secret, example.oldSecret], delivery);
+    expect(verdict(example, headers)).toMatchObject({ verified: true });
+    expect(verdict(example, headers, { secrets: [example.oldVerifies] })).toMatchObject({ verified: true });
+  });
+
+  test('v1 and v1a stand side by side', () => {
+    const [v1, v1a] = [named('v1'), named('v1a')];
+    const headers = signDelivery(v1.scheme, [v1.secret, v1a.secret], delivery);
+    expect(headers.at(-1)?.[1]).toMatch(/^v1,\S{44} v1a,\S{88}$/);
+    expect(verdict(v1, headers)).toMatchObject({ verified: true });
+    expect(verdict(v1a, headers)).toMatchObject({ verified: true });
+    // a private key verifies as well as its public key
+    expect(verdict(v1a, headers, { secrets: [newSecret(), v1a.secret] })).toMatchObject({ secretIndex: 1 });
+  });
+
+  test.each(['github', 'hmac in hex', 'bearer', 'basic'])('%s has room for one: it is the first', (name) => {
+    const example = named(name);
+    expect(signDelivery(example.scheme, [example.secret, example.oldSecret], delivery)).toEqual(signed(example));
+  });
+});
