@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } f
 import mongoose from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 
-const { Binary, BSON } = mongoose.mongo;
+const { Binary, BSON, DBRef } = mongoose.mongo;
 /** A value as it is stored. */
 export type Sealed = InstanceType<typeof Binary>;
 
@@ -70,8 +70,9 @@ export class Seal {
       const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
       decipher.setAAD(boundTo(id, place));
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
-      const plain = [decipher.update(bytes.subarray(HEADER_BYTES, -TAG_BYTES)), decipher.final()];
-      return BSON.deserialize(Buffer.concat(plain))['value'];
+      const plain = Buffer.concat([decipher.update(bytes.subarray(HEADER_BYTES, -TAG_BYTES)), decipher.final()]);
+      const { value } = BSON.deserialize(plain);
+      return plain.includes('$ref\0') ? withoutReferences(value) : value;
     } catch (cause) {
       throw damaged(place, 'was changed, or written elsewhere', cause);
     }
@@ -106,6 +107,20 @@ export function isSealed(stored: unknown): stored is Sealed {
 
 export function keyIdOf(sealed: Sealed): string {
   return Buffer.from(sealed.buffer.subarray(0, KEY_ID_BYTES)).toString('hex');
+}
+
+/**
+ * Restores objects that BSON takes for references of MongoDB, such as a JSON Schema with `$id` and `$ref`. It also splits a `$ref`
+ * with one dot in two.
+ */
+function withoutReferences(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutReferences);
+  if (value instanceof DBRef) {
+    const { collection, oid, db, fields } = value;
+    return withoutReferences({ $ref: db === undefined ? collection : `${db}.${collection}`, $id: oid, ...fields });
+  }
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withoutReferences(one)]));
 }
 
 function damaged({ collection, id, field }: Place, why: string, cause?: unknown): MayflyError {
