@@ -55,7 +55,7 @@ export const actor = z.object({
 });
 
 /** Any string for a reader, since no answer repeats the table of errors. */
-export const errorCode = z.string() as z.ZodType<ErrorCode, string>;
+const errorCode = z.string() as z.ZodType<ErrorCode, string>;
 
 /** Failure of a saga. */
 export const stepFailure = z.object({

@@ -36,7 +36,7 @@ type JsonOf<A> = A extends { content: { 'application/json': { schema: infer S ex
 type Value<O> = JsonOf<O[keyof O]>;
 
 /** A valid request, with what its key may see. */
-export interface Call<I = Parts> {
+interface Call<I = Parts> {
   c: Context<Env>;
   deps: RequestDeps;
   store: RequestDeps['store'];

@@ -40,12 +40,9 @@ export const idempotencyHeaders = preferHeaders.extend({
 });
 /** Of what is answered when it is done: nobody prefers to wait otherwise. */
 export const keyHeaders = idempotencyHeaders.omit({ prefer: true });
-export type IdempotencyHeaders = z.output<typeof idempotencyHeaders>;
 
 export const instant = z.string().openapi({ format: 'date-time' });
 export const failure = z.object({ code: z.string(), message: z.string() });
-/** Failure of a saga. */
-export const stepFailure = z.object({ code: z.string(), step: z.string(), message: z.string() });
 export const actor = z.object({
   apiKeyId: z.string(),
   agentId: z.string().nullable(),

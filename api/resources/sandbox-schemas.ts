@@ -51,7 +51,7 @@ const NAME_SCHEMA = { pattern: SANDBOX_NAME_PATTERNS.is, not: { pattern: SANDBOX
 const NAME_RULE =
   'must be 1 to 63 of a-z, 0-9 and -, begin with a letter, not end with -, and not begin as an id does (sbx-)';
 
-export const sandboxName = z
+const sandboxName = z
   .string()
   .refine(isSandboxName, NAME_RULE)
   .openapi({ ...NAME_SCHEMA, maxLength: 63, example: 'web' });

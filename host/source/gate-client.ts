@@ -14,7 +14,7 @@ interface RunRequest extends ReadonlyCommand {
   maxOutputBytes: number;
 }
 
-export interface FileRequest {
+interface FileRequest {
   file: {
     /** base64url of the raw bytes: absolute. */
     path: string;

@@ -2,7 +2,7 @@ import type { ReceivedEvent } from './cloud-event.ts';
 import { scalarAt } from './json-pointer.ts';
 
 /** What stands at a JSON Pointer (RFC 6901) into the data of an event, and may be there. */
-export interface HookCondition {
+interface HookCondition {
   pointer: string;
   /** JSON texts of strings, numbers and words, each as {@link scalarAt} has it. */
   in: string[];

@@ -51,7 +51,6 @@ export const bulkRecord = z.object({
   endedAt: instant.nullable(),
 });
 export type BulkRecord = z.infer<typeof bulkRecord>;
-export type BulkAction = BulkRecord['action'];
 export type BulkState = BulkRecord['state'];
 
 /** States in which its workflow is at work. */

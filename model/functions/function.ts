@@ -58,8 +58,6 @@ export const setupSpec = z.object({
   script: z.string().describe("Run by the shell of the function's user, where the function's files are"),
   timeoutSeconds: z.int(),
 });
-/** Work done once, before any run: its outcome is saved, and each run is a fork of that. */
-export type SetupSpec = z.infer<typeof setupSpec>;
 
 export const functionSpec = z.object({
   source: z.string().nullable(),

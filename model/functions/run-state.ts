@@ -57,7 +57,6 @@ export type Wait = (typeof WAITS)[number];
  * too soon after others.
  */
 export const SKIPS = ['singleton', 'superseded', 'rate'] as const;
-export type Skip = (typeof SKIPS)[number];
 
 export interface RunFailure {
   code: ErrorCode;

@@ -36,7 +36,6 @@ export const poolRecord = z.object({
   updatedAt: instant,
 });
 export type PoolRecord = z.infer<typeof poolRecord>;
-export type PoolState = PoolRecord['state'];
 /** Members that a pool keeps ready. */
 export type PoolWish = Pick<PoolRecord, 'source' | 'cpus' | 'memoryMib' | 'egress' | 'min' | 'max'>;
 

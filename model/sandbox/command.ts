@@ -17,7 +17,7 @@ export const commandOutcome = z.enum([
   'unknown',
   'not-started',
 ]);
-export type CommandOutcome = z.infer<typeof commandOutcome>;
+type CommandOutcome = z.infer<typeof commandOutcome>;
 
 export type OutputStream = 'stdout' | 'stderr';
 

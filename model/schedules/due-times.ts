@@ -4,7 +4,7 @@ import type { DueTime, MissedReason, ScheduleAsk, ScheduleRecord, ScheduleSpec }
 import { nextRun, type Occurrence, type Times, timesBetween } from './times.ts';
 
 /** A time that has no run. */
-export type MissedTime = Omit<DueTime, 'overlap'> & { reason: MissedReason };
+type MissedTime = Omit<DueTime, 'overlap'> & { reason: MissedReason };
 
 /** What became due of a schedule. */
 export interface Due {

@@ -57,8 +57,6 @@ const dueTime = z.object({
 export type DueTime = z.infer<typeof dueTime>;
 
 const activeRun = z.object({ runId: z.string(), overlap });
-/** A run of a schedule of which something is left. */
-export type ActiveRun = z.infer<typeof activeRun>;
 
 const pastSpec = scheduleSpec.extend({ until: instant.describe('Inclusive') });
 /** A schedule before it was set anew: the times until then are of this, until all have their runs or are missed. */

@@ -32,7 +32,7 @@ export interface GivenSecret extends SecretUse, UsedSecret {
 }
 
 const NAME = /^[a-z][a-z0-9-]{0,62}$/;
-export const SECRET_NAME_PATTERN = NAME.source;
+const SECRET_NAME_PATTERN = NAME.source;
 
 export function isSecretName(text: string): boolean {
   return NAME.test(text);

@@ -38,7 +38,6 @@ export const runWaiting = z.object({
 });
 /** How an attempt of a run waits, and has waited. */
 export type RunWaiting = z.infer<typeof runWaiting>;
-export type WaitSlot = RunWaiting['slot'];
 
 interface OfRun {
   waiting?: RunWaiting | null;

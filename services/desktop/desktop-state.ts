@@ -9,7 +9,7 @@ export interface DesktopState {
   windows: DesktopWindow[];
 }
 
-export interface DesktopWindow {
+interface DesktopWindow {
   id: string;
   /** Null where its program does not say it. */
   pid: number | null;

@@ -52,7 +52,7 @@ export function isGathering({ state, waitingFor, batch }: RunRecord): boolean {
 }
 
 /** ISO 8601. */
-export function gatheringSince({ acceptedAt, dueAt }: RunRecord): string {
+function gatheringSince({ acceptedAt, dueAt }: RunRecord): string {
   return dueAt ?? acceptedAt;
 }
 

@@ -2,7 +2,7 @@ import mongoose from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 
 /** How long a server may take to accept a connection, `@default` of how long a call waits for one. Milliseconds. */
-export const ABSENCE_MS = 3_000;
+const ABSENCE_MS = 3_000;
 /** How long a server that holds its connection open may be silent. Milliseconds. */
 const SILENCE_MS = 10_000;
 const DEFAULT_DATABASE = 'mayfly';

@@ -12,7 +12,7 @@ export interface MemberWish extends Omit<ClaimRequest, 'size'> {
 }
 
 /** A member that might be had. */
-export interface Candidate {
+interface Candidate {
   id: string;
   pool: PoolRecord;
 }

@@ -60,7 +60,7 @@ export function undosOn(
  * decommissioned.
  * @throws CancelledFailure; ApplicationFailure host_forgotten
  */
-export function retryOn<T>(
+function retryOn<T>(
   entity: SandboxEntity,
   host: HostRef,
   activity: string,

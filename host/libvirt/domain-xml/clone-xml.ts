@@ -19,7 +19,7 @@ import { attachSeed } from './clone-seed.ts';
 import { throttleCpus, throttleDisks } from './clone-throttles.ts';
 
 /** The namespace of our mark in a domain's metadata. */
-export const MARK_NAMESPACE = 'urn:mayfly:sandbox:1';
+const MARK_NAMESPACE = 'urn:mayfly:sandbox:1';
 
 export interface CloneParams {
   name: string;

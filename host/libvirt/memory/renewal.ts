@@ -8,7 +8,7 @@ import type { GuestAgent } from '../guest/guest-agent.ts';
 import { ENTROPY_BYTES, RENEW } from './renew-guest.ts';
 
 /** What makes a fork another machine than its parent. */
-export interface Identity {
+interface Identity {
   sandboxId: string;
   hostKey: HostKey;
   userCaKeys: readonly string[];

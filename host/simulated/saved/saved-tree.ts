@@ -57,7 +57,7 @@ export class SavedTree {
   }
 }
 
-export function partsOf(path: string): string[] {
+function partsOf(path: string): string[] {
   return path.split('/').filter((name) => name !== '');
 }
 

@@ -16,6 +16,6 @@ export function cleaned(path: string): string {
 }
 
 /** Whether it says that it is one, whatever is there. */
-export function isFolder(path: string): boolean {
+function isFolder(path: string): boolean {
   return path.endsWith('/') || path === '.' || path.endsWith('/.');
 }
