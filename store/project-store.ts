@@ -10,7 +10,6 @@ import { isShared } from '../model/pools/pool-saga.ts';
 import { mayUseSource, NO_PROJECT, ownerOfSource, type Project } from '../model/project.ts';
 import { type Counted, shortageOf } from '../model/project-limits.ts';
 import type { Actor, SandboxRecord } from '../model/sandbox/sandbox.ts';
-import { isUnclaimed } from '../model/sandbox/sandbox-state.ts';
 import type { CaptureRecord } from '../model/snapshots/capture.ts';
 import type { StoredPart } from '../model/snapshots/storage.ts';
 import { PRESENT_TEMPLATE_STATES } from '../model/templates/template.ts';
@@ -130,12 +129,6 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         members: (of: Pick<PoolRecord, 'project' | 'name'>) => store.poolMembers.of(of),
         /** That can be claimed. @param of the project whose key asks, or shared ones */
         warm: (of: 'own' | 'shared') => store.poolMembers.warm(of === 'own' ? project : NO_PROJECT),
-        /** One that nobody has claimed, of the project whose key asks or shared. */
-        spare: async (id: string) => {
-          const record = await sandboxes.get(id);
-          const mayHave = record?.project === project || record?.project === NO_PROJECT;
-          return record && mayHave && isUnclaimed(record) ? record : null;
-        },
         /** Whether the project whose key asks may have more of a shared one. */
         isShareLeft: (pool: PoolRecord) => store.poolShares.isLeft(shareOf(pool, project)),
         /** Whether all projects may use a source. */

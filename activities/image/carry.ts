@@ -4,7 +4,7 @@ import type { Agent } from '../../host/exec/agent-commands.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import type { ContextEntry } from '../../model/dockerfile/context.ts';
 import { MayflyError } from '../../model/errors.ts';
-import type { ImageRecord } from '../../model/image/image-record.ts';
+import type { ImageRecord } from '../../model/image/image.ts';
 import { CARRIED } from '../../model/image/stage-copy.ts';
 import { streamOf } from '../../model/image/step-input.ts';
 import { ROOT_PROGRAM } from '../../model/image/step-program.ts';

@@ -1,6 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
-import { type ImageFailure, isImageOver } from '../../model/image/image.ts';
-import type { ImageRecord } from '../../model/image/image-record.ts';
+import { type ImageFailure, type ImageRecord, isImageOver } from '../../model/image/image.ts';
 import { type ImageStepPlace, type ImageStepRef, stepCommandId, stepSnapshotId } from '../../model/image/image-saga.ts';
 import { LONGEST_CHECK_SECONDS, READY_FILE, readyText } from '../../model/image/ready.ts';
 import { filesOf } from '../../model/image/sent-context.ts';

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../model/errors.ts';
-import type { ImageRecord } from '../../model/image/image-record.ts';
+import type { ImageRecord } from '../../model/image/image.ts';
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { Store } from '../../store/connect.ts';

@@ -1,6 +1,5 @@
 import { heartbeat } from '@temporalio/activity';
-import { isImageOver } from '../../model/image/image.ts';
-import { type ImageRecord, sandboxesOf } from '../../model/image/image-record.ts';
+import { type ImageRecord, isImageOver, sandboxesOf } from '../../model/image/image.ts';
 import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { isPlaybookOver, type PlaybookRecord } from '../../model/playbook/playbook.ts';
 import { playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';

@@ -1,5 +1,5 @@
 import { heartbeat } from '@temporalio/activity';
-import { type ImageRecord, sandboxesOf } from '../../model/image/image-record.ts';
+import { type ImageRecord, sandboxesOf } from '../../model/image/image.ts';
 import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';

@@ -1,18 +1,10 @@
 import { z } from '@hono/zod-openapi';
 import { egress } from '../../model/fields.ts';
-import { IMAGE_STATES } from '../../model/image/image.ts';
+import { imageRecord } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
-import {
-  idOf,
-  passed,
-  printable,
-  snapshotId,
-  VARIABLES_FIT,
-  variableName,
-  variablesFit,
-} from '../../model/request-fields.ts';
+import { idOf, passed, printable, VARIABLES_FIT, variableName, variablesFit } from '../../model/request-fields.ts';
 import { isBakedSourceName } from '../../model/snapshots/baked-source.ts';
-import { actor, instant } from '../http/schemas.ts';
+import { instant } from '../http/schemas.ts';
 
 const { image } = LIMITS;
 
@@ -116,38 +108,24 @@ export const buildImage = z
   })
   .openapi('BuildImage');
 
-export const imageAnswer = z
-  .object({
-    id: z.string(),
-    project: z.string(),
-    name: z.string().openapi({ description: 'Of the source that it makes' }),
-    state: z.enum(IMAGE_STATES),
-    source: z.string().openapi({ description: 'Which the Dockerfile begins with' }),
-    builderId: z.string().openapi({
-      description: 'The sandbox of the last stage; each step has its own, and its command the output, live',
-    }),
+const command = z
+  .object({ sandboxId: z.string(), id: z.string() })
+  .openapi({ description: 'What runs, or will run, for it' });
+
+export const imageAnswer = imageRecord
+  .omit({ request: true, content: true, contents: true, stages: true, checkerId: true, begin: true })
+  .extend({
     steps: z.array(
       z.object({
         line: z.int().nullable(),
         text: z.string(),
-        command: z
-          .object({ sandboxId: z.string(), id: z.string() })
-          .nullable()
-          .openapi({ description: 'What runs, or will run, for it; null: it had been done before' }),
+        command: command.nullable().openapi({ description: 'Null: it had been done before' }),
       }),
     ),
     ready: z
-      .object({
-        text: z.string(),
-        command: z
-          .object({ sandboxId: z.string(), id: z.string() })
-          .openapi({ description: 'What runs, or will run, for it' }),
-      })
+      .object({ text: z.string(), command })
       .nullable()
       .openapi({ description: 'What is asked of a fresh machine of it, when all steps are done; null: nothing' }),
-    cached: z.int().openapi({ description: 'So many steps had been done before' }),
-    done: z.int(),
-    snapshotId: snapshotId.nullable().openapi({ description: 'Of the last step that is done' }),
     settings: z.object({
       env: z.record(z.string(), z.string()),
       workdir: z.string(),
@@ -161,19 +139,5 @@ export const imageAnswer = z
     ignored: z
       .array(z.object({ line: z.int(), text: z.string() }))
       .openapi({ description: 'What the Dockerfile says and no build does, with what holds in its place' }),
-    failure: z
-      .object({
-        code: z.string(),
-        message: z.string(),
-        line: z.int().nullable(),
-        exitCode: z.int().nullable(),
-        log: z.string().nullable().openapi({ description: 'The end of what the step wrote' }),
-      })
-      .nullable(),
-    waitingFor: z.string().nullable(),
-    createdBy: actor,
-    createdAt: instant,
-    readyAt: instant.nullable(),
-    updatedAt: instant,
   })
   .openapi('Image');

@@ -1,33 +1,26 @@
 import type { z } from '@hono/zod-openapi';
-import type { ImageRequest } from '../../model/image/image.ts';
-import type { ImageRecord } from '../../model/image/image-record.ts';
+import type { ImageRecord, ImageRequest } from '../../model/image/image.ts';
 import { stepCommandId } from '../../model/image/image-saga.ts';
 import { readyText } from '../../model/image/ready.ts';
 import { type BuildOutline, outlineOf } from '../../model/image/steps.ts';
-import type { imageAnswer } from './image-schemas.ts';
+import { strip } from '../schema/strip.ts';
+import { imageAnswer } from './image-schemas.ts';
 
 /** A record as every route answers it: variables that were given are not said. */
-export function imageView({
-  request,
-  content: _content,
-  contents: _contents,
-  stages,
-  checkerId,
-  begin: _begin,
-  ...shown
-}: ImageRecord): z.infer<typeof imageAnswer> {
+export function imageView(record: ImageRecord): z.infer<typeof imageAnswer> {
+  const { request, stages, checkerId } = record;
   const build = outlineOf(request);
   const { settings, unusedArgs, ignored } = build;
   const { env, workdir, user, labels, exposed, cmd, entrypoint } = settings;
   const lists = { exposed: [...exposed], cmd: cmd && [...cmd], entrypoint: entrypoint && [...entrypoint] };
-  return {
-    ...shown,
-    steps: stepsOf(build, shown, stages),
-    ready: readyOf(request, shown, checkerId),
+  return strip(imageAnswer, {
+    ...record,
+    steps: stepsOf(build, record, stages),
+    ready: readyOf(request, record, checkerId),
     settings: { env: { ...env }, workdir, user, labels: { ...labels }, ...lists },
     unusedArgs,
     ignored,
-  };
+  });
 }
 
 /** Each with its command, where it is one of this build's. */

@@ -1,17 +1,10 @@
+import { z } from 'zod';
 import type { RootImage } from '../dockerfile/root-image.ts';
-import type { ErrorCode } from '../errors.ts';
-import type { Actor, Network } from '../sandbox/sandbox.ts';
+import { actor, encrypted, failure, instant, optional, shownText } from '../fields.ts';
+import type { Network } from '../sandbox/sandbox.ts';
+import type { ImageInput } from './image-saga.ts';
 import type { ReadyCheck } from './ready.ts';
 import type { SentContext } from './sent-context.ts';
-
-/**
- * queued → building → finishing → ready, or → failed, or → cancelled
- *
- * `building`: steps run in a sandbox. `finishing`: a source is made of what they came to, and its template, where it is asked whether it is ready. What has failed or was cancelled
- * has left nothing but the snapshots of the steps that were done, which the next build of the same begins at.
- */
-export const IMAGE_STATES = ['queued', 'building', 'finishing', 'ready', 'failed', 'cancelled'] as const;
-export type ImageState = (typeof IMAGE_STATES)[number];
 
 /** What was asked for. */
 export interface ImageRequest {
@@ -30,48 +23,70 @@ export interface ImageRequest {
   context: SentContext | null;
 }
 
+const imageFailure = failure.extend({
+  line: z.int().nullable().describe('Of the Dockerfile, where it is a step of it that failed'),
+  exitCode: z.int().nullable(),
+  log: z.string().nullable().describe('The end of what the step wrote'),
+});
 /** Why an image was not built. */
-export interface ImageFailure {
-  code: ErrorCode;
-  message: string;
-  /** Of the Dockerfile, where it is a step of it that failed. */
-  line: number | null;
-  exitCode: number | null;
-  /** The end of what the step has written. */
-  log: string | null;
-}
+export type ImageFailure = z.infer<typeof imageFailure>;
 
-/** One stage of a build, that has a sandbox of its own. */
-export interface ImageStage {
-  /** Which of the stages that are needed, from 0. */
-  place: number;
-  builderId: string;
-  /** The first of its steps, counted over all stages, that is done; those before are known. */
-  first: number;
-}
+/**
+ * queued → building → finishing → ready, or → failed, or → cancelled
+ *
+ * `building`: steps run in a sandbox. `finishing`: a source is made of what they came to, and its template, where it is asked whether it is ready. What has failed or was cancelled
+ * has left nothing but the snapshots of the steps that were done, which the next build of the same begins at.
+ * The record of one build is inserted by the API, from then on written by its workflow alone.
+ */
+export const imageRecord = z.object({
+  id: z.string(),
+  project: z.string(),
+  name: z.string().describe('Of the source that it makes'),
+  state: z.enum(['queued', 'building', 'finishing', 'ready', 'failed', 'cancelled']),
+  request: encrypted(z.custom<ImageRequest>()),
+  source: z.string().describe('Which the Dockerfile begins with'),
+  content: z
+    .string()
+    .describe(
+      'What the source holds; where nobody knows yet, the id of the build, so that nothing of it is found again',
+    ),
+  builderId: z
+    .string()
+    .describe('The sandbox of the last stage; each step has its own, and its command the output, live'),
+  contents: optional(z.array(z.object({ source: z.string(), content: z.string() }))).describe(
+    'What all sources hold, when there are several stages. Absent: there is one, which holds `content`',
+  ),
+  stages: optional(
+    z.array(
+      z.object({
+        place: z.int().describe('Which of the stages that are needed, from 0'),
+        builderId: z.string(),
+        first: z
+          .int()
+          .describe('The first of its steps, counted over all stages, that is done; those before are known'),
+      }),
+    ),
+  ).describe('Those stages of which something is done, or copied. Absent: one, in `builderId`'),
+  checkerId: optional(z.string()).describe('The sandbox in which `ready` is asked. Absent: there is none'),
+  steps: z.int(),
+  cached: z.int().describe('So many steps had been done before'),
+  done: z.int(),
+  snapshotId: z.string().nullable().describe('Of the last step that is done'),
+  failure: encrypted(imageFailure).nullable(),
+  waitingFor: shownText().nullable(),
+  begin: optional(encrypted(z.custom<ImageInput>())).describe(
+    'What its workflow is begun with, by the API or, where that died before it could, by the reconciler',
+  ),
+  createdBy: actor,
+  createdAt: instant,
+  readyAt: instant.nullable(),
+  updatedAt: instant,
+});
+export type ImageRecord = z.infer<typeof imageRecord>;
 
-/** How far a build is. */
-export interface ImageProgress {
-  id: string;
-  project: string;
-  /** Of the source that it makes. */
-  name: string;
-  state: ImageState;
-  /** Which the Dockerfile begins with. */
-  source: string;
-  /** The sandbox in which the steps of the target run. */
-  builderId: string;
-  /** So many were done by an earlier build, and are not done again. */
-  cached: number;
-  done: number;
-  /** Of the last step that is done. */
-  snapshotId: string | null;
-  failure: ImageFailure | null;
-  waitingFor: string | null;
-  createdBy: Actor;
-  createdAt: string;
-  readyAt: string | null;
-  updatedAt: string;
+/** All that a build has for itself, but for what its bake has. */
+export function sandboxesOf({ builderId, stages = [], checkerId }: ImageRecord): string[] {
+  return [...new Set([builderId, ...stages.map((stage) => stage.builderId), ...(checkerId ? [checkerId] : [])])];
 }
 
 /** What a step came to, to be begun at by whoever asks for the same. `id` is the key of the step. */
@@ -81,6 +96,6 @@ export interface ImageLayer {
   createdAt: string;
 }
 
-export function isImageOver(state: ImageState): boolean {
+export function isImageOver(state: ImageRecord['state']): boolean {
   return state === 'ready' || state === 'failed' || state === 'cancelled';
 }

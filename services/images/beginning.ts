@@ -1,5 +1,5 @@
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
-import type { ImageRecord } from '../../model/image/image-record.ts';
+import type { ImageRecord } from '../../model/image/image.ts';
 import { type Build, type BuildStage, buildOf, sourceOf, sourcesOf } from '../../model/image/steps.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import { type Origin, placeableOrigin } from '../sandboxes/placement.ts';

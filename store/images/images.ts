@@ -1,19 +1,17 @@
 import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isImageId } from '../../model/ids.ts';
-import { IMAGE_STATES, isImageOver } from '../../model/image/image.ts';
-import type { ImageRecord } from '../../model/image/image-record.ts';
-import { actorPart, ENCRYPTED, ENCRYPTED_TEXT, NAME, NULLABLE_TEXT, NUMBER, strictPart } from '../mongo/schema.ts';
+import { type ImageRecord, imageRecord, isImageOver } from '../../model/image/image.ts';
 import { RecordRepository } from '../repository/repository.ts';
 import type { Page, PageQuery } from '../sealed/page-cursor.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
-const UNDER_WAY = IMAGE_STATES.filter((state) => !isImageOver(state));
+const UNDER_WAY = imageRecord.shape.state.options.filter((state) => !isImageOver(state));
 
 /** The builds of images, one document each, `_id` = image id. */
 export class Images extends RecordRepository<ImageRecord> {
   constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'images', noun: 'an image', isId: isImageId, fields: imageFields() });
+    super(connection, sealing, { collection: 'images', noun: 'an image', isId: isImageId, model: imageRecord });
   }
 
   /** Writes one down, unless it is there. */
@@ -51,30 +49,4 @@ export class Images extends RecordRepository<ImageRecord> {
   async remove(id: string): Promise<void> {
     await this.deleteOne({ _id: this.checked(id) });
   }
-}
-
-function imageFields() {
-  return {
-    project: NAME,
-    name: NAME,
-    state: { type: String, required: true, enum: IMAGE_STATES },
-    request: ENCRYPTED,
-    source: NAME,
-    content: NAME,
-    builderId: NAME,
-    contents: { type: [strictPart({ source: NAME, content: NAME })], default: undefined },
-    stages: { type: [strictPart({ place: NUMBER, builderId: NAME, first: NUMBER })], default: undefined },
-    checkerId: { type: String, default: undefined },
-    steps: NUMBER,
-    cached: NUMBER,
-    done: NUMBER,
-    snapshotId: NULLABLE_TEXT,
-    failure: ENCRYPTED,
-    waitingFor: ENCRYPTED_TEXT,
-    begin: { ...ENCRYPTED, default: undefined },
-    createdBy: { type: actorPart(), required: true },
-    createdAt: NAME,
-    readyAt: NULLABLE_TEXT,
-    updatedAt: NAME,
-  };
 }

@@ -1,4 +1,4 @@
-import type { ImageRecord } from '../../model/image/image-record.ts';
+import type { ImageRecord } from '../../model/image/image.ts';
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { CertificateRecord } from '../../model/sandbox/certificate.ts';

@@ -1,6 +1,5 @@
 import { CancellationScope, setCurrentDetails } from '@temporalio/workflow';
-import type { ImageFailure } from '../../model/image/image.ts';
-import type { ImageRecord } from '../../model/image/image-record.ts';
+import type { ImageFailure, ImageRecord } from '../../model/image/image.ts';
 import type { CancelImage, ImageInput } from '../../model/image/image-saga.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
