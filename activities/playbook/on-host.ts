@@ -4,7 +4,7 @@ import type { StepContext } from '../../host/step-context.ts';
 import type { GuestName } from '../../model/files/file-change.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Left } from '../../model/playbook/change/change.ts';
-import type { CheckSummary, PlaybookRun, WrittenSummary } from '../../model/playbook/playbook.ts';
+import type { CheckSummary, PlaybookRecord, PlaybookRun, WrittenSummary } from '../../model/playbook/playbook.ts';
 import { plainPath } from '../../model/playbook/report.ts';
 import { writePlaybook } from '../../model/playbook/write-playbook.ts';
 import { redactArgv, redactText } from '../../model/redaction/redact.ts';
@@ -61,7 +61,7 @@ export function createPlaybookHostActivities({ hypervisor, guests, playbooks }: 
   const storedOf = ({ playbookId, describedId }: PlaybookTarget) => new StoredPlaybook(store, playbookId, describedId);
   return {
     /** Writes it, in place of what an earlier attempt wrote. @throws MayflyError playbook_failed, diff_failed */
-    async writePlaybook(input: WriteInput): Promise<WrittenSummary> {
+    async writePlaybook(input: WriteInput): Promise<NonNullable<PlaybookRecord['written']>> {
       const { describedId: sandboxId, since: from, base, before, after } = input;
       const { paths, noise, ...change } = await changeOnHost(snapshots, { before, after }, stepContext());
       const to = new Date().toISOString();
@@ -115,12 +115,12 @@ export function createPlaybookHostActivities({ hypervisor, guests, playbooks }: 
   };
 }
 
-function shortened(all: WrittenSummary): WrittenSummary {
+function shortened(all: WrittenSummary): NonNullable<PlaybookRecord['written']> {
   const { packages, variables, left } = all;
   return { ...all, packages: packages.slice(0, listed), variables: variables.slice(0, listed), left: first(left) };
 }
 
-function first(left: readonly Left[]): Left[] {
+function first(left: readonly Left[]) {
   return left.slice(0, listed).map(({ path, why }) => ({ path: brief(path), why: redactText(why).slice(0, 400) }));
 }
 

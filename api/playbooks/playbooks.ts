@@ -10,8 +10,7 @@ import { ASKED_FOR, CREATE } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
 import { json, keyHeaders, pageOf, pageQuery } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
-import { playbookAnswer, playbookParams, writePlaybook } from './playbook-schemas.ts';
-import { playbookView } from './playbook-view.ts';
+import { playbookAnswer, playbookParams, playbookView, writePlaybook } from './playbook-schemas.ts';
 import { answerWrite } from './write-playbook.ts';
 
 const route = routeOf('playbooks');

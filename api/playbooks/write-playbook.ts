@@ -10,8 +10,7 @@ import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
 import { type Described, describedBy, playbookWish } from './described.ts';
-import type { WritePlaybookRequest } from './playbook-schemas.ts';
-import { playbookView } from './playbook-view.ts';
+import { playbookView, type WritePlaybookRequest } from './playbook-schemas.ts';
 
 /** More than a playbook may take: its own TTL ends the fresh sandbox when nobody else does any more. Seconds. */
 const TTL_SECONDS = 14_400;

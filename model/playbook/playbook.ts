@@ -1,97 +1,81 @@
-import type { ErrorCode } from '../errors.ts';
-import type { GuestName } from '../files/file-change.ts';
-import type { Actor } from '../sandbox/sandbox.ts';
+import { z } from 'zod';
+import { actor, encrypted, instant, shownFailure, shownText } from '../fields.ts';
+import { LIMITS } from '../limits.ts';
+import type { Left } from './change/change.ts';
+
+const { listed } = LIMITS.playbook;
+const left = z.array(z.object({ path: z.string(), why: z.string() }));
+
+const writtenSummary = z.object({
+  tasks: z.int(),
+  paths: z.int().describe('That changed'),
+  noise: z.int().describe('That change in every machine by themselves'),
+  packages: z.array(
+    z.object({
+      name: z.string(),
+      version: z.string().nullable(),
+      change: z.enum(['installed', 'changed', 'removed', 'purged']),
+    }),
+  ),
+  packageCount: z.int(),
+  variables: z.array(z.object({ name: z.string(), of: z.string(), kind: z.enum(['password hash', 'file']) })),
+  left: left.describe(`What it is known not to bring about, the first ${listed}`),
+  leftCount: z.int(),
+});
+/** What was written. A record has the first of each list, the report in the archive has all. */
+export interface WrittenSummary extends Omit<z.infer<typeof writtenSummary>, 'left'> {
+  left: Left[];
+}
+
+const checkSummary = z.object({
+  ansible: z.string().describe('The version of ansible-core'),
+  runs: z.array(
+    z.object({
+      changed: z.int(),
+      failed: z.int(),
+      message: z.string().nullable().describe('Of the first task that failed'),
+    }),
+  ),
+  broughtAbout: z.int().describe('So many of `paths` are in the fresh sandbox as they are in the sandbox'),
+  paths: z.int(),
+  left: left.describe(`What it has not brought about, the first ${listed}`),
+  leftCount: z.int(),
+  beyond: z.array(z.string()).describe('What it has changed besides'),
+  beyondCount: z.int(),
+});
+export type CheckSummary = z.infer<typeof checkSummary>;
+/** One run of Ansible. */
+export type PlaybookRun = CheckSummary['runs'][number];
 
 /**
  * diffing → writing → checking → checked, or → unchecked, or → failed, or → cancelled
  *
  * `checking`: it is applied in a fresh sandbox, twice, and what comes of it is compared. `unchecked`: it is written, and that
- * could not be done; `result.unchecked` says why.
+ * could not be done. The record is inserted by the API, from then on written by its workflow alone.
  */
-export const PLAYBOOK_STATES = [
-  'diffing',
-  'writing',
-  'checking',
-  'checked',
-  'unchecked',
-  'failed',
-  'cancelled',
-] as const;
-type PlaybookState = (typeof PLAYBOOK_STATES)[number];
+export const playbookRecord = z.object({
+  id: z.string(),
+  project: z.string(),
+  sandboxId: z.string(),
+  state: z.enum(['diffing', 'writing', 'checking', 'checked', 'unchecked', 'failed', 'cancelled']),
+  base: encrypted(z.object({ source: z.string(), snapshotId: z.string().nullable() })).describe(
+    'Where the sandbox began, or the snapshot that was named: the fresh sandbox is made of it',
+  ),
+  checkerId: z.string().describe('The fresh sandbox: its command has what Ansible says, live'),
+  written: encrypted(writtenSummary).nullable(),
+  check: encrypted(checkSummary).nullable(),
+  unchecked: encrypted(z.string()).nullable().describe('Why it was not checked'),
+  failure: shownFailure().nullable(),
+  waitingFor: shownText().nullable(),
+  createdBy: actor,
+  createdAt: instant,
+  endedAt: instant.nullable(),
+  updatedAt: instant,
+});
+export type PlaybookRecord = z.infer<typeof playbookRecord>;
 
-export function isPlaybookOver(state: PlaybookState): boolean {
+export function isPlaybookOver(state: PlaybookRecord['state']): boolean {
   return state === 'checked' || state === 'unchecked' || state === 'failed' || state === 'cancelled';
-}
-
-interface PlaybookPackage {
-  name: string;
-  version: string | null;
-  change: 'installed' | 'changed' | 'removed' | 'purged';
-}
-
-/** What was written. Of each list a record has the first; the report in the archive has all. */
-export interface WrittenSummary {
-  tasks: number;
-  /** Paths that changed, but for noise. */
-  paths: number;
-  /** Paths that change in every machine by themselves. */
-  noise: number;
-  packages: PlaybookPackage[];
-  packageCount: number;
-  variables: { name: string; of: string; kind: 'password hash' | 'file' }[];
-  /** What it is known not to bring about. */
-  left: { path: GuestName; why: string }[];
-  leftCount: number;
-}
-
-/** One run of Ansible. */
-export interface PlaybookRun {
-  changed: number;
-  failed: number;
-  /** Of the first task that failed. */
-  message: string | null;
-}
-
-export interface CheckSummary {
-  /** Of ansible-core. */
-  ansible: string;
-  runs: PlaybookRun[];
-  /** So many of `paths` are in the fresh sandbox as they are in the sandbox. */
-  broughtAbout: number;
-  paths: number;
-  /** What is not, or not all of it. */
-  left: { path: GuestName; why: string }[];
-  leftCount: number;
-  /** What the playbook changed that had not changed in the sandbox. */
-  beyond: GuestName[];
-  beyondCount: number;
-}
-
-interface PlaybookFailure {
-  code: ErrorCode;
-  message: string;
-}
-
-/** The record of one playbook: inserted by the API, from then on written by its workflow alone. */
-export interface PlaybookRecord {
-  id: string;
-  project: string;
-  sandboxId: string;
-  state: PlaybookState;
-  /** Where the sandbox began, or the snapshot that was named: the fresh sandbox is made of it. */
-  base: { source: string; snapshotId: string | null };
-  /** The fresh sandbox. */
-  checkerId: string;
-  written: WrittenSummary | null;
-  check: CheckSummary | null;
-  /** Why it was not checked. */
-  unchecked: string | null;
-  failure: PlaybookFailure | null;
-  waitingFor: string | null;
-  createdBy: Actor;
-  createdAt: string;
-  endedAt: string | null;
-  updatedAt: string;
 }
 
 /** What the archive of a playbook is made of: `playbook` is written once, `report` once more when it was checked. `left`: all that is known of it, for the check. */

@@ -1,18 +1,17 @@
 import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isPlaybookId } from '../../model/ids.ts';
-import { isPlaybookOver, PLAYBOOK_STATES, type PlaybookRecord } from '../../model/playbook/playbook.ts';
-import { actorPart, ENCRYPTED, ENCRYPTED_TEXT, NAME, NULLABLE_TEXT } from '../mongo/schema.ts';
+import { isPlaybookOver, type PlaybookRecord, playbookRecord } from '../../model/playbook/playbook.ts';
 import { RecordRepository } from '../repository/repository.ts';
 import type { Page, PageQuery } from '../sealed/page-cursor.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
-const UNDER_WAY = PLAYBOOK_STATES.filter((state) => !isPlaybookOver(state));
+const UNDER_WAY = playbookRecord.shape.state.options.filter((state) => !isPlaybookOver(state));
 
 /** The playbooks of sandboxes, one document each, `_id` = playbook id. */
 export class Playbooks extends RecordRepository<PlaybookRecord> {
   constructor(connection: Connection, sealing: Sealing) {
-    const definition = { collection: 'playbooks', noun: 'a playbook', isId: isPlaybookId, fields: playbookFields() };
+    const definition = { collection: 'playbooks', noun: 'a playbook', isId: isPlaybookId, model: playbookRecord };
     super(connection, sealing, definition);
   }
 
@@ -39,23 +38,4 @@ export class Playbooks extends RecordRepository<PlaybookRecord> {
     if (await this.set({ _id: this.checked(id), state: { $in: UNDER_WAY } }, changes)) return;
     if (!(await this.get(id))) throw new MayflyError('playbook_not_found', `There is no playbook ${id} in the store.`);
   }
-}
-
-function playbookFields() {
-  return {
-    project: NAME,
-    sandboxId: NAME,
-    state: { type: String, required: true, enum: PLAYBOOK_STATES },
-    base: ENCRYPTED,
-    checkerId: NAME,
-    written: ENCRYPTED,
-    check: ENCRYPTED,
-    unchecked: ENCRYPTED,
-    failure: ENCRYPTED,
-    waitingFor: ENCRYPTED_TEXT,
-    createdBy: { type: actorPart(), required: true },
-    createdAt: NAME,
-    endedAt: NULLABLE_TEXT,
-    updatedAt: NAME,
-  };
 }
