@@ -28,7 +28,7 @@ const ALL = '/v1/sandboxes/{id}/credentials';
 const ONE = `${ALL}/{credential}`;
 
 export const credentialRoutes: Route[] = [
-  route('issueCredential', 'post', ALL, {
+  route('createCredential', 'post', ALL, {
     scope: 'sandboxes:write',
     summary: 'Sign your own public key for one sandbox',
     in: { params: sandboxParams, headers: idempotencyHeaders, body: issueCredential },
@@ -54,7 +54,7 @@ export const credentialRoutes: Route[] = [
       return { items: all, nextCursor: null };
     },
   }),
-  route('revokeCredential', 'delete', ONE, {
+  route('deleteCredential', 'delete', ONE, {
     scope: 'sandboxes:write',
     summary: 'Revoke one certificate, and end the sessions it has opened',
     in: { params: credentialParams, headers: preferHeaders },
@@ -72,7 +72,7 @@ export const credentialRoutes: Route[] = [
       return reply(certificate.refusedAt === null ? 202 : 200, certificate);
     },
   }),
-  route('revokeCredentials', 'delete', ALL, {
+  route('deleteCredentials', 'delete', ALL, {
     scope: 'sandboxes:write',
     summary: 'Revoke every certificate that callers have, and end their sessions; the platform keeps its own',
     in: { params: sandboxParams, headers: preferHeaders },

@@ -71,7 +71,7 @@ export const hostRoutes: Route[] = [
       return viewOf(store, host ?? (await requireHost(store, id)));
     },
   }),
-  route('forgetHost', 'delete', ONE, {
+  route('deleteHost', 'delete', ONE, {
     scope: 'operator',
     summary: 'Give up a host that is lost for good',
     description:

@@ -66,7 +66,7 @@ export const keyRoutes: Route[] = [
     out: { 200: json('All keys', pageOf(keyAnswer)) },
     handle: async ({ store }) => ({ items: await store.apiKeys.list(), nextCursor: null }),
   }),
-  route('revokeKey', 'delete', `${PATH}/{id}`, {
+  route('deleteKey', 'delete', `${PATH}/{id}`, {
     scope: 'admin',
     summary: 'Revoke an API key, from the next request on',
     description:

@@ -20,7 +20,7 @@ const ALL = '/v1/approvals';
 const ONE = `${ALL}/{id}`;
 
 const decision = (verb: 'approve' | 'refuse', state: 'approved' | 'refused', summary: string) =>
-  route(`${verb}Request`, 'post', `${ONE}/${verb}`, {
+  route(`${verb}Approval`, 'post', `${ONE}/${verb}`, {
     scope: null,
     summary,
     description:
@@ -79,7 +79,7 @@ export const approvalRoutes: Route[] = [
   }),
   decision('approve', 'approved', 'Let a request be done, once'),
   decision('refuse', 'refused', 'Refuse a request'),
-  route('withdrawRequest', 'post', `${ONE}/withdraw`, {
+  route('withdrawApproval', 'post', `${ONE}/withdraw`, {
     scope: null,
     summary: 'Ask no more: by the key that asked',
     in: { params: approvalParams },

@@ -26,7 +26,7 @@ export const policyRoutes: Route[] = [
       return answer;
     },
   }),
-  route('setPolicy', 'put', path, {
+  route('putPolicy', 'put', path, {
     scope: 'admin',
     summary: 'Set the rules of a project, which hold from the next request on',
     description:

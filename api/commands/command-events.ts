@@ -13,7 +13,7 @@ const route = routeOf('commands');
 
 export const commandEventRoutes: Route[] = [
   (app) => app.openAPIRegistry.register('CommandOutput', commandOutput),
-  route('followCommand', 'get', '/v1/sandboxes/{id}/commands/{commandId}/events', {
+  route('watchCommand', 'get', '/v1/sandboxes/{id}/commands/{commandId}/events', {
     scope: 'sandboxes:read',
     summary: 'Follow the output of a command until its end',
     description:

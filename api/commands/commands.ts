@@ -21,7 +21,7 @@ const ONE = `${ALL}/{commandId}`;
 const bytes = z.string().openapi({ format: 'binary' });
 
 export const commandRoutes: Route[] = [
-  route('runCommand', 'post', ALL, {
+  route('createCommand', 'post', ALL, {
     scope: 'sandboxes:write',
     summary: 'Run a command, exactly once',
     in: { params: sandboxParams, headers: idempotencyHeaders, body: startCommand },

@@ -41,7 +41,7 @@ export const desktopRoutes: Route[] = [
       return connected(deps, place, DESKTOP_PORTS.look, ({ incoming }) => readState(incoming));
     },
   }),
-  route('screenshotDesktop', 'get', `${ALL}/screenshot`, {
+  route('getDesktopScreenshot', 'get', `${ALL}/screenshot`, {
     scope: 'sandboxes:read',
     summary: 'The screen as a picture, with its pointer',
     in: { params: sandboxParams, headers: preferHeaders },
@@ -77,7 +77,7 @@ export const desktopRoutes: Route[] = [
   route('openOnDesktop', 'post', `${ALL}/open`, {
     scope: 'sandboxes:write',
     summary: 'Open an address in the browser, or start a program on the screen',
-    description: 'A command that ends at once, while what it has started stays: the answer is that of `runCommand`.',
+    description: 'A command that ends at once, while what it has started stays: the answer is that of `createCommand`.',
     in: { params: sandboxParams, headers: idempotencyHeaders, body: openOnDesktop },
     ...startAnswers({
       ended: 'It was started',
@@ -90,12 +90,12 @@ export const desktopRoutes: Route[] = [
       return answerStart(c, deps, params.id, request);
     },
   }),
-  route('openDesktopStream', 'post', `${ALL}/streams`, {
+  route('createDesktopStream', 'post', `${ALL}/streams`, {
     scope: 'sandboxes:write',
     summary: 'Let somebody see the screen live, or use it too',
     description:
       'A password of its own, which takes the place of the one of before of that mode, and a URL of noVNC, which asks for it. ' +
-      'For that its port is opened as by `openPort`, and a token of it issued: who has both sees the screen until it expires.',
+      'For that its port is opened as by `createPort`, and a token of it issued: who has both sees the screen until it expires.',
     in: { params: sandboxParams, headers: preferHeaders, body: openStreamRequest },
     out: { 201: json('Where it is, and what it asks for, this once', streamAnswer) },
     problems: [

@@ -34,7 +34,7 @@ const BYTES = 'application/octet-stream';
 const binary = { schema: { type: 'string', format: 'binary' } } as const;
 
 export const fileRoutes: Route[] = [
-  route('readFile', 'get', ONE, {
+  route('getFile', 'get', ONE, {
     scope: 'sandboxes:read',
     summary: 'Read a file, a range of it, or a directory',
     description:
@@ -54,7 +54,7 @@ export const fileRoutes: Route[] = [
       return answerGet(c, id, { ...query, ...headers });
     },
   }),
-  route('writeFile', 'put', ONE, {
+  route('putFile', 'put', ONE, {
     scope: 'sandboxes:write',
     summary: 'Write a file as a whole, or unpack an archive into a directory',
     description:

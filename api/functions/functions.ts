@@ -43,7 +43,7 @@ const STATE_CHANGE = {
 } as const;
 
 export const functionRoutes: Route[] = [
-  route('deployFunction', 'put', ONE, {
+  route('putFunction', 'put', ONE, {
     scope: 'sandboxes:write',
     summary: 'Deploy a version of a function: events are accepted for it from now on',
     description:

@@ -86,7 +86,7 @@ export const hookRoutes: Route[] = [
       orThrow(await store.hooks.remove(id), 'hook_not_found', `There is no hook ${id}.`);
     },
   }),
-  route('setHookSecrets', 'put', `${ONE}/secrets`, {
+  route('putHookSecrets', 'put', `${ONE}/secrets`, {
     scope: 'sandboxes:write',
     summary: 'Give a hook other secrets: two while one is rotated, then the new one alone',
     in: { params: hookParams, body: rotateSecrets },

@@ -19,7 +19,7 @@ export const contextRoutes: Route[] = [
     problems: ['context_not_found'],
     handle: ({ store, params: { digest } }) => describeContext(store, digest),
   }),
-  route('sendImageContext', 'put', ONE, {
+  route('putImageContext', 'put', ONE, {
     scope: 'admin',
     summary: 'Send what COPY takes from, as a tar archive',
     description: `For one that is too large for the request of its build, up to ${sentContextBytes} bytes. It is named by its SHA-256, and forgotten when no build has used it for ${LIMITS.image.sentContextHours} hours.`,

@@ -18,7 +18,7 @@ const ALL = '/v1/images';
 const ONE = '/v1/images/{id}';
 
 export const imageRoutes: Route[] = [
-  route('buildImage', 'post', ALL, {
+  route('createImage', 'post', ALL, {
     scope: 'admin',
     summary: 'Build a source of a Dockerfile',
     description:

@@ -19,7 +19,7 @@ const ALL = '/v1/playbooks';
 const ONE = '/v1/playbooks/{id}';
 
 export const playbookRoutes: Route[] = [
-  route('writePlaybook', 'post', '/v1/sandboxes/{id}/playbook', {
+  route('createPlaybook', 'post', '/v1/sandboxes/{id}/playbook', {
     scope: 'sandboxes:write',
     summary: 'Write what changed in a sandbox as an Ansible playbook',
     description:

@@ -33,7 +33,7 @@ export const poolRoutes: Route[] = [
     problems: ['pool_not_found'],
     handle: async ({ deps, params, query }) => viewOf(deps, await requirePool(deps, params.name, query.project)),
   }),
-  route('setPool', 'put', ONE, {
+  route('putPool', 'put', ONE, {
     scope: 'admin',
     summary: 'Keep sandboxes ready for the project of the key that asks',
     description:

@@ -26,7 +26,7 @@ const PIECES = 'application/octet-stream';
 const pieces = z.string().openapi({ format: 'binary' });
 
 export const portRoutes: Route[] = [
-  route('openPort', 'post', path, {
+  route('createPort', 'post', path, {
     scope: 'sandboxes:write',
     summary: 'Open a port of the sandbox for HTTP, at a URL of its own',
     description:
@@ -64,7 +64,7 @@ export const portRoutes: Route[] = [
     handle: async ({ deps, params: { id: sandboxId, port } }) =>
       portView(await requirePort(deps, { sandboxId, port }), deps.portAddress),
   }),
-  route('closePort', 'delete', `${path}/{port}`, {
+  route('deletePort', 'delete', `${path}/{port}`, {
     scope: 'sandboxes:write',
     summary: 'Close a port: what goes through it ends within a second, and its tokens are void',
     in: { params: portParams },
@@ -72,7 +72,7 @@ export const portRoutes: Route[] = [
     problems: [SAGA, 'sandbox_not_found', 'port_not_open'],
     handle: ({ deps, actor, params: { id: sandboxId, port } }) => closePort(deps, actor, { sandboxId, port }),
   }),
-  route('issuePortToken', 'post', `${path}/{port}/tokens`, {
+  route('createPortToken', 'post', `${path}/{port}/tokens`, {
     scope: 'sandboxes:write',
     summary: 'Issue a token that lets whoever has it use the port until it expires',
     description: 'It ends with the key that asked for it, too.',
@@ -86,7 +86,7 @@ export const portRoutes: Route[] = [
       return c.json({ ...issued, url }, 201, { 'Cache-Control': 'no-store' });
     },
   }),
-  route('voidPortTokens', 'delete', `${path}/{port}/tokens`, {
+  route('deletePortTokens', 'delete', `${path}/{port}/tokens`, {
     scope: 'sandboxes:write',
     summary: 'Void all tokens of a port: what goes through it by one of them ends within a second',
     in: { params: portParams },

@@ -22,7 +22,7 @@ const ALL = '/v1/functions/{name}/bulk';
 const ONE = `${ALL}/{bulk}`;
 
 export const bulkRoutes: Route[] = [
-  route('startBulk', 'post', ALL, {
+  route('createBulk', 'post', ALL, {
     scope: 'sandboxes:write',
     summary: 'Replay, redrive or cancel many runs of a function, each once',
     description:

@@ -106,7 +106,7 @@ export const sandboxRoutes: Route[] = [
       return sandboxView(await requireSandbox(deps, id));
     },
   }),
-  route('destroySandbox', 'delete', ONE, {
+  route('deleteSandbox', 'delete', ONE, {
     scope: 'sandboxes:write',
     summary: 'End a sandbox, and prove that nothing of it is left',
     in: { params: sandboxParams, headers: preferHeaders },

@@ -38,7 +38,7 @@ const SWITCH = {
 } as const;
 
 export const scheduleRoutes: Route[] = [
-  route('setSchedule', 'put', ONE, {
+  route('putSchedule', 'put', ONE, {
     scope: 'sandboxes:write',
     summary: 'Have a function run at times: makes a schedule, or sets all of one',
     description: 'docs/schedules.md says which times are run.',
@@ -82,7 +82,7 @@ export const scheduleRoutes: Route[] = [
       orThrow(isDeleted, 'schedule_not_found', `There is no schedule ${name}.`);
     },
   }),
-  route('getNextTimes', 'get', `${ONE}/next`, {
+  route('listNextScheduleTimes', 'get', `${ONE}/next`, {
     scope: 'sandboxes:read',
     summary: 'Read the next times of a schedule, and what its clocks do to each',
     in: { params: scheduleParams, query: nextQuery },

@@ -37,14 +37,14 @@ export const snapshotRoutes: Route[] = [
     ],
     handle: ({ c, deps, params: { id }, body }) => answerTake(c, deps, id, body),
   }),
-  route('listAllSnapshots', 'get', '/v1/snapshots', {
+  route('listSnapshots', 'get', '/v1/snapshots', {
     scope: 'sandboxes:read',
     summary: 'List the snapshots of all sandboxes of a project, newest first; an operator sees all projects',
     in: { query: pageQuery },
     out: { 200: json('One page', pageOf(snapshotAnswer)) },
     handle: async ({ deps, query }) => await pageOfSnapshots(deps, query),
   }),
-  route('listSnapshots', 'get', OF_SANDBOX, {
+  route('listSandboxSnapshots', 'get', OF_SANDBOX, {
     scope: 'sandboxes:read',
     summary: 'List the snapshots of a sandbox, newest first; also when it has ended',
     in: { params: sandboxParams, query: pageQuery },

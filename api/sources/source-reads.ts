@@ -27,7 +27,7 @@ const route = routeOf('sources');
 const BYTES = 'application/octet-stream';
 
 export const sourceReadRoutes: Route[] = [
-  route('runSourceCommand', 'post', '/v1/sources/{name}/commands', {
+  route('createSourceCommand', 'post', '/v1/sources/{name}/commands', {
     scope: 'sources:look',
     summary: 'Look at a source with a command that changes nothing',
     description:
@@ -68,7 +68,7 @@ export const sourceReadRoutes: Route[] = [
       });
     },
   }),
-  route('readSourceFile', 'get', '/v1/sources/{name}/files/{path}', {
+  route('getSourceFile', 'get', '/v1/sources/{name}/files/{path}', {
     scope: 'sources:look',
     summary: 'Read a file, a range of it, or a directory of a source',
     description: 'What the user mayfly-readonly may read. A symbolic link is followed.',

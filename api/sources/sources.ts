@@ -62,7 +62,7 @@ export const sourceRoutes: Route[] = [
     out: { 200: json('All sources', pageOf(sourceAnswer)) },
     handle: async ({ store }) => ({ items: await listSources(store), nextCursor: null }),
   }),
-  route('bakeSource', 'post', ALL, {
+  route('createSource', 'post', ALL, {
     scope: 'admin',
     summary: 'Make a source of a snapshot',
     description:

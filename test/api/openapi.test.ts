@@ -22,6 +22,18 @@ test('every operation has a name of its own', () => {
   for (const name of names) expect(name).toMatch(/^[a-z][A-Za-z]+$/);
 });
 
+test('an operation is named by its method, alike for all nouns', () => {
+  const verbs: Record<string, RegExp> = {
+    get: /^(?:get|list|watch|diff)[A-Z]/,
+    put: /^put[A-Z]/,
+    patch: /^update[A-Z]/,
+    delete: /^delete[A-Z]/,
+  };
+  const { operations } = new Described(document);
+  const others = operations.filter(({ method, operationId }) => verbs[method]?.test(operationId) === false);
+  expect(others.map(({ operationId }) => operationId)).toEqual([]);
+});
+
 test('the operations of a path take a key, all of them or none', () => {
   const keyless = Object.entries(document.paths ?? {}).map(
     ([path, item]) => [path, Object.values(item).map(({ security }) => security?.length === 0)] as const,

@@ -32,43 +32,41 @@ interface Pair {
  */
 const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every(
-    'getSandbox updateSandbox destroySandbox watchSandbox pauseSandbox hibernateSandbox resumeSandbox createSnapshot listSnapshots writePlaybook issueCredential listCredentials revokeCredentials runCommand listCommands getSandboxUsage getSandboxAudit',
+    'getSandbox updateSandbox deleteSandbox watchSandbox pauseSandbox hibernateSandbox resumeSandbox createSnapshot listSandboxSnapshots createPlaybook createCredential listCredentials deleteCredentials createCommand listCommands getSandboxUsage getSandboxAudit',
     ({ sandboxes, names }) => [...sandboxes, ...names].map((id) => one({ id }, { id: neverLike(id) })),
   ),
   ...every('getSnapshot deleteSnapshot', ({ snapshots }) => snapshots.map((id) => one({ id }, { id: neverLike(id) }))),
-  ...every(
-    'getCommand getCommandOutput cancelCommand writeCommandStdin followCommand',
-    ({ commands, sandboxes, own }) =>
-      commands.flatMap((commandId, n) => [
-        one({ id: sandboxes[n] ?? '', commandId }, { id: NEVER.sandbox, commandId: NEVER.command }),
-        one({ id: own.sandbox, commandId }, { id: own.sandbox, commandId: NEVER.command }),
-      ]),
+  ...every('getCommand getCommandOutput cancelCommand writeCommandStdin watchCommand', ({ commands, sandboxes, own }) =>
+    commands.flatMap((commandId, n) => [
+      one({ id: sandboxes[n] ?? '', commandId }, { id: NEVER.sandbox, commandId: NEVER.command }),
+      one({ id: own.sandbox, commandId }, { id: own.sandbox, commandId: NEVER.command }),
+    ]),
   ),
-  revokeCredential: ({ serials, sandboxes, own }) =>
+  deleteCredential: ({ serials, sandboxes, own }) =>
     serials.flatMap((credential, n) => [
       one({ id: sandboxes[n] ?? '', credential }, { id: NEVER.sandbox, credential: '6000000' }),
       one({ id: own.sandbox, credential }, { id: own.sandbox, credential: '6000000' }),
     ]),
-  ...every('readFile writeFile deleteFile', ({ sandboxes }) =>
+  ...every('getFile putFile deleteFile', ({ sandboxes }) =>
     sandboxes.map((id) => one({ id, path: 'etc/hosts' }, { id: NEVER.sandbox, path: 'etc/hosts' })),
   ),
-  ...every('getDesktop screenshotDesktop', ({ sandboxes }) =>
+  ...every('getDesktop getDesktopScreenshot', ({ sandboxes }) =>
     sandboxes.map((id) => one({ id }, { id: NEVER.sandbox })),
   ),
   ...every('actOnDesktop', ({ sandboxes }) => withSandbox(sandboxes, { action: 'move', x: 1, y: 1 })),
   ...every('openOnDesktop', ({ sandboxes }) => withSandbox(sandboxes, { url: 'https://example.com/' })),
-  ...every('openDesktopStream', ({ sandboxes }) => withSandbox(sandboxes, { mode: 'view' })),
-  ...every('connectPort getPort closePort voidPortTokens', ({ sandboxes }) =>
+  ...every('createDesktopStream', ({ sandboxes }) => withSandbox(sandboxes, { mode: 'view' })),
+  ...every('connectPort getPort deletePort deletePortTokens', ({ sandboxes }) =>
     sandboxes.map((id) => one({ id, port: '8080' }, { id: NEVER.sandbox, port: '8080' })),
   ),
-  issuePortToken: ({ sandboxes }) =>
+  createPortToken: ({ sandboxes }) =>
     sandboxes.map((id) => ({
       ...one({ id, port: '8080' }, { id: NEVER.sandbox, port: '8080' }),
       body: { ttlSeconds: 60 },
       neverBody: { ttlSeconds: 60 },
     })),
   ...every('listPorts', ({ sandboxes }) => sandboxes.map((id) => one({ id }, { id: NEVER.sandbox }))),
-  ...every('openPort', ({ sandboxes }) => withSandbox(sandboxes, { port: 8080 })),
+  ...every('createPort', ({ sandboxes }) => withSandbox(sandboxes, { port: 8080 })),
   restoreSandbox: ({ sandboxes, snapshots, own }) => [
     ...sandboxes.map((id) => one({ id }, { id: NEVER.sandbox })),
     ...snapshots.map((snapshotId) => withBody({ id: own.sandbox }, { snapshotId }, { snapshotId: NEVER.snapshot })),
@@ -89,7 +87,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ],
   createTemplate: () =>
     [ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((source) => withBody({}, { source }, { source: 'never-was' })),
-  buildImage: () =>
+  createImage: () =>
     [ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((source) => ({
       ...withBody({}, built(source), built('never-was')),
       said: [source, 'never-was'],
@@ -97,7 +95,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('getImage getImageAudit cancelImage', ({ images }) =>
     images.map((id) => one({ id }, { id: 'img-zzzzzzzzzzzzzzzz' })),
   ),
-  sendImageContext: () => [{ ...one({ digest: ALPHAS_CONTEXT }, { digest: '0'.repeat(64) }), body: {} }],
+  putImageContext: () => [{ ...one({ digest: ALPHAS_CONTEXT }, { digest: '0'.repeat(64) }), body: {} }],
   getImageContext: () => [one({ digest: ALPHAS_CONTEXT }, { digest: '0'.repeat(64) })],
   ...every('getPlaybook getPlaybookArchive cancelPlaybook', ({ playbooks }) =>
     playbooks.map((id) => one({ id }, { id: 'pbk-zzzzzzzzzzzzzzzz' })),
@@ -110,7 +108,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('createRun createRuns invokeFunction', ({ functions }) =>
     functions.map((name) => ({ ...one({ name }, { name: 'never-was' }), body: {}, neverBody: {} })),
   ),
-  deployFunction: () =>
+  putFunction: () =>
     [ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((source) =>
       withBody({ name: 'x' }, { source, command: 'true' }, { source: 'never-was', command: 'true' }),
     ),
@@ -118,7 +116,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     'getRun watchRun getRunResult getRunDiff getRunOutput getRunAudit getRunReceipt getRunEvent listWaitpoints cancelRun redriveRun',
     ({ runs }) => runs.map((id) => one({ id }, { id: NEVER.run })),
   ),
-  startBulk: ({ functions }) =>
+  createBulk: ({ functions }) =>
     functions.map((name) => ({
       ...one({ name }, { name: 'never-was' }),
       body: { action: 'cancel' },
@@ -135,7 +133,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   createWaitpoint: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
   replayRun: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),
   getRunArtifact: ({ runs }) => runs.map((id) => one({ id, path: 'a' }, { id: NEVER.run, path: 'a' })),
-  ...every('getHook deleteHook setHookSecrets disableHook enableHook', ({ hooks }) =>
+  ...every('getHook deleteHook putHookSecrets disableHook enableHook', ({ hooks }) =>
     hooks.map((id) => one({ id }, { id: NEVER.hook })),
   ),
   putSecret: ({ secretNames }) =>
@@ -164,14 +162,14 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
       one({ id, deliveryId: deliveries[n] ?? '' }, { id: NEVER.endpoint, deliveryId: 'dlv-zzzzzzzzzzzzzzzz' }),
     ),
   ...every(
-    'getSchedule deleteSchedule getNextTimes listScheduleTimes pauseSchedule resumeSchedule triggerSchedule',
+    'getSchedule deleteSchedule listNextScheduleTimes listScheduleTimes pauseSchedule resumeSchedule triggerSchedule',
     ({ schedules }) => schedules.map((name) => one({ name }, { name: 'never-was' })),
   ),
   backfillSchedule: ({ schedules }) => {
     const body = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' };
     return schedules.map((name) => ({ ...one({ name }, { name: 'never-was' }), body, neverBody: body }));
   },
-  setSchedule: ({ functions }) => {
+  putSchedule: ({ functions }) => {
     const wish = (of: string) => ({ function: of, cron: '@daily' });
     return functions.map((of) => withBody({ name: 'betas' }, wish(of), wish('never-was')));
   },
@@ -180,42 +178,42 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     const wish = (of: string) => ({ function: of, scheme: 'github', secrets: ['betas-secret'] });
     return functions.map((of) => withBody({}, wish(of), wish('never-was')));
   },
-  bakeSource: ({ snapshots }) =>
+  createSource: ({ snapshots }) =>
     snapshots.map((fromSnapshot) =>
       withBody({}, { name: 'beta.x', fromSnapshot }, { name: 'beta.x', fromSnapshot: NEVER.snapshot }),
     ),
-  ...every('getSource deleteSource runSourceCommand listCaptures', () =>
+  ...every('getSource deleteSource createSourceCommand listCaptures', () =>
     [ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((name) => one({ name }, { name: 'never-was' })),
   ),
-  readSourceFile: () =>
+  getSourceFile: () =>
     [ALPHAS_SOURCE, SECRET_SOURCE].map((name) =>
       one({ name, path: 'etc/hosts' }, { name: 'never-was', path: 'etc/hosts' }),
     ),
   ...every('getTemplate deleteTemplate', ({ templates }) => templates.map((id) => one({ id }, { id: neverLike(id) }))),
-  ...every('getApproval getApprovalAudit withdrawRequest', ({ approvals }) =>
+  ...every('getApproval getApprovalAudit withdrawApproval', ({ approvals }) =>
     approvals.map((id) => one({ id }, { id: NEVER.approval })),
   ),
-  ...every('approveRequest refuseRequest', ({ approvals }) =>
+  ...every('approveApproval refuseApproval', ({ approvals }) =>
     approvals.map((id) => ({ ...one({ id }, { id: NEVER.approval }), body: { digest: '0'.repeat(64) } })),
   ),
   getCapture: ({ captures }) => captures.map((id) => one({ id }, { id: NEVER.capture })),
-  ...every('revokeKey updateKey', ({ keys }) => keys.map((id) => one({ id }, { id: '000000000000' }))),
+  ...every('deleteKey updateKey', ({ keys }) => keys.map((id) => one({ id }, { id: '000000000000' }))),
   createKey: () => {
     const wish = (project: string) => ({ name: 'x', scopes: ['sandboxes:read'], project });
     return [withBody({}, wish(ALPHA), wish('never-was'))];
   },
   ...every('getProject getProjectUsage', () => [one({ id: ALPHA }, { id: 'never-was' })]),
   ...every('getPool deletePool', () => [one({ name: ALPHAS_POOL }, { name: 'never-was' })]),
-  setPool: () => {
+  putPool: () => {
     const wish = (source: string) => ({ source, min: 0, max: 1 });
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listAllSnapshots listTemplates listImages listPlaybooks listFunctions listSecrets listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy setPolicy listReceiptKeys listWebhookEndpoints listSchedules',
+    'listSandboxes listSnapshots listTemplates listImages listPlaybooks listFunctions listSecrets listRuns getUsage listSources listKeys listPools listApprovals watchApprovals getPolicy putPolicy listReceiptKeys listWebhookEndpoints listSchedules',
     'own',
   ),
   ...every(
-    'getAudit updateHost forgetHost listHosts startSource stopSource prepareSource unprepareSource getSourceAudit createCapture deleteCapture listProjects createProject updateProject deleteProject',
+    'getAudit updateHost deleteHost listHosts startSource stopSource prepareSource unprepareSource getSourceAudit createCapture deleteCapture listProjects createProject updateProject deleteProject',
     'operator',
   ),
 };
@@ -309,7 +307,7 @@ function queryOf(method: string, path: string, { of = '' }: Parameters): string 
 const nevers = new Map<string, Promise<Asked>>();
 
 /** What is put is one's own, whatever it is called. */
-const OF_ONES_OWN = new Set(['sendImageContext', 'putSecret']);
+const OF_ONES_OWN = new Set(['putImageContext', 'putSecret']);
 
 /** Null: it is answered as if it never had been. */
 async function differenceOf(

@@ -82,28 +82,28 @@ async function runningSource(): Promise<void> {
 }
 
 async function commandsAndFiles(id: string): Promise<void> {
-  const hello = await ask('runCommand', { id }, { body: { command: 'echo "hello from $PWD"', cwd: '/tmp' } });
+  const hello = await ask('createCommand', { id }, { body: { command: 'echo "hello from $PWD"', cwd: '/tmp' } });
   const commandId = hello.id;
   await ask('listCommands', { id }, { query: '?limit=1' });
   await ask('getCommand', { id, commandId });
   await ask('getCommandOutput', { id, commandId }, { query: '?stream=stdout' });
-  await ask('followCommand', { id, commandId });
-  const cat = await ask('runCommand', { id }, { body: { argv: ['cat'], stdinOpen: true }, headers: NOW });
+  await ask('watchCommand', { id, commandId });
+  const cat = await ask('createCommand', { id }, { body: { argv: ['cat'], stdinOpen: true }, headers: NOW });
   await door.until({ id: cat.id, sandboxId: id }, ({ state }) => state === 'running');
   const input = Buffer.from('more\n');
   const bytes = { 'Content-Type': 'application/octet-stream' };
   await ask('writeCommandStdin', { id, commandId: cat.id }, { query: '?offset=0', body: input, headers: bytes });
   await ask('cancelCommand', { id, commandId: cat.id });
-  await ask('followCommand', { id, commandId: cat.id });
+  await ask('watchCommand', { id, commandId: cat.id });
   await ask('cancelCommand', { id, commandId: cat.id });
 
   const path = 'tmp/notes/today.txt';
   for (const text of ['first\n', 'second\n']) {
-    await ask('writeFile', { id, path }, { query: '?parents=true', body: Buffer.from(text), headers: bytes });
+    await ask('putFile', { id, path }, { query: '?parents=true', body: Buffer.from(text), headers: bytes });
   }
-  await ask('readFile', { id, path });
-  await ask('readFile', { id, path }, { headers: { Range: 'bytes=0-2' } });
-  await ask('readFile', { id, path: 'tmp/notes' });
+  await ask('getFile', { id, path });
+  await ask('getFile', { id, path }, { headers: { Range: 'bytes=0-2' } });
+  await ask('getFile', { id, path: 'tmp/notes' });
 }
 
 async function ports(id: string): Promise<void> {
@@ -111,12 +111,12 @@ async function ports(id: string): Promise<void> {
   const port = String(await listen(server));
   const headers = { 'Content-Type': 'application/octet-stream' };
   await ask('connectPort', { id, port }, { body: Buffer.from(END), headers });
-  for (const _again of [1, 2]) await ask('openPort', { id }, { body: { port: Number(port) } });
+  for (const _again of [1, 2]) await ask('createPort', { id }, { body: { port: Number(port) } });
   await ask('listPorts', { id });
   await ask('getPort', { id, port });
-  await ask('issuePortToken', { id, port }, { body: { ttlSeconds: 600 } });
-  await ask('voidPortTokens', { id, port });
-  await ask('closePort', { id, port });
+  await ask('createPortToken', { id, port }, { body: { ttlSeconds: 600 } });
+  await ask('deletePortTokens', { id, port });
+  await ask('deletePort', { id, port });
   server.close();
 }
 
@@ -124,24 +124,28 @@ async function ports(id: string): Promise<void> {
 async function desktop(id: string): Promise<void> {
   const refused = { refused: 409 };
   await ask('getDesktop', { id }, refused);
-  await ask('screenshotDesktop', { id }, refused);
+  await ask('getDesktopScreenshot', { id }, refused);
   await ask('actOnDesktop', { id }, { body: { action: 'click', x: 300, y: 200 }, ...refused });
-  await ask('openDesktopStream', { id }, { body: { mode: 'view' }, ...refused });
+  await ask('createDesktopStream', { id }, { body: { mode: 'view' }, ...refused });
   await ask('openOnDesktop', { id }, { body: { argv: ['true'] } });
 }
 
 async function credentials(id: string): Promise<void> {
   const { publicKey } = makeKeyPair('me');
-  const { serial } = await ask<{ serial: string }>('issueCredential', { id }, { body: { publicKey, ttlSeconds: 600 } });
+  const { serial } = await ask<{ serial: string }>(
+    'createCredential',
+    { id },
+    { body: { publicKey, ttlSeconds: 600 } },
+  );
   await ask('listCredentials', { id });
-  await ask('revokeCredential', { id, credential: serial });
-  await ask('revokeCredentials', { id });
+  await ask('deleteCredential', { id, credential: serial });
+  await ask('deleteCredentials', { id });
 }
 
 async function snapshots(id: string): Promise<void> {
   const { id: snapshotId } = await ask('createSnapshot', { id }, { body: { name: 'installed' } });
-  await ask('listSnapshots', { id });
-  await ask('listAllSnapshots');
+  await ask('listSandboxSnapshots', { id });
+  await ask('listSnapshots');
   await ask('getSnapshot', { id: snapshotId });
   await ask('deleteFile', { id, path: 'tmp/notes/today.txt' });
   await ask('diffSnapshots', { a: snapshotId, b: 'current' });
@@ -149,11 +153,11 @@ async function snapshots(id: string): Promise<void> {
   await ask('restoreSandbox', { id }, { body: { snapshotId } });
   const forks = { body: { snapshotId, count: 2, ttlSeconds: 900 } };
   const { items } = await ask<{ items: { sandbox: { id: string } }[] }>('createSandbox', {}, forks);
-  for (const { sandbox } of items) await ask('destroySandbox', { id: sandbox.id });
-  await ask('bakeSource', {}, { body: { name: 'with-tools', fromSnapshot: snapshotId } });
+  for (const { sandbox } of items) await ask('deleteSandbox', { id: sandbox.id });
+  await ask('createSource', {}, { body: { name: 'with-tools', fromSnapshot: snapshotId } });
   await ask('listSources');
   await ask('deleteSource', { name: 'with-tools' });
-  const { items: all } = await ask<{ items: { id: string }[] }>('listSnapshots', { id });
+  const { items: all } = await ask<{ items: { id: string }[] }>('listSandboxSnapshots', { id });
   for (const { id: one } of all) await ask('deleteSnapshot', { id: one });
 }
 
@@ -161,9 +165,9 @@ async function sources(): Promise<void> {
   const name = SOURCE;
   await ask('prepareSource', { name }, { body: {} });
   await ask('getSource', { name });
-  await ask('runSourceCommand', { name }, { body: { command: 'cat /srv/notes.txt | wc -l' } });
-  await ask('readSourceFile', { name, path: 'srv/notes.txt' });
-  await ask('readSourceFile', { name, path: 'srv' });
+  await ask('createSourceCommand', { name }, { body: { command: 'cat /srv/notes.txt | wc -l' } });
+  await ask('getSourceFile', { name, path: 'srv/notes.txt' });
+  await ask('getSourceFile', { name, path: 'srv' });
   const { id } = await ask('createCapture', { name }, { body: { allowedEgress: 'internet' } });
   await ask('listCaptures', { name });
   await ask('getCapture', { id });
@@ -205,9 +209,9 @@ async function images(): Promise<void> {
   const sent = Buffer.from(tarOf([]));
   const digest = createHash('sha256').update(sent).digest('hex');
   const type = { 'Content-Type': 'application/x-tar' };
-  for (const _of of ['sent', 'there']) await ask('sendImageContext', { digest }, { body: sent, headers: type });
+  for (const _of of ['sent', 'there']) await ask('putImageContext', { digest }, { body: sent, headers: type });
   await ask('getImageContext', { digest });
-  const { id } = await ask('buildImage', {}, { body });
+  const { id } = await ask('createImage', {}, { body });
   await eventually(() => mayfly().store.images.get(id), { state: 'ready' });
   await ask('getImage', { id });
   await ask('getImageAudit', { id });
@@ -216,7 +220,7 @@ async function images(): Promise<void> {
 }
 
 async function playbooks(sandboxId: string): Promise<void> {
-  const { id } = await ask('writePlaybook', { id: sandboxId }, { body: {} });
+  const { id } = await ask('createPlaybook', { id: sandboxId }, { body: {} });
   await eventually(
     () => mayfly().store.playbooks.get(id),
     (playbook) => playbook?.endedAt !== null,
@@ -235,7 +239,7 @@ async function hosts(): Promise<void> {
   if (!known) throw new Error('the host has not described itself');
   const { silentMs: _silent, ...host } = known;
   await store.hosts.describe({ ...host, id: 'kvm-2', lastSeenAt: '2026-01-01T00:00:00.000Z' });
-  await ask('forgetHost', { id: 'kvm-2' });
+  await ask('deleteHost', { id: 'kvm-2' });
 }
 
 async function keys(): Promise<void> {
@@ -243,7 +247,7 @@ async function keys(): Promise<void> {
   const { id } = await ask('createKey', {}, { body: key });
   await ask('updateKey', { id }, { body: { diskBytes: 10_737_418_240, sandboxDiskBytes: null } });
   await ask('listKeys');
-  await ask('revokeKey', { id });
+  await ask('deleteKey', { id });
 }
 
 async function projects(): Promise<void> {
@@ -262,7 +266,7 @@ async function approvals(sandboxId: string): Promise<void> {
     { name: 'no-netcat', when: { command: 'nc' }, effect: 'deny' },
     { name: 'root-is-asked-for', when: { elevation: true }, effect: 'ask' },
   ];
-  await ask('setPolicy', {}, { body: { rules } });
+  await ask('putPolicy', {}, { body: { rules } });
   await ask('getPolicy');
   const { secret } = await mayfly().store.apiKeys.create({
     project: 'default',
@@ -273,28 +277,28 @@ async function approvals(sandboxId: string): Promise<void> {
   const wish = { body: { command: 'apt-get install -y jq', user: 'root' } };
   const waits = (key: string) =>
     ask<{ id: string; digest: string }>(
-      'runCommand',
+      'createCommand',
       { id: sandboxId },
       { ...wish, headers: { ...asAgent, 'Idempotency-Key': key } },
     );
   const [one, two, three] = [await waits('one'), await waits('two'), await waits('three')];
   await ask('getApproval', { id: one.id }, { headers: NOW });
   await ask('watchApprovals');
-  await ask('approveRequest', { id: one.id }, { body: { digest: one.digest, reason: 'a tool that it needs' } });
-  await ask('refuseRequest', { id: two.id }, { body: { digest: two.digest, reason: 'once is enough' } });
-  await ask('withdrawRequest', { id: three.id }, { headers: asAgent });
+  await ask('approveApproval', { id: one.id }, { body: { digest: one.digest, reason: 'a tool that it needs' } });
+  await ask('refuseApproval', { id: two.id }, { body: { digest: two.digest, reason: 'once is enough' } });
+  await ask('withdrawApproval', { id: three.id }, { headers: asAgent });
   await ask('listApprovals', {}, { query: '?limit=1' });
   await ask('getApprovalAudit', { id: one.id }, { query: '?limit=2' });
-  await ask('setPolicy', {}, { body: { rules: [] } });
+  await ask('putPolicy', {}, { body: { rules: [] } });
 }
 
 async function deadLetter(): Promise<void> {
   const name = 'fails';
-  await ask('deployFunction', { name }, { body: { source: 'golden-debian12', command: 'exit 1' } });
+  await ask('putFunction', { name }, { body: { source: 'golden-debian12', command: 'exit 1' } });
   const { id } = await ask('createRun', { name }, { body: {} });
   await ask('redriveRun', { id });
   await ask('createRun', { name }, { body: {} });
-  const bulk = await ask('startBulk', { name }, { body: { action: 'redrive', filter: { outcome: 'failed' } } });
+  const bulk = await ask('createBulk', { name }, { body: { action: 'redrive', filter: { outcome: 'failed' } } });
   await ask('getBulk', { name, bulk: bulk.id });
   await ask('cancelBulk', { name, bulk: bulk.id });
   await ask('deleteFunction', { name }, { query: '?drain=true' });
@@ -305,7 +309,7 @@ async function functions(): Promise<void> {
   const name = 'summarise';
   const command = 'echo seen; echo \'{"words":2}\' > $MAYFLY_RESULT; echo one > $MAYFLY_ARTIFACTS/log.txt';
   const wish = { source: 'golden-debian12', command, timeoutSeconds: 60, diff: true };
-  for (const _again of [1, 2]) await ask('deployFunction', { name }, { body: wish });
+  for (const _again of [1, 2]) await ask('putFunction', { name }, { body: wish });
   await ask('listFunctions');
   await ask('getFunction', { name });
   await ask('listFunctionVersions', { name });
@@ -354,14 +358,14 @@ async function waitpoint(id: string): Promise<void> {
 
 async function hooks(): Promise<void> {
   const name = 'on-push';
-  await ask('deployFunction', { name }, { body: { source: 'golden-debian12', command: 'cat $MAYFLY_EVENT' } });
+  await ask('putFunction', { name }, { body: { source: 'golden-debian12', command: 'cat $MAYFLY_EVENT' } });
   const conditions = [{ pointer: '/ref', in: ['refs/heads/main'] }];
   const filter = { types: ['com.github.push'], conditions };
   const wish = { function: name, scheme: 'github', secrets: ['correct horse'], filter };
   const { id } = await ask('createHook', {}, { body: wish });
   await ask('listHooks', {}, { query: `?function=${name}` });
   await ask('getHook', { id });
-  await ask('setHookSecrets', { id }, { body: { secrets: ['battery staple', 'correct horse'] } });
+  await ask('putHookSecrets', { id }, { body: { secrets: ['battery staple', 'correct horse'] } });
   await ask('disableHook', { id });
   await ask('enableHook', { id });
   await ask('deleteHook', { id });
@@ -397,10 +401,10 @@ async function webhooks(): Promise<void> {
 /** Those of a past that was not: what became of its times is written by the control worker. */
 async function schedules(): Promise<void> {
   const [name, of] = ['nightly', 'report'];
-  await ask('deployFunction', { name: of }, { body: { source: 'golden-debian12', command: 'true' } });
+  await ask('putFunction', { name: of }, { body: { source: 'golden-debian12', command: 'true' } });
   const dst = { gap: 'run-after', repeat: 'first' };
   const body = { function: of, cron: '30 2 * * *', timeZone: 'Europe/Berlin', dst };
-  for (const _again of [1, 2]) await ask('setSchedule', { name }, { body });
+  for (const _again of [1, 2]) await ask('putSchedule', { name }, { body });
   await mayfly().store.scheduleTimes.put(
     {
       project: 'default',
@@ -418,7 +422,7 @@ async function schedules(): Promise<void> {
   );
   await ask('listSchedules', {}, { query: `?function=${of}` });
   await ask('getSchedule', { name });
-  await ask('getNextTimes', { name }, { query: '?count=2' });
+  await ask('listNextScheduleTimes', { name }, { query: '?count=2' });
   await ask('listScheduleTimes', { name }, { query: '?state=missed' });
   await ask('pauseSchedule', { name });
   await ask('resumeSchedule', { name });
@@ -431,7 +435,7 @@ async function schedules(): Promise<void> {
 
 async function pools(): Promise<void> {
   const name = 'web';
-  await ask('setPool', { name }, { body: { source: 'golden-debian12', min: 1, max: 2, memoryMib: 64 } });
+  await ask('putPool', { name }, { body: { source: 'golden-debian12', min: 1, max: 2, memoryMib: 64 } });
   await eventually(() => mayfly().store.pools.get({ project: 'default', name }), { state: 'ready' });
   await ask('getPool', { name });
   await ask('listPools');
@@ -478,12 +482,12 @@ beforeAll(async () => {
   await sources();
   await templates();
   await images();
-  await ask('destroySandbox', { id });
+  await ask('deleteSandbox', { id });
   await ask('watchSandbox', { id });
   await ask('getSandboxAudit', { id }, { query: '?limit=2' });
   await ask('getAudit', {}, { query: `?sandboxId=${id}&limit=2` });
   const short = await ask('createSandbox', {}, { body: { source: 'golden-debian12' }, headers: NOW });
-  await ask('destroySandbox', { id: short.id });
+  await ask('deleteSandbox', { id: short.id });
 });
 
 afterAll(async () => {
@@ -533,7 +537,7 @@ test('every event is as the schema of its stream says', () => {
   }
   expect(seen).toEqual(new Set(['approval', 'audit', 'ended', 'output', 'run', 'sandbox']));
   const strange = JSON.stringify({ stream: 'stdin', at: 'now', offset: 0, text: '' });
-  expect(described.eventFaults('followCommand', { event: 'output', id: '0-0', data: strange })).not.toEqual([]);
+  expect(described.eventFaults('watchCommand', { event: 'output', id: '0-0', data: strange })).not.toEqual([]);
 });
 
 test('the examples of the document are of these operations and their statuses', async () => {

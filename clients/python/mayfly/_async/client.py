@@ -15,10 +15,10 @@ from mayfly._async.sandbox import AsyncSandbox
 from mayfly._async.transport import AsyncRepeating
 from mayfly.deadline import DEFAULT_SECONDS, deadline, fresh
 from mayfly.errors import MayflyApiError, MayflyApprovalNeededError, MayflyError
-from mayfly.openapi.api.sandboxes import create_sandbox, destroy_sandbox, get_sandbox, list_sandboxes
-from mayfly.openapi.api.snapshots import diff_snapshots, list_all_snapshots
+from mayfly.openapi.api.sandboxes import create_sandbox, delete_sandbox, get_sandbox, list_sandboxes
+from mayfly.openapi.api.snapshots import diff_snapshots, list_snapshots
 from mayfly.openapi.client import AuthenticatedClient
-from mayfly.openapi.models import Diff, Forks, ListAllSnapshotsResponse200, ListSandboxesAlive, ListSandboxesResponse200
+from mayfly.openapi.models import Diff, Forks, ListSandboxesAlive, ListSandboxesResponse200, ListSnapshotsResponse200
 from mayfly.openapi.models import Sandbox as SandboxRecord
 from mayfly.openapi.models import Snapshot as SnapshotRecord
 from mayfly.openapi.types import UNSET
@@ -127,8 +127,8 @@ class AsyncMayfly:
         """Lists those of all sandboxes, newest first, page by page as they are read."""
         cursor: str | None = None
         while True:
-            found = await list_all_snapshots.asyncio(client=self.api, limit=page_size, cursor=cursor or UNSET)
-            page = cast(ListAllSnapshotsResponse200, found)
+            found = await list_snapshots.asyncio(client=self.api, limit=page_size, cursor=cursor or UNSET)
+            page = cast(ListSnapshotsResponse200, found)
             for record in page.items:
                 yield record
             cursor = page.next_cursor
@@ -169,6 +169,6 @@ class AsyncMayfly:
         try:
             with fresh(TAKE_BACK_SECONDS):
                 begun = cast(SandboxRecord, await self._begun(request, key, 0))
-                await destroy_sandbox.asyncio(begun.id, client=self.api, prefer=prefer(0))
+                await delete_sandbox.asyncio(begun.id, client=self.api, prefer=prefer(0))
         except MayflyError:
             pass  # why it is given up is what its caller hears

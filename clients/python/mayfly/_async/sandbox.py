@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from mayfly._async.command import AsyncRunningCommand
 from mayfly._async.connection import AsyncConnection
-from mayfly.openapi.api.commands import run_command
-from mayfly.openapi.api.sandboxes import destroy_sandbox, get_sandbox, update_sandbox
+from mayfly.openapi.api.commands import create_command
+from mayfly.openapi.api.sandboxes import delete_sandbox, get_sandbox, update_sandbox
 from mayfly.openapi.api.snapshots import create_snapshot, restore_sandbox
 from mayfly.openapi.models import Command, FileEntry, PatchSandbox, Restored, RestoreSandbox, Snapshot, TakeSnapshot
 from mayfly.openapi.models import Sandbox as SandboxRecord
@@ -137,12 +137,12 @@ class AsyncSandbox:
 
     async def destroy(self, *, wait_seconds: float = 60) -> SandboxRecord:
         """`destroyed` with its proof, or `destroying` when the wait was over first, and then it goes on."""
-        ended = await destroy_sandbox.asyncio(self.id, client=self._api, prefer=prefer(wait_seconds))
+        ended = await delete_sandbox.asyncio(self.id, client=self._api, prefer=prefer(wait_seconds))
         self.record = cast(SandboxRecord, ended)
         return self.record
 
     async def _begun(self, request: dict[str, Any], wait_seconds: float) -> Command:
-        begun = await run_command.asyncio(self.id, client=self._api, body=request, prefer=prefer(wait_seconds))
+        begun = await create_command.asyncio(self.id, client=self._api, body=request, prefer=prefer(wait_seconds))
         return cast(Command, begun)
 
     async def _kept(self, command: Command, stream: str) -> bytes:
