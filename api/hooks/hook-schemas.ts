@@ -3,10 +3,9 @@ import { RawJson } from '../../model/events/json/raw-json.ts';
 import { functionName, pointer } from '../../model/functions/deploy-request.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { idOf, printable } from '../../model/request-fields.ts';
+import { type HookRecord, hookRecord } from '../../model/webhooks/hook.ts';
 import type { HmacScheme, SignatureScheme } from '../../model/webhooks/signature-scheme.ts';
-import type { HookRecord } from '../../store/functions/hooks.ts';
 import type { AppDeps } from '../http/context.ts';
-import { actor, instant } from '../http/schemas.ts';
 import { strip } from '../schema/strip.ts';
 
 const { hooks: limits } = LIMITS.functions;
@@ -86,11 +85,9 @@ export const createHook = z
 
 export const rotateSecrets = z.strictObject({ secrets }).openapi('HookSecrets');
 
-export const hookAnswer = z
-  .object({
-    id: z.string(),
-    project: z.string(),
-    function: z.string(),
+export const hookAnswer = hookRecord
+  .omit({ secrets: true })
+  .extend({
     path: z.string().openapi({ description: 'Where events are sent to' }),
     url: z.string().nullable().openapi({ description: 'The same as senders call it; null: at the address of the API' }),
     scheme,
@@ -111,10 +108,6 @@ export const hookAnswer = z
         ),
       })
       .nullable(),
-    allowedOrigins: z.array(z.string()),
-    disabledAt: instant.nullable(),
-    createdBy: actor,
-    createdAt: instant,
   })
   .openapi('Hook');
 

@@ -4,7 +4,7 @@ import { contentModeOf } from '../../model/events/content-mode.ts';
 import { readJson } from '../../model/events/json/json-text.ts';
 import { valueAt } from '../../model/events/json-pointer.ts';
 import { contentTypeOf, readEvent } from '../../model/events/read-event.ts';
-import type { HookRecord } from '../../store/functions/hooks.ts';
+import type { HookRecord } from '../../model/webhooks/hook.ts';
 import { sha256 } from '../intake/accept-event.ts';
 import { type Received, sameEvent } from '../runs/received.ts';
 import { onlyHeader, type SignedRequest } from '../webhooks/signing/signed-request.ts';

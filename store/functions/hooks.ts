@@ -1,40 +1,18 @@
-import mongoose, { type Connection } from 'mongoose';
-import type { HookFilter } from '../../model/events/hook-filter.ts';
+import type { Connection } from 'mongoose';
 import { isHookId } from '../../model/ids.ts';
-import type { Actor } from '../../model/sandbox/sandbox.ts';
-import type { SignatureScheme } from '../../model/webhooks/signature-scheme.ts';
+import { type HookRecord, hookRecord } from '../../model/webhooks/hook.ts';
 import { byAge } from '../mongo/by-age.ts';
-import { actorPart, ENCRYPTED, NAME, NULLABLE_TEXT } from '../mongo/schema.ts';
 import { RecordRepository } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 import type { FunctionRef } from './functions.ts';
-
-/** A way in for signed events from outside, to one function. */
-export interface HookRecord {
-  id: string;
-  project: string;
-  function: string;
-  /** How a sender shows who it is. */
-  scheme: SignatureScheme;
-  /** One; two while it is rotated. */
-  secrets: string[];
-  /** Null: all events are run. */
-  filter: HookFilter | null;
-  /** Who may ask whether events may be sent (CloudEvents, "HTTP 1.1 Web Hooks" §4); `*`: anybody. */
-  allowedOrigins: string[];
-  /** ISO 8601; null: it takes events. */
-  disabledAt: string | null;
-  createdBy: Actor;
-  createdAt: string;
-}
 
 export type HookChanges = Partial<Pick<HookRecord, 'secrets' | 'disabledAt'>>;
 
 /** Hooks of functions, one document each. */
 export class Hooks extends RecordRepository<HookRecord> {
   constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'hooks', noun: 'a hook', isId: isHookId, fields: hookFields() });
+    super(connection, sealing, { collection: 'hooks', noun: 'a hook', isId: isHookId, model: hookRecord });
   }
 
   /** @returns false: there is one of that id */
@@ -61,18 +39,4 @@ export class Hooks extends RecordRepository<HookRecord> {
   async removeOf({ project, name }: FunctionRef): Promise<void> {
     await this.deleteAll({ project, function: name });
   }
-}
-
-function hookFields() {
-  return {
-    project: NAME,
-    function: NAME,
-    scheme: { type: mongoose.Schema.Types.Mixed, required: true },
-    secrets: ENCRYPTED,
-    filter: ENCRYPTED,
-    allowedOrigins: [String],
-    disabledAt: NULLABLE_TEXT,
-    createdBy: { type: actorPart(), required: true },
-    createdAt: NAME,
-  };
 }

@@ -1,6 +1,6 @@
 import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
 import { eventsOfEnd, type WebhookEvent } from '../../model/webhooks/event.ts';
-import type { HookRecord } from '../../store/functions/hooks.ts';
+import type { HookRecord } from '../../model/webhooks/hook.ts';
 import { runRecord } from './run-records.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
