@@ -1,10 +1,11 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
-import { type ExposedPort, PORT_HOSTS, PORT_VISIBILITIES } from '../../model/ports/exposed-port.ts';
+import { type ExposedPort, exposedPort } from '../../model/ports/exposed-port.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import { whole } from '../../model/request-fields.ts';
-import { actor, instant, listOf, wholeText } from '../http/schemas.ts';
+import { instant, listOf, wholeText } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
+import { strip } from '../schema/strip.ts';
 
 const NUMBERS = { min: 1, max: 65_535 };
 
@@ -15,16 +16,7 @@ export const portParams = sandboxParams.extend({
 });
 
 const port = whole(NUMBERS, 'a TCP port').openapi({ example: 3_000 });
-const visibility = z.enum(PORT_VISIBILITIES).openapi({
-  description: '`token`: who has a token of it. `project`: who sends an API key of its project in `X-Mayfly-Key`',
-});
-const host = z
-  .enum(PORT_HOSTS)
-  .openapi({ description: 'Which `Host` the program is told: `localhost:<port>`, or ours' });
-const cors = z
-  .boolean()
-  .openapi({ description: "Pages of any origin may read its answers; the program's own CORS headers are replaced" });
-const wake = z.boolean().openapi({ description: 'A request resumes the sandbox when it is paused or hibernated' });
+const { visibility, host, cors, wake } = exposedPort.shape;
 
 export const openPort = z
   .strictObject({
@@ -36,21 +28,15 @@ export const openPort = z
   })
   .openapi('OpenPort');
 
-export const portAnswer = z
-  .object({
-    sandboxId: z.string(),
+export const portAnswer = exposedPort
+  .omit({ project: true, secret: true })
+  .extend({
     port,
-    visibility,
-    host,
-    cors,
-    wake,
     url: z.string().openapi({ example: 'https://3000-sbx-0123456789abcdef.sandboxes.example.net/' }),
     pathUrl: z.string().openapi({
       description:
         'The same where names below the common one lead nowhere; without cookies, and its pages have no origin',
     }),
-    openedBy: actor,
-    openedAt: instant,
   })
   .openapi('Port');
 
@@ -69,13 +55,7 @@ export const tokenAnswer = z
   })
   .openapi('PortToken');
 
-export function portView(
-  { sandboxId, port: number, visibility: who, host: told, cors: isCors, wake: wakes, openedBy, openedAt }: ExposedPort,
-  addresses: PortAddress,
-): z.infer<typeof portAnswer> {
-  const target = { sandboxId, port: number };
-  const url = `${addresses.originOf(target)}/`;
-  const pathUrl = addresses.pathUrlOf(target);
-  const settings = { visibility: who, host: told, cors: isCors, wake: wakes };
-  return { ...target, ...settings, url, pathUrl, openedBy, openedAt };
+export function portView(record: ExposedPort, addresses: PortAddress): z.infer<typeof portAnswer> {
+  const url = `${addresses.originOf(record)}/`;
+  return strip(portAnswer, { ...record, url, pathUrl: addresses.pathUrlOf(record) });
 }

@@ -1,28 +1,25 @@
-import type { Actor } from '../sandbox/sandbox.ts';
-
-/** Who may use it: who has a token of it, or who has an API key of its project. */
-export const PORT_VISIBILITIES = ['token', 'project'] as const;
-/** Which `Host` the program is told: `localhost:<port>`, or the one that was asked for. */
-export const PORT_HOSTS = ['localhost', 'preserve'] as const;
-
-/** How a port of a sandbox is open for HTTP. */
-export interface PortSettings {
-  visibility: (typeof PORT_VISIBILITIES)[number];
-  host: (typeof PORT_HOSTS)[number];
-  /** Whether pages of any origin may read its answers. The program's own CORS headers are then replaced. */
-  cors: boolean;
-  /** Whether a request resumes a sandbox that is paused or hibernated. */
-  wake: boolean;
-}
+import { z } from 'zod';
+import { actor, encrypted, instant } from '../fields.ts';
 
 /** A port of a sandbox that is open for HTTP. It ends with its sandbox; a fork has none. */
-export interface ExposedPort extends PortSettings {
-  sandboxId: string;
-  port: number;
-  project: string;
-  /** 256 random bits in base64url, which sign its tokens. With another one all earlier tokens are void. */
-  secret: string;
-  openedBy: Actor;
-  /** ISO 8601. */
-  openedAt: string;
-}
+export const exposedPort = z.object({
+  sandboxId: z.string(),
+  port: z.int(),
+  project: z.string(),
+  visibility: z
+    .enum(['token', 'project'])
+    .describe('`token`: who has a token of it. `project`: who sends an API key of its project in `X-Mayfly-Key`'),
+  host: z
+    .enum(['localhost', 'preserve'])
+    .describe('Which `Host` the program is told: `localhost:<port>`, or the one that was asked for'),
+  cors: z.boolean().describe("Pages of any origin may read its answers; the program's own CORS headers are replaced"),
+  wake: z.boolean().describe('A request resumes the sandbox when it is paused or hibernated'),
+  secret: encrypted(z.string()).describe(
+    '256 random bits in base64url, which sign its tokens. With another one all earlier tokens are void',
+  ),
+  openedBy: actor,
+  openedAt: instant,
+});
+export type ExposedPort = z.infer<typeof exposedPort>;
+/** How a port of a sandbox is open for HTTP. */
+export type PortSettings = Pick<ExposedPort, 'visibility' | 'host' | 'cors' | 'wake'>;

@@ -1,8 +1,7 @@
 import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
-import { type ExposedPort, PORT_HOSTS, PORT_VISIBILITIES } from '../../model/ports/exposed-port.ts';
+import { type ExposedPort, exposedPort } from '../../model/ports/exposed-port.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
-import { actorPart, ENCRYPTED, NAME, NUMBER } from '../mongo/schema.ts';
 import { Repository } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -12,7 +11,7 @@ type PortKey = Pick<ExposedPort, 'sandboxId' | 'port'>;
 /** Ports of sandboxes that are open for HTTP, `_id` = `<sandbox>/<port>`. */
 export class ExposedPorts extends Repository<ExposedPort> {
   constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'exposedPorts', noun: 'a port', fields: portFields() });
+    super(connection, sealing, { collection: 'exposedPorts', noun: 'a port', model: exposedPort });
   }
 
   /** Opens one. @returns the one that was open before, as it is; null: it is this one */
@@ -55,19 +54,4 @@ function idOf({ sandboxId, port }: PortKey): string {
 
 function checkId(id: string): void {
   if (typeof id !== 'string' || !isSandboxId(id)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');
-}
-
-function portFields() {
-  return {
-    sandboxId: NAME,
-    port: NUMBER,
-    project: NAME,
-    visibility: { type: String, required: true, enum: PORT_VISIBILITIES },
-    host: { type: String, required: true, enum: PORT_HOSTS },
-    cors: { type: Boolean, required: true },
-    wake: { type: Boolean, required: true },
-    secret: ENCRYPTED,
-    openedBy: { type: actorPart(), required: true },
-    openedAt: NAME,
-  };
 }
