@@ -1,7 +1,8 @@
 import { z } from '@hono/zod-openapi';
-import { policyRule, policyRules } from '../../model/approvals/policy-rules.ts';
+import { policyRecord } from '../../model/approvals/policy.ts';
+import { policyRules } from '../../model/approvals/policy-rules.ts';
+import { actor, instant } from '../../model/fields.ts';
 import { isProjectId, PROJECT_ID_PATTERN } from '../../model/project.ts';
-import { actor, instant } from '../http/schemas.ts';
 
 export const setPolicy = z.strictObject({ rules: policyRules }).openapi('SetPolicy');
 
@@ -21,11 +22,9 @@ export const policyHeaders = z.object({
     .openapi({ example: '"3"' }),
 });
 
-export const policyAnswer = z
-  .object({
-    project: z.string(),
+export const policyAnswer = policyRecord
+  .extend({
     version: z.int().openapi({ description: '0: none was ever set' }),
-    rules: z.array(policyRule),
     isReadable: z.boolean().openapi({ description: 'One that cannot be read denies whatever a rule could be about' }),
     createdBy: actor.nullable(),
     createdAt: instant.nullable(),

@@ -1,4 +1,4 @@
-import { APPROVAL_STATES } from '../../model/approvals/approval.ts';
+import { approvalRecord } from '../../model/approvals/approval.ts';
 import { isApprovalId } from '../../model/ids.ts';
 import { SHORT_DIGEST } from '../terminal/approval-note.ts';
 import { checked, JSON_OPTION, option, positional, waitSeconds } from '../terminal/arguments.ts';
@@ -48,7 +48,11 @@ export const approvalCommand = nounCommand({
   list: pagedCommand({
     description: 'List what waits for approval',
     args: {
-      state: { type: 'enum', options: [...APPROVAL_STATES], description: 'Only those in this state' },
+      state: {
+        type: 'enum',
+        options: [...approvalRecord.shape.state.options],
+        description: 'Only those in this state',
+      },
       all: { type: 'boolean', description: 'Also those that wait no more' },
       ...PROJECT,
     },

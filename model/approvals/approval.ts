@@ -1,54 +1,48 @@
-import type { Actor } from '../sandbox/sandbox.ts';
+import { z } from 'zod';
+import { actor, encrypted, instant, shownText } from '../fields.ts';
 import { grants, type Scope } from '../scopes.ts';
-import type { ApproverRole } from './policy-rules.ts';
+import { APPROVER_ROLES } from './policy-rules.ts';
 
-/** `awaiting-approval` → `approved` → `used`; `refused`, `withdrawn` and `expired` end it too. */
-export const APPROVAL_STATES = ['awaiting-approval', 'approved', 'used', 'refused', 'expired', 'withdrawn'] as const;
-export type ApprovalState = (typeof APPROVAL_STATES)[number];
-
-/** What is asked for. */
-export const APPROVAL_ACTIONS = [
-  'sandbox.create',
-  'command.run',
-  'credential.issue',
-  'capture.create',
-  'source.command',
-  'playbook.write',
-] as const;
-export type ApprovalAction = (typeof APPROVAL_ACTIONS)[number];
-
-/** Someone asks that a request may be done, which a policy does not let be done without. */
-export interface ApprovalRecord {
-  id: string;
-  /** Whose policy asks, and whose keys decide. */
-  project: string;
-  state: ApprovalState;
-  action: ApprovalAction;
-  /** The request with its defaults filled in, as it is shown: texts of callers, of any characters. */
-  request: Record<string, unknown>;
-  /** Of all that decides what is done, and of who asks; who decides names it. HMAC-SHA-256 by the salt, hex. */
-  digest: string;
-  /** Shown to nobody: what is not shown of a request could be guessed by its digest. Hex. */
-  salt: string;
-  /** Names of the rules that ask. */
-  rules: string[];
-  policyVersion: number;
-  role: ApproverRole;
-  askedBy: Actor;
-  askedAt: string;
-  /** Neither decided nor used from then on. */
-  expiresAt: string;
-  decidedBy: Actor | null;
-  decidedAt: string | null;
-  /** What who decided says of it. */
-  reason: string | null;
-  usedAt: string | null;
-  /** The id of what the request that used it makes; a request comes to that once. */
-  usedFor: string | null;
-}
-
-/** As the API shows it. */
-export type ShownApproval = Omit<ApprovalRecord, 'salt'>;
+/**
+ * Someone asks that a request may be done, which a policy does not let be done without.
+ *
+ * `awaiting-approval` → `approved` → `used`; `refused`, `withdrawn` and `expired` end it too.
+ */
+export const approvalRecord = z.object({
+  id: z.string(),
+  project: z.string().describe('Whose policy asks, and whose keys decide'),
+  state: z.enum(['awaiting-approval', 'approved', 'used', 'refused', 'expired', 'withdrawn']),
+  action: z.enum([
+    'sandbox.create',
+    'command.run',
+    'credential.issue',
+    'capture.create',
+    'source.command',
+    'playbook.write',
+  ]),
+  request: encrypted(z.record(z.string(), z.unknown())).describe(
+    'With its defaults filled in. Texts of callers, of any characters: escape them',
+  ),
+  digest: z
+    .string()
+    .describe('Of all that decides what is done, and of who asks; who decides names it. HMAC-SHA-256 by a salt, hex'),
+  salt: z.string().describe('Shown to nobody: what is not shown of a request could be guessed by its digest. Hex'),
+  rules: encrypted(z.array(z.string())).describe('Names of the rules that ask'),
+  policyVersion: z.int(),
+  role: z.enum(APPROVER_ROLES),
+  askedBy: actor,
+  askedAt: instant,
+  expiresAt: instant.describe('Neither decided nor used from then on'),
+  decidedBy: actor.nullable(),
+  decidedAt: instant.nullable(),
+  reason: shownText().nullable().describe('What who decided says of it'),
+  usedAt: instant.nullable(),
+  usedFor: z
+    .string()
+    .nullable()
+    .describe('The id of what the request that used it makes; a request comes to that once'),
+});
+export type ApprovalRecord = z.infer<typeof approvalRecord>;
 
 /** As it is at a time: what nobody has used until it expires has expired, though nobody writes that down. */
 export function approvalAt(record: ApprovalRecord, now: number): ApprovalRecord {

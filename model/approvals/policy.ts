@@ -1,16 +1,18 @@
-import type { Actor, Egress } from '../sandbox/sandbox.ts';
+import { z } from 'zod';
+import { actor, encrypted, instant } from '../fields.ts';
+import type { Egress } from '../sandbox/sandbox.ts';
 import { type Match, matchCommand, matchElevation, type Runs } from './command-pattern.ts';
-import { APPROVER_ROLES, type ApproverRole, type Effect, type PolicyRule } from './policy-rules.ts';
+import { APPROVER_ROLES, type ApproverRole, type Effect, type PolicyRule, policyRule } from './policy-rules.ts';
 
-/** The rules of a project; each change is another version. */
-export interface Policy {
-  project: string;
-  /** From 1. */
-  version: number;
-  rules: PolicyRule[];
-  createdBy: Actor;
-  createdAt: string;
-}
+/** Rules of a project; each change is another version. */
+export const policyRecord = z.object({
+  project: z.string(),
+  version: z.int().describe('From 1'),
+  rules: encrypted(z.array(policyRule)),
+  createdBy: actor,
+  createdAt: instant,
+});
+export type Policy = z.infer<typeof policyRecord>;
 
 /** What rules look at of a request; what is absent is not in it. */
 export interface PolicyFacts {

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { ApprovalAction, ApprovalRecord } from '../../model/approvals/approval.ts';
+import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import {
   countRuleOf,
   countsSandboxes,
@@ -23,7 +23,7 @@ type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
 
 /** Request that a policy may be about. */
 export interface PolicyRequest {
-  action: ApprovalAction;
+  action: ApprovalRecord['action'];
   agentId?: string | null | undefined;
   /** Whether this very request was begun before, and so allowed. `@default` unknown */
   isBegun?: () => Promise<boolean>;

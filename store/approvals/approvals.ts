@@ -1,13 +1,8 @@
 import type { Connection } from 'mongoose';
-import {
-  APPROVAL_STATES,
-  type ApprovalRecord,
-  type ApprovalState,
-  approvalAt,
-} from '../../model/approvals/approval.ts';
+import { type ApprovalRecord, approvalAt, approvalRecord } from '../../model/approvals/approval.ts';
 import { isApprovalId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { actorPart, ENCRYPTED, ENCRYPTED_TEXT, NAME, NULLABLE_TEXT, NUMBER } from '../mongo/schema.ts';
+import { NAME } from '../mongo/schema.ts';
 import { type DocumentOf, type Filter, RecordRepository } from '../repository/repository.ts';
 import type { Page } from '../sealed/page-cursor.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -25,7 +20,7 @@ export interface ChangedApproval {
 export interface ApprovalQuery {
   project: string;
   /** As it is now: what has expired is no longer waiting. `@default` all */
-  state?: ApprovalState;
+  state?: ApprovalRecord['state'];
   limit: number;
   cursor?: string | undefined;
 }
@@ -44,7 +39,7 @@ export class Approvals extends RecordRepository<ApprovalRecord, ApprovalDocument
     private readonly now: () => number = Date.now,
   ) {
     const named = { collection: 'approvals', noun: 'an approval', isId: isApprovalId };
-    super(connection, sealing, { ...named, fields: approvalFields(), internal: { changedAt: NAME } });
+    super(connection, sealing, { ...named, model: approvalRecord, internal: { changedAt: NAME } });
   }
 
   /** @returns false when there is one of that id */
@@ -108,7 +103,7 @@ export class Approvals extends RecordRepository<ApprovalRecord, ApprovalDocument
     return this.deleteAll({ expiresAt: { $lt: before } });
   }
 
-  #inState(state: ApprovalState): Filter<ApprovalDocument> {
+  #inState(state: ApprovalRecord['state']): Filter<ApprovalDocument> {
     const now = this.#nowText();
     if (state === 'expired') return { state: { $in: ['awaiting-approval', 'approved'] }, expiresAt: { $lte: now } };
     if (state === 'awaiting-approval' || state === 'approved') return { state, expiresAt: { $gt: now } };
@@ -121,26 +116,4 @@ export class Approvals extends RecordRepository<ApprovalRecord, ApprovalDocument
 
   protected override readonly recordOf = ({ _id: id, changedAt: _at, ...record }: ApprovalDocument): ApprovalRecord =>
     approvalAt({ id, ...record }, this.now());
-}
-
-function approvalFields() {
-  return {
-    project: NAME,
-    state: { type: String, required: true, enum: APPROVAL_STATES },
-    action: NAME,
-    request: ENCRYPTED,
-    digest: NAME,
-    salt: NAME,
-    rules: ENCRYPTED,
-    policyVersion: NUMBER,
-    role: NAME,
-    askedBy: { type: actorPart(), required: true },
-    askedAt: NAME,
-    expiresAt: NAME,
-    decidedBy: { type: actorPart(), default: null },
-    decidedAt: NULLABLE_TEXT,
-    reason: ENCRYPTED_TEXT,
-    usedAt: NULLABLE_TEXT,
-    usedFor: NULLABLE_TEXT,
-  };
 }

@@ -1,7 +1,6 @@
 import type { Connection } from 'mongoose';
-import type { Policy } from '../../model/approvals/policy.ts';
+import { type Policy, policyRecord } from '../../model/approvals/policy.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { actorPart, ENCRYPTED, NAME, NUMBER } from '../mongo/schema.ts';
 import { Repository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
@@ -14,9 +13,7 @@ const VERSION_DIGITS = 9;
 /** The policies of projects, `_id` = `<project>/<version>`: no version is ever changed. */
 export class Policies extends Repository<StoredPolicy> {
   constructor(connection: Connection, sealing: Sealing) {
-    const createdBy = { type: actorPart(), required: true };
-    const fields = { project: NAME, version: NUMBER, rules: ENCRYPTED, createdBy, createdAt: NAME };
-    super(connection, sealing, { collection: 'policies', noun: 'a policy', fields });
+    super(connection, sealing, { collection: 'policies', noun: 'a policy', model: policyRecord });
   }
 
   /** That of a project now; null when it never had one. One that was changed by somebody else has no rules. */

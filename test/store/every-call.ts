@@ -1,4 +1,4 @@
-import { APPROVAL_STATES } from '../../model/approvals/approval.ts';
+import { approvalRecord as approvalModel } from '../../model/approvals/approval.ts';
 import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
@@ -294,7 +294,7 @@ export function callsOf(store: Store): Calls {
         Promise.all([
           approvals.list({ project: 'default', limit: 5 }),
           approvals.list({ project: 'default', limit: 5, cursor: cursorOf(approval.id) }),
-          ...APPROVAL_STATES.map((state) => approvals.list({ project: 'default', limit: 5, state })),
+          ...approvalModel.shape.state.options.map((state) => approvals.list({ project: 'default', limit: 5, state })),
         ]),
       changedSince: () => approvals.changedSince('default', at, 5),
       isAmong: () => approvals.isAmong(approval, 100),

@@ -4,7 +4,7 @@ import { createApp } from '../../../api/app.ts';
 import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import { ownFetch } from '../../../mcp/http/own-fetch.ts';
-import type { ApprovalRecord, ShownApproval } from '../../../model/approvals/approval.ts';
+import type { ApprovalRecord } from '../../../model/approvals/approval.ts';
 import type { PolicyRule } from '../../../model/approvals/policy-rules.ts';
 import { approvalIdOf, sourceIdOf } from '../../../model/ids.ts';
 import { LIMITS } from '../../../model/limits.ts';
@@ -457,7 +457,7 @@ describe('the stream of approvals', () => {
       own(input, { ...init, headers: { ...Object.fromEntries(new Headers(init?.headers)), ...headers } });
     return new MayflyClient({ baseUrl: 'http://mayfly', apiKey, fetch }).approvals.watch({ signal });
   };
-  const until = async (seen: AsyncGenerator<ShownApproval>, id: string, state: string) => {
+  const until = async (seen: AsyncGenerator<Omit<ApprovalRecord, 'salt'>>, id: string, state: string) => {
     for await (const approval of { [Symbol.asyncIterator]: () => ({ next: () => seen.next() }) })
       if (approval.id === id && approval.state === state) return approval;
     throw new Error(`${id} was never ${state}`);
