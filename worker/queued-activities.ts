@@ -7,14 +7,8 @@ import { activityFailure } from './activity-failure.ts';
 /** What sagas have the control worker do by its queue. None of it writes an audit event that it was given, or signs. */
 const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'advanceSchedule',
-  'awaitCommandEnd',
-  'awaitEnded',
   'awaitListed',
   'awaitPower',
-  'awaitRunning',
-  'awaitTemplate',
-  'awaitTemplateEnd',
-  'awaitWarm',
   'compareRecords',
   'destroyStrangers',
   'endLostPlaybooks',

@@ -1,4 +1,4 @@
-import { condition, defineSignal, setHandler } from '@temporalio/workflow';
+import { allHandlersFinished, condition, defineSignal, setHandler } from '@temporalio/workflow';
 import { TEMPORAL_OPERATOR } from '../model/sagas/cancellation.ts';
 import type { EndSignal } from '../model/sandbox/command.ts';
 import { CANCEL_COMMAND, type CommandInput } from '../model/sandbox/command-saga.ts';
@@ -7,6 +7,7 @@ import { whenCancelled } from './saga/cancellation.ts';
 import { controlUntilDone } from './saga/control.ts';
 import { onHost } from './saga/host-activities.ts';
 import { PROFILE } from './saga/profiles.ts';
+import { handleSubscriptions, notifySubscribers } from './saga/subscription.ts';
 
 const cancel = defineSignal<[Actor, EndSignal]>(CANCEL_COMMAND);
 
@@ -30,6 +31,8 @@ export async function command({ commandId, sandboxId, hostId, installationId }: 
     cancellation ??= { actor, signal };
   };
   setHandler(cancel, cancelBy);
+  const subscribers: string[] = [];
+  handleSubscriptions(subscribers);
   whenCancelled(() => cancelBy(TEMPORAL_OPERATOR, 'SIGTERM'));
   if (!(await commandRequested({ commandId }))) return;
 
@@ -55,4 +58,6 @@ export async function command({ commandId, sandboxId, hostId, installationId }: 
   };
   const [startTold] = await Promise.all([recordStart(), passOnCancel(), run]);
   await commandEnded({ commandId, startTold });
+  await notifySubscribers(subscribers);
+  await condition(allHandlersFinished);
 }

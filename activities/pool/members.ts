@@ -13,7 +13,6 @@ import { alike, sizeOfSource } from '../../model/source-content.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import type { StorageAdmission } from '../snapshot/storage-admission.ts';
-import { until } from '../step/until.ts';
 
 interface MemberDeps {
   store: Store;
@@ -21,8 +20,8 @@ interface MemberDeps {
   admission: StorageAdmission;
 }
 
-/** How a member came to be ready; null: it is. `retired`: it was not to be ready any more. */
-type MemberOutcome = Pick<SandboxFailure, 'code' | 'message'> | 'retired' | null;
+/** Outcome of a member's create: why it failed, or that it is ready, or was retired before it was. */
+type MemberOutcome = Pick<SandboxFailure, 'code' | 'message'> | 'retired' | 'warm';
 
 /** How members of pools are made. */
 export function createMemberActivities({ store, reconciliation, admission }: MemberDeps) {
@@ -61,13 +60,12 @@ export function createMemberActivities({ store, reconciliation, admission }: Mem
       return { sandboxId, size, hosts: proposed, content: content ?? contentOn(hosts, proposed[0]?.hostId, source) };
     },
 
-    /** Resolves when it can be told how a member came to be ready. */
-    async awaitWarm({ sandboxId }: { sandboxId: string }): Promise<MemberOutcome> {
-      const { state, failure, stopReason } = await until(async () => {
-        const found = await store.sandboxes.get(sandboxId);
-        return found && (found.pool?.warmAt || isFinal(found.state)) ? found : null;
-      });
-      if (!isFinal(state)) return null;
+    /** Returns how the create of a member ended; null while it goes on. */
+    async readMemberOutcome({ sandboxId }: { sandboxId: string }): Promise<MemberOutcome | null> {
+      const found = await store.sandboxes.get(sandboxId);
+      if (!found || !(found.pool?.warmAt || isFinal(found.state))) return null;
+      const { state, failure, stopReason } = found;
+      if (!isFinal(state)) return 'warm';
       if (failure === null || stopReason === 'retired') return 'retired';
       return { code: failure.code, message: `${failure.step}: ${failure.message}` };
     },

@@ -1,8 +1,8 @@
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import { type HostRef, RUNNING_PROBLEM } from '../../model/host.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
-import type { SandboxFailure, SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { hostOf, isAsleep, isFinal, isSettled, type SandboxState } from '../../model/sandbox/sandbox-state.ts';
+import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
+import { hostOf, isAsleep, isSettled, type SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import type { Store } from '../../store/connect.ts';
 import { until } from '../step/until.ts';
@@ -59,28 +59,18 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
       return record;
     },
 
-    /** Resolves when the outcome of the sandbox's create can be told. @returns where it runs, or why it does not */
-    async awaitRunning(wait: RunningWait): Promise<HostRef | Pick<SandboxFailure, 'code' | 'message'>> {
+    /** Returns where a sandbox runs, or why it does not; null while its create goes on. */
+    async readCreateOutcome(wait: RunningWait): Promise<HostRef | Pick<SandboxFailure, 'code' | 'message'> | null> {
       const { sandboxId, otherwise = 'bake_failed', isOffline = false, mayBeAsleep = false } = wait;
-      const hasBooted = ({ state, steps }: SandboxRecord) =>
-        isOffline && state === 'creating' && steps.some(({ step }) => step === 'bootDomain');
-      const found = await until(async () => {
-        const record = await store.sandboxes.get(sandboxId);
-        return record && (isSettled(record.state) || hasBooted(record)) ? record : null;
-      });
-      const { state, failure } = found;
+      const found = await store.sandboxes.get(sandboxId);
+      if (!found) return null;
+      const { state, failure, steps } = found;
+      const hasBooted = isOffline && state === 'creating' && steps.some(({ step }) => step === 'bootDomain');
+      if (!isSettled(state) && !hasBooted) return null;
       const host = hostOf(found);
-      if (host && (state === 'running' || hasBooted(found) || (mayBeAsleep && isAsleep(state)))) return host;
+      if (host && (state === 'running' || hasBooted || (mayBeAsleep && isAsleep(state)))) return host;
       const { code, message } = failure ?? { code: otherwise, message: `it is ${state}` };
       return { code, message: `${sandboxId}, which was made for that: ${message}` };
-    },
-
-    /** Resolves when it has ended, and the store has the proof; at once where nothing is known of it. */
-    async awaitEnded({ sandboxId }: { sandboxId: string }): Promise<void> {
-      await until(async () => {
-        const record = await store.sandboxes.get(sandboxId);
-        return !record || isFinal(record.state) ? true : null;
-      });
     },
 
     /** What is known of a sandbox; null: nothing. */

@@ -1,6 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Context } from '@temporalio/activity';
 import { MayflyError } from '../../model/errors.ts';
 import { ID_BYTES, sandboxIdFrom, snapshotIdFrom, sourceIdOf } from '../../model/ids.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
@@ -8,12 +6,9 @@ import { PRESENT_TEMPLATE_STATES, type TemplateRecord, type TemplateState } from
 import type { TemplateIds, TemplateInput, TemplateWish } from '../../model/templates/template-saga.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';
-import { until } from '../step/until.ts';
 
 type OfKey = Pick<TemplateInput, 'hostId' | 'templateKey'>;
 
-/** The store notifies nobody. Milliseconds. */
-const LOOK_EVERY_MS = 200;
 const PROBES = 2;
 
 /** All follow from the template's own. */
@@ -84,28 +79,20 @@ export function createTemplateRecordActivities({
       await reconciliation.templates.want(input, wish);
     },
 
-    /** Resolves when the store has a template of that key, whatever its state. */
-    async awaitTemplate(of: OfKey): Promise<{ templateId: string }> {
-      const { cancellationSignal: signal, heartbeat } = Context.current();
-      for (;;) {
-        signal.throwIfAborted();
-        const [record] = (await present(of)).filter(({ state }) => state !== 'failed');
-        if (record) return { templateId: record.id };
-        heartbeat();
-        await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
-      }
+    /** Returns a template of that key that has not failed; null: there is none. */
+    async findTemplate(of: OfKey): Promise<{ templateId: string } | null> {
+      const record = (await present(of)).find(({ state }) => state !== 'failed');
+      return record ? { templateId: record.id } : null;
     },
 
-    /** Resolves when it is built, or is not to be: `gone` where nothing is known of it. */
-    async awaitTemplateEnd({
+    /** Returns what became of a build, `gone` where nothing is known of it; null while it goes on. */
+    async readTemplateOutcome({
       templateId,
     }: {
       templateId: string;
-    }): Promise<{ state: TemplateState; reason: string | null }> {
-      return until(async () => {
-        const { state, reason } = (await store.templates.get(templateId)) ?? { state: 'gone' as const, reason: null };
-        return state === 'building' || state === 'verifying' ? null : { state, reason };
-      });
+    }): Promise<{ state: TemplateState; reason: string | null } | null> {
+      const { state, reason } = (await store.templates.get(templateId)) ?? { state: 'gone' as const, reason: null };
+      return state === 'building' || state === 'verifying' ? null : { state, reason };
     },
   };
 }

@@ -28,6 +28,8 @@ export interface EntityState {
   uncompensated: HostRef[];
   /** Those of the candidate hosts that were decommissioned. */
   decommissioned: HostRef[];
+  /** Workflow ids of those that wait for it, besides its parent. */
+  subscribers: string[];
   /** Why it ends; null: it does not. A run that begins with one has recorded it, and only removes what is left. */
   end: SandboxEnd | null;
 }
@@ -46,6 +48,7 @@ export function newEntityState(record: SandboxRecord, usedAt: number): EntitySta
     updateIds: [],
     uncompensated: [],
     decommissioned: [],
+    subscribers: [],
     end: null,
   };
 }

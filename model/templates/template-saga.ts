@@ -31,6 +31,8 @@ interface ContinuedTemplate {
   wanted: TemplateWish | null;
   /** When somebody woke from one last, or the first of those that replaced each other was ready. Milliseconds since 1970. */
   usedAt: number | null;
+  /** Workflow ids of those that wait for a template. */
+  subscribers: string[];
 }
 
 /** A template, and the sandboxes that its build needs. */

@@ -137,7 +137,7 @@ export const SAGA_POINTS = {
   },
   bake: {
     steps: ['claimSourceName', 'cleanGuest', 'shutDownGuest', 'flattenDisks', 'publishSource'],
-    control: ['recordBake', 'rememberBake', 'awaitRunning'],
+    control: ['recordBake', 'rememberBake', 'readCreateOutcome'],
     undos: [{ fault: 'publishSource.after=error', steps: ['retractSource', 'discardImages'] }],
   },
   'delete source': { steps: ['removeSource'], control: ['rememberBake'], undos: [] },

@@ -5,11 +5,13 @@ import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { isFinal, isSettled } from '../../model/sandbox/sandbox-state.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
 import { accepted, destroy, hostForgotten, restoreRecord, settled } from '../saga/messages.ts';
+import { handleSubscriptions } from '../saga/subscription.ts';
 import type { SandboxEntity } from './entity.ts';
 
 /** Answers messages that a sandbox takes in every state. */
 export function handleMessages(entity: SandboxEntity): void {
   const validator = () => entity.checkOpen();
+  handleSubscriptions(entity.state.subscribers);
   setHandler(accepted, async () => entity.begun, { validator });
   setHandler(settled, () => awaitSettled(entity), { validator });
   const restore = async () => {

@@ -1,5 +1,4 @@
-import { executeChild, getExternalWorkflowHandle, ParentClosePolicy, proxyActivities } from '@temporalio/workflow';
-import type { ControlActivities } from '../../activities/control.ts';
+import { executeChild, getExternalWorkflowHandle, ParentClosePolicy } from '@temporalio/workflow';
 import type { ImageInput } from '../../model/image/image-saga.ts';
 import {
   MAKE_TEMPLATE_WORKFLOW,
@@ -8,9 +7,10 @@ import {
   templateRequestWorkflowIdOf,
   templateWorkflowIdOf,
 } from '../../model/templates/template-saga.ts';
+import { controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
-import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { saga, type Undo } from '../saga/saga.ts';
+import { waitForWorkflow } from '../saga/subscription.ts';
 import type { TaskSandbox } from '../source/task-sandbox.ts';
 import type { makeTemplate } from '../template/make-template.ts';
 import { atSnapshot } from './at-snapshot.ts';
@@ -19,9 +19,6 @@ import { runStep } from './image-step.ts';
 import { type MadeSource, makeSource, takeBackSource } from './make-source.ts';
 
 type Ready = NonNullable<ImageInput['ready']>;
-
-/** It waits for a quiet host, boots, and asks once more. */
-const { awaitTemplateEnd } = proxyActivities<ControlActivities>(PROFILE.work(60 * MINUTE_MS));
 
 /** In a fresh machine, without a way out: as a template's is. @throws ApplicationFailure image_step_failed when it never holds */
 export async function checkReady(
@@ -79,7 +76,9 @@ async function makeItsTemplate(
   }
   const { templateId, templateKey } = made;
   undo('makeTemplate', () => removeTemplate({ hostId, templateKey }, templateId));
-  const { state, reason } = await awaitTemplateEnd({ templateId });
+  const workflowId = templateWorkflowIdOf({ hostId, templateKey });
+  const read = () => controlUntilDone.readTemplateOutcome({ templateId });
+  const { state, reason } = await waitForWorkflow({ workflowId }, read);
   if (state !== 'ready') throw refusal('template_failed', reason ?? `It is ${state}.`);
 }
 

@@ -1,5 +1,4 @@
-import { CancellationScope, ParentClosePolicy, proxyActivities, startChild } from '@temporalio/workflow';
-import type { ControlActivities } from '../../activities/control.ts';
+import { CancellationScope, type ChildWorkflowHandle, ParentClosePolicy, startChild } from '@temporalio/workflow';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { isShared, MEMBER_TTL_SECONDS, type MemberInput } from '../../model/pools/pool-saga.ts';
 import { NO_PROJECT } from '../../model/project.ts';
@@ -7,19 +6,15 @@ import { SANDBOX_WORKFLOW, type SandboxInput } from '../../model/sagas/messages.
 import { workflowIdOf } from '../../model/sagas/queues.ts';
 import { readable } from '../../model/sagas/readable.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { control } from '../saga/control.ts';
+import { control, controlUntilDone } from '../saga/control.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
-import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
+import { waitForWorkflow } from '../saga/subscription.ts';
 import type { sandbox } from '../sandbox/sandbox.ts';
 import type { PoolLife } from './pool-life.ts';
 
 /** Nobody's key: whose project claims a member is told no other's. */
 const SHARED: Actor = { apiKeyId: 'pool', agentId: null, project: NO_PROJECT };
-
-/** All steps of a create together have less. */
-const WAIT = PROFILE.follow(30 * MINUTE_MS);
-const { awaitWarm } = proxyActivities<ControlActivities>(WAIT);
 
 /** Makes one member of a pool: an ordinary sandbox, with a saga of its own, which goes on without this one. */
 export class Maker {
@@ -56,10 +51,11 @@ export class Maker {
     if (this.life.isDeleting || pool.revision !== this.life.record.revision) return false;
     const { sandboxId } = member;
     this.sandboxId = sandboxId;
-    await begin({ ...inputOf(pool, member), ...(this.life.input.timeouts && { timeouts: this.life.input.timeouts }) });
-    const outcome = await awaitWarm.executeWithOptions({ ...WAIT, summary: readable(sandboxId) }, [{ sandboxId }]);
-    if (outcome === 'retired') return false;
-    if (outcome === null) return true;
+    const { timeouts } = this.life.input;
+    const child = await begin({ ...inputOf(pool, member), ...(timeouts && { timeouts }) });
+    const read = () => controlUntilDone.readMemberOutcome({ sandboxId });
+    const outcome = await waitForWorkflow({ workflowId: child.workflowId, child }, read);
+    if (typeof outcome === 'string') return outcome === 'warm';
     throw refusal(outcome.code, outcome.message);
   }
 }
@@ -94,8 +90,8 @@ function inputOf(pool: PoolRecord, { sandboxId, size, hosts, content }: MemberIn
 }
 
 /** Of its own scope: it outlives the run of its pool. */
-async function begin(input: SandboxInput): Promise<void> {
-  await CancellationScope.nonCancellable(() =>
+function begin(input: SandboxInput): Promise<ChildWorkflowHandle<typeof sandbox>> {
+  return CancellationScope.nonCancellable(() =>
     startChild<typeof sandbox>(SANDBOX_WORKFLOW, {
       workflowId: workflowIdOf(input.id),
       args: [input],

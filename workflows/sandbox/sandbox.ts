@@ -18,6 +18,7 @@ import { controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { refusedOrFailed } from '../saga/refused.ts';
+import { notifyParent, notifySubscribers } from '../saga/subscription.ts';
 import { failUnfinishedSnapshots } from '../snapshot/fail-unfinished-snapshots.ts';
 import { adoptSandbox } from './adopt-sandbox.ts';
 import { createOffline, createSandbox } from './create-sandbox.ts';
@@ -63,6 +64,7 @@ export async function sandbox(
     { proof, failure, ...(input.foundOn && { foundOn: input.foundOn.hostId }) },
   );
 
+  await notifySubscribers(state.subscribers);
   await condition(allHandlersFinished);
   if (!failure) return proof;
   if (entity.record.stopReason === 'machine-ended') return { ...proof, died: failure }; // its saga did what it is for
@@ -114,6 +116,8 @@ async function tryCreate(entity: SandboxEntity): Promise<boolean> {
     await recordCreated(entity);
     requestTemplate(entity);
   }
+  void notifyParent();
+  void notifySubscribers(entity.state.subscribers);
   return true;
 }
 

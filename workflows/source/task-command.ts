@@ -1,20 +1,19 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import { executeChild, ParentClosePolicy, proxyActivities } from '@temporalio/workflow';
-import type { ControlActivities } from '../../activities/control.ts';
+import { executeChild, ParentClosePolicy } from '@temporalio/workflow';
 import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command-saga.ts';
-import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
-
-/** No task is longer. */
-const { awaitCommandEnd } = proxyActivities<ControlActivities>(PROFILE.follow(300 * MINUTE_MS));
+import { controlUntilDone } from '../saga/control.ts';
+import { waitForWorkflow } from '../saga/subscription.ts';
 
 /**
  * Runs what a task has written down to its end, in a sandbox of its own; it ends with that, if the task does before it. What is
  * written down is begun by whoever finds it: where the reconciler was first, the end of what it began is waited for.
  */
 export async function runTaskCommand(command: CommandInput, staticSummary: string): Promise<void> {
+  const { commandId } = command;
+  const workflowId = commandWorkflowIdOf(commandId);
   try {
     await executeChild<(input: CommandInput) => Promise<void>>(COMMAND_WORKFLOW, {
-      workflowId: commandWorkflowIdOf(command.commandId),
+      workflowId,
       args: [command],
       cancellationType: 'ABANDON',
       parentClosePolicy: ParentClosePolicy.ABANDON,
@@ -22,6 +21,6 @@ export async function runTaskCommand(command: CommandInput, staticSummary: strin
     });
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    await awaitCommandEnd({ commandId: command.commandId });
+    await waitForWorkflow({ workflowId }, () => controlUntilDone.isCommandOver({ commandId }));
   }
 }

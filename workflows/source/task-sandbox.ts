@@ -5,10 +5,8 @@ import {
   getExternalWorkflowHandle,
   log,
   ParentClosePolicy,
-  proxyActivities,
   startChild,
 } from '@temporalio/workflow';
-import type { ControlActivities } from '../../activities/control.ts';
 import type { ErrorCode } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
 import { DESTROY, SANDBOX_WORKFLOW, type SandboxInput } from '../../model/sagas/messages.ts';
@@ -16,19 +14,19 @@ import { workflowIdOf } from '../../model/sagas/queues.ts';
 import { readable } from '../../model/sagas/readable.ts';
 import type { StopRequest } from '../../model/sagas/stop-request.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
-import { controlByQueue } from '../saga/control.ts';
+import { controlByQueue, controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
-import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
+import { MINUTE_MS } from '../saga/profiles.ts';
+import { waitForWorkflow } from '../saga/subscription.ts';
 import type { sandbox } from '../sandbox/sandbox.ts';
 
 type Sandbox = ChildWorkflowHandle<typeof sandbox>;
 
-/** All steps of a create together have less. */
-const WAIT = PROFILE.follow(30 * MINUTE_MS);
-const { awaitRunning } = proxyActivities<ControlActivities>(WAIT);
-/** What takes longer is asked for once more. */
-const { awaitEnded } = proxyActivities<ControlActivities>({ ...WAIT, scheduleToCloseTimeout: '5m' });
+const { readCreateOutcome } = controlUntilDone;
 const { stateOf } = controlByQueue;
+
+/** Time after which the end of a sandbox is asked for once more, ms. */
+const END_MS = 5 * MINUTE_MS;
 
 /** A sandbox that a task makes for itself: an ordinary one, with its own saga, TTL and proof. */
 export class TaskSandbox {
@@ -65,7 +63,8 @@ export class TaskSandbox {
       isOffline: template === 'builder',
       ...(mayBeAsleep && { mayBeAsleep }),
     };
-    const outcome = await awaitRunning.executeWithOptions({ ...WAIT, summary: readable(sandboxId) }, [wait]);
+    const target = { workflowId: workflowIdOf(sandboxId), child: this.#child };
+    const outcome = await waitForWorkflow(target, () => readCreateOutcome(wait));
     if ('code' in outcome) throw refusal(outcome.code, outcome.message);
     return outcome;
   }
@@ -74,14 +73,22 @@ export class TaskSandbox {
   async destroy(): Promise<void> {
     const { id: sandboxId } = this.input;
     if (this.#child && (await this.#end(this.#child)) && this.presence !== 'new') return;
-    if (typeof this.presence === 'object' && (await this.#isTold())) return awaitEnded({ sandboxId });
+    if (typeof this.presence === 'object' && (await this.#isTold())) return this.#waitForEnd();
     const state = await stateOf({ sandboxId });
     if (state === null || isFinal(state)) return;
     // its workflow was ended from outside, or is another's child: one takes over, or is told
     const other = await this.#beginUnlessThere();
     if (other) await this.#end(other);
-    else if (this.presence !== 'new') return awaitEnded({ sandboxId });
+    else if (this.presence !== 'new') return this.#waitForEnd();
     throw new Error(`${sandboxId} was ${state}, and has been told once more to end`);
+  }
+
+  async #waitForEnd(): Promise<void> {
+    const { id: sandboxId } = this.input;
+    await waitForWorkflow({ workflowId: workflowIdOf(sandboxId), withinMs: END_MS }, async () => {
+      const state = await controlUntilDone.stateOf({ sandboxId });
+      return state === null || isFinal(state);
+    });
   }
 
   /** @returns null where one runs */

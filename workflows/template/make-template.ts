@@ -1,12 +1,21 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
-import type { MadeTemplate, MakeTemplateInput } from '../../model/templates/template-saga.ts';
+import {
+  type MadeTemplate,
+  type MakeTemplateInput,
+  templateWorkflowIdOf,
+} from '../../model/templates/template-saga.ts';
 import { untilCancelled } from '../saga/cancellation.ts';
+import { controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
+import { waitForWorkflow } from '../saga/subscription.ts';
 import { lookAtTemplate } from './template-steps.ts';
 
-const { wantTemplate, awaitTemplate } = proxyActivities<ControlActivities>(PROFILE.work(2 * MINUTE_MS));
+const { wantTemplate } = proxyActivities<ControlActivities>(PROFILE.work(2 * MINUTE_MS));
+
+/** Longer than the longest pause after builds that failed, ms. */
+const BEGIN_MS = 16 * MINUTE_MS;
 
 /** Asks the host what such a template is called, and for that one; resolves when the store has it. What is refused is its result. */
 export async function makeTemplate({ templateId, ...wanted }: MakeTemplateInput): Promise<MadeTemplate> {
@@ -29,5 +38,7 @@ async function requestTemplate(
     return { refused: { code: 'template_unsupported', message } };
   }
   await wantTemplate({ input: { ...wanted, templateKey }, wish: { templateId, installationId } });
-  return { ...(await awaitTemplate({ hostId, templateKey })), templateKey };
+  const of = { hostId, templateKey };
+  const target = { workflowId: templateWorkflowIdOf(of), withinMs: BEGIN_MS };
+  return { ...(await waitForWorkflow(target, () => controlUntilDone.findTemplate(of))), templateKey };
 }

@@ -24,6 +24,7 @@ import { whenCancelled } from '../saga/cancellation.ts';
 import { shallContinue } from '../saga/continue-as-new.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { now } from '../saga/now.ts';
+import { handleSubscriptions, notifySubscribers } from '../saga/subscription.ts';
 import { TaskLife } from '../source/task-life.ts';
 
 const wanted = defineSignal<[TemplateWish]>(TEMPLATE_WANTED);
@@ -41,6 +42,8 @@ export class TemplateLife {
   usedAt: number | null;
   /** The last that failed, until another is begun in its place. */
   failed: RecordedTemplate | null;
+  /** Workflow ids of those that wait for a template. */
+  readonly subscribers: string[];
   /** Somebody has cancelled its workflow: what there is goes, and no other is built. */
   isCancelled = false;
   readonly #toGo = new Set<string>();
@@ -57,6 +60,8 @@ export class TemplateLife {
     this.usedAt = continued?.usedAt ?? null;
     this.failed = continued?.failed ? new RecordedTemplate(this, continued.failed) : null;
     this.#failures = continued?.failures ?? 0;
+    this.subscribers = continued?.subscribers ?? [];
+    handleSubscriptions(this.subscribers);
     this.#retryAt = continued?.retryAt ?? 0;
     setHandler(wanted, (wish) => {
       this.wish = { ...wish, ...this.wish, installationId: wish.installationId };
@@ -141,6 +146,7 @@ export class TemplateLife {
       retryAt: this.#retryAt,
       wanted: this.wish,
       usedAt: this.usedAt,
+      subscribers: this.subscribers,
     };
     return continueAsNew<(input: TemplateInput) => Promise<void>>({ ...this.input, continued });
   }
@@ -167,5 +173,6 @@ export class RecordedTemplate extends TaskLife {
     const event = kind && auditEvent(this.life.nextEvent(), { kind, actor: createdBy, hostId, detail });
     const { record } = this;
     await CancellationScope.nonCancellable(() => controlUntilDone.recordTemplate({ record, event }));
+    if (kind) await notifySubscribers(this.life.subscribers);
   }
 }

@@ -9,7 +9,6 @@ import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 import { reconcileOnce } from '../../support/reconcile-once.ts';
-import { stepBegun } from '../../support/step-begun.ts';
 
 /** Builds that nobody goes on with: the reconciler begins them, or says that they have failed, and nothing is left. */
 const { test, mayfly: all } = useImageCases();
@@ -70,7 +69,7 @@ test('a step that the reconciler begins before its build does is run once, and t
   const { failpoints, client, store } = all();
   onTestFinished(() => failpoints.arm(undefined));
   const unanswered = 'runCommand.before=error(guest_unreachable)';
-  failpoints.arm(`awaitRunning.after=error(store_unavailable);${unanswered}`);
+  failpoints.arm(`readCreateOutcome.after=error(store_unavailable);${unanswered}`);
   const begun = await images.begin('RUN test ! -e /once && touch /once');
   await mayfly.until(begun.builderId, ({ state }) => state === 'running');
   const reconciliation = new Reconciliation(client);
@@ -81,7 +80,10 @@ test('a step that the reconciler begins before its build does is run once, and t
     return reconciliation.isOpen(commandWorkflowIdOf(commandId));
   }, true);
   failpoints.arm(unanswered);
-  await stepBegun(client.workflow.getHandle(`image/${begun.name}`), 'awaitCommandEnd');
+  await eventually(
+    async () => (await client.workflow.getHandle(commandWorkflowIdOf(commandId)).fetchHistory()).events ?? [],
+    (events) => events.some((event) => event.workflowExecutionSignaledEventAttributes?.signalName === 'subscribe'),
+  );
   failpoints.arm(undefined);
   expect(await images.over(begun)).toMatchObject({ state: 'ready', failure: null });
   await all().keepHistory('image-joined-step', begun.name, `image/${begun.name}`);

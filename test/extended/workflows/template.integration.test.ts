@@ -262,7 +262,7 @@ describe('a template, nothing else happening,', () => {
     const ids = await templates.built(input);
     const ready = await templates.until(ids.templateId, 'ready');
     await mayfly.client.workflow.getHandle(templateWorkflowIdOf(input)).terminate('another run goes on');
-    const handedOver = { ready, failed: null, failures: 0, retryAt: 0, wanted: null, usedAt: null };
+    const handedOver = { ready, failed: null, failures: 0, retryAt: 0, wanted: null, usedAt: null, subscribers: [] };
     await new Reconciliation(mayfly.client).templates.resume({ ...input, continued: handedOver });
     await templates.remove(input, ids.templateId);
     await templates.over(input);

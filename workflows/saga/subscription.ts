@@ -1,0 +1,94 @@
+import type { SignalDefinition } from '@temporalio/common';
+import {
+  CancellationScope,
+  condition,
+  defineSignal,
+  getExternalWorkflowHandle,
+  log,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { refusal } from './failure.ts';
+import { MINUTE_MS } from './profiles.ts';
+
+/** Signal with the workflow id of its sender, which wants to be notified. */
+const subscribe = defineSignal<[string]>('subscribe');
+/** Signal with the workflow id of its sender, whose record has changed. */
+const recordChanged = defineSignal<[string]>('recordChanged');
+
+/** First pause after which a record is read without a signal, ms. It doubles. */
+const FIRST_PAUSE_MS = { present: MINUTE_MS, gone: 250 };
+const LONGEST_PAUSE_MS = 5 * MINUTE_MS;
+
+/** Workflows whose signals were not yet followed by a read. */
+const changed = new Set<string>();
+
+interface Awaited {
+  workflowId: string;
+  /** Its handle, where it is a child of this one: it notifies its parent unasked. `@default` null */
+  child?: { result(): Promise<unknown> } | null;
+  /** Least time after which the wait fails, ms. `@default` none */
+  withinMs?: number;
+}
+
+/**
+ * Waits for another workflow: reads what that has recorded when it signals or ends, and after a long pause, should it be lost.
+ * @param read something falsy while it is still to be waited for
+ * @throws ApplicationFailure step_timeout
+ */
+export async function waitForWorkflow<T>(
+  { workflowId, child = null, withinMs = Number.POSITIVE_INFINITY }: Awaited,
+  read: () => Promise<T | null | false>,
+): Promise<T> {
+  setHandler(recordChanged, (id) => void changed.add(id));
+  let isPresent = child !== null || (await trySignal(workflowId, subscribe));
+  const end = () => {
+    isPresent = false;
+    changed.add(workflowId);
+  };
+  child?.result().then(end, end);
+  const deadline = Date.now() + withinMs;
+  for (let pauses = 0; Date.now() < deadline; ) {
+    const pauseMs = FIRST_PAUSE_MS[isPresent ? 'present' : 'gone'] * 2 ** pauses;
+    const isChanged = await condition(() => changed.delete(workflowId), Math.min(pauseMs, LONGEST_PAUSE_MS));
+    const found = await read();
+    if (found) return found;
+    if (isChanged) continue;
+    pauses++;
+    isPresent = await trySignal(workflowId, subscribe);
+  }
+  throw refusal('step_timeout', `${workflowId} has not come so far in ${withinMs / MINUTE_MS} minutes.`);
+}
+
+/** Notifies each new subscriber at once, and adds it to those of {@link notifySubscribers}. @param ids of workflows */
+export function handleSubscriptions(ids: string[]): void {
+  setHandler(subscribe, async (id) => {
+    if (!ids.includes(id)) ids.push(id);
+    await notifySubscribers([id]);
+  });
+}
+
+/** Signals that this workflow's record has changed. Drops the ids of workflows that are gone. */
+export async function notifySubscribers(ids: string[]): Promise<void> {
+  for (const id of ids.toReversed()) {
+    if (!(await trySignal(id, recordChanged))) ids.splice(ids.indexOf(id), 1);
+  }
+}
+
+/** Notifies the workflow that has started this one. */
+export async function notifyParent(): Promise<void> {
+  const { parent } = workflowInfo();
+  if (parent) await trySignal(parent.workflowId, recordChanged);
+}
+
+/** Sends this workflow's id, shielded from cancellation. @returns false when there is no such workflow */
+async function trySignal(workflowId: string, signal: SignalDefinition<[string]>): Promise<boolean> {
+  const send = () => getExternalWorkflowHandle(workflowId).signal(signal, workflowInfo().workflowId);
+  try {
+    await CancellationScope.nonCancellable(send);
+    return true;
+  } catch (error) {
+    log.debug('no workflow to signal', { workflowId, signal: signal.name, why: String(error) });
+    return false;
+  }
+}
