@@ -37,10 +37,7 @@ export const credentialRoutes: Route[] = [
       202: json('It waits for approval; Location says where to look', approvalAnswer),
     },
     problems: [ASKED_FOR, RUNNING, SAGA, 'public_key_refused', 'source_not_prepared'],
-    handle: async ({ c, deps, params, body }) => {
-      const record = await requireSandbox(deps, params.id);
-      return answerIssue(c, deps, record, body);
-    },
+    handle: async (call) => answerIssue(call, await requireSandbox(call.deps, call.params.id), call.body),
   }),
   route('listCredentials', 'get', ALL, {
     scope: 'sandboxes:read',

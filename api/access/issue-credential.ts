@@ -1,5 +1,4 @@
 import type { z } from '@hono/zod-openapi';
-import type { Context } from 'hono';
 import { parsePublicKey } from '../../ca/public-key.ts';
 import { RUNS_ANYTHING } from '../../model/approvals/command-pattern.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -11,9 +10,10 @@ import { requireSandbox } from '../../services/require.ts';
 import { awakeSandbox } from '../../services/sandboxes/awake-sandbox.ts';
 import type { RunningSandbox } from '../../services/sandboxes/running-sandbox.ts';
 import { actorOf } from '../http/auth.ts';
-import type { Env, RequestDeps } from '../http/context.ts';
+import type { Responder } from '../http/route.ts';
+
 import { waitLimit } from '../http/waiting.ts';
-import { answerOnce } from '../idempotency/answer-once.ts';
+import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import type { issueCredential, issuedAnswer } from './credential-schemas.ts';
 
 /**
@@ -21,15 +21,15 @@ import type { issueCredential, issuedAnswer } from './credential-schemas.ts';
  * @throws MayflyError public_key_refused, sandbox_not_running, sandbox_ended, idempotency_key_reused
  */
 export async function answerIssue(
-  c: Context<Env>,
-  deps: RequestDeps,
+  responder: Responder<z.infer<typeof issuedAnswer>>,
   record: SandboxRecord,
   request: z.output<typeof issueCredential>,
 ): Promise<Response> {
+  const { c, deps } = responder;
   const { sagas } = deps;
   const { line } = parsePublicKey(request.publicKey);
   const idFrom = (random: Uint8Array) => Buffer.from(random).toString('hex');
-  return answerOnce(c, { idFrom }, async (attempt) => {
+  return answerOnce(responder, { idFrom }, async (attempt) => {
     const { subjectId } = attempt;
     await checkPolicy(deps, attempt, record.project, {
       action: 'credential.issue',
@@ -49,7 +49,7 @@ export async function answerIssue(
       actor: actorOf(c, record.spec.agentId),
       ttlSeconds: request.ttlSeconds ?? null,
     });
-    return { response: c.json(view(record.id, issued, ssh), 201), isKept: true };
+    return keep(view(record.id, issued, ssh));
   });
 }
 

@@ -8,7 +8,7 @@ import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import type { Env } from '../http/context.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { json, keyHeaders, pageOf } from '../http/schemas.ts';
-import { answerOnce, isClientConnected } from '../idempotency/answer-once.ts';
+import { answerOnce, isClientConnected, keep } from '../idempotency/answer-once.ts';
 import { createKey, limitKey } from './key-schemas.ts';
 
 const route = routeOf('keys');
@@ -40,12 +40,10 @@ export const keyRoutes: Route[] = [
     in: { headers: keyHeaders, body: createKey },
     out: { 201: json('The key', keyAnswer.extend({ secret: z.string() }).openapi('NewApiKey')) },
     problems: ['stale_attempt', 'project_not_found'],
-    handle: async ({ c, store, body }) => {
-      const request = body;
-      const { name, scopes, project = c.get('apiKey').project, diskBytes = null, sandboxDiskBytes = null } = request;
+    handle: async ({ c, store, respond, body }) => {
+      const { name, scopes, project = c.get('apiKey').project, diskBytes = null, sandboxDiskBytes = null } = body;
       await refuseMore(c, project, scopes);
-      const asked = { idFrom: apiKeyIdFrom };
-      return answerOnce(c, asked, async ({ subjectId, isFresh }) => {
+      return answerOnce({ c, respond }, { idFrom: apiKeyIdFrom }, async ({ subjectId, isFresh }) => {
         const wish = { project, name, scopes, diskBytes, sandboxDiskBytes };
         // The first attempt may be later than the one that was sent when it was not answered: that one's secret is in use.
         if (!isClientConnected(c)) {
@@ -56,7 +54,7 @@ export const keyRoutes: Route[] = [
           : await store.apiKeys.ensure(subjectId, wish);
         if (!made) throw new MayflyError('idempotency_key_reused', `The API key ${subjectId} that it made is revoked.`);
         c.header('Cache-Control', 'no-store');
-        return { response: c.json({ ...made.key, secret: made.secret }, 201), isKept: false };
+        return keep({ ...made.key, secret: made.secret }, false);
       });
     },
   }),
@@ -95,8 +93,7 @@ export const keyRoutes: Route[] = [
         ...(diskBytes !== undefined && { diskBytes }),
         ...(sandboxDiskBytes !== undefined && { sandboxDiskBytes }),
       };
-      const limited = orThrow(await store.apiKeys.limit(id, quota), 'not_found', `There is no API key ${id}.`);
-      return limited;
+      return orThrow(await store.apiKeys.limit(id, quota), 'not_found', `There is no API key ${id}.`);
     },
   }),
 ];

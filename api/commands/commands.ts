@@ -29,7 +29,7 @@ export const commandRoutes: Route[] = [
       ended: 'It has ended, however; with the beginning of its output',
       begun: 'It is going to run, runs, or waits for approval; Location says where to look',
     }),
-    handle: ({ c, deps, params: { id }, body }) => answerStart(c, deps, id, body),
+    handle: (call) => answerStart(call, call.params.id, call.body),
   }),
   route('listCommands', 'get', ALL, {
     scope: 'sandboxes:read',

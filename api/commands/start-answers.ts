@@ -11,6 +11,8 @@ export function startAnswers(said: { ended: string; begun: string }) {
       201: json(said.ended, commandAnswer),
       202: json(said.begun, z.union([commandAnswer, approvalAnswer])),
     },
+    location: (command: z.input<typeof commandAnswer> | z.input<typeof approvalAnswer>) =>
+      'sandboxId' in command ? `/v1/sandboxes/${command.sandboxId}/commands/${command.id}` : undefined,
     problems: [ASKED_FOR, GUEST, 'program_not_found', 'program_not_executable', 'guest_disk_full', 'command_not_found'],
   } as const;
 }

@@ -25,12 +25,12 @@ import { waitWithin } from '../../services/waiting.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
-import { problemResponse } from '../http/problem.ts';
+import { fail, type Outcome, type Responder, reply } from '../http/route.ts';
 import { waitLimit } from '../http/waiting.ts';
-import { answerOnce, isClientConnected, REPLAYED } from '../idempotency/answer-once.ts';
+import { answerOnce, isClientConnected, keep } from '../idempotency/answer-once.ts';
 import { sandboxOfPath } from '../resources/entered-sandbox.ts';
 import type { startCommand } from './command-schemas.ts';
-import { commandView, commandViewWithOutput } from './command-view.ts';
+import { type CommandView, commandView, commandViewWithOutput } from './command-view.ts';
 
 type Request = z.output<typeof startCommand>;
 
@@ -39,22 +39,22 @@ const POLL_MS = 250;
 
 /** POST …/commands: runs the command once, however often it is asked with the same key, and waits for its end a while. */
 export async function answerStart(
-  c: Context<Env>,
-  deps: RequestDeps,
+  responder: Responder<CommandView>,
   sandboxId: string,
   request: Request,
 ): Promise<Response> {
+  const { c, deps } = responder;
   const { store } = deps;
   const again = async (id: string) => {
     const record = await store.commands.get(id);
-    return record && answerFor(c, deps, record);
+    return record && outcomeOf(deps, record);
   };
   const asked = {
     idFrom: commandIdFrom,
     again,
     subject: { path: `/v1/sandboxes/${sandboxId}/commands`, member: 'commandId' as const },
   };
-  return answerOnce(c, asked, async (attempt) => {
+  return answerOnce(responder, asked, async (attempt) => {
     const { subjectId: commandId, isFresh } = attempt;
     const { project } = await sandboxOfPath(c, sandboxId);
     await checkPolicy(deps, attempt, project, policyRequestOf(deps, sandboxId, request, commandId));
@@ -66,13 +66,11 @@ export async function answerStart(
     await waitWithin(deps, waitLimit(c, left), (signal) => ended(deps, { id: commandId, hostId }, left, signal));
     const record = await store.commands.get(commandId);
     if (!record) throw new MayflyError('internal', `The store has lost the record of ${commandId}.`);
-    if (!isFresh && record.state === 'ended') c.header(REPLAYED, 'true');
-    if (preference.applied) c.header('Preference-Applied', preference.applied);
-    const response = await answerFor(c, deps, record);
+    const outcome = await outcomeOf(deps, record, !isFresh && record.state === 'ended');
     // Of a command that never started the key is free again: the same request may be tried later.
     if (record.outcome === 'not-started') await releaseCall(store, attempt);
     // An answer that says how it ended is given again from the record.
-    return { response, isKept: record.state !== 'ended' && isClientConnected(c) };
+    return keep(outcome, record.state !== 'ended' && isClientConnected(c));
   });
 }
 
@@ -184,11 +182,14 @@ async function ended(
   while ((await store.commands.get(id))?.state !== 'ended') await sleep(POLL_MS, undefined, { signal });
 }
 
-async function answerFor(c: Context<Env>, { store }: RequestDeps, record: CommandRecord): Promise<Response> {
-  c.header('Location', `/v1/sandboxes/${record.sandboxId}/commands/${record.id}`);
-  if (record.state !== 'ended') return c.json(commandView(record), 202);
+async function outcomeOf(
+  { store }: RequestDeps,
+  record: CommandRecord,
+  isReplayed = false,
+): Promise<Outcome<CommandView>> {
+  if (record.state !== 'ended') return reply(202, commandView(record));
   const { failure } = record;
-  if (!failure) return c.json(await commandViewWithOutput(store, record), 201);
+  if (!failure) return reply(201, await commandViewWithOutput(store, record), isReplayed);
   const error = new MayflyError(failure.code, failure.message, { retryAfterSeconds: 1 });
-  return problemResponse(c, error, { sandboxId: record.sandboxId, commandId: record.id });
+  return fail(error, { sandboxId: record.sandboxId, commandId: record.id }, commandView(record));
 }

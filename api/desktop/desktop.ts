@@ -18,7 +18,7 @@ import type { Env } from '../http/context.ts';
 import { GUEST } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json, preferHeaders } from '../http/schemas.ts';
-import { answerOnce } from '../idempotency/answer-once.ts';
+import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import { enterSandbox, sandboxOfPath } from '../resources/entered-sandbox.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { actedAnswer, desktopAnswer, openOnDesktop, openStreamRequest, streamAnswer } from './desktop-schemas.ts';
@@ -62,15 +62,15 @@ export const desktopRoutes: Route[] = [
     in: { params: sandboxParams, headers: idempotencyHeaders, body: desktopAction },
     out: { 200: json('It is done: the size of the screen', actedAnswer) },
     problems: [...DESKTOP, 'policy_denied', 'desktop_uncertain'],
-    handle: async ({ c, deps, params: { id }, body }) => {
+    handle: async ({ c, deps, respond, params: { id }, body }) => {
       await refuseTyping(deps, (await sandboxOfPath(c, id)).project);
-      return answerOnce(c, { idFrom: operationIdFrom }, async (call) => {
+      return answerOnce({ c, respond }, { idFrom: operationIdFrom }, async (call) => {
         const size = await useDesktop(deps, call, body, async () => {
           const place = await enterSandbox(c, id);
           await recordUse(c, place, 'desktop.used', toldOf(body));
           return place;
         });
-        return { response: c.json(size, 200), isKept: true };
+        return keep(size);
       });
     },
   }),
@@ -83,11 +83,11 @@ export const desktopRoutes: Route[] = [
       ended: 'It was started',
       begun: 'It is going to be, or waits for approval; Location says where to look',
     }),
-    handle: ({ c, deps, params, body }) => {
-      const { url, argv = ['chromium', '--', url ?? ''] } = body;
+    handle: (call) => {
+      const { url, argv = ['chromium', '--', url ?? ''] } = call.body;
       // Before `--fork`, so that a policy sees which program it is.
       const request = { argv: ['setsid', '--fork', ...argv], env: { DISPLAY: ':1' } };
-      return answerStart(c, deps, params.id, request);
+      return answerStart(call, call.params.id, request);
     },
   }),
   route('createDesktopStream', 'post', `${ALL}/streams`, {

@@ -1,4 +1,3 @@
-import { stringifyRaw } from '../../model/events/json/raw-json.ts';
 import { hookIdFrom } from '../../model/ids.ts';
 import {
   filterOf,
@@ -14,7 +13,7 @@ import { actorOf } from '../http/auth.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { answerList, json, keyHeaders, listOf } from '../http/schemas.ts';
-import { answerOnce } from '../idempotency/answer-once.ts';
+import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import { createHook, hookAnswer, hookParams, hooksQuery, hookView, rotateSecrets, schemeOf } from './hook-schemas.ts';
 
 const route = routeOf('functions');
@@ -38,17 +37,14 @@ export const hookRoutes: Route[] = [
     in: { headers: keyHeaders, body: createHook },
     out: { 201: json('It takes events', hookAnswer) },
     problems: ['function_not_found', 'function_draining', 'hooks_full'],
-    handle: async ({ c, deps, body }) => {
+    location: ({ id }) => `${ALL}/${id}`,
+    handle: async ({ c, deps, respond, body }) => {
       const filter = filterOf(body.filter, await c.req.text());
-      return answerOnce(c, { idFrom: hookIdFrom }, async (call) => {
+      return answerOnce({ c, respond }, { idFrom: hookIdFrom }, async (call) => {
         const wanted = wantedHook(call.subjectId, actorOf(c), { ...body, scheme: schemeOf(body), filter });
         if (call.isFresh) await refuseUnlessRoom(deps, body.function);
         const hook = await recorded(deps, wanted);
-        c.header('Location', `${ALL}/${hook.id}`);
-        return {
-          response: c.body(stringifyRaw(hookView(hook, deps)), 201, { 'Content-Type': 'application/json' }),
-          isKept: true,
-        };
+        return keep(hookView(hook, deps));
       });
     },
   }),

@@ -1,21 +1,27 @@
 import { type RouteConfig, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import type { ErrorCode } from '../../model/errors.ts';
+import type { ErrorCode, MayflyError } from '../../model/errors.ts';
 import { stringifyRaw } from '../../model/events/json/raw-json.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
+import type { Subjects } from '../../services/problems/problem.ts';
 import { canBeReserved } from '../../services/sandboxes/reserved-sandbox.ts';
 import type { Store } from '../../store/connect.ts';
 import { strip } from '../schema/strip.ts';
 import { actorOf, open, requires } from './auth.ts';
 import { isOptional, limitBody, readJson } from './body.ts';
 import type { App, Env, RequestDeps } from './context.ts';
+import { preferenceOf } from './prefer.ts';
+import { problemResponse } from './problem.ts';
 import { BODY, type Codes, KEYED, problems } from './problem-answers.ts';
 import { resolveSandboxId } from './sandbox-reference.ts';
 import { noQuery } from './schemas.ts';
 import { checked } from './validation.ts';
+
+/** Header of an answer that was given before. */
+export const REPLAYED = 'Idempotent-Replayed';
 
 type Media = NonNullable<NonNullable<RouteConfig['request']>['body']>;
 type Answers = RouteConfig['responses'];
@@ -35,10 +41,15 @@ type JsonOf<A> = A extends { content: { 'application/json': { schema: infer S ex
   : never;
 type Value<O> = JsonOf<O[keyof O]>;
 
-/** A valid request, with what its key may see. */
-interface Call<I = Parts> {
+/** Request whose outcome becomes a response: its status, headers and JSON, as the definition of its route has them. */
+export interface Responder<T> {
   c: Context<Env>;
   deps: RequestDeps;
+  respond: (outcome: Outcome<T>) => Response;
+}
+
+/** A valid request, with what its key may see. */
+interface Call<I, T> extends Responder<T> {
   store: RequestDeps['store'];
   /** Documents of all projects: for operators, and where no key is needed. */
   wholeStore: Store;
@@ -55,14 +66,31 @@ class Reply<T> {
   constructor(
     readonly status: ContentfulStatusCode,
     readonly value: T,
+    readonly isReplayed: boolean,
   ) {}
 }
 
-export function reply<T>(status: ContentfulStatusCode, value: T): Reply<T> {
-  return new Reply(status, value);
+/** @param isReplayed whether an earlier request made it */
+export function reply<T>(status: ContentfulStatusCode, value: T, isReplayed = false): Reply<T> {
+  return new Reply(status, value, isReplayed);
 }
 
-type Outcome<O> = Value<O> | Reply<Value<O>> | Response | undefined;
+/** Problem of something that has a record. */
+class Failure<T> {
+  readonly isReplayed = false;
+  constructor(
+    readonly error: MayflyError,
+    readonly subjects: Subjects,
+    readonly value: T,
+  ) {}
+}
+
+/** @param value the record, which Location leads to */
+export function fail<T>(error: MayflyError, subjects: Subjects, value: T): Failure<T> {
+  return new Failure(error, subjects, value);
+}
+
+export type Outcome<T> = T | Reply<T> | Failure<T> | Response | undefined;
 
 interface Definition<I extends Parts, O extends Answers> {
   /** Tag of the operation. `@default` that of the file */
@@ -74,12 +102,14 @@ interface Definition<I extends Parts, O extends Answers> {
   in?: I;
   /** Success answers; a value without a status is answered with the lowest. */
   out: O;
+  /** Path of what is answered: the header Location, except where a DELETE leaves nothing. `@default` none */
+  location?: (value: Value<O>) => string | undefined;
   /** Problems beyond those of every operation, of bodies and of Idempotency-Keys. */
   problems?: readonly (ErrorCode | Codes)[];
   /** Bytes of the body; null: a stream, unbounded. `@default` {@link LIMITS.bodyBytes} */
   limit?: number | null;
   /** Answers with a value, which is stripped to its schema, with a response of its own, or with nothing: 204. */
-  handle: (call: Call<I>) => Outcome<O> | Promise<Outcome<O>> | Promise<void>;
+  handle: (call: Call<I, Value<O>>) => Outcome<Value<O>> | Promise<Outcome<Value<O>>> | Promise<void>;
 }
 
 export type Route = (app: App) => void;
@@ -143,15 +173,20 @@ function problemsOf(method: Method, path: string, { in: parts = {}, problems: ow
 async function answer<I extends Parts, O extends Answers>(
   c: Context<Env>,
   path: string,
-  { in: parts, out, handle }: Definition<I, O>,
+  definition: Definition<I, O>,
 ): Promise<Response> {
   const deps = c.get('deps');
+  const { in: parts, handle } = definition;
   const valid = await validParts(c, parts ?? {});
+  const { applied } = preferenceOf(c.req.header('prefer'));
+  if (applied !== null && parts?.headers && 'prefer' in parts.headers.shape) c.header('Preference-Applied', applied);
   if (valid.params && takesSandbox(path)) valid.params['id'] = await resolveSandboxId(c, String(valid.params['id']));
   const wholeStore = c.get('wholeStore');
+  const respond = (outcome: Outcome<Value<O>>) => responseOf(c, definition, outcome);
   const call = {
     c,
     deps,
+    respond,
     store: deps?.store,
     wholeStore,
     ...valid,
@@ -159,11 +194,24 @@ async function answer<I extends Parts, O extends Answers>(
       return actorOf(c);
     },
   };
-  const outcome = await handle(call as Call<I>);
+  return respond((await handle(call as Call<I, Value<O>>)) ?? undefined);
+}
+
+function responseOf<I extends Parts, O extends Answers>(
+  c: Context<Env>,
+  { out, location }: Definition<I, O>,
+  outcome: Outcome<Value<O>>,
+): Response {
   if (outcome instanceof Response) return outcome;
   if (outcome === undefined) return c.body(null, 204);
-  const { status, value } =
-    outcome instanceof Reply ? outcome : reply(Number(Object.keys(out)[0]) as ContentfulStatusCode, outcome);
+  const usual = Number(Object.keys(out)[0]) as ContentfulStatusCode;
+  const answered = outcome instanceof Reply || outcome instanceof Failure ? outcome : reply(usual, outcome);
+  const isLeft = answered instanceof Failure || answered.status !== 200 || c.req.method !== 'DELETE';
+  const place = isLeft ? location?.(answered.value) : undefined;
+  if (place !== undefined) c.header('Location', place);
+  if (answered.isReplayed) c.header(REPLAYED, 'true');
+  if (answered instanceof Failure) return problemResponse(c, answered.error, answered.subjects);
+  const { status, value } = answered;
   const json = stringifyRaw(strip(schemaOf(out[status]), value));
   return c.body(json, status, { 'Content-Type': 'application/json' });
 }

@@ -9,11 +9,9 @@ export function waitLimit(c: Context<Env>, seconds: number): WaitLimit {
   return { seconds: seconds - (c.get('waitedSeconds') ?? 0), signal, requestId: c.get('requestId') };
 }
 
-/** Returns the limit that the caller prefers, and states it in the answer. */
+/** Returns the limit that the caller prefers. */
 export function preferredWait(c: Context<Env>): WaitLimit {
-  const { seconds, applied } = preferenceOf(c.req.header('prefer'));
-  if (applied !== null) c.header('Preference-Applied', applied);
-  return waitLimit(c, seconds);
+  return waitLimit(c, preferenceOf(c.req.header('prefer')).seconds);
 }
 
 /** Waits as long as the caller prefers. @returns whether `wait` resolved */

@@ -13,15 +13,14 @@ import { approvalView } from '../approvals/approval-schemas.ts';
 import type { Env } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
+import { type Outcome, REPLAYED, type Responder } from '../http/route.ts';
 import { waitLimit } from '../http/waiting.ts';
 
-/** Header of an answer that was given before. */
-export const REPLAYED = 'Idempotent-Replayed';
 /** Headers that belong to an answer wherever it is given again. */
-const KEPT_HEADERS = ['Content-Type', 'Location', 'Preference-Applied'];
+const KEPT_HEADERS = ['Content-Type', 'Location'];
 
 /** Operation whose repetition with the same Idempotency-Key, method, path and body is the same request. */
-export interface Operation {
+export interface Operation<T> {
   /** Makes the id of the result out of random bytes. */
   idFrom: (random: Uint8Array) => string;
   /** Place of the result, for an answer that leaves open whether it was begun. `@default` no such answer */
@@ -30,7 +29,7 @@ export interface Operation {
    * Answers a repetition with the present state. Null: nothing is known of it any more, so the first answer is given.
    * `@default` the first answer
    */
-  again?: (id: string, firstStatus: number) => Promise<Response | null>;
+  again?: (id: string, firstStatus: number) => Promise<Outcome<T> | null>;
 }
 
 /** Path below which a result is, and the member of a problem that has its id. */
@@ -39,29 +38,35 @@ interface Subject {
   member: 'sandboxId' | 'commandId' | 'snapshotId' | 'captureId';
 }
 
-interface Answer {
-  response: Response;
-  /** Given again to a repetition; else that request is answered anew. */
-  isKept: boolean;
+/** Outcome that a repetition gets again; else it is answered anew. `@default` while the caller is connected */
+class Kept<T> {
+  constructor(
+    readonly outcome: Outcome<T>,
+    readonly isKept: boolean,
+  ) {}
+}
+
+export function keep<T>(outcome: Outcome<T>, isKept = true): Kept<T> {
+  return new Kept(outcome, isKept);
 }
 
 /**
  * Answers a request, and answers it again when it comes again with the same Idempotency-Key: with the present state of its
  * result. One that needs an approval is answered with that, or anew once it is decided within the preferred wait.
  * @param answer begins the operation, or joins what an earlier request began: both have the same `subjectId`. Its refusal
- *   releases the key. A response alone is kept unless the caller has disconnected
+ *   releases the key. An outcome without {@link keep} is kept unless the caller has disconnected
  * @throws MayflyError idempotency_key_reused, and what `answer` throws
  */
-export async function answerOnce(
-  c: Context<Env>,
-  operation: Operation,
-  answer: (call: IdempotentCall) => Promise<Response | Answer>,
+export async function answerOnce<T>(
+  { c, respond }: Pick<Responder<T>, 'c' | 'respond'>,
+  operation: Operation<T>,
+  answer: (call: IdempotentCall) => Promise<Outcome<T> | Kept<T>>,
 ): Promise<Response> {
   const { store } = c.get('deps');
   const freshId = operation.idFrom(randomBytes(ID_BYTES));
   const claim = await claimOf(c, freshId);
   const claimed: Claimed = claim ? await store.idempotency.claim(claim) : { fresh: true };
-  if (!claimed.fresh && claimed.answer) return answerAgain(c, operation, claimed, claimed.answer);
+  if (!claimed.fresh && claimed.answer) return answerAgain({ c, respond }, operation, claimed, claimed.answer);
   const call: IdempotentCall = {
     apiKey: c.get('apiKey'),
     subjectId: claimed.fresh ? freshId : claimed.subjectId,
@@ -75,8 +80,8 @@ export async function answerOnce(
   for (;;) {
     try {
       const answered = await answer(call);
-      const { response, isKept } =
-        answered instanceof Response ? { response: answered, isKept: isClientConnected(c) } : answered;
+      const { outcome, isKept } = answered instanceof Kept ? answered : keep(answered, isClientConnected(c));
+      const response = respond(outcome);
       if (isKept && claim) await keepAnswer(store, claim, response);
       return response;
     } catch (error) {
@@ -159,17 +164,17 @@ function exactBody(body: string): unknown {
 }
 
 /** Answers a repetition, and marks it as one. A refusal is repeated as it was. */
-async function answerAgain(
-  c: Context<Env>,
-  { again }: Operation,
+async function answerAgain<T>(
+  { c, respond }: Pick<Responder<T>, 'c' | 'respond'>,
+  { again }: Operation<T>,
   { subjectId, outcome }: Pick<IdempotentCall, 'subjectId' | 'outcome'>,
   first: StoredAnswer,
 ): Promise<Response> {
   const isRefusal = first.status >= 400;
   const now = again && !isRefusal ? await again(outcome.memberId ?? subjectId, first.status) : null;
   if (!now) return repeatAnswer(c, first);
-  now.headers.set(REPLAYED, 'true');
-  return now;
+  c.header(REPLAYED, 'true');
+  return respond(now);
 }
 
 function repeatAnswer(c: Context<Env>, answer: StoredAnswer): Response {

@@ -15,27 +15,26 @@ import { refuseForeignName, refuseTaken } from '../../services/sources/bake-sour
 import type { KeptContext } from '../../store/images/image-contexts.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
+import { type Responder, reply } from '../http/route.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
 import { inputOf } from './builder-input.ts';
 import type { buildImage } from './image-schemas.ts';
 import { imageView } from './image-view.ts';
 
+type ImageView = ReturnType<typeof imageView>;
 type Request = z.output<typeof buildImage>;
 
 /** POST /v1/images: of a name there is one build at a time, so who asks for the one that runs is told of that. */
-export async function answerBuild(c: Context<Env>, deps: RequestDeps, body: Request): Promise<Response> {
+export async function answerBuild(responder: Responder<ImageView>, body: Request): Promise<Response> {
+  const { c, deps } = responder;
   const { store } = deps;
   const again = async (id: string) => {
     const record = await store.images.get(id);
-    if (!record) return null;
-    c.header('Location', `/v1/images/${id}`);
-    return c.json(imageView(record), isImageOver(record.state) ? 200 : 202);
+    return record && reply(isImageOver(record.state) ? 200 : 202, imageView(record));
   };
-  return answerOnce(c, { idFrom: imageIdFrom, again }, async (attempt) => {
-    const record = await begun(c, deps, attempt, body);
-    c.header('Location', `/v1/images/${record.id}`);
-    return c.json(imageView(record), 202);
-  });
+  return answerOnce(responder, { idFrom: imageIdFrom, again }, async (attempt) =>
+    reply(202, imageView(await begun(c, deps, attempt, body))),
+  );
 }
 
 async function begun(c: Context<Env>, deps: RequestDeps, attempt: IdempotentCall, body: Request): Promise<ImageRecord> {

@@ -30,7 +30,8 @@ export const imageRoutes: Route[] = [
       202: json('It is being built, or is there of the very same; Location says where to look', imageAnswer),
     },
     problems: [CREATE, 'dockerfile_unsupported', 'source_exists', 'image_not_found', 'context_not_found'],
-    handle: ({ c, deps, body }) => answerBuild(c, deps, body),
+    location: ({ id }) => `${ALL}/${id}`,
+    handle: (call) => answerBuild(call, call.body),
   }),
   route('listImages', 'get', ALL, {
     scope: 'sandboxes:read',

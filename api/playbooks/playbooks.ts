@@ -33,7 +33,8 @@ export const playbookRoutes: Route[] = [
       ),
     },
     problems: [CREATE, ASKED_FOR, 'sandbox_not_found', 'sandbox_not_running', 'playbook_not_found'],
-    handle: ({ c, deps, params, body }) => answerWrite(c, deps, params.id, body),
+    location: ({ id }) => `${ALL}/${id}`,
+    handle: (call) => answerWrite(call, call.params.id, call.body),
   }),
   route('listPlaybooks', 'get', ALL, {
     scope: 'sandboxes:read',

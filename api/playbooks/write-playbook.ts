@@ -8,6 +8,7 @@ import { admit } from '../../services/sandboxes/admission.ts';
 import { ownSandboxInput } from '../../services/sandboxes/own-sandbox.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
+import { type Responder, reply } from '../http/route.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
 import { type Described, describedBy, playbookWish } from './described.ts';
 import { playbookView, type WritePlaybookRequest } from './playbook-schemas.ts';
@@ -17,23 +18,19 @@ const TTL_SECONDS = 14_400;
 
 /** POST /v1/sandboxes/{id}/playbook: the same request again, with its Idempotency-Key, is told of the one that is written. */
 export async function answerWrite(
-  c: Context<Env>,
-  deps: RequestDeps,
+  responder: Responder<ReturnType<typeof playbookView>>,
   sandboxId: string,
   body: WritePlaybookRequest,
 ): Promise<Response> {
+  const { c, deps } = responder;
   const { store } = deps;
   const again = async (id: string) => {
     const record = await store.playbooks.get(id);
-    if (!record) return null;
-    c.header('Location', `/v1/playbooks/${id}`);
-    return c.json(playbookView(record), isPlaybookOver(record.state) ? 200 : 202);
+    return record && reply(isPlaybookOver(record.state) ? 200 : 202, playbookView(record));
   };
-  return answerOnce(c, { idFrom: playbookIdFrom, again }, async (attempt) => {
+  return answerOnce(responder, { idFrom: playbookIdFrom, again }, async (attempt) => {
     await checkPolicy(deps, attempt, c.get('apiKey').project, playbookWish(deps, attempt.subjectId, sandboxId, body));
-    const record = await begun(c, deps, attempt, sandboxId, body);
-    c.header('Location', `/v1/playbooks/${record.id}`);
-    return c.json(playbookView(record), 202);
+    return reply(202, playbookView(await begun(c, deps, attempt, sandboxId, body)));
   });
 }
 

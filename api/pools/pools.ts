@@ -1,10 +1,9 @@
-import type { Context } from 'hono';
 import { isMayflyError } from '../../model/errors.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { PoolInput } from '../../model/pools/pool-saga.ts';
 import { requirePool, setPool } from '../../services/pools/set-pool.ts';
-import type { Env, RequestDeps } from '../http/context.ts';
-import { type Route, routeOf } from '../http/route.ts';
+import type { RequestDeps } from '../http/context.ts';
+import { type Responder, type Route, routeOf } from '../http/route.ts';
 import { json, pageOf, preferHeaders } from '../http/schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { poolAnswer, poolParams, poolQuery, poolView, setPool as setSchema } from './pool-schemas.ts';
@@ -56,7 +55,8 @@ export const poolRoutes: Route[] = [
       202: json('Its members are being removed', poolAnswer),
     },
     problems: ['pool_not_found', 'temporal_unavailable'],
-    handle: ({ c, params: { name }, query: { project } }) => answerDelete(c, name, project),
+    location: ({ name }) => `${ALL}/${name}`,
+    handle: (call) => answerDelete(call, call.params.name, call.query.project),
   }),
 ];
 
@@ -64,11 +64,14 @@ async function viewOf({ store }: RequestDeps, pool: PoolRecord) {
   return poolView(pool, await store.pools.members(pool));
 }
 
-async function answerDelete(c: Context<Env>, name: string, project: string | undefined): Promise<Response> {
-  const deps = c.get('deps');
+async function answerDelete(
+  responder: Responder<ReturnType<typeof poolView>>,
+  name: string,
+  project: string | undefined,
+): Promise<Response> {
+  const { deps } = responder;
   let known: PoolRecord | null = null;
-  return answerDeletion(c, {
-    location: `${ALL}/${name}`,
+  return answerDeletion(responder, {
     read: async () => {
       const before = known;
       known = await requirePool(deps, name, project).catch((error: unknown) => {

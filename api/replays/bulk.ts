@@ -11,9 +11,8 @@ import { keysNamed } from '../../services/runs/keys-named.ts';
 import { functionParams } from '../functions/function-schemas.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { type Route, routeOf } from '../http/route.ts';
+import { type Route, reply, routeOf } from '../http/route.ts';
 import { json, keyHeaders } from '../http/schemas.ts';
-import { REPLAYED } from '../idempotency/answer-once.ts';
 import { bulkAnswer, bulkBody, bulkParams } from './bulk-schemas.ts';
 
 const route = routeOf('functions');
@@ -30,6 +29,7 @@ export const bulkRoutes: Route[] = [
     in: { params: functionParams, headers: keyHeaders, body: bulkBody },
     out: { 202: json('It is written down, and begins', bulkAnswer) },
     problems: ['function_not_found', 'too_many_requests'],
+    location: ({ function: name, id }) => `/v1/functions/${name}/bulk/${id}`,
     handle: async ({ c, deps, params: { name }, body }) => {
       await requireFunction(deps, name);
       const wished = wishedBulk(c, name, body);
@@ -37,9 +37,7 @@ export const bulkRoutes: Route[] = [
       const { id: bulkId, project } = bulk;
       if (isNew)
         await deps.sagas.functions.startBulk({ bulkId, project, function: name }).catch(isBegunLater(deps, bulkId));
-      else c.header(REPLAYED, 'true');
-      c.header('Location', `/v1/functions/${name}/bulk/${bulkId}`);
-      return bulk;
+      return reply(202, bulk, !isNew);
     },
   }),
   route('getBulk', 'get', ONE, {

@@ -1,14 +1,11 @@
-import type { Context } from 'hono';
 import { memberText } from '../../model/events/json/member-text.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { Accepted } from '../../services/intake/accept-event.ts';
 import { requireRun } from '../../services/require.ts';
 import { type Door, redriven, replayed, samenessOf } from '../../services/runs/replay-run.ts';
 import { actorOf } from '../http/auth.ts';
-import type { Env, RequestDeps } from '../http/context.ts';
+import type { RequestDeps } from '../http/context.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
 import { json, keyHeaders } from '../http/schemas.ts';
-import { REPLAYED } from '../idempotency/answer-once.ts';
 import { redriveQuery, replayBody, runAnswer, runParams } from '../runs/run-schemas.ts';
 import { runView } from '../runs/run-view.ts';
 import { TAKEN } from '../runs/trigger.ts';
@@ -26,6 +23,7 @@ export const replayRoutes: Route[] = [
     in: { params: runParams, headers: keyHeaders, body: replayBody },
     out: { 202: json('It is stored; Location says where to look', runAnswer) },
     problems: [TAKEN, 'run_not_found', 'run_is_batch', 'function_gone'],
+    location: ({ id }) => `/v1/runs/${id}`,
     handle: async ({ c, deps, params, body: { version, event } }) => {
       const run = await requireRun(deps, params.id);
       const accepted = await replayed(deps, doorOf(deps), run, {
@@ -34,7 +32,7 @@ export const replayRoutes: Route[] = [
         sameness: samenessOf(c.get('apiKey').id, c.req.header('idempotency-key')),
         actor: actorOf(c),
       });
-      return answer(c, accepted);
+      return reply(202, runView(accepted.run), !accepted.isNew);
     },
   }),
   route('redriveRun', 'post', `${ONE}/redrive`, {
@@ -47,20 +45,15 @@ export const replayRoutes: Route[] = [
       202: json('It is stored; Location says where to look', runAnswer),
     },
     problems: [TAKEN, 'run_not_found', 'run_is_batch', 'not_dead_letter', 'function_gone'],
+    location: ({ id }) => `/v1/runs/${id}`,
     handle: async ({ c, deps, params, query }) => {
       const run = await requireRun(deps, params.id);
       const accepted = await redriven(deps, doorOf(deps), run, { ...query, actor: actorOf(c) });
-      return reply(accepted.isNew ? 202 : 200, answer(c, accepted));
+      return reply(accepted.isNew ? 202 : 200, runView(accepted.run), !accepted.isNew);
     },
   }),
 ];
 
 function doorOf({ acceptance }: RequestDeps): Door {
   return { target: acceptance.target.bind(acceptance), accept: acceptance.acceptWhileRoom.bind(acceptance) };
-}
-
-function answer(c: Context<Env>, { run, isNew }: Accepted) {
-  c.header('Location', `/v1/runs/${run.id}`);
-  if (!isNew) c.header(REPLAYED, 'true');
-  return runView(run);
 }

@@ -1,17 +1,14 @@
-import type { Context } from 'hono';
 import type { MayflyError } from '../../model/errors.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { actorOf } from '../http/auth.ts';
-import type { Env } from '../http/context.ts';
+import { type Responder, reply } from '../http/route.ts';
 import { waitAsPreferred } from '../http/waiting.ts';
 
 /** What a saga removes, and what is recorded of it: before, meanwhile and afterwards. */
-interface Deletion<T> {
-  /** Where its record is. */
-  location: string;
+interface Deletion<T, V> {
   /** @throws MayflyError when there never was such a thing */
   read: () => Promise<T>;
-  view: (record: T) => object;
+  view: (record: T) => V;
   isGone: (record: T) => boolean;
   /** Starts the saga, or joins the one that is under way. */
   begin: (record: T, actor: Actor) => Promise<void>;
@@ -26,9 +23,9 @@ interface Deletion<T> {
  * 202 when the caller's preference was over first.
  * @throws MayflyError what `read`, `begin` and `refusal` say
  */
-export async function answerDeletion<T>(
-  c: Context<Env>,
-  { location, read, view, isGone, begin, ended, refusal }: Deletion<T>,
+export async function answerDeletion<T, V>(
+  { c, respond }: Responder<V>,
+  { read, view, isGone, begin, ended, refusal }: Deletion<T, V>,
 ): Promise<Response> {
   const before = await read();
   const wasGone = isGone(before);
@@ -37,9 +34,8 @@ export async function answerDeletion<T>(
     if (!wasGone) await ended(before, signal);
   });
   const record = await read();
-  if (isGone(record)) return c.json(view(record), 200);
+  if (isGone(record)) return respond(reply(200, view(record)));
   const error = isOver ? refusal?.(record) : null;
   if (error) throw error;
-  c.header('Location', location);
-  return c.json(view(record), 202);
+  return respond(reply(202, view(record)));
 }

@@ -55,7 +55,6 @@ export const runRoutes: Route[] = [
       const run = await requireRun(deps, params.id);
       const { seconds, applied } = preferenceOf(headers.prefer);
       if (applied === null) return runView(run);
-      c.header('Preference-Applied', applied);
       return runView(await endOfRun(c, deps, run, { watch: deps.runWatch, until: 'clean', seconds }));
     },
   }),

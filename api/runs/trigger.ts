@@ -12,9 +12,8 @@ import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { BODY } from '../http/problem-answers.ts';
-import { type Route, reply, routeOf } from '../http/route.ts';
+import { REPLAYED, type Route, reply, routeOf } from '../http/route.ts';
 import { json } from '../http/schemas.ts';
-import { REPLAYED } from '../idempotency/answer-once.ts';
 import { endOfRun } from './end-of-run.ts';
 import { answerContent } from './run-content.ts';
 import { batchAnswer, runAnswer, triggerHeaders, triggerParams, triggerQuery } from './run-schemas.ts';
@@ -23,6 +22,7 @@ import { runView } from './run-view.ts';
 const route = routeOf('functions');
 
 const ONE = '/v1/functions/{name}';
+const location = ({ id }: { id: string }) => `/v1/runs/${id}`;
 export const TAKEN = [
   'function_not_found',
   'function_draining',
@@ -56,13 +56,13 @@ export const triggerRoutes: Route[] = [
       202: json('It is stored; Location says where to look', runAnswer),
     },
     problems: [BODY, TAKEN],
+    location,
     handle: async ({ c, deps, params, query }) => {
-      const { run } = await accepted(c, params.name, query.delaySeconds);
+      const { run, isNew } = await accepted(c, params.name, query.delaySeconds);
       const { seconds, applied } = preferenceOf(c.req.header('prefer'));
-      if (applied === null) return reply(202, runView(run));
-      c.header('Preference-Applied', applied);
+      if (applied === null) return reply(202, runView(run), !isNew);
       const latest = await endOfRun(c, deps, run, { watch: deps.runWatch, until: 'ended', seconds });
-      return reply(latest.state === 'ended' ? 201 : 202, runView(latest));
+      return reply(latest.state === 'ended' ? 201 : 202, runView(latest), !isNew);
     },
   }),
   route('createRuns', 'post', `${ONE}/runs:batch`, {
@@ -119,12 +119,13 @@ export const triggerRoutes: Route[] = [
     },
     problems: [BODY, TAKEN, 'run_skipped', 'run_failed', 'run_timed_out'],
     handle: async ({ c, deps, params }) => {
-      const { run } = await accepted(c, params.name);
-      const { seconds, applied } = preferenceOf(c.req.header('prefer'));
-      if (applied !== null) c.header('Preference-Applied', applied);
+      const { run, isNew } = await accepted(c, params.name);
+      const { seconds } = preferenceOf(c.req.header('prefer'));
       const latest = await endOfRun(c, deps, run, { watch: deps.runWatch, until: 'ended', seconds });
       c.header('Mayfly-Run-Id', run.id);
-      if (latest.state !== 'ended') return reply(202, runView(latest));
+      c.header('Location', location(run));
+      if (latest.state !== 'ended') return reply(202, runView(latest), !isNew);
+      if (!isNew) c.header(REPLAYED, 'true');
       if (latest.outcome !== 'succeeded') throw unsuccessful(latest);
       return latest.result ? answerContent(c, readResult(deps, latest), latest.result.partial) : undefined;
     },
@@ -137,10 +138,7 @@ async function accepted(c: Context<Env>, name: string, delaySeconds?: number): P
   const body = new Uint8Array(await c.req.arrayBuffer());
   const sent = { headers: [...c.req.raw.headers], body, key: c.req.header('idempotency-key') };
   const received = receivedEvent(sent, c.get('apiKey'), name);
-  const accept = await deps.acceptance.acceptWhileRoom(deps, target, { ...received, delaySeconds, actor: actorOf(c) });
-  c.header('Location', `/v1/runs/${accept.run.id}`);
-  if (!accept.isNew) c.header(REPLAYED, 'true');
-  return accept;
+  return deps.acceptance.acceptWhileRoom(deps, target, { ...received, delaySeconds, actor: actorOf(c) });
 }
 
 function refusedItem({ code, message, options: { fields } }: MayflyError) {

@@ -1,44 +1,39 @@
 import type { z } from '@hono/zod-openapi';
-import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { sandboxIdFrom } from '../../model/ids.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { createSandbox } from '../../services/sandboxes/create-sandbox.ts';
-import type { Env, RequestDeps } from '../http/context.ts';
-import { problemResponse } from '../http/problem.ts';
+import type { RequestDeps } from '../http/context.ts';
+import { fail, type Outcome, type Responder, reply } from '../http/route.ts';
 import { preferredWait } from '../http/waiting.ts';
-import { answerOnce, type Operation } from '../idempotency/answer-once.ts';
+import { answerOnce } from '../idempotency/answer-once.ts';
 import type { createSandbox as createSchema } from '../resources/sandbox-schemas.ts';
-import { sandboxView } from '../resources/sandbox-view.ts';
+import { type SandboxView, sandboxView } from '../resources/sandbox-view.ts';
 
 /** Creates a sandbox, once for each Idempotency-Key, and answers with it when it runs or the preferred wait is over. */
 export function answerCreate(
-  c: Context<Env>,
-  deps: RequestDeps,
+  responder: Responder<SandboxView>,
   request: z.output<typeof createSchema>,
 ): Promise<Response> {
+  const { c, deps } = responder;
   const subject = { path: '/v1/sandboxes', member: 'sandboxId' } as const;
-  const operation: Operation = { idFrom: sandboxIdFrom, subject, again: (id) => answerRepeated(c, deps, id) };
-  return answerOnce(c, operation, async (call) => {
-    const record = await createSandbox(deps, call, request, preferredWait(c));
-    return answerRecord(c, record);
-  });
+  const operation = { idFrom: sandboxIdFrom, subject, again: (id: string) => readAgain(deps, id) };
+  return answerOnce(responder, operation, async (call) =>
+    outcomeOf(await createSandbox(deps, call, request, preferredWait(c))),
+  );
 }
 
-function answerRecord(c: Context<Env>, record: SandboxRecord): Response {
-  c.header('Location', `/v1/sandboxes/${record.id}`);
-  if (record.state === 'running') return c.json(sandboxView(record), 201);
+function outcomeOf(record: SandboxRecord): Outcome<SandboxView> {
   const failure = failureOf(record);
-  return failure ? problemResponse(c, failure, { sandboxId: record.id }) : c.json(sandboxView(record), 202);
+  if (failure) return fail(failure, { sandboxId: record.id }, sandboxView(record));
+  return reply(record.state === 'running' ? 201 : 202, sandboxView(record));
 }
 
 /** Answers a repetition; one that has run, and does not run now, with 200. */
-async function answerRepeated(c: Context<Env>, { store }: RequestDeps, id: string): Promise<Response | null> {
+async function readAgain({ store }: RequestDeps, id: string): Promise<Outcome<SandboxView> | null> {
   const record = await store.sandboxes.get(id);
   if (!record) return null;
-  if (record.state === 'running' || record.runningAt === null) return answerRecord(c, record);
-  c.header('Location', `/v1/sandboxes/${id}`);
-  return c.json(sandboxView(record), 200);
+  return record.state === 'running' || record.runningAt === null ? outcomeOf(record) : reply(200, sandboxView(record));
 }
 
 /** Returns why a sandbox never ran; null while that is open. */

@@ -5,37 +5,40 @@ import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { type Fork, forkIds, forkSandboxes } from '../../services/sandboxes/fork-sandboxes.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { problemOf } from '../http/problem.ts';
+import { type Outcome, type Responder, reply } from '../http/route.ts';
 import { preferredWait } from '../http/waiting.ts';
-import { answerOnce, isClientConnected } from '../idempotency/answer-once.ts';
+import { answerOnce, isClientConnected, keep } from '../idempotency/answer-once.ts';
 import type { createSandbox, forksAnswer } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { failureOf } from './create-sandbox.ts';
 
+type ForksView = z.infer<typeof forksAnswer>;
 type Request = z.output<typeof createSandbox>;
 
 /** Creates forks of a snapshot, once for each Idempotency-Key: one for each place in the answer. */
-export function answerForks(c: Context<Env>, deps: RequestDeps, request: Request): Promise<Response> {
-  const again = (subjectId: string) => answerRepeated(c, deps, forkIds(subjectId, request));
-  return answerOnce(c, { idFrom: sandboxIdFrom, again }, async (call) => {
+export function answerForks(responder: Responder<ForksView>, request: Request): Promise<Response> {
+  const { c, deps } = responder;
+  const again = (subjectId: string) => readAgain(c, deps, forkIds(subjectId, request));
+  return answerOnce(responder, { idFrom: sandboxIdFrom, again }, async (call) => {
     const forks = await forkSandboxes(deps, call, request, preferredWait(c));
-    const response = c.json({ items: forks.map((fork) => itemOf(c, fork)) }, statusOf(forks));
+    const outcome = reply(statusOf(forks), { items: forks.map((fork) => itemOf(c, fork)) });
     // A repetition with the same key starts those that were refused.
-    return { response, isKept: forks.every(({ record }) => record) && isClientConnected(c) };
+    return keep(outcome, forks.every(({ record }) => record) && isClientConnected(c));
   });
 }
 
 /** Answers a repetition; with 200 when some have run, and do not run now. Null: not all are known any more. */
-async function answerRepeated(c: Context<Env>, { store }: RequestDeps, ids: string[]): Promise<Response | null> {
+async function readAgain(c: Context<Env>, { store }: RequestDeps, ids: string[]): Promise<Outcome<ForksView> | null> {
   const records = (await Promise.all(ids.map((id) => store.sandboxes.get(id)))).filter((record) => record !== null);
   if (records.length < ids.length) return null;
   const forks = records.map((record) => ({ id: record.id, record }));
   const hasRun = ({ runningAt }: SandboxRecord) => runningAt !== null;
   const items = forks.map((fork) => (hasRun(fork.record) ? { sandbox: sandboxView(fork.record) } : itemOf(c, fork)));
   const isPast = records.some((record) => hasRun(record) && record.state !== 'running');
-  return c.json({ items }, isPast ? 200 : statusOf(forks));
+  return reply(isPast ? 200 : statusOf(forks), { items });
 }
 
-function itemOf(c: Context<Env>, fork: Fork): z.infer<typeof forksAnswer>['items'][number] {
+function itemOf(c: Context<Env>, fork: Fork): ForksView['items'][number] {
   const { id: sandboxId, record } = fork;
   if (!record) return { problem: problemOf(c, fork.refusal, { sandboxId }) };
   const failure = failureOf(record);

@@ -1,20 +1,19 @@
-import type { Context } from 'hono';
 import { operationIdFrom } from '../../model/ids.ts';
 import type { PauseOperation } from '../../model/sagas/messages.ts';
 import { requireSandbox } from '../../services/require.ts';
 import { operate } from '../../services/sandboxes/operation.ts';
 import { actorOf } from '../http/auth.ts';
-import type { Env, RequestDeps } from '../http/context.ts';
-import { problemResponse } from '../http/problem.ts';
+
 import { OPERATION, WAKE } from '../http/problem-answers.ts';
-import { type Route, routeOf } from '../http/route.ts';
+import { fail, type Responder, type Route, reply, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json } from '../http/schemas.ts';
 import { preferredWait } from '../http/waiting.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
 import { sandboxAnswer, sandboxParams } from '../resources/sandbox-schemas.ts';
-import { sandboxView } from '../resources/sandbox-view.ts';
+import { type SandboxView, sandboxView } from '../resources/sandbox-view.ts';
 
 const route = routeOf('sandboxes');
+const location = ({ id }: { id: string }) => `/v1/sandboxes/${id}`;
 const pending = json('It is under way; Location says where to look', sandboxAnswer);
 
 export const pauseRoutes: Route[] = [
@@ -24,7 +23,8 @@ export const pauseRoutes: Route[] = [
     in: { params: sandboxParams, headers: idempotencyHeaders },
     out: { 200: json('It is paused', sandboxAnswer), 202: pending },
     problems: [OPERATION],
-    handle: ({ c, deps, params }) => answerOperation(c, deps, 'pause', params.id),
+    location,
+    handle: (call) => answerOperation(call, 'pause', call.params.id),
   }),
   route('hibernateSandbox', 'post', '/v1/sandboxes/{id}/hibernate', {
     scope: 'sandboxes:write',
@@ -32,7 +32,8 @@ export const pauseRoutes: Route[] = [
     in: { params: sandboxParams, headers: idempotencyHeaders },
     out: { 200: json('It is hibernated', sandboxAnswer), 202: pending },
     problems: [OPERATION, 'hibernate_failed', 'hibernation_unsupported'],
-    handle: ({ c, deps, params }) => answerOperation(c, deps, 'hibernate', params.id),
+    location,
+    handle: (call) => answerOperation(call, 'hibernate', call.params.id),
   }),
   route('resumeSandbox', 'post', '/v1/sandboxes/{id}/resume', {
     scope: 'sandboxes:write',
@@ -40,7 +41,8 @@ export const pauseRoutes: Route[] = [
     in: { params: sandboxParams, headers: idempotencyHeaders },
     out: { 200: json('It runs', sandboxAnswer), 202: pending },
     problems: [WAKE],
-    handle: ({ c, deps, params }) => answerOperation(c, deps, 'resume', params.id),
+    location,
+    handle: (call) => answerOperation(call, 'resume', call.params.id),
   }),
 ];
 
@@ -48,21 +50,20 @@ const OUTCOME = { pause: 'paused', hibernate: 'hibernated', resume: 'running' } 
 
 /** @throws MayflyError sandbox_not_found, sandbox_not_running, sandbox_ended, sandbox_busy, hibernation_unsupported */
 async function answerOperation(
-  c: Context<Env>,
-  deps: RequestDeps,
+  responder: Responder<SandboxView>,
   kind: PauseOperation['kind'],
   sandboxId: string,
 ): Promise<Response> {
+  const { c, deps } = responder;
   await requireSandbox(deps, sandboxId);
   const again = async (_id: string, firstStatus: number) => {
     const sandbox = await requireSandbox(deps, sandboxId);
-    c.header('Location', `/v1/sandboxes/${sandboxId}`);
-    return c.json(sandboxView(sandbox), firstStatus === 200 || sandbox.state === OUTCOME[kind] ? 200 : 202);
+    return reply(firstStatus === 200 || sandbox.state === OUTCOME[kind] ? 200 : 202, sandboxView(sandbox));
   };
-  return answerOnce(c, { idFrom: operationIdFrom, again }, async ({ subjectId: operationId }) => {
+  return answerOnce(responder, { idFrom: operationIdFrom, again }, async ({ subjectId: operationId }) => {
     const operation = { kind, operationId, actor: actorOf(c) };
     const { sandbox, isOver, error } = await operate(deps, sandboxId, operation, preferredWait(c));
-    c.header('Location', `/v1/sandboxes/${sandboxId}`);
-    return error ? problemResponse(c, error, { sandboxId }) : c.json(sandboxView(sandbox), isOver ? 200 : 202);
+    const view = sandboxView(sandbox);
+    return error ? fail(error, { sandboxId }, view) : reply(isOver ? 200 : 202, view);
   });
 }

@@ -1,5 +1,4 @@
 import { z } from '@hono/zod-openapi';
-import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { recordedInput } from '../../model/sagas/reconcile.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
@@ -7,9 +6,9 @@ import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { requireSandbox } from '../../services/require.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf } from '../http/auth.ts';
-import type { Env, RequestDeps } from '../http/context.ts';
+import type { RequestDeps } from '../http/context.ts';
 import { ASKED_FOR, CREATE } from '../http/problem-answers.ts';
-import { type Route, routeOf } from '../http/route.ts';
+import { type Responder, type Route, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json, pageOf, preferHeaders } from '../http/schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import {
@@ -20,7 +19,7 @@ import {
   sandboxAnswer,
   sandboxParams,
 } from '../resources/sandbox-schemas.ts';
-import { sandboxView } from '../resources/sandbox-view.ts';
+import { type SandboxView, sandboxView } from '../resources/sandbox-view.ts';
 import { answerCreate } from './create-sandbox.ts';
 import { answerForks } from './fork-sandboxes.ts';
 
@@ -46,11 +45,8 @@ export const sandboxRoutes: Route[] = [
       207: json('With `count`: some will not run, and each item says whether it does', forksAnswer),
     },
     problems: [ASKED_FOR, CREATE],
-    handle: ({ c, deps, body }) => {
-      const request = body;
-      const answer = request.count === undefined ? answerCreate : answerForks;
-      return answer(c, deps, request);
-    },
+    location: (made) => ('spec' in made ? `/v1/sandboxes/${made.id}` : undefined),
+    handle: (call) => (call.body.count === undefined ? answerCreate : answerForks)(call, call.body),
   }),
   route('listSandboxes', 'get', '/v1/sandboxes', {
     scope: 'sandboxes:read',
@@ -115,7 +111,8 @@ export const sandboxRoutes: Route[] = [
       202: json('It is being removed; Location says where to look', sandboxAnswer),
     },
     problems: ['sandbox_not_found', 'temporal_unavailable'],
-    handle: ({ c, deps, params }) => answerDelete(c, deps, params.id),
+    location: ({ id }) => `/v1/sandboxes/${id}`,
+    handle: (call) => answerDelete(call, call.params.id),
   }),
 ];
 
@@ -131,10 +128,10 @@ async function requireOrRestore(deps: RequestDeps, id: string): Promise<SandboxR
   return requireSandbox(deps, id);
 }
 
-function answerDelete(c: Context<Env>, deps: RequestDeps, id: string): Promise<Response> {
+function answerDelete(responder: Responder<SandboxView>, id: string): Promise<Response> {
+  const { deps } = responder;
   const { sagas } = deps;
-  return answerDeletion(c, {
-    location: `/v1/sandboxes/${id}`,
+  return answerDeletion(responder, {
     read: () => requireOrRestore(deps, id),
     view: sandboxView,
     isGone: ({ state }) => isFinal(state),

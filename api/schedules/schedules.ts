@@ -1,4 +1,4 @@
-import type { Context } from 'hono';
+import type { z } from '@hono/zod-openapi';
 import { textAt } from '../../model/events/json-pointer.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { orThrow, requireSchedule } from '../../services/require.ts';
@@ -6,10 +6,9 @@ import { ask, askIdFrom, type Wish } from '../../services/schedules/ask-schedule
 import { pauseSchedule, resumeSchedule, setSchedule } from '../../services/schedules/set-schedule.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf } from '../http/auth.ts';
-import type { Env } from '../http/context.ts';
-import { type Route, reply, routeOf } from '../http/route.ts';
+import { type Responder, type Route, reply, routeOf } from '../http/route.ts';
 import { answerList, json, keyHeaders, listOf, pageOf } from '../http/schemas.ts';
-import { answerOnce } from '../idempotency/answer-once.ts';
+import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import {
   askAnswer,
   backfill,
@@ -128,9 +127,9 @@ export const scheduleRoutes: Route[] = [
     in: { params: scheduleParams, headers: keyHeaders, body: trigger },
     out: { 202: json('It will', askAnswer) },
     problems: ['schedule_not_found', 'schedule_busy'],
-    handle: ({ c, params, body: { overlap } }) => {
-      const wish = { kind: 'trigger', ...(overlap && { overlap }) } as const;
-      return askedOnce(c, params.name, wish);
+    handle: (call) => {
+      const { overlap } = call.body;
+      return askOnce(call, call.params.name, { kind: 'trigger', ...(overlap && { overlap }) });
     },
   }),
   route('backfillSchedule', 'post', `${ONE}/backfill`, {
@@ -139,18 +138,17 @@ export const scheduleRoutes: Route[] = [
     in: { params: scheduleParams, headers: keyHeaders, body: backfill },
     out: { 202: json('They will', askAnswer) },
     problems: ['schedule_not_found', 'schedule_busy'],
-    handle: ({ c, params, body: { from, to, overlap } }) => {
-      const wish = { kind: 'backfill', from, to, ...(overlap && { overlap }) } as const;
-      return askedOnce(c, params.name, wish);
+    handle: (call) => {
+      const { overlap, ...range } = call.body;
+      return askOnce(call, call.params.name, { kind: 'backfill', ...range, ...(overlap && { overlap }) });
     },
   }),
 ];
 
-/** The same request again is answered in the same words, and has nothing more run. @throws as {@link ask} does */
-async function askedOnce(c: Context<Env>, name: string, wish: Wish): Promise<Response> {
-  const deps = c.get('deps');
-  return answerOnce(c, { idFrom: askIdFrom }, async (call) => {
-    const { id, at } = await ask(deps, await requireSchedule(deps, name), call.subjectId, wish);
-    return { response: c.json({ id, at }, 202), isKept: true };
-  });
+/** Asks once for each Idempotency-Key, and repeats the answer. @throws as {@link ask} does */
+function askOnce(call: Responder<z.infer<typeof askAnswer>>, name: string, wish: Wish): Promise<Response> {
+  const { deps } = call;
+  return answerOnce(call, { idFrom: askIdFrom }, async ({ subjectId }) =>
+    keep(await ask(deps, await requireSchedule(deps, name), subjectId, wish)),
+  );
 }

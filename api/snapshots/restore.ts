@@ -1,15 +1,13 @@
 import type { z } from '@hono/zod-openapi';
-import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { operationIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import { deriveId } from '../../services/idempotent-call.ts';
 import { requireSandbox, requireSnapshot } from '../../services/require.ts';
 import { operate } from '../../services/sandboxes/operation.ts';
 import { actorOf } from '../http/auth.ts';
-import type { Env, RequestDeps } from '../http/context.ts';
-import { problemResponse } from '../http/problem.ts';
+import type { RequestDeps } from '../http/context.ts';
 import { WAKE } from '../http/problem-answers.ts';
-import { type Route, routeOf } from '../http/route.ts';
+import { fail, type Responder, type Route, reply, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json } from '../http/schemas.ts';
 import { preferredWait } from '../http/waiting.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
@@ -43,7 +41,8 @@ export const restoreRoutes: Route[] = [
       'snapshot_unsupported',
       'clone_failed',
     ],
-    handle: ({ c, deps, params: { id }, body }) => answerRestore(c, deps, id, body),
+    location: ({ sandbox }) => `/v1/sandboxes/${sandbox.id}`,
+    handle: (call) => answerRestore(call, call.params.id, call.body),
   }),
 ];
 
@@ -52,28 +51,25 @@ export const restoreRoutes: Route[] = [
  * @throws MayflyError sandbox_not_found, snapshot_not_found, snapshot_not_ready, sandbox_not_running, sandbox_ended, sandbox_busy
  */
 async function answerRestore(
-  c: Context<Env>,
-  deps: RequestDeps,
+  responder: Responder<z.infer<typeof restoreAnswer>>,
   sandboxId: string,
-  request: Request,
+  { snapshotId, keepCurrent = true }: Request,
 ): Promise<Response> {
-  const { snapshotId, keepCurrent = true } = request;
+  const { c, deps } = responder;
   await requireSandbox(deps, sandboxId);
   await assertOwnSnapshot(deps, sandboxId, snapshotId);
   const keptBy = (operationId: string) => (keepCurrent ? deriveId(snapshotIdFrom, operationId, 'kept') : null);
   const again = async (operationId: string) => {
     const sandbox = sandboxView(await requireSandbox(deps, sandboxId));
-    c.header('Location', `/v1/sandboxes/${sandboxId}`);
     const answer = { operationId, snapshotId, keptAs: keptBy(operationId), sandbox };
-    return c.json(answer, sandbox.state === 'restoring' ? 202 : 200);
+    return reply(sandbox.state === 'restoring' ? 202 : 200, answer);
   };
-  return answerOnce(c, { idFrom: operationIdFrom, again }, async ({ subjectId: operationId }) => {
+  return answerOnce(responder, { idFrom: operationIdFrom, again }, async ({ subjectId: operationId }) => {
     const keepAs = keptBy(operationId);
     const operation = { kind: 'restore', operationId, snapshotId, keepAs, actor: actorOf(c) } as const;
     const { sandbox, isOver, error } = await operate(deps, sandboxId, operation, preferredWait(c));
-    c.header('Location', `/v1/sandboxes/${sandboxId}`);
-    if (error) return problemResponse(c, error, { sandboxId, snapshotId });
-    return c.json({ operationId, snapshotId, keptAs: keepAs, sandbox: sandboxView(sandbox) }, isOver ? 200 : 202);
+    const answer = { operationId, snapshotId, keptAs: keepAs, sandbox: sandboxView(sandbox) };
+    return error ? fail(error, { sandboxId, snapshotId }, answer) : reply(isOver ? 200 : 202, answer);
   });
 }
 

@@ -1,15 +1,20 @@
 import type { z } from '@hono/zod-openapi';
-import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import { requireSandbox, requireSnapshot } from '../../services/require.ts';
-import type { Env, RequestDeps } from '../http/context.ts';
+import type { RequestDeps } from '../http/context.ts';
 import { OPERATION } from '../http/problem-answers.ts';
-import { type Route, routeOf } from '../http/route.ts';
+import { type Responder, type Route, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json, pageOf, pageQuery, preferHeaders } from '../http/schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
-import { snapshotAnswer, snapshotParams, snapshotView, takeSnapshot } from '../resources/snapshot-schemas.ts';
+import {
+  type SnapshotView,
+  snapshotAnswer,
+  snapshotParams,
+  snapshotView,
+  takeSnapshot,
+} from '../resources/snapshot-schemas.ts';
 import { answerTake } from './take-snapshot.ts';
 
 const route = routeOf('snapshots');
@@ -35,7 +40,8 @@ export const snapshotRoutes: Route[] = [
       'flatten_failed',
       'quota_exceeded',
     ],
-    handle: ({ c, deps, params: { id }, body }) => answerTake(c, deps, id, body),
+    location: ({ id }) => `/v1/snapshots/${id}`,
+    handle: (call) => answerTake(call, call.params.id, call.body),
   }),
   route('listSnapshots', 'get', '/v1/snapshots', {
     scope: 'sandboxes:read',
@@ -72,7 +78,8 @@ export const snapshotRoutes: Route[] = [
       202: json('It is being deleted; Location says where to look', snapshotAnswer),
     },
     problems: ['snapshot_not_found', 'sandbox_busy', 'temporal_unavailable'],
-    handle: ({ c, deps, params }) => answerDelete(c, deps, params.id),
+    location: ({ id }) => `/v1/snapshots/${id}`,
+    handle: (call) => answerDelete(call, call.params.id),
   }),
 ];
 
@@ -83,10 +90,10 @@ async function pageOfSnapshots({ store }: RequestDeps, query: z.output<typeof pa
 }
 
 /** @throws MayflyError snapshot_not_found, sandbox_busy */
-function answerDelete(c: Context<Env>, deps: RequestDeps, id: string): Promise<Response> {
+function answerDelete(responder: Responder<SnapshotView>, id: string): Promise<Response> {
+  const { deps } = responder;
   const { sagas } = deps;
-  return answerDeletion(c, {
-    location: `/v1/snapshots/${id}`,
+  return answerDeletion(responder, {
     read: () => requireSnapshot(deps, id),
     view: snapshotView,
     isGone: ({ state }) => isGone(state),

@@ -1,5 +1,4 @@
 import { z } from '@hono/zod-openapi';
-import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { captureIdFrom } from '../../model/ids.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
@@ -9,14 +8,12 @@ import { placeSource } from '../../services/sources/source-host.ts';
 import { beginCapture, beginCaptureDeletion } from '../../services/sources/take-capture.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf } from '../http/auth.ts';
-import type { Env } from '../http/context.ts';
-import { problemResponse } from '../http/problem.ts';
 import { ASKED_FOR, SOURCE, SOURCE_TASK } from '../http/problem-answers.ts';
-import { type Route, routeOf } from '../http/route.ts';
+import { fail, type Outcome, type Route, reply, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json, pageOf, pageQuery, preferHeaders } from '../http/schemas.ts';
 import { waitAsPreferred } from '../http/waiting.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
-import { captureAnswer, captureParams, captureView } from '../resources/capture-schemas.ts';
+import { type CaptureView, captureAnswer, captureParams, captureView } from '../resources/capture-schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { sourceParams, takeCapture } from './source-schemas.ts';
 
@@ -42,13 +39,14 @@ export const captureRoutes: Route[] = [
       ),
     },
     problems: [SOURCE_TASK, ASKED_FOR, 'capture_failed', 'capacity_exhausted', 'host_disk_full', 'quota_exceeded'],
-    handle: ({ c, deps, params: { name: source }, body }) => {
+    location: ({ id }) => `/v1/captures/${id}`,
+    handle: ({ c, deps, respond, params: { name: source }, body }) => {
       const again = async (id: string) => {
         const record = await deps.store.captures.get(id);
-        return record && captureAnswerOf(c, record);
+        return record && outcomeOf(record);
       };
       const subject = { path: '/v1/captures', member: 'captureId' as const };
-      return answerOnce(c, { idFrom: captureIdFrom, subject, again }, async (call) => {
+      return answerOnce({ c, respond }, { idFrom: captureIdFrom, subject, again }, async (call) => {
         await checkPolicy(deps, call, call.apiKey.project, {
           action: 'capture.create',
           isBegun: async () => (await deps.store.captures.get(call.subjectId)) !== null,
@@ -60,8 +58,7 @@ export const captureRoutes: Route[] = [
         });
         const begun = await beginCapture(deps, call, actorOf(c), { source, ...body });
         await waitAsPreferred(c, (signal) => deps.sagas.captures.ended(begun, signal));
-        const record = (await deps.store.captures.get(begun.id)) ?? begun;
-        return captureAnswerOf(c, record);
+        return outcomeOf((await deps.store.captures.get(begun.id)) ?? begun);
       });
     },
   }),
@@ -90,29 +87,31 @@ export const captureRoutes: Route[] = [
       202: json('It is being deleted; Location says where to look', captureAnswer),
     },
     problems: ['capture_not_found', 'capture_in_use', 'source_busy', 'temporal_unavailable', 'cleanup_incomplete'],
-    handle: ({ c, deps, params: { id } }) =>
-      answerDeletion(c, {
-        location: `/v1/captures/${id}`,
-        read: () => requireCapture(deps, id),
-        view: captureView,
-        isGone: ({ state }) => state === 'deleted' || state === 'failed', // what failed has left nothing
-        begin: (record, actor) => beginCaptureDeletion(deps, record, actor),
-        ended: (record, signal) => deps.sagas.captures.ended(record, signal),
-        refusal: ({ state, waitingFor }) =>
-          state === 'ready' ? new MayflyError('capture_in_use', waitingFor ?? `${id} is needed.`) : null,
-      }),
+    location: ({ id }) => `/v1/captures/${id}`,
+    handle: ({ c, deps, respond, params: { id } }) =>
+      answerDeletion(
+        { c, deps, respond },
+        {
+          read: () => requireCapture(deps, id),
+          view: captureView,
+          isGone: ({ state }) => state === 'deleted' || state === 'failed', // what failed has left nothing
+          begin: (record, actor) => beginCaptureDeletion(deps, record, actor),
+          ended: (record, signal) => deps.sagas.captures.ended(record, signal),
+          refusal: ({ state, waitingFor }) =>
+            state === 'ready' ? new MayflyError('capture_in_use', waitingFor ?? `${id} is needed.`) : null,
+        },
+      ),
   }),
 ];
 
 /** Of a later repetition 200: it was taken, and is there no more. */
 const STATUS = { creating: 202, ready: 201, deleting: 200, deleted: 200 } as const;
 
-function captureAnswerOf(c: Context<Env>, record: CaptureRecord): Response {
+function outcomeOf(record: CaptureRecord): Outcome<CaptureView> {
   const { id, state, failure } = record;
-  c.header('Location', `/v1/captures/${id}`);
-  if (state !== 'failed') return c.json(captureView(record), STATUS[state]);
+  if (state !== 'failed') return reply(STATUS[state], captureView(record));
   const error = failure
     ? new MayflyError(failure.code, `${failure.step}: ${failure.message}`)
     : new MayflyError('capture_failed', 'No reason was recorded.');
-  return problemResponse(c, error, { captureId: id });
+  return fail(error, { captureId: id }, captureView(record));
 }

@@ -19,7 +19,7 @@ import { filePathOf } from '../http/file-path.ts';
 import { ASKED_FOR, SAGA, SOURCE } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json, pageOf } from '../http/schemas.ts';
-import { answerOnce } from '../idempotency/answer-once.ts';
+import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import { onHost, sourceCommand, sourceFileParams, sourceParams } from './source-schemas.ts';
 
 const route = routeOf('sources');
@@ -49,13 +49,13 @@ export const sourceReadRoutes: Route[] = [
       'too_many_requests',
       'host_key_mismatch',
     ],
-    handle: async ({ c, deps, params: { name }, body }) => {
+    handle: async ({ c, deps, respond, params: { name }, body }) => {
       const command = readableCommand(body.command);
       const source = await preparedSource(deps.store, name, body.hostId);
       const { agentId, timeoutSeconds, maxOutputBytes } = body;
       const { id: sourceId, hostId } = source;
       const limits = { timeoutSeconds, maxOutputBytes };
-      return answerOnce(c, { idFrom: commandIdFrom }, async (call) => {
+      return answerOnce({ c, respond }, { idFrom: commandIdFrom }, async (call) => {
         const shown = { source: name, sourceId, hostId, command: body.command, ...limits };
         await checkPolicy(deps, call, call.apiKey.project, {
           action: 'source.command',
@@ -64,7 +64,7 @@ export const sourceReadRoutes: Route[] = [
         });
         const look = { source, actor: actorOf(c, agentId ?? null), signal: c.req.raw.signal };
         const request = { ...command, ...limits, text: body.command, isRepeated: !call.isFresh };
-        return { response: c.json(await runSourceCommand(deps, look, request), 200), isKept: true };
+        return keep(await runSourceCommand(deps, look, request));
       });
     },
   }),

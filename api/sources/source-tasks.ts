@@ -1,21 +1,20 @@
-import type { Context } from 'hono';
+import type { z } from '@hono/zod-openapi';
 import { type ErrorCode, isErrorCode, MayflyError } from '../../model/errors.ts';
 import type { SourceAccess, SourceTask } from '../../model/snapshots/source-access.ts';
 import type { SourcePowerEnd, SourcePowerTask } from '../../model/snapshots/source-power.ts';
 import { changedSource, type PlacedSource, placeSource } from '../../services/sources/source-host.ts';
 import { actorOf } from '../http/auth.ts';
-import type { Env } from '../http/context.ts';
-import { problemResponse } from '../http/problem.ts';
 import { SAGA, SOURCE_TASK } from '../http/problem-answers.ts';
-import { type Route, routeOf } from '../http/route.ts';
+import { fail, type Outcome, type Responder, type Route, reply, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json } from '../http/schemas.ts';
 import { waitAsPreferred } from '../http/waiting.ts';
-import { answerOnce, isClientConnected } from '../idempotency/answer-once.ts';
+import { answerOnce, isClientConnected, keep } from '../idempotency/answer-once.ts';
 import { accessAnswer, accessView, sourceParams, sourcePower, sourceTask, stopSource } from './source-schemas.ts';
 
 const route = routeOf('sources');
 
 const ONE = '/v1/sources/{name}';
+const location = ({ name }: { name: string }) => `/v1/sources/${encodeURIComponent(name)}`;
 const TASK = [SAGA, 'source_not_found', 'no_host', 'too_many_requests'] as const;
 const powerPending = json('It goes on; ask again, which is no second one', sourcePower);
 const accessPending = json('It goes on; Location says where to look', accessAnswer);
@@ -30,8 +29,9 @@ export const sourceTaskRoutes: Route[] = [
     in: { params: sourceParams, headers: idempotencyHeaders, body: sourceTask },
     out: { 200: json('It runs', sourcePower), 202: powerPending },
     problems: [...TASK, 'source_read_only', 'source_in_use', 'source_start_failed'],
-    handle: async ({ c, store, params, body }) =>
-      answerPower(c, 'start', await placeSource(store, params.name, body.hostId)),
+    location,
+    handle: async (call) =>
+      answerPower(call, 'start', await placeSource(call.store, call.params.name, call.body.hostId)),
   }),
   route('stopSource', 'post', `${ONE}/stop`, {
     scope: 'operator',
@@ -41,8 +41,9 @@ export const sourceTaskRoutes: Route[] = [
     in: { params: sourceParams, headers: idempotencyHeaders, body: stopSource },
     out: { 200: json('It is shut off', sourcePower), 202: powerPending },
     problems: [...TASK, 'source_busy', 'source_stop_failed'],
-    handle: async ({ c, store, params, body }) =>
-      answerPower(c, 'stop', await placeSource(store, params.name, body.hostId), body.force),
+    location,
+    handle: async (call) =>
+      answerPower(call, 'stop', await placeSource(call.store, call.params.name, call.body.hostId), call.body.force),
   }),
   route('prepareSource', 'post', `${ONE}/prepare`, {
     scope: 'operator',
@@ -53,8 +54,9 @@ export const sourceTaskRoutes: Route[] = [
     in: { params: sourceParams, headers: idempotencyHeaders, body: sourceTask },
     out: { 200: json('It can be looked at, which was tried', accessAnswer), 202: accessPending },
     problems: [SOURCE_TASK, 'prepare_failed', 'guest_unreachable', 'host_key_mismatch', 'ssh_timeout'],
-    handle: async ({ c, store, params, body }) =>
-      answerAccess(c, 'prepare', await placeSource(store, params.name, body.hostId)),
+    location,
+    handle: async (call) =>
+      answerAccess(call, 'prepare', await placeSource(call.store, call.params.name, call.body.hostId)),
   }),
   route('unprepareSource', 'post', `${ONE}/unprepare`, {
     scope: 'operator',
@@ -62,10 +64,14 @@ export const sourceTaskRoutes: Route[] = [
     in: { params: sourceParams, headers: idempotencyHeaders, body: sourceTask },
     out: { 200: json('Nothing of it is left', accessAnswer), 202: accessPending },
     problems: [SOURCE_TASK, 'source_not_prepared', 'prepare_failed', 'guest_unreachable'],
-    handle: async ({ c, store, params, body }) =>
-      answerAccess(c, 'unprepare', await changedSource(store, params.name, body.hostId)),
+    location,
+    handle: async (call) =>
+      answerAccess(call, 'unprepare', await changedSource(call.store, call.params.name, call.body.hostId)),
   }),
 ];
+
+type PowerView = z.infer<typeof sourcePower>;
+type AccessView = z.infer<typeof accessAnswer>;
 
 const POWER_STATES = {
   start: { done: 'running', pending: 'starting' },
@@ -73,57 +79,66 @@ const POWER_STATES = {
 } as const;
 
 /** @throws MayflyError source_busy, too_many_requests */
-async function answerPower(c: Context<Env>, task: SourcePowerTask, source: PlacedSource, force = false) {
-  const { sagas } = c.get('deps');
+async function answerPower(
+  responder: Responder<PowerView>,
+  task: SourcePowerTask,
+  source: PlacedSource,
+  force = false,
+): Promise<Response> {
+  const { c, deps } = responder;
+  const { sagas } = deps;
   const { id: sourceId, hostId, installationId, name } = source;
   const input = { task, sourceId, hostId, installationId, name, force, actor: actorOf(c) };
-  return answerOnce(c, { idFrom: () => sourceId }, async () => {
+  return answerOnce(responder, { idFrom: () => sourceId }, async () => {
     await sagas.sources.beginPower(input);
     let end: SourcePowerEnd | undefined;
     await waitAsPreferred(c, async (signal) => {
       end = await sagas.sources.powerEnded(source, signal);
     });
-    c.header('Location', `/v1/sources/${encodeURIComponent(name)}`);
-    return { response: powerAnswer(c, task, source, end), isKept: end !== undefined && isClientConnected(c) };
+    return keep(powerOutcome(task, source, end), end !== undefined && isClientConnected(c));
   });
 }
 
-function powerAnswer(
-  c: Context<Env>,
+function powerOutcome(
   task: SourcePowerTask,
   { hostId, name }: PlacedSource,
   end: SourcePowerEnd | undefined,
-): Response {
+): Outcome<PowerView> {
   const { done, pending } = POWER_STATES[task];
-  if (!end) return c.json({ name, hostId, state: pending, guestAnswers: null }, 202);
-  if (end.failure) return problemResponse(c, new MayflyError(end.failure.code, end.failure.message));
-  return c.json({ name, hostId, state: done, guestAnswers: end.guestAnswers }, 200);
+  const view = { name, hostId, state: pending, guestAnswers: null };
+  if (!end) return reply(202, view);
+  if (end.failure) return fail(new MayflyError(end.failure.code, end.failure.message), {}, view);
+  return reply(200, { ...view, state: done, guestAnswers: end.guestAnswers });
 }
 
-async function answerAccess(c: Context<Env>, task: SourceTask, source: PlacedSource): Promise<Response> {
-  const { store, sagas } = c.get('deps');
+async function answerAccess(
+  responder: Responder<AccessView>,
+  task: SourceTask,
+  source: PlacedSource,
+): Promise<Response> {
+  const { c, deps } = responder;
+  const { store, sagas } = deps;
   const { id: sourceId, hostId, installationId, name } = source;
   const input = { task, sourceId, hostId, installationId, name, actor: actorOf(c) };
-  return answerOnce(c, { idFrom: () => sourceId }, async () => {
+  return answerOnce(responder, { idFrom: () => sourceId }, async () => {
     await sagas.sources.beginTask(input);
     const isOver = await waitAsPreferred(c, (signal) => sagas.sources.taskEnded(source, signal));
-    c.header('Location', `/v1/sources/${encodeURIComponent(name)}`);
     const record = (await store.sources.get(sourceId)) ?? nothingKnown(source);
-    const response = isOver ? answerOfAccess(c, task, record) : c.json(accessView(record), 202);
-    return { response, isKept: isOver && isClientConnected(c) };
+    const outcome = isOver ? accessOutcome(task, record) : reply(202, accessView(record));
+    return keep(outcome, isOver && isClientConnected(c));
   });
 }
 
 /** Errors that the caller can act on keep their names; all else is that the source could not be prepared. */
 const OWN_CODES: ReadonlySet<ErrorCode> = new Set(['source_not_running', 'source_not_found', 'host_unavailable']);
 
-function answerOfAccess(c: Context<Env>, task: SourceTask, record: SourceAccess): Response {
+function accessOutcome(task: SourceTask, record: SourceAccess): Outcome<AccessView> {
   const { failure, state } = record;
   const isDone = task === 'unprepare' || (state === 'prepared' && failure === null);
   // Otherwise it was taken over by an unprepare meanwhile.
-  if (isDone || failure === null) return c.json(accessView(record), isDone ? 200 : 202);
+  if (isDone || failure === null) return reply(isDone ? 200 : 202, accessView(record));
   const code = isErrorCode(failure.code) && OWN_CODES.has(failure.code) ? failure.code : 'prepare_failed';
-  return problemResponse(c, new MayflyError(code, `${failure.step}: ${failure.message}`));
+  return fail(new MayflyError(code, `${failure.step}: ${failure.message}`), {}, accessView(record));
 }
 
 /** Stands for the record of a workflow that has begun, and has not written yet. */

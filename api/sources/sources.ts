@@ -1,4 +1,4 @@
-import type { Context } from 'hono';
+import type { z } from '@hono/zod-openapi';
 import { isErrorCode, MayflyError } from '../../model/errors.ts';
 import { operationIdFrom } from '../../model/ids.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
@@ -6,10 +6,8 @@ import { bakeOf, beginBake } from '../../services/sources/bake-source.ts';
 import { describeSource, listSources } from '../../services/sources/known-sources.ts';
 import { auditedSource, bakedSourceOf } from '../../services/sources/source-host.ts';
 import { auditPage, pageOfChain } from '../audit/audit-page.ts';
-import type { Env } from '../http/context.ts';
-import { problemResponse } from '../http/problem.ts';
 import { SAGA } from '../http/problem-answers.ts';
-import { type Route, routeOf } from '../http/route.ts';
+import { fail, type Outcome, type Route, reply, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json, pageOf, preferHeaders } from '../http/schemas.ts';
 import { waitAsPreferred } from '../http/waiting.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
@@ -31,6 +29,7 @@ const route = routeOf('sources');
 
 const ALL = '/v1/sources';
 const ONE = `${ALL}/{name}`;
+const location = ({ name }: { name: string }) => `${ALL}/${encodeURIComponent(name)}`;
 
 export const sourceRoutes: Route[] = [
   ...sourceTaskRoutes,
@@ -86,16 +85,16 @@ export const sourceRoutes: Route[] = [
       'project_quota_exceeded',
       'too_many_requests',
     ],
-    handle: ({ c, deps, actor, body }) => {
+    location,
+    handle: ({ c, deps, respond, actor, body }) => {
       const again = async (bakeId: string) => {
         const record = (await deps.store.bakedSources.named(body.name)).find((one) => one.bakeId === bakeId);
-        return record ? bakeAnswer(c, record) : null;
+        return record ? outcomeOf(record) : null;
       };
-      return answerOnce(c, { idFrom: operationIdFrom, again }, async (call) => {
+      return answerOnce({ c, respond }, { idFrom: operationIdFrom, again }, async (call) => {
         const input = await beginBake(deps, call, actor, body);
         const isOver = await waitAsPreferred(c, (signal) => deps.sagas.sources.bakeEnded(input, signal));
-        const record = await bakeOf(deps.store, input, isOver);
-        return bakeAnswer(c, record);
+        return outcomeOf(await bakeOf(deps.store, input, isOver));
       });
     },
   }),
@@ -110,26 +109,28 @@ export const sourceRoutes: Route[] = [
       202: json('It is being deleted; Location says where to look', bakedAnswer),
     },
     problems: [SAGA, 'source_not_found', 'source_not_baked', 'source_in_use', 'no_host', 'too_many_requests'],
-    handle: async ({ c, deps, store, params: { name }, query }) => {
+    location,
+    handle: async ({ c, deps, respond, store, params: { name }, query }) => {
       const { id: sourceId, hostId, installationId } = await bakedSourceOf(store, name, query.hostId);
-      return answerDeletion(c, {
-        location: `${ALL}/${encodeURIComponent(name)}`,
-        read: () => bakedSourceOf(store, name, hostId),
-        view: bakedView,
-        isGone: ({ state }) => state === 'deleted' || state === 'failed', // what failed has left nothing
-        begin: (_source, actor) => deps.sagas.sources.delete({ sourceId, hostId, installationId, name, actor }),
-        ended: (source, signal) => deps.sagas.sources.bakeEnded(source, signal),
-        refusal: ({ state, failure }) =>
-          state === 'ready' && failure ? new MayflyError(failure.code, failure.message) : null,
-      });
+      return answerDeletion(
+        { c, deps, respond },
+        {
+          read: () => bakedSourceOf(store, name, hostId),
+          view: bakedView,
+          isGone: ({ state }) => state === 'deleted' || state === 'failed', // what failed has left nothing
+          begin: (_source, actor) => deps.sagas.sources.delete({ sourceId, hostId, installationId, name, actor }),
+          ended: (source, signal) => deps.sagas.sources.bakeEnded(source, signal),
+          refusal: ({ state, failure }) =>
+            state === 'ready' && failure ? new MayflyError(failure.code, failure.message) : null,
+        },
+      );
     },
   }),
 ];
 
-function bakeAnswer(c: Context<Env>, record: BakedSource): Response {
-  const { state, failure, name } = record;
-  c.header('Location', `${ALL}/${encodeURIComponent(name)}`);
-  if (state !== 'failed' || !failure) return c.json(bakedView(record), state === 'baking' ? 202 : 201);
+function outcomeOf(record: BakedSource): Outcome<z.infer<typeof bakedAnswer>> {
+  const { state, failure } = record;
+  if (state !== 'failed' || !failure) return reply(state === 'baking' ? 202 : 201, bakedView(record));
   const code = isErrorCode(failure.code) ? failure.code : 'bake_failed';
-  return problemResponse(c, new MayflyError(code, `${failure.step}: ${failure.message}`));
+  return fail(new MayflyError(code, `${failure.step}: ${failure.message}`), {}, bakedView(record));
 }

@@ -12,11 +12,12 @@ import { placeableOrigin } from '../../services/sandboxes/placement.ts';
 import { waitWithin } from '../../services/waiting.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
+import { type Outcome, type Responder, reply } from '../http/route.ts';
 import { waitLimit } from '../http/waiting.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import type { makeTemplate } from './template-schemas.ts';
-import { templateView } from './template-schemas.ts';
+import { type TemplateView, templateView } from './template-schemas.ts';
 
 type Request = z.output<typeof makeTemplate>;
 
@@ -24,26 +25,24 @@ type Request = z.output<typeof makeTemplate>;
 const LOOK_EVERY_MS = 250;
 
 /** POST /v1/templates: there is one of a kind, so who asks for one that is there, or is being made, is told of that. */
-export async function answerMake(c: Context<Env>, deps: RequestDeps, request: Request): Promise<Response> {
+export async function answerMake(responder: Responder<TemplateView>, request: Request): Promise<Response> {
+  const { c, deps } = responder;
   const { store, sagas } = deps;
   const again = async (id: string) => {
     const record = await store.templates.get(id);
-    return record && answerFor(c, record);
+    return record && outcomeOf(record);
   };
-  const asked = { idFrom: snapshotIdFrom, again };
-  return answerOnce(c, asked, async (attempt) => {
+  return answerOnce(responder, { idFrom: snapshotIdFrom, again }, async (attempt) => {
     const templateId = attempt.subjectId;
     const input = await inputOf(c, deps, templateId, request);
     await sagas.templates.make(input);
     const made = await known(c, deps, input);
-    const record = await requireTemplate(deps, made.templateId);
-    return answerFor(c, record);
+    return outcomeOf(await requireTemplate(deps, made.templateId));
   });
 }
 
-function answerFor(c: Context<Env>, record: TemplateRecord): Response {
-  c.header('Location', `/v1/templates/${record.id}`);
-  return c.json(templateView(record), record.state === 'ready' ? 200 : 202);
+function outcomeOf(record: TemplateRecord): Outcome<TemplateView> {
+  return reply(record.state === 'ready' ? 200 : 202, templateView(record));
 }
 
 /** @throws MayflyError what {@link placeableOrigin} refuses with */
@@ -89,10 +88,10 @@ async function known(
 }
 
 /** DELETE /v1/templates/{id} */
-export function answerRemove(c: Context<Env>, deps: RequestDeps, id: string): Promise<Response> {
+export function answerRemove(responder: Responder<TemplateView>, id: string): Promise<Response> {
+  const { deps } = responder;
   const read = () => requireTemplate(deps, id);
-  return answerDeletion(c, {
-    location: `/v1/templates/${id}`,
+  return answerDeletion(responder, {
     read,
     view: templateView,
     isGone: ({ state }) => state === 'gone',

@@ -25,3 +25,4 @@ export const templateAnswer = templateRecord
   .openapi('Template');
 
 export const templateView = viewOf(templateAnswer);
+export type TemplateView = z.infer<typeof templateAnswer>;

@@ -9,6 +9,7 @@ const route = routeOf('templates');
 
 const ALL = '/v1/templates';
 const ONE = '/v1/templates/{id}';
+const location = ({ id }: { id: string }) => `${ALL}/${id}`;
 
 export const templateRoutes: Route[] = [
   route('createTemplate', 'post', ALL, {
@@ -23,16 +24,14 @@ export const templateRoutes: Route[] = [
       202: json('It is being made; Location says where to look', templateAnswer),
     },
     problems: [SAGA, SOURCE, 'template_unsupported', 'template_not_found', 'exceeds_hosts', 'source_differs'],
-    handle: ({ c, deps, body }) => answerMake(c, deps, body),
+    location,
+    handle: (call) => answerMake(call, call.body),
   }),
   route('listTemplates', 'get', ALL, {
     scope: 'sandboxes:read',
     summary: 'List the templates that are not gone, newest first',
     out: { 200: json('All of them', pageOf(templateAnswer)) },
-    handle: async ({ store }) => {
-      const items = await store.templates.present();
-      return { items: items, nextCursor: null };
-    },
+    handle: async ({ store }) => ({ items: await store.templates.present(), nextCursor: null }),
   }),
   route('getTemplate', 'get', ONE, {
     scope: 'sandboxes:read',
@@ -51,6 +50,7 @@ export const templateRoutes: Route[] = [
       202: json('It is being removed; Location says where to look', templateAnswer),
     },
     problems: ['template_not_found', 'temporal_unavailable'],
-    handle: ({ c, deps, params }) => answerRemove(c, deps, params.id),
+    location,
+    handle: (call) => answerRemove(call, call.params.id),
   }),
 ];

@@ -12,7 +12,7 @@ import { actorOf } from '../http/auth.ts';
 
 import { type Route, routeOf } from '../http/route.ts';
 import { answerList, json, keyHeaders, pageOf } from '../http/schemas.ts';
-import { answerOnce } from '../idempotency/answer-once.ts';
+import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import {
   changeEndpoint,
   createEndpoint,
@@ -35,16 +35,15 @@ export const endpointRoutes: Route[] = [
     in: { headers: keyHeaders, body: createEndpoint },
     out: { 201: json('Events are sent from now on; the secret is in this answer and nowhere else', newEndpointAnswer) },
     problems: ['endpoints_full'],
-    handle: async ({ c, deps, body }) => {
-      return answerOnce(c, { idFrom: endpointIdFrom }, async (call) => {
+    location: ({ id }) => `${ALL}/${id}`,
+    handle: ({ c, deps, respond, body }) =>
+      answerOnce({ c, respond }, { idFrom: endpointIdFrom }, async (call) => {
         const wanted = wantedEndpoint(call.subjectId, actorOf(c), body);
         if (call.isFresh) await refuseUnlessRoom(deps);
         const endpoint = await recordedEndpoint(deps, wanted);
-        c.header('Location', `${ALL}/${endpoint.id}`);
         c.header('Cache-Control', 'no-store');
-        return { response: c.json(newEndpointView(endpoint), 201), isKept: true };
-      });
-    },
+        return keep(newEndpointView(endpoint));
+      }),
   }),
   route('listWebhookEndpoints', 'get', ALL, {
     scope: 'sandboxes:read',
