@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { UserCa } from '../../ca/user-ca.ts';
-import type { CertificateRecord, Revocation } from '../../model/sandbox/certificate.ts';
+import type { CertificateRecord } from '../../model/sandbox/certificate.ts';
+import type { Revocation } from '../../model/sandbox/certificate-saga.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { hostOf, isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';

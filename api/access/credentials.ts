@@ -1,7 +1,8 @@
 import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
-import type { CertificateRecord, Revocation } from '../../model/sandbox/certificate.ts';
+import type { CertificateRecord } from '../../model/sandbox/certificate.ts';
+import type { Revocation } from '../../model/sandbox/certificate-saga.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { requireSandbox } from '../../services/require.ts';

@@ -1,5 +1,5 @@
 import type { AuditEvent, AuditKind } from './audit.ts';
-import type { CertificatePurpose } from './certificate-purpose.ts';
+import type { CertificatePurpose } from './certificate.ts';
 import type { Actor } from './sandbox.ts';
 
 /** Who asks the control worker for what only that can do. */

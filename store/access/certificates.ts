@@ -1,10 +1,8 @@
 import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isAuditSubject } from '../../model/ids.ts';
-import type { CertificateRecord } from '../../model/sandbox/certificate.ts';
-import { CERTIFICATE_PURPOSES } from '../../model/sandbox/certificate-purpose.ts';
+import { type CertificateRecord, certificateRecord } from '../../model/sandbox/certificate.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { actorPart, NAME, NULLABLE_TEXT } from '../mongo/schema.ts';
 import { Repository } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
@@ -17,7 +15,11 @@ const SERIAL = /^[1-9]\d{0,19}$/;
 /** Every certificate that was issued; `_id` is its serial. Written by control activities only. */
 export class Certificates extends Repository<CertificateRecord, CertificateDocument> {
   constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'certificates', noun: 'a certificate', fields: certificateFields() });
+    super(connection, sealing, {
+      collection: 'certificates',
+      noun: 'a certificate',
+      model: certificateRecord.omit({ serial: true }),
+    });
   }
 
   /** Records an issue. Repeating it changes nothing. @throws MayflyError internal when the serial is another's */
@@ -75,23 +77,4 @@ export class Certificates extends Repository<CertificateRecord, CertificateDocum
 
 function idOf(serial: string): string {
   return serial.padStart(SERIAL_DIGITS, '0');
-}
-
-function certificateFields() {
-  const actor = actorPart();
-  return {
-    sandboxId: NAME,
-    keyId: NAME,
-    actor: { type: actor, required: true },
-    purpose: { type: String, required: true, enum: CERTIFICATE_PURPOSES },
-    fingerprint: NAME,
-    signedBy: NAME,
-    validAfter: NAME,
-    validBefore: NAME,
-    revokedAt: NULLABLE_TEXT,
-    revokedBy: { type: actor, default: null },
-    refusedAt: NULLABLE_TEXT,
-    request: NULLABLE_TEXT,
-    runId: NULLABLE_TEXT,
-  };
 }

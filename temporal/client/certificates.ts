@@ -3,16 +3,16 @@ import { ApplicationFailure } from '@temporalio/common';
 import { isErrorCode, MayflyError } from '../../model/errors.ts';
 import { CONTROL_QUEUE } from '../../model/sagas/queues.ts';
 import { readable } from '../../model/sagas/readable.ts';
+import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
 import {
   CERTIFICATE_WORKFLOW,
   type CertificateInput,
-  type IssuedCertificate,
   type RefusedCertificate,
   type Revocation,
   TRUST_CHANGED,
   TRUST_WORKFLOW,
   trustWorkflowIdOf,
-} from '../../model/sandbox/certificate.ts';
+} from '../../model/sandbox/certificate-saga.ts';
 import { isGone } from '../call/failure.ts';
 import { SigningClient } from '../call/signing-client.ts';
 

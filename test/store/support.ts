@@ -203,8 +203,6 @@ export function certificateRecord(serial: string, changes: Partial<CertificateRe
     revokedAt: null,
     revokedBy: null,
     refusedAt: null,
-    request: null,
-    runId: null,
     ...changes,
   };
 }

@@ -13,7 +13,7 @@ import { snapshotsRoute } from '../../host/relay/snapshots.ts';
 import { sourceRoute } from '../../host/relay/source-route.ts';
 import { SourceRelay } from '../../host/relay/sources.ts';
 import { MayflyError } from '../../model/errors.ts';
-import type { CertificateInput } from '../../model/sandbox/certificate.ts';
+import type { CertificateInput } from '../../model/sandbox/certificate-saga.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import { Reconciliation } from '../../temporal/reconciliation.ts';

@@ -26,7 +26,7 @@ import {
   TRUST_CHANGED,
   TRUST_WORKFLOW,
   trustWorkflowIdOf,
-} from '../../model/sandbox/certificate.ts';
+} from '../../model/sandbox/certificate-saga.ts';
 import { CANCEL_COMMAND, COMMAND_WORKFLOW, commandWorkflowIdOf } from '../../model/sandbox/command-saga.ts';
 import { BAKE_SOURCE_WORKFLOW, bakeWorkflowIdOf, DELETE_SOURCE_WORKFLOW } from '../../model/snapshots/bake-saga.ts';
 import { CAPTURE_WORKFLOW, captureWorkflowIdOf } from '../../model/snapshots/capture-saga.ts';

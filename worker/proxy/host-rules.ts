@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { AT_STEP, MACHINE_ENDED, OPERATE, OPERATED } from '../../model/sagas/messages.ts';
 import { hostQueuePrefix, workflowIdOf } from '../../model/sagas/queues.ts';
 import { RECONCILE_HOST_WORKFLOW, reconcileHostWorkflowIdOf } from '../../model/sagas/reconcile.ts';
-import { CERTIFICATE_WORKFLOW } from '../../model/sandbox/certificate.ts';
+import { CERTIFICATE_WORKFLOW } from '../../model/sandbox/certificate-saga.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { Store } from '../../store/connect.ts';
 import { endOf, LOOKING, type Rules } from './rules.ts';

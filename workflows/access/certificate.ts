@@ -1,4 +1,5 @@
-import type { CertificateInput, IssuedCertificate, RefusedCertificate } from '../../model/sandbox/certificate.ts';
+import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
+import type { CertificateInput, RefusedCertificate } from '../../model/sandbox/certificate-saga.ts';
 import { control } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { isRefusal } from '../saga/refused.ts';

@@ -9,7 +9,7 @@ import {
   startChild,
 } from '@temporalio/workflow';
 import { readable } from '../../model/sagas/readable.ts';
-import { TRUST_CHANGED, TRUST_WORKFLOW, trustWorkflowIdOf } from '../../model/sandbox/certificate.ts';
+import { TRUST_CHANGED, TRUST_WORKFLOW, trustWorkflowIdOf } from '../../model/sandbox/certificate-saga.ts';
 import type { SandboxEntity } from '../entity/entity.ts';
 import type { trust } from './trust.ts';
 

@@ -11,7 +11,7 @@ import {
 } from '@temporalio/workflow';
 import type { GuestTrust } from '../../activities/access/revocation.ts';
 import type { HostActivities } from '../../activities/host.ts';
-import { type Revocation, TRUST_CHANGED, type TrustInput } from '../../model/sandbox/certificate.ts';
+import { type Revocation, TRUST_CHANGED, type TrustInput } from '../../model/sandbox/certificate-saga.ts';
 import { eventIdOf } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { onHost } from '../saga/host-activities.ts';

@@ -10,7 +10,7 @@ import { installationIdOf } from '../../../model/ids.ts';
 import { EVENT_HAPPENED, RECORD_EVENTS_WORKFLOW, recordEventsWorkflowIdOf } from '../../../model/sagas/messages.ts';
 import { CONTROL_QUEUE } from '../../../model/sagas/queues.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
-import { CERTIFICATE_WORKFLOW, type CertificateInput } from '../../../model/sandbox/certificate.ts';
+import { CERTIFICATE_WORKFLOW, type CertificateInput } from '../../../model/sandbox/certificate-saga.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import {
   REQUEST_COUNTS_MS,
