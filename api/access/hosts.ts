@@ -1,50 +1,25 @@
 import { z } from '@hono/zod-openapi';
+import { hostRecord } from '../../model/access/host-record.ts';
 import { MayflyError } from '../../model/errors.ts';
+import { instant } from '../../model/fields.ts';
 import { isLive, type KnownHost } from '../../model/host.ts';
 import { ID_PATTERNS } from '../../model/ids.ts';
 import { orThrow } from '../../services/require.ts';
 import type { Store } from '../../store/connect.ts';
 import { actorOf } from '../http/auth.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
-import { instant, json, pageOf, preferHeaders } from '../http/schemas.ts';
+import { json, pageOf, preferHeaders } from '../http/schemas.ts';
 import { waitAsPreferred } from '../http/waiting.ts';
+import { strip } from '../schema/strip.ts';
 
 const route = routeOf('hosts');
 
-export const sourceFields = {
-  name: z.string(),
-  cloneable: z.boolean(),
-  problem: z.string().nullable(),
-  cpus: z.int(),
-  memoryMib: z.int(),
-  diskBytes: z.int(),
-  content: z
-    .string()
-    .nullish()
-    .openapi({ description: 'A digest of what its disks hold; null while nobody has read them, or it runs' }),
-};
-
-const hostAnswer = z
-  .object({
-    id: z.string(),
-    installationId: z.string().nullable(),
-    hostUuid: z.string().nullable(),
+const hostAnswer = hostRecord
+  .omit({ epoch: true })
+  .extend({
     live: z.boolean(),
-    kind: z.enum(['libvirt', 'simulated']),
-    isolation: z.enum(['kvm', 'tcg', 'none']),
-    capacity: z.object({
-      cpus: z.int(),
-      memoryTotalMib: z.number(),
-      memoryAvailableMib: z.number(),
-      diskTotalBytes: z.number(),
-      diskAvailableBytes: z.number(),
-    }),
-    promised: z.object({ memoryMib: z.number(), diskBytes: z.number(), sandboxes: z.int() }),
     poolMembers: z.int().openapi({ description: 'Sandboxes on it that pools keep ready, and nobody has claimed' }),
     templates: z.int().openapi({ description: 'Templates that sandboxes can wake from on it' }),
-    sources: z.array(z.object(sourceFields)),
-    startedAt: z.string(),
-    lastSeenAt: z.string(),
     drainedAt: instant.nullable(),
     forgottenAt: instant.nullable(),
   })
@@ -125,8 +100,6 @@ async function keptBy({ poolMembers, templates }: Store): Promise<(hostId: strin
 }
 
 function hostView(host: KnownHost, kept: Kept): z.infer<typeof hostAnswer> {
-  const { id, installationId, hostUuid, kind, isolation, capacity, promised, sources, startedAt, lastSeenAt } = host;
   const { drainedAt = null, forgottenAt = null } = host;
-  const identity = { id, installationId, hostUuid, live: isLive(host), drainedAt, forgottenAt };
-  return { ...identity, kind, isolation, capacity, promised, ...kept, sources, startedAt, lastSeenAt };
+  return strip(hostAnswer, { ...host, ...kept, live: isLive(host), drainedAt, forgottenAt });
 }

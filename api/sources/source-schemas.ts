@@ -1,10 +1,10 @@
 import { z } from '@hono/zod-openapi';
+import { sourceInfo } from '../../model/access/host-record.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isProjectId } from '../../model/project.ts';
 import { hostId, printable, snapshotId, sourceName, whole } from '../../model/request-fields.ts';
 import { bakedSource, isBakedSourceName } from '../../model/snapshots/baked-source.ts';
 import { sourceAccess } from '../../model/snapshots/source-access.ts';
-import { sourceFields } from '../access/hosts.ts';
 import { auditQuery, viewOf } from '../http/schemas.ts';
 
 const sourceHostId = hostId
@@ -84,7 +84,7 @@ export const bakeSource = z
 
 export const bakedAnswer = bakedSource.omit({ installationId: true, bakeId: true }).openapi('BakedSource');
 
-export const sourceAnswer = z.object({ ...sourceFields, hosts: z.array(z.string()) }).openapi('Source');
+export const sourceAnswer = sourceInfo.extend({ hosts: z.array(z.string()) }).openapi('Source');
 export const sourceDetail = sourceAnswer
   .extend({
     access: z.array(accessAnswer).openapi({ description: 'Whether it can be looked at, by host' }),

@@ -1,10 +1,11 @@
 import type { Connection, Model } from 'mongoose';
+import { hostRecord } from '../../model/access/host-record.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { HOST_STALE_SECONDS, type HostOrders, type HostRecord, isLive, type KnownHost } from '../../model/host.ts';
 import { isHostId } from '../../model/ids.ts';
 import { isDuplicateKey } from '../mongo/failure.ts';
 import { modelOf } from '../mongo/model.ts';
-import { ENCRYPTED, NAME, NULLABLE_TEXT, NUMBER, strictPart, strictSchema } from '../mongo/schema.ts';
+import { ENCRYPTED, NAME, NULLABLE_TEXT, strictSchema } from '../mongo/schema.ts';
 import { storeTime } from '../mongo/store-clock.ts';
 import { type DocumentOf, Repository } from '../repository/repository.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
@@ -36,7 +37,7 @@ export class Hosts extends Repository<HostRecord, HostDocument> {
     sealing: Sealing,
   ) {
     const named = { collection: 'hosts', noun: 'a host', isId: isHostId };
-    super(connection, sealing, { ...named, fields: hostFields(), internal: { claimedAt: NULLABLE_TEXT } });
+    super(connection, sealing, { ...named, model: hostRecord, internal: { claimedAt: NULLABLE_TEXT } });
     const relays = strictSchema<RelayDocument>({ _id: NAME, url: NAME, key: ENCRYPTED });
     this.#relays = modelOf(connection, 'relays', relays);
     this.#relayEncryption = sealing.of('relays', relays);
@@ -157,37 +158,4 @@ function refuseTaken(found: HostDocument, claim: HostClaim, now: Date): void {
   const seen = `${installationId} (${kind}) serves the host ${claim.id}, and was heard of at ${claimedAt ?? lastSeenAt}`;
   const remedy = `Give this machine another MAYFLY_HOST_ID, or stop that worker, or wait until it was silent for ${HOST_STALE_SECONDS} s.`;
   throw new MayflyError('host_taken', `Another installation, ${seen}. ${remedy}`);
-}
-
-function hostFields() {
-  const source = strictPart({
-    name: NAME,
-    cloneable: { type: Boolean, required: true },
-    problem: NULLABLE_TEXT,
-    cpus: NUMBER,
-    memoryMib: NUMBER,
-    diskBytes: NUMBER,
-    content: NULLABLE_TEXT,
-  });
-  const capacity = strictPart({
-    cpus: NUMBER,
-    memoryTotalMib: NUMBER,
-    memoryAvailableMib: NUMBER,
-    diskTotalBytes: NUMBER,
-    diskAvailableBytes: NUMBER,
-  });
-  return {
-    installationId: NAME,
-    hostUuid: NULLABLE_TEXT,
-    epoch: NUMBER,
-    kind: NAME,
-    isolation: NAME,
-    capacity: { type: capacity, required: true },
-    promised: { type: strictPart({ memoryMib: NUMBER, diskBytes: NUMBER, sandboxes: NUMBER }), required: true },
-    sources: [source],
-    startedAt: NAME,
-    lastSeenAt: NAME,
-    drainedAt: NULLABLE_TEXT,
-    forgottenAt: NULLABLE_TEXT,
-  };
 }
