@@ -5,7 +5,7 @@ import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { isFinal, isSettled } from '../../model/sandbox/sandbox-state.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
 import { accepted, destroy, hostForgotten, restoreRecord, settled } from '../saga/messages.ts';
-import { handleSubscriptions } from '../saga/subscription.ts';
+import { addSubscriber, handleSubscriptions } from '../saga/subscription.ts';
 import type { SandboxEntity } from './entity.ts';
 
 /** Answers messages that a sandbox takes in every state. */
@@ -28,7 +28,10 @@ export function handleMessages(entity: SandboxEntity): void {
     state.decommissioned.push(...candidates);
   });
   const stop = (actor: Actor) => entity.terminate({ reason: 'deleted', actor, failure: null });
-  setHandler(destroy, ({ actor }) => stop(actor));
+  setHandler(destroy, ({ actor, subscriber }) => {
+    if (subscriber !== undefined) addSubscriber(entity.state.subscribers, subscriber);
+    stop(actor);
+  });
   whenCancelled(() => stop(TEMPORAL_OPERATOR));
 }
 

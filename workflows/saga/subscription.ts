@@ -13,20 +13,19 @@ import { MINUTE_MS } from './profiles.ts';
 
 /** Signal with the workflow id of its sender, which wants to be notified. */
 const subscribe = defineSignal<[string]>('subscribe');
-/** Signal with the workflow id of its sender, whose record has changed. */
-const recordChanged = defineSignal<[string]>('recordChanged');
+/** Signal of a workflow whose record has changed, which each wait handles by itself: workflows share the state of modules. */
+const recordChanged = (workflowId: string) => defineSignal<[string]>(`recordChanged of ${workflowId}`);
 
 /** First pause after which a record is read without a signal, ms. It doubles. */
 const FIRST_PAUSE_MS = { present: MINUTE_MS, gone: 250 };
 const LONGEST_PAUSE_MS = 5 * MINUTE_MS;
 
-/** Workflows whose signals were not yet followed by a read. */
-const changed = new Set<string>();
-
 interface Awaited {
   workflowId: string;
   /** Its handle, where it is a child of this one: it notifies its parent unasked. `@default` null */
   child?: { result(): Promise<unknown> } | null;
+  /** This workflow is among its subscribers. `@default` only where it is a child */
+  isSubscribed?: boolean;
   /** Least time after which the wait fails, ms. `@default` none */
   withinMs?: number;
 }
@@ -37,23 +36,28 @@ interface Awaited {
  * @throws ApplicationFailure step_timeout
  */
 export async function waitForWorkflow<T>(
-  { workflowId, child = null, withinMs = Number.POSITIVE_INFINITY }: Awaited,
+  { workflowId, child = null, isSubscribed = child !== null, withinMs = Number.POSITIVE_INFINITY }: Awaited,
   read: () => Promise<T | null | false>,
 ): Promise<T> {
-  setHandler(recordChanged, (id) => void changed.add(id));
-  let isPresent = child !== null || (await trySignal(workflowId, subscribe));
+  let isChanged = false;
+  const wake = () => {
+    isChanged = true;
+  };
+  setHandler(recordChanged(workflowId), wake);
+  let isPresent = isSubscribed || (await trySignal(workflowId, subscribe));
   const end = () => {
     isPresent = false;
-    changed.add(workflowId);
+    wake();
   };
   child?.result().then(end, end);
   const deadline = Date.now() + withinMs;
   for (let pauses = 0; Date.now() < deadline; ) {
     const pauseMs = FIRST_PAUSE_MS[isPresent ? 'present' : 'gone'] * 2 ** pauses;
-    const isChanged = await condition(() => changed.delete(workflowId), Math.min(pauseMs, LONGEST_PAUSE_MS));
+    const isWoken = await condition(() => isChanged, Math.min(pauseMs, LONGEST_PAUSE_MS));
+    isChanged = false;
     const found = await read();
     if (found) return found;
-    if (isChanged) continue;
+    if (isWoken) continue;
     pauses++;
     isPresent = await trySignal(workflowId, subscribe);
   }
@@ -63,22 +67,26 @@ export async function waitForWorkflow<T>(
 /** Notifies each new subscriber at once, and adds it to those of {@link notifySubscribers}. @param ids of workflows */
 export function handleSubscriptions(ids: string[]): void {
   setHandler(subscribe, async (id) => {
-    if (!ids.includes(id)) ids.push(id);
+    addSubscriber(ids, id);
     await notifySubscribers([id]);
   });
+}
+
+export function addSubscriber(ids: string[], id: string): void {
+  if (!ids.includes(id)) ids.push(id);
 }
 
 /** Signals that this workflow's record has changed. Drops the ids of workflows that are gone. */
 export async function notifySubscribers(ids: string[]): Promise<void> {
   for (const id of ids.toReversed()) {
-    if (!(await trySignal(id, recordChanged))) ids.splice(ids.indexOf(id), 1);
+    if (!(await trySignal(id, recordChanged(workflowInfo().workflowId)))) ids.splice(ids.indexOf(id), 1);
   }
 }
 
 /** Notifies the workflow that has started this one. */
 export async function notifyParent(): Promise<void> {
-  const { parent } = workflowInfo();
-  if (parent) await trySignal(parent.workflowId, recordChanged);
+  const { parent, workflowId } = workflowInfo();
+  if (parent) await trySignal(parent.workflowId, recordChanged(workflowId));
 }
 
 /** Sends this workflow's id, shielded from cancellation. @returns false when there is no such workflow */

@@ -6,6 +6,7 @@ import {
   log,
   ParentClosePolicy,
   startChild,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { ErrorCode } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
@@ -83,9 +84,11 @@ export class TaskSandbox {
     throw new Error(`${sandboxId} was ${state}, and has been told once more to end`);
   }
 
+  /** Returns when a sandbox has ended that was told to, by which this workflow has subscribed. */
   async #waitForEnd(): Promise<void> {
     const { id: sandboxId } = this.input;
-    await waitForWorkflow({ workflowId: workflowIdOf(sandboxId), withinMs: END_MS }, async () => {
+    const target = { workflowId: workflowIdOf(sandboxId), isSubscribed: true, withinMs: END_MS };
+    await waitForWorkflow(target, async () => {
       const state = await controlUntilDone.stateOf({ sandboxId });
       return state === null || isFinal(state);
     });
@@ -114,7 +117,8 @@ export class TaskSandbox {
 
   #tell(): Promise<void> {
     const { id, createdBy: actor } = this.input;
-    return getExternalWorkflowHandle(workflowIdOf(id)).signal<[StopRequest]>(DESTROY, { actor });
+    const stop = { actor, subscriber: workflowInfo().workflowId };
+    return getExternalWorkflowHandle(workflowIdOf(id)).signal<[StopRequest]>(DESTROY, stop);
   }
 
   /** Whether its workflow has heard that it is to end. */
