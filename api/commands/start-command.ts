@@ -30,7 +30,7 @@ import { waitLimit } from '../http/waiting.ts';
 import { answerOnce, isClientConnected, keep } from '../idempotency/answer-once.ts';
 import { sandboxOfPath } from '../resources/entered-sandbox.ts';
 import type { startCommand } from './command-schemas.ts';
-import { type CommandView, commandView, commandViewWithOutput } from './command-view.ts';
+import { type CommandView, commandViewWithOutput } from './command-view.ts';
 
 type Request = z.output<typeof startCommand>;
 
@@ -187,9 +187,9 @@ async function outcomeOf(
   record: CommandRecord,
   isReplayed = false,
 ): Promise<Outcome<CommandView>> {
-  if (record.state !== 'ended') return reply(202, commandView(record));
+  if (record.state !== 'ended') return reply(202, record);
   const { failure } = record;
   if (!failure) return reply(201, await commandViewWithOutput(store, record), isReplayed);
   const error = new MayflyError(failure.code, failure.message, { retryAfterSeconds: 1 });
-  return fail(error, { sandboxId: record.sandboxId, commandId: record.id }, commandView(record));
+  return fail(error, { sandboxId: record.sandboxId, commandId: record.id }, record);
 }

@@ -1,7 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { captureId } from '../../model/request-fields.ts';
 import { captureRecord } from '../../model/snapshots/capture.ts';
-import { viewOf } from '../http/schemas.ts';
 
 export const captureParams = z.strictObject({
   id: captureId,
@@ -9,5 +8,4 @@ export const captureParams = z.strictObject({
 
 export const captureAnswer = captureRecord.omit({ installationId: true }).openapi('Capture');
 
-export const captureView = viewOf(captureAnswer);
 export type CaptureView = z.infer<typeof captureAnswer>;

@@ -2,7 +2,6 @@ import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { idOf, snapshotId } from '../../model/request-fields.ts';
 import { snapshotKind, snapshotRecord } from '../../model/snapshots/snapshot.ts';
-import { viewOf } from '../http/schemas.ts';
 import { sandboxAnswer } from './sandbox-schemas.ts';
 
 const { maxLength } = LIMITS.snapshotName;
@@ -40,5 +39,3 @@ export const restoreAnswer = z
   });
 
 export type SnapshotView = z.infer<typeof snapshotAnswer>;
-
-export const snapshotView = viewOf(snapshotAnswer);

@@ -1,20 +1,12 @@
-import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import { requireSandbox, requireSnapshot } from '../../services/require.ts';
-import type { RequestDeps } from '../http/context.ts';
 import { OPERATION } from '../http/problem-answers.ts';
 import { type Responder, type Route, routeOf } from '../http/route.ts';
 import { idempotencyHeaders, json, pageOf, pageQuery, preferHeaders } from '../http/schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
-import {
-  type SnapshotView,
-  snapshotAnswer,
-  snapshotParams,
-  snapshotView,
-  takeSnapshot,
-} from '../resources/snapshot-schemas.ts';
+import { type SnapshotView, snapshotAnswer, snapshotParams, takeSnapshot } from '../resources/snapshot-schemas.ts';
 import { answerTake } from './take-snapshot.ts';
 
 const route = routeOf('snapshots');
@@ -48,7 +40,7 @@ export const snapshotRoutes: Route[] = [
     summary: 'List the snapshots of all sandboxes of a project, newest first; an operator sees all projects',
     in: { query: pageQuery },
     out: { 200: json('One page', pageOf(snapshotAnswer)) },
-    handle: async ({ deps, query }) => await pageOfSnapshots(deps, query),
+    handle: ({ store, query }) => store.snapshots.list(query),
   }),
   route('listSandboxSnapshots', 'get', OF_SANDBOX, {
     scope: 'sandboxes:read',
@@ -56,9 +48,9 @@ export const snapshotRoutes: Route[] = [
     in: { params: sandboxParams, query: pageQuery },
     out: { 200: json('One page', pageOf(snapshotAnswer)) },
     problems: ['sandbox_not_found'],
-    handle: async ({ deps, params, query }) => {
+    handle: async ({ deps, store, params, query }) => {
       const { id: sandboxId } = await requireSandbox(deps, params.id);
-      return pageOfSnapshots(deps, { ...query, sandboxId });
+      return store.snapshots.list({ ...query, sandboxId });
     },
   }),
   route('getSnapshot', 'get', ONE, {
@@ -67,7 +59,7 @@ export const snapshotRoutes: Route[] = [
     in: { params: snapshotParams },
     out: { 200: json('The snapshot', snapshotAnswer) },
     problems: ['snapshot_not_found'],
-    handle: async ({ deps, params }) => snapshotView(await requireSnapshot(deps, params.id)),
+    handle: ({ deps, params }) => requireSnapshot(deps, params.id),
   }),
   route('deleteSnapshot', 'delete', ONE, {
     scope: 'sandboxes:write',
@@ -83,19 +75,13 @@ export const snapshotRoutes: Route[] = [
   }),
 ];
 
-/** Reads one page. @param query.sandboxId of whose snapshots alone */
-async function pageOfSnapshots({ store }: RequestDeps, query: z.output<typeof pageQuery> & { sandboxId?: string }) {
-  const page = await store.snapshots.list(query);
-  return { ...page, items: page.items.map(snapshotView) };
-}
-
 /** @throws MayflyError snapshot_not_found, sandbox_busy */
 function answerDelete(responder: Responder<SnapshotView>, id: string): Promise<Response> {
   const { deps } = responder;
   const { sagas } = deps;
   return answerDeletion(responder, {
     read: () => requireSnapshot(deps, id),
-    view: snapshotView,
+    view: (snapshot) => snapshot,
     isGone: ({ state }) => isGone(state),
     begin: async ({ state, hostId, installationId }, actor) => {
       if (state === 'creating') {

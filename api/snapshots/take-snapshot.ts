@@ -8,7 +8,7 @@ import { fail, type Outcome, type Responder, reply } from '../http/route.ts';
 
 import { preferredWait } from '../http/waiting.ts';
 import { answerOnce, type Operation } from '../idempotency/answer-once.ts';
-import { type SnapshotView, snapshotView, type takeSnapshot as takeSchema } from '../resources/snapshot-schemas.ts';
+import type { SnapshotView, takeSnapshot as takeSchema } from '../resources/snapshot-schemas.ts';
 
 /** Takes a snapshot, once for each Idempotency-Key. @throws MayflyError sandbox_not_found, and what {@link takeSnapshot} throws */
 export async function answerTake(
@@ -36,9 +36,9 @@ const STATUS = { creating: 202, ready: 201, deleting: 200, deleted: 200 } as con
 
 function outcomeOf(record: SnapshotRecord): Outcome<SnapshotView> {
   const { id: snapshotId, sandboxId, state, failure } = record;
-  if (state !== 'failed') return reply(STATUS[state], snapshotView(record));
+  if (state !== 'failed') return reply(STATUS[state], record);
   const error = failure
     ? new MayflyError(failure.code, `${failure.step}: ${failure.message}`)
     : new MayflyError('snapshot_failed', 'No reason was recorded.');
-  return fail(error, { sandboxId, snapshotId }, snapshotView(record));
+  return fail(error, { sandboxId, snapshotId }, record);
 }

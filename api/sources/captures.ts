@@ -13,7 +13,7 @@ import { fail, type Outcome, type Route, reply, routeOf } from '../http/route.ts
 import { idempotencyHeaders, json, pageOf, pageQuery, preferHeaders } from '../http/schemas.ts';
 import { waitAsPreferred } from '../http/waiting.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
-import { type CaptureView, captureAnswer, captureParams, captureView } from '../resources/capture-schemas.ts';
+import { type CaptureView, captureAnswer, captureParams } from '../resources/capture-schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { sourceParams, takeCapture } from './source-schemas.ts';
 
@@ -93,7 +93,7 @@ export const captureRoutes: Route[] = [
         { c, deps, respond },
         {
           read: () => requireCapture(deps, id),
-          view: captureView,
+          view: (capture) => capture,
           isGone: ({ state }) => state === 'deleted' || state === 'failed', // what failed has left nothing
           begin: (record, actor) => beginCaptureDeletion(deps, record, actor),
           ended: (record, signal) => deps.sagas.captures.ended(record, signal),
@@ -109,9 +109,9 @@ const STATUS = { creating: 202, ready: 201, deleting: 200, deleted: 200 } as con
 
 function outcomeOf(record: CaptureRecord): Outcome<CaptureView> {
   const { id, state, failure } = record;
-  if (state !== 'failed') return reply(STATUS[state], captureView(record));
+  if (state !== 'failed') return reply(STATUS[state], record);
   const error = failure
     ? new MayflyError(failure.code, `${failure.step}: ${failure.message}`)
     : new MayflyError('capture_failed', 'No reason was recorded.');
-  return fail(error, { captureId: id }, captureView(record));
+  return fail(error, { captureId: id }, record);
 }

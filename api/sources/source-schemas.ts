@@ -5,7 +5,7 @@ import { isProjectId } from '../../model/project.ts';
 import { hostId, printable, snapshotId, sourceName, whole } from '../../model/request-fields.ts';
 import { bakedSource, isBakedSourceName } from '../../model/snapshots/baked-source.ts';
 import { sourceAccess } from '../../model/snapshots/source-access.ts';
-import { auditQuery, viewOf } from '../http/schemas.ts';
+import { auditQuery } from '../http/schemas.ts';
 
 const sourceHostId = hostId
   .optional()
@@ -91,6 +91,3 @@ export const sourceDetail = sourceAnswer
     baked: z.array(bakedAnswer).openapi({ description: 'Where it was made of a snapshot, by host' }),
   })
   .openapi('SourceDetail');
-
-export const accessView = viewOf(accessAnswer);
-export const bakedView = viewOf(bakedAnswer);

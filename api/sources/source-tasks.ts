@@ -9,7 +9,7 @@ import { fail, type Outcome, type Responder, type Route, reply, routeOf } from '
 import { idempotencyHeaders, json } from '../http/schemas.ts';
 import { waitAsPreferred } from '../http/waiting.ts';
 import { answerOnce, isClientConnected, keep } from '../idempotency/answer-once.ts';
-import { accessAnswer, accessView, sourceParams, sourcePower, sourceTask, stopSource } from './source-schemas.ts';
+import { accessAnswer, sourceParams, sourcePower, sourceTask, stopSource } from './source-schemas.ts';
 
 const route = routeOf('sources');
 
@@ -124,7 +124,7 @@ async function answerAccess(
     await sagas.sources.beginTask(input);
     const isOver = await waitAsPreferred(c, (signal) => sagas.sources.taskEnded(source, signal));
     const record = (await store.sources.get(sourceId)) ?? nothingKnown(source);
-    const outcome = isOver ? accessOutcome(task, record) : reply(202, accessView(record));
+    const outcome = isOver ? accessOutcome(task, record) : reply(202, record);
     return keep(outcome, isOver && isClientConnected(c));
   });
 }
@@ -136,9 +136,9 @@ function accessOutcome(task: SourceTask, record: SourceAccess): Outcome<AccessVi
   const { failure, state } = record;
   const isDone = task === 'unprepare' || (state === 'prepared' && failure === null);
   // Otherwise it was taken over by an unprepare meanwhile.
-  if (isDone || failure === null) return reply(isDone ? 200 : 202, accessView(record));
+  if (isDone || failure === null) return reply(isDone ? 200 : 202, record);
   const code = isErrorCode(failure.code) && OWN_CODES.has(failure.code) ? failure.code : 'prepare_failed';
-  return fail(new MayflyError(code, `${failure.step}: ${failure.message}`), {}, accessView(record));
+  return fail(new MayflyError(code, `${failure.step}: ${failure.message}`), {}, record);
 }
 
 /** Stands for the record of a workflow that has begun, and has not written yet. */

@@ -15,7 +15,6 @@ import { answerDeletion } from '../resources/deletion.ts';
 import { sourceReadRoutes } from './source-reads.ts';
 import {
   bakedAnswer,
-  bakedView,
   bakeSource,
   onHost,
   sourceAnswer,
@@ -116,7 +115,7 @@ export const sourceRoutes: Route[] = [
         { c, deps, respond },
         {
           read: () => bakedSourceOf(store, name, hostId),
-          view: bakedView,
+          view: (source) => source,
           isGone: ({ state }) => state === 'deleted' || state === 'failed', // what failed has left nothing
           begin: (_source, actor) => deps.sagas.sources.delete({ sourceId, hostId, installationId, name, actor }),
           ended: (source, signal) => deps.sagas.sources.bakeEnded(source, signal),
@@ -130,7 +129,7 @@ export const sourceRoutes: Route[] = [
 
 function outcomeOf(record: BakedSource): Outcome<z.infer<typeof bakedAnswer>> {
   const { state, failure } = record;
-  if (state !== 'failed' || !failure) return reply(state === 'baking' ? 202 : 201, bakedView(record));
+  if (state !== 'failed' || !failure) return reply(state === 'baking' ? 202 : 201, record);
   const code = isErrorCode(failure.code) ? failure.code : 'bake_failed';
-  return fail(new MayflyError(code, `${failure.step}: ${failure.message}`), {}, bakedView(record));
+  return fail(new MayflyError(code, `${failure.step}: ${failure.message}`), {}, record);
 }

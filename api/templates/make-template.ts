@@ -16,8 +16,7 @@ import { type Outcome, type Responder, reply } from '../http/route.ts';
 import { waitLimit } from '../http/waiting.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
 import { answerDeletion } from '../resources/deletion.ts';
-import type { makeTemplate } from './template-schemas.ts';
-import { type TemplateView, templateView } from './template-schemas.ts';
+import type { makeTemplate, TemplateView } from './template-schemas.ts';
 
 type Request = z.output<typeof makeTemplate>;
 
@@ -42,7 +41,7 @@ export async function answerMake(responder: Responder<TemplateView>, request: Re
 }
 
 function outcomeOf(record: TemplateRecord): Outcome<TemplateView> {
-  return reply(record.state === 'ready' ? 200 : 202, templateView(record));
+  return reply(record.state === 'ready' ? 200 : 202, record);
 }
 
 /** @throws MayflyError what {@link placeableOrigin} refuses with */
@@ -93,7 +92,7 @@ export function answerRemove(responder: Responder<TemplateView>, id: string): Pr
   const read = () => requireTemplate(deps, id);
   return answerDeletion(responder, {
     read,
-    view: templateView,
+    view: (template) => template,
     isGone: ({ state }) => state === 'gone',
     begin: ({ key: templateKey, hostId, installationId, project, source, cpus, memoryMib }, actor) =>
       deps.sagas.templates.remove({ templateKey, hostId, installationId, project, source, cpus, memoryMib, actor }, id),

@@ -2,7 +2,6 @@ import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { hostId, snapshotId, sourceName, whole } from '../../model/request-fields.ts';
 import { templateRecord } from '../../model/templates/template.ts';
-import { viewOf } from '../http/schemas.ts';
 
 export const templateParams = z.strictObject({
   id: snapshotId,
@@ -24,5 +23,4 @@ export const templateAnswer = templateRecord
   .omit({ installationId: true, key: true, builderId: true, probeIds: true })
   .openapi('Template');
 
-export const templateView = viewOf(templateAnswer);
 export type TemplateView = z.infer<typeof templateAnswer>;

@@ -8,7 +8,7 @@ import type { Accepted, Arrival } from '../intake/accept-event.ts';
 import type { Acceptance } from '../intake/acceptance.ts';
 import type { Header, SignedRequest } from '../webhooks/signing/signed-request.ts';
 import { verifySignature } from '../webhooks/signing/verify.ts';
-import { HeldBytes } from './held-bytes.ts';
+import { ByteBudget } from './byte-budget.ts';
 import { hookEvent, signatureInvalid } from './hook-event.ts';
 import { type KnownHook, knownHook, verifyNothing } from './known-hook.ts';
 
@@ -42,7 +42,7 @@ interface Delivery {
 /** Takes signed events from outside. @param limits for tests */
 export class HookDoor {
   readonly #buckets: TokenBuckets;
-  readonly #held: HeldBytes;
+  readonly #held: ByteBudget;
 
   constructor(
     private readonly deps: Deps,
@@ -50,7 +50,7 @@ export class HookDoor {
     readonly limits: Limits = limitsOf(deps),
   ) {
     this.#buckets = new TokenBuckets(limits.requestsPerSecond);
-    this.#held = new HeldBytes(limits.heldBytes);
+    this.#held = new ByteBudget(limits.heldBytes);
   }
 
   /** Null: none that takes events. @throws MayflyError too_many_requests, store_unavailable */
@@ -82,7 +82,7 @@ export class HookDoor {
       const ms = answerMs * (1 + bytes / LARGE) + (isHeldTo ? checkMs : 0);
       return await within(ms, this.#answer(known, request));
     } finally {
-      this.#held.giveBack(id, bytes);
+      this.#held.release(id, bytes);
     }
   }
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
-import { type Asked, prefixOf } from './asked.ts';
-import { isOurCookie, outgoing, passedOn } from './headers.ts';
+import { endToEndHeaders, isOurCookie, outgoing } from './headers.ts';
+import { type PortRoute, prefixOf } from './port-route.ts';
 import { localOrigin } from './request-headers.ts';
 
 /**
@@ -34,17 +34,17 @@ const UNBUFFERED = { 'x-accel-buffering': 'no' };
 /** The headers with which its caller gets a program's answer. */
 export function answerHeaders(
   incoming: IncomingMessage,
-  asked: Asked,
+  route: PortRoute,
   { host, cors }: Pick<ExposedPort, 'host' | 'cors'>,
   addresses: PortAddress,
 ): OutgoingHttpHeaders {
   const isDropped = (name: string) => isNotAPrograms(name) || (cors && name.startsWith(CORS_PREFIX));
-  const headers = passedOn(incoming.rawHeaders, incoming.headers, isDropped);
-  const { form, port } = asked;
-  const origin = addresses.originOf(asked);
+  const headers = endToEndHeaders(incoming.rawHeaders, incoming.headers, isDropped);
+  const { form, port } = route;
+  const origin = addresses.originOf(route);
   const isLocal = host === 'localhost';
   change(headers, 'location', (to) => {
-    if (form === 'path') return inPath(to, asked, isLocal ? [localOrigin(port)] : []);
+    if (form === 'path') return inPath(to, route, isLocal ? [localOrigin(port)] : []);
     return isLocal ? moved(to, localOrigin(port), origin) : to;
   });
   if (isLocal) change(headers, 'access-control-allow-origin', (to) => (to === localOrigin(port) ? origin : to));
@@ -89,8 +89,8 @@ function moved(url: string, from: string, to: string): string {
 }
 
 /** A path of the program, or a URL of the origin that it takes for its own, below its prefix. */
-function inPath(url: string, asked: Asked, origins: readonly string[]): string {
-  const prefix = prefixOf(asked);
+function inPath(url: string, route: PortRoute, origins: readonly string[]): string {
+  const prefix = prefixOf(route);
   if (url.startsWith('/') && !url.startsWith('//')) return prefix + url;
   return origins.reduce((at, origin) => moved(at, origin, prefix), url);
 }

@@ -28,7 +28,7 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
  * is read as CGI and WSGI read it: `X_Forwarded_For` is `X-Forwarded-For` there.
  * @param isDropped of such a name
  */
-export function passedOn(
+export function endToEndHeaders(
   rawHeaders: readonly string[],
   { connection }: Pick<IncomingHttpHeaders, 'connection'>,
   isDropped: (name: string) => boolean,

@@ -7,9 +7,9 @@ import { PortAddress } from '../../model/ports/port-address.ts';
 import { listen } from '../listen.ts';
 import { earlyProblem, refusedBytes } from '../problems/early-problem.ts';
 import { preflightHeaders } from './answer-headers.ts';
-import { Entrance, type Entry, type IngressDeps } from './entrance.ts';
+import { forward, forwardUpgrade } from './forward.ts';
 import { COOKIE_NAME, TOKEN_HEADER } from './headers.ts';
-import { pass, passUpgrade } from './pass.ts';
+import { type Entry, type IngressDeps, PortAccess } from './port-access.ts';
 import { refuse } from './refusal.ts';
 
 /** From the first byte of a request to the end of its headers; Node's own default. Milliseconds. */
@@ -22,14 +22,14 @@ const UNUSED_MS = 65_000;
  * API: it has a listener of its own, knows no other path, and answers with what programs of guests say.
  */
 export class Ingress {
-  readonly #entrance: Entrance;
+  readonly #access: PortAccess;
   readonly #answering = new WeakSet<Duplex>();
 
   private constructor(
     private readonly server: Server,
     private readonly deps: IngressDeps,
   ) {
-    this.#entrance = new Entrance(deps);
+    this.#access = new PortAccess(deps);
     this.server.on('request', (incoming, answer) => void this.#answer(incoming, answer));
     this.server.on('upgrade', (incoming, socket, head) => void this.#upgrade(incoming, socket as Socket, head));
     this.server.on('connect', (_incoming, socket) => socket.destroy());
@@ -69,7 +69,7 @@ export class Ingress {
   /** Ends what goes through it, and listens no more. */
   close(): void {
     this.server.close();
-    this.#entrance.traffic.close();
+    this.#access.traffic.close();
     this.server.closeAllConnections();
   }
 
@@ -78,16 +78,16 @@ export class Ingress {
     this.#answering.add(socket);
     answer.once('close', () => this.#answering.delete(socket));
     await this.#guarded(answer, async () => {
-      const found = await this.#entrance.portOf(incoming);
+      const found = await this.#access.portOf(incoming);
       const isPreflight =
         incoming.method === 'OPTIONS' && incoming.headers['access-control-request-method'] !== undefined;
       if (found?.known.port.cors && isPreflight) {
-        this.#entrance.traffic.count(found.asked);
+        this.#access.traffic.count(found.route);
         return void answer.writeHead(204, preflightHeaders(incoming)).end();
       }
-      const entry = await this.#entrance.admit(incoming, found);
-      if (mayBeSentOn(incoming, entry)) return sendOn(answer, entry, this.deps.addresses);
-      await pass(incoming, answer, { entrance: this.#entrance, entry, addresses: this.deps.addresses });
+      const entry = await this.#access.admit(incoming, found);
+      if (shouldRedirect(incoming, entry)) return redirect(answer, entry, this.deps.addresses);
+      await forward(incoming, answer, { access: this.#access, entry, addresses: this.deps.addresses });
     });
   }
 
@@ -105,10 +105,10 @@ export class Ingress {
       }
       // What asks for another protocol, such as h2c, may be answered in this one: RFC 9110 §7.8.
       const isWebSocket = method === 'GET' && /(^|,)\s*websocket\s*(,|$)/i.test(headers.upgrade ?? '');
-      const entry = await this.#entrance.admit(incoming, await this.#entrance.portOf(incoming));
-      const passage = { entrance: this.#entrance, entry, addresses: this.deps.addresses };
-      if (isWebSocket) await passUpgrade(incoming, answer, passage, head);
-      else await pass(incoming, answer, passage);
+      const entry = await this.#access.admit(incoming, await this.#access.portOf(incoming));
+      const forwarding = { access: this.#access, entry, addresses: this.deps.addresses };
+      if (isWebSocket) await forwardUpgrade(incoming, answer, forwarding, head);
+      else await forward(incoming, answer, forwarding);
     });
   }
 
@@ -124,18 +124,18 @@ export class Ingress {
 }
 
 /** Whether it is somebody who goes there with a token in the address: that is to be in no history, referrer or bookmark. */
-function mayBeSentOn({ method, headers }: IncomingMessage, { asked, visitor }: Entry): boolean {
+function shouldRedirect({ method, headers }: IncomingMessage, { route, principal }: Entry): boolean {
   const isReading = method === 'GET' || method === 'HEAD';
-  const isByAddress = visitor.tokenId !== null && asked.token !== undefined && headers[TOKEN_HEADER] === undefined;
-  return isReading && asked.form === 'host' && isByAddress;
+  const isByAddress = principal.tokenId !== null && route.token !== undefined && headers[TOKEN_HEADER] === undefined;
+  return isReading && route.form === 'host' && isByAddress;
 }
 
 /** To the same without the token, which the browser keeps for this name alone. */
-function sendOn(answer: ServerResponse, { asked, visitor }: Entry, addresses: PortAddress): void {
-  const seconds = Math.max(0, Math.floor(((visitor.expiresAt ?? 0) - Date.now()) / 1_000));
+function redirect(answer: ServerResponse, { route, principal }: Entry, addresses: PortAddress): void {
+  const seconds = Math.max(0, Math.floor(((principal.expiresAt ?? 0) - Date.now()) / 1_000));
   answer.writeHead(303, {
-    Location: addresses.originOf(asked) + asked.path,
-    'Set-Cookie': `${COOKIE_NAME}=${asked.token}; Path=/; Max-Age=${seconds}; Secure; HttpOnly; SameSite=Lax`,
+    Location: addresses.originOf(route) + route.path,
+    'Set-Cookie': `${COOKIE_NAME}=${route.token}; Path=/; Max-Age=${seconds}; Secure; HttpOnly; SameSite=Lax`,
     'Cache-Control': 'no-store',
     'Referrer-Policy': 'no-referrer',
   });

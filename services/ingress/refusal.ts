@@ -19,7 +19,7 @@ export function nothingHere(): MayflyError {
 /** Answers with a problem, while nothing was answered; else cuts the answer off. */
 export function refuse(answer: ServerResponse, cause: unknown): void {
   if (answer.headersSent) return void answer.destroy();
-  const error = asTold(cause);
+  const error = toPublicError(cause);
   const requestId = randomUUID();
   const status = NOT_NOW.has(error.code) ? UNAVAILABLE : ERRORS[error.code].status;
   const problem = { ...problemAt({ instance: `urn:uuid:${requestId}`, requestId }, error), status };
@@ -35,7 +35,7 @@ export function refuse(answer: ServerResponse, cause: unknown): void {
 }
 
 /** What has ended meanwhile is what never was. */
-function asTold(cause: unknown): MayflyError {
+function toPublicError(cause: unknown): MayflyError {
   if (!(cause instanceof MayflyError))
     return new MayflyError('internal', 'Something went wrong here that nobody foresaw.');
   return ENDED.has(cause.code) ? nothingHere() : cause;

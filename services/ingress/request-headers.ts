@@ -2,8 +2,8 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import { TOKEN_NAME } from '../ports/port-token.ts';
-import { type Asked, prefixOf } from './asked.ts';
-import { cookiesOf, hasKey, outgoing, passedOn } from './headers.ts';
+import { cookiesOf, endToEndHeaders, hasKey, outgoing } from './headers.ts';
+import { type PortRoute, prefixOf } from './port-route.ts';
 
 /** What only we say to a program, or what is between us and our caller. */
 const OURS: ReadonlySet<string> = new Set([
@@ -25,26 +25,26 @@ export function localOrigin(port: number): string {
 /** The headers with which a program gets a request. Its own `Authorization` and cookies are among them, nothing of ours is. */
 export function requestHeaders(
   incoming: IncomingMessage,
-  asked: Asked,
+  route: PortRoute,
   { host }: Pick<ExposedPort, 'host'>,
   addresses: PortAddress,
 ): OutgoingHttpHeaders {
-  const headers = passedOn(incoming.rawHeaders, incoming.headers, isOurs);
-  const origin = addresses.originOf(asked);
-  const publicHost = asked.form === 'host' ? addresses.hostOf(asked) : new URL(addresses.pathUrlOf(asked)).host;
+  const headers = endToEndHeaders(incoming.rawHeaders, incoming.headers, isOurs);
+  const origin = addresses.originOf(route);
+  const publicHost = route.form === 'host' ? addresses.hostOf(route) : new URL(addresses.pathUrlOf(route)).host;
   const isLocal = host === 'localhost';
   // One world: what compares `Origin` with either of the two hosts (Next, Rails, Jupyter) finds them alike.
   const told = isLocal
-    ? { host: `localhost:${asked.port}`, scheme: 'http' }
+    ? { host: `localhost:${route.port}`, scheme: 'http' }
     : { host: publicHost, scheme: addresses.scheme };
   headers.set('host', [told.host]);
   headers.set('x-forwarded-for', [incoming.socket.remoteAddress ?? 'unknown']);
   headers.set('x-forwarded-host', [told.host]);
   headers.set('x-forwarded-proto', [told.scheme]);
-  if (asked.form === 'path') headers.set('x-forwarded-prefix', [prefixOf(asked)]);
+  if (route.form === 'path') headers.set('x-forwarded-prefix', [prefixOf(route)]);
   const { others } = cookiesOf(incoming.headers.cookie);
-  if (others !== undefined && asked.form === 'host') headers.set('cookie', [others]);
-  if (isLocal && incoming.headers.origin === origin) headers.set('origin', [localOrigin(asked.port)]);
+  if (others !== undefined && route.form === 'host') headers.set('cookie', [others]);
+  if (isLocal && incoming.headers.origin === origin) headers.set('origin', [localOrigin(route.port)]);
   if (incoming.headers.referer?.includes(`${TOKEN_NAME}=`)) headers.delete('referer');
   for (const [name, values] of headers) if (values.some(hasKey)) headers.delete(name);
   return { ...outgoing(headers), ...framing(incoming) };

@@ -12,7 +12,7 @@ export class TokenBuckets {
     return this.#buckets.size;
   }
 
-  /** False: there was none to take. */
+  /** Returns false when the bucket is empty. */
   take(name: string): boolean {
     if (this.size > FEW) this.forgetFull();
     const left = this.#left(name);
@@ -21,7 +21,7 @@ export class TokenBuckets {
     return true;
   }
 
-  giveBack(name: string): void {
+  release(name: string): void {
     this.#buckets.set(name, { left: this.#left(name) + 1, at: performance.now() });
   }
 

@@ -29,7 +29,7 @@ export class Traffic {
   count(target: PortTarget): void {
     const name = labelOf(target);
     if (!this.#requests.take(name)) {
-      const why = `More than ${LIMITS.ports.requestsPerSecond} requests a second are asked of ${name}.`;
+      const why = `More than ${LIMITS.ports.requestsPerSecond} requests a second are sent to ${name}.`;
       throw new MayflyError('too_many_requests', why, { retryAfterSeconds: 1 });
     }
     this.#begin();

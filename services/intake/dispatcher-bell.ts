@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Sagas } from '../../temporal/temporal-sagas.ts';
 
-/** Between two tellings of one dispatcher. Milliseconds. */
+/** Interval between two signals to one dispatcher, ms. */
 const PAUSE_MS = 250;
 
 interface FunctionRef {
@@ -11,12 +11,12 @@ interface FunctionRef {
 }
 
 /**
- * Tells dispatchers that something was queued, each at once and then not again for a moment: what comes meanwhile is told of
- * together, afterwards, and a thousand events cost Temporal a few tasks. Nobody waits for it, and nothing is lost with it, since they look by themselves too.
+ * Signals dispatchers that runs are queued: at once, then once for all that come within the interval. A lost signal loses
+ * no run, since dispatchers poll too.
  */
 export class DispatcherBell {
-  /** Those that are being told; true: once more. */
-  readonly #ringing = new Map<string, boolean>();
+  /** Dispatchers that are being signalled; true: once more. */
+  readonly #notifying = new Map<string, boolean>();
 
   constructor(
     private readonly sagas: Pick<Sagas, 'functions'>,
@@ -25,24 +25,24 @@ export class DispatcherBell {
 
   ring(ref: FunctionRef): void {
     const id = `${ref.project}/${ref.name}`;
-    if (this.#ringing.has(id)) {
-      this.#ringing.set(id, true);
+    if (this.#notifying.has(id)) {
+      this.#notifying.set(id, true);
       return;
     }
-    void this.#tell(id, ref);
+    void this.#notify(id, ref);
   }
 
-  async #tell(id: string, ref: FunctionRef): Promise<void> {
+  async #notify(id: string, ref: FunctionRef): Promise<void> {
     do {
-      this.#ringing.set(id, false);
+      this.#notifying.set(id, false);
       try {
         await this.sagas.functions.wakeDispatcher(ref);
       } catch (error) {
-        this.logger.info({ err: error, ...ref }, 'a dispatcher was not told, and looks by itself');
+        this.logger.info({ err: error, ...ref }, 'a dispatcher was not signalled, and polls by itself');
         break;
       }
       await sleep(PAUSE_MS, undefined, { ref: false });
-    } while (this.#ringing.get(id));
-    this.#ringing.delete(id);
+    } while (this.#notifying.get(id));
+    this.#notifying.delete(id);
   }
 }

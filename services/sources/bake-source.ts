@@ -1,5 +1,4 @@
 import { MayflyError } from '../../model/errors.ts';
-import { isLive } from '../../model/host.ts';
 import { sandboxIdFrom, sourceIdOf } from '../../model/ids.ts';
 import { mayNameSource } from '../../model/project.ts';
 import type { Size } from '../../model/project-limits.ts';
@@ -12,6 +11,7 @@ import { requireSnapshot } from '../require.ts';
 import { admit } from '../sandboxes/admission.ts';
 import { placeableOrigin } from '../sandboxes/placement.ts';
 import type { ServiceDeps } from '../service-deps.ts';
+import { liveHostsWith } from './source-host.ts';
 
 interface BakeRequest {
   name: string;
@@ -87,8 +87,7 @@ export function refuseForeignName(project: string, name: string): void {
 
 /** Refuses a name that a source of any host has, or it would mean two things. The saga looks once more. @throws MayflyError source_exists */
 export async function refuseTaken(store: ProjectStore, name: string): Promise<void> {
-  const live = (await store.hosts.list()).filter((host) => isLive(host));
-  const having = live.filter((host) => host.sources.some((source) => source.name === name)).map(({ id }) => id);
+  const having = (await liveHostsWith(store, name)).map(({ id }) => id);
   if (having.length === 0) return;
   throw new MayflyError('source_exists', `${having.join(', ')} has a source named ${JSON.stringify(name)}.`);
 }

@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { PortAddress } from '../../model/ports/port-address.ts';
 import { answerHeaders } from '../../services/ingress/answer-headers.ts';
-import { askedOf } from '../../services/ingress/asked.ts';
 import { cookiesOf, hasKey, isOurCookie } from '../../services/ingress/headers.ts';
+import { parseRoute } from '../../services/ingress/port-route.ts';
 import { requestHeaders } from '../../services/ingress/request-headers.ts';
 
 const addresses = new PortAddress('http://localhost:7997');
@@ -65,7 +65,7 @@ describe('an API key', () => {
     expect(JSON.stringify(headers)).not.toContain('mfk_');
     expect(headers).toMatchObject({ 'x-other': 'kept', cookie: 'b=kept' });
     const host = addresses.hostOf(target);
-    expect(askedOf(message({ host }, `/p?a=1&key=${KEY}&b=2`), addresses)?.path).toBe('/p?a=1&b=2');
+    expect(parseRoute(message({ host }, `/p?a=1&key=${KEY}&b=2`), addresses)?.path).toBe('/p?a=1&b=2');
   });
 });
 

@@ -4,7 +4,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import { answerHeaders } from './answer-headers.ts';
-import type { Entrance, Entry } from './entrance.ts';
+import type { Entry, PortAccess } from './port-access.ts';
 import { refuse } from './refusal.ts';
 import { requestHeaders } from './request-headers.ts';
 
@@ -13,23 +13,27 @@ const CLOSING_MS = 1_000;
 
 const UPGRADED = { connection: 'Upgrade', upgrade: 'websocket' };
 
-interface Passage {
-  entrance: Entrance;
+interface Forwarding {
+  access: PortAccess;
   entry: Entry;
   addresses: PortAddress;
 }
 
 /**
- * Has a program answer a request, on a connection of its own: nothing of one request can be taken for part of another.
+ * Forwards a request to a program, on a connection of its own: nothing of one request can be taken for part of another.
  * Redirects are the caller's to follow.
- * @throws MayflyError as {@link Entrance.connect}
+ * @throws MayflyError as {@link PortAccess.connect}
  */
-export async function pass(incoming: IncomingMessage, answer: ServerResponse, passage: Passage): Promise<void> {
-  const tunnel = await tunnelFor(answer, passage);
-  const asking = ask(incoming, answer, passage, tunnel);
+export async function forward(
+  incoming: IncomingMessage,
+  answer: ServerResponse,
+  forwarding: Forwarding,
+): Promise<void> {
+  const tunnel = await tunnelFor(answer, forwarding);
+  const asking = ask(incoming, answer, forwarding, tunnel);
   asking.once('upgrade', () => {
     tunnel.destroy();
-    refuse(answer, failed(passage.entry.asked.port, new Error('it switched to a protocol that nobody asked for')));
+    refuse(answer, failed(forwarding.entry.route.port, new Error('it switched to a protocol that was not requested')));
   });
   asking.once('close', () => {
     // It may have answered before it has read all: what is left is not for it.
@@ -42,19 +46,19 @@ export async function pass(incoming: IncomingMessage, answer: ServerResponse, pa
   else asking.end();
 }
 
-/** As {@link pass}, for a WebSocket. @param head what the caller has sent behind its request already */
-export async function passUpgrade(
+/** As {@link forward}, for a WebSocket. @param head what the caller has sent behind its request already */
+export async function forwardUpgrade(
   incoming: IncomingMessage,
   answer: ServerResponse,
-  passage: Passage,
+  forwarding: Forwarding,
   head: Buffer,
 ): Promise<void> {
-  const { asked, known } = passage.entry;
+  const { route, known } = forwarding.entry;
   const { socket } = incoming;
-  const tunnel = await tunnelFor(answer, passage);
-  const asking = ask(incoming, answer, passage, tunnel, UPGRADED);
+  const tunnel = await tunnelFor(answer, forwarding);
+  const asking = ask(incoming, answer, forwarding, tunnel, UPGRADED);
   asking.on('upgrade', (response, _tunnel, first) => {
-    const headers = { ...answerHeaders(response, asked, known.port, passage.addresses), ...UPGRADED };
+    const headers = { ...answerHeaders(response, route, known.port, forwarding.addresses), ...UPGRADED };
     const lines = Object.entries(headers).flatMap(([name, values]) =>
       [values ?? []].flat().map((value) => `${name}: ${value}\r\n`),
     );
@@ -68,16 +72,16 @@ export async function passUpgrade(
   asking.end();
 }
 
-/** A connection that ends when the request may go on no more, or its caller leaves. */
-async function tunnelFor(answer: ServerResponse, { entrance, entry }: Passage): Promise<Duplex> {
-  const { asked, known, visitor } = entry;
+/** Opens a tunnel that ends when the access of the request ends, or its caller disconnects. */
+async function tunnelFor(answer: ServerResponse, { access, entry }: Forwarding): Promise<Duplex> {
+  const { route, known, principal } = entry;
   const stop = new AbortController();
   const { socket } = answer;
   if (answer.destroyed) throw new Error('the caller has left');
-  const over = entrance.traffic.add({
-    target: asked,
-    token: { secret: visitor.tokenId === null ? null : known.port.secret, apiKeyId: visitor.actor.apiKeyId },
-    expiresAt: visitor.expiresAt,
+  const over = access.traffic.add({
+    target: route,
+    token: { secret: principal.tokenId === null ? null : known.port.secret, apiKeyId: principal.actor.apiKeyId },
+    expiresAt: principal.expiresAt,
     end: (why) => {
       stop.abort(why);
       socket?.destroy();
@@ -88,31 +92,31 @@ async function tunnelFor(answer: ServerResponse, { entrance, entry }: Passage): 
     if (!answer.writableFinished) stop.abort(new Error('the caller has left'));
   };
   answer.once('close', closed);
-  return entrance.connect(entry, stop.signal);
+  return access.connect(entry, stop.signal);
 }
 
-/** Its answer, where it is none to an upgrade, is passed back. */
+/** Sends the request through a tunnel, and passes a response back, except that to an upgrade. */
 function ask(
   incoming: IncomingMessage,
   answer: ServerResponse,
-  passage: Passage,
+  forwarding: Forwarding,
   tunnel: Duplex,
   more: Record<string, string> = {},
 ): ClientRequest {
-  const { entry, addresses } = passage;
-  const { asked, known } = entry;
+  const { entry, addresses } = forwarding;
+  const { route, known } = entry;
   try {
     const asking = request({
       createConnection: () => tunnel,
       method: incoming.method,
-      path: asked.path,
-      headers: { ...requestHeaders(incoming, asked, known.port, addresses), ...more },
+      path: route.path,
+      headers: { ...requestHeaders(incoming, route, known.port, addresses), ...more },
       setHost: false,
       maxHeaderSize: LIMITS.ports.headerBytes,
     });
-    asking.on('response', (response) => respond(response, answer, passage, tunnel));
+    asking.on('response', (response) => respond(response, answer, forwarding, tunnel));
     asking.on('error', (cause) => {
-      if (!answer.writableEnded) refuse(answer, failed(asked.port, cause));
+      if (!answer.writableEnded) refuse(answer, failed(route.port, cause));
     });
     return asking;
   } catch (cause) {
@@ -125,16 +129,16 @@ function ask(
 function respond(
   response: IncomingMessage,
   answer: ServerResponse,
-  { entry, addresses }: Passage,
+  { entry, addresses }: Forwarding,
   tunnel: Duplex,
 ): void {
-  const { asked, known } = entry;
+  const { route, known } = entry;
   const { statusCode = 502 } = response;
   try {
-    answer.writeHead(statusCode, answerHeaders(response, asked, known.port, addresses));
+    answer.writeHead(statusCode, answerHeaders(response, route, known.port, addresses));
   } catch (cause) {
     tunnel.destroy();
-    refuse(answer, failed(asked.port, cause));
+    refuse(answer, failed(route.port, cause));
     return;
   }
   answer.flushHeaders(); // an event stream may be silent for long

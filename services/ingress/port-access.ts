@@ -16,12 +16,12 @@ import { openTunnel } from '../ports/tunnel.ts';
 import { requireSandbox } from '../require.ts';
 import { awaitResume, startResume } from '../sandboxes/resume.ts';
 import { type RunningSandbox, usable } from '../sandboxes/running-sandbox.ts';
-import { type Asked, askedOf } from './asked.ts';
 import { type KnownPort, KnownPorts } from './known-ports.ts';
+import { type PortRoute, parseRoute } from './port-route.ts';
+import { type Principal, verifyPrincipal } from './principal.ts';
 import { nothingHere } from './refusal.ts';
 import { TokenBuckets } from './token-buckets.ts';
 import { Traffic } from './traffic.ts';
-import { type Visitor, visitorOf } from './visitor.ts';
 
 export interface IngressDeps {
   store: Store;
@@ -31,18 +31,18 @@ export interface IngressDeps {
   logger: Pick<Logger, 'error'>;
 }
 
-/** A request that was let in. */
+/** Request that may use a port. */
 export interface Entry {
-  asked: Asked;
+  route: PortRoute;
   known: KnownPort;
-  visitor: Visitor;
+  principal: Principal;
 }
 
 /** How long a sandbox is waited for that is resumed. Milliseconds. */
 const RESUME_MS = LIMITS.waitSeconds.default * 1_000;
 
-/** Who may come in, and the way to the program. */
-export class Entrance {
+/** Access of requests to open ports, and the connections to their programs. */
+export class PortAccess {
   readonly traffic: Traffic;
   readonly #known: KnownPorts;
   readonly #throttle = new AuditThrottle();
@@ -55,61 +55,61 @@ export class Entrance {
   }
 
   /**
-   * Which port is asked for; null: none that is open.
+   * Returns the port of a request; null: none that is open.
    * @throws MayflyError too_many_requests where its caller has asked for too many that are not, and it is not known already
    */
-  async portOf(incoming: IncomingMessage): Promise<Pick<Entry, 'asked' | 'known'> | null> {
-    const asked = askedOf(incoming, this.deps.addresses);
-    if (!asked) return null;
-    if (this.#known.remembers(asked)) return this.#found(asked);
+  async portOf(incoming: IncomingMessage): Promise<Pick<Entry, 'route' | 'known'> | null> {
+    const route = parseRoute(incoming, this.deps.addresses);
+    if (!route) return null;
+    if (this.#known.remembers(route)) return this.#found(route);
     const from = addressOf(incoming);
     if (!this.#guesses.take(from)) {
       const why = `More than ${LIMITS.ports.guessesPerSecond} requests a second from ${from} are for ports that are not open.`;
       throw new MayflyError('too_many_requests', why, { retryAfterSeconds: 1 });
     }
-    const found = await this.#found(asked);
-    if (found) this.#guesses.giveBack(from);
+    const found = await this.#found(route);
+    if (found) this.#guesses.release(from);
     return found;
   }
 
-  async #found(asked: Asked): Promise<Pick<Entry, 'asked' | 'known'> | null> {
-    const known = await this.#known.of(asked);
-    return known && { asked, known };
+  async #found(route: PortRoute): Promise<Pick<Entry, 'route' | 'known'> | null> {
+    const known = await this.#known.of(route);
+    return known && { route, known };
   }
 
   /** @throws MayflyError not_found, too_many_requests */
-  async admit(incoming: IncomingMessage, found: Pick<Entry, 'asked' | 'known'> | null): Promise<Entry> {
+  async admit(incoming: IncomingMessage, found: Pick<Entry, 'route' | 'known'> | null): Promise<Entry> {
     const { store, addresses } = this.deps;
     const doors = { known: this.#known, store, addresses };
     if (!found) throw nothingHere();
-    const { asked } = found;
+    const { route } = found;
     let { known } = found;
-    let visitor = await visitorOf(incoming, asked, known, doors);
+    let principal = await verifyPrincipal(incoming, route, known, doors);
     const from = addressOf(incoming);
-    if (!visitor && this.#guesses.take(from)) {
+    if (!principal && this.#guesses.take(from)) {
       // It may have been opened anew a moment ago, with another secret.
-      known = (await this.#known.readNow(asked)) ?? known;
-      visitor = await visitorOf(incoming, asked, known, doors);
-      if (visitor) this.#guesses.giveBack(from);
+      known = (await this.#known.readNow(route)) ?? known;
+      principal = await verifyPrincipal(incoming, route, known, doors);
+      if (principal) this.#guesses.release(from);
     }
-    if (!visitor) throw nothingHere();
-    this.traffic.count(asked);
-    return { asked, known, visitor };
+    if (!principal) throw nothingHere();
+    this.traffic.count(route);
+    return { route, known, principal };
   }
 
   /**
-   * A connection to the program, of which the audit and the idle time know.
+   * Opens a connection to the program, which the audit and the idle time of the sandbox record.
    * @param signal ends it, also when it is open
    * @throws MayflyError policy_denied, sandbox_suspended, sandbox_not_running, why it could not be resumed, and as {@link openTunnel}
    */
   async connect(entry: Entry, signal: AbortSignal): Promise<Duplex> {
     const { store, guests, sagas } = this.deps;
-    const { sandboxId, port } = entry.asked;
+    const { sandboxId, port } = entry.route;
     const own = storeOf(store, { project: entry.known.port.project, isOperator: false });
     await refuseTypingBy(port, { store: own }, entry.known.port.project);
     const { hostId } = await this.#awake(entry, signal);
     await store.activity.touch(sandboxId);
-    const { actor, tokenId } = entry.visitor;
+    const { actor, tokenId } = entry.principal;
     await this.#throttle.once({ by: tokenId ?? actor.apiKeyId, sandboxId, port }, () =>
       sagas.sandboxes.recordEvent(sandboxId, {
         eventId: randomUUID(),
@@ -127,7 +127,7 @@ export class Entrance {
   }
 
   async #awake(
-    { asked: { sandboxId }, known: { port, sandbox }, visitor }: Entry,
+    { route: { sandboxId }, known: { port, sandbox }, principal }: Entry,
     signal: AbortSignal,
   ): Promise<RunningSandbox> {
     if (!isAsleep(sandbox.state) || !port.wake) return usable(sandbox);
@@ -140,8 +140,8 @@ export class Entrance {
     const late = setTimeout(stop, RESUME_MS);
     signal.addEventListener('abort', stop, { once: true });
     try {
-      const operationId = await startResume(deps, sandboxId, visitor.actor);
-      await awaitResume(deps, { id: sandboxId, operationId, actor: visitor.actor }, waiting.signal);
+      const operationId = await startResume(deps, sandboxId, principal.actor);
+      await awaitResume(deps, { id: sandboxId, operationId, actor: principal.actor }, waiting.signal);
     } catch (error) {
       signal.throwIfAborted();
       if (!waiting.signal.aborted) throw error;

@@ -3,8 +3,8 @@ import { labelOf, type PortAddress, type PortTarget, targetOfLabel } from '../..
 import { TOKEN_NAME } from '../ports/port-token.ts';
 import { hasKey } from './headers.ts';
 
-/** What a request asks for, of which port. */
-export interface Asked extends PortTarget {
+/** Port and path that a request is for. */
+export interface PortRoute extends PortTarget {
   /** By a name of its own, or by a path of the name that all have in common. */
   form: 'host' | 'path';
   /** Path and query as the program gets them: what is Mayfly's is taken off. */
@@ -16,8 +16,8 @@ export interface Asked extends PortTarget {
 /** `/3000-sbx-0123456789abcdef`, and what is behind it. */
 const IN_PATH = /^\/([^/?]{1,63})(?=$|[/?])(.*)$/s;
 
-/** Null: it names no port of a sandbox, or is not said as HTTP/1.1 says it to a server (RFC 9112 §3.2.1). */
-export function askedOf({ url = '', rawHeaders }: IncomingMessage, addresses: PortAddress): Asked | null {
+/** Returns null when it names no port of a sandbox, or is not written as HTTP/1.1 says it to a server (RFC 9112 §3.2.1). */
+export function parseRoute({ url = '', rawHeaders }: IncomingMessage, addresses: PortAddress): PortRoute | null {
   const hosts = rawHeaders.filter((_text, n) => n % 2 === 1 && rawHeaders[n - 1]?.toLowerCase() === 'host');
   if (hosts.length !== 1 || !url.startsWith('/')) return null;
   const named = addresses.targetOfHost(hosts[0] ?? '');
@@ -28,7 +28,7 @@ export function askedOf({ url = '', rawHeaders }: IncomingMessage, addresses: Po
   return target && { ...target, form: 'path', ...withoutToken(rest.startsWith('/') ? rest : `/${rest}`) };
 }
 
-/** Before the path of a program, where all share a name. */
+/** Returns the prefix of the path of a program, where all share a name. */
 export function prefixOf(target: PortTarget): string {
   return `/${labelOf(target)}`;
 }

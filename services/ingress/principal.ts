@@ -4,13 +4,13 @@ import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { grants } from '../../model/scopes.ts';
 import type { Store } from '../../store/connect.ts';
 import { readPortToken } from '../ports/port-token.ts';
-import type { Asked } from './asked.ts';
 import { cookiesOf, KEY_HEADER, TOKEN_HEADER } from './headers.ts';
 import type { KnownPort, KnownPorts } from './known-ports.ts';
+import type { PortRoute } from './port-route.ts';
 
-/** Who may use a port, and how it is known. */
-export interface Visitor {
-  /** In whose name: the key that was sent, or for which the token was made. */
+/** Principal that may use a port, and how it was verified. */
+export interface Principal {
+  /** API key that was sent, or for which the token was made. */
   actor: Actor;
   /** Null: a key. */
   tokenId: string | null;
@@ -24,15 +24,15 @@ interface Doors {
   addresses: PortAddress;
 }
 
-/** Null: what was sent does not open this port. */
-export async function visitorOf(
+/** Returns the principal of a request; null: it may not use this port. */
+export async function verifyPrincipal(
   incoming: IncomingMessage,
-  asked: Asked,
+  route: PortRoute,
   { port, sandbox }: KnownPort,
   doors: Doors,
-): Promise<Visitor | null> {
-  if (port.visibility === 'project') return keyHolder(incoming, sandbox.project, doors);
-  const token = presentedToken(incoming, asked, doors.addresses);
+): Promise<Principal | null> {
+  if (port.visibility === 'project') return verifyKey(incoming, sandbox.project, doors);
+  const token = presentedToken(incoming, route, doors.addresses);
   const claims = token === undefined ? null : readPortToken(port, token);
   const key = claims && (await doors.known.keyOf(claims.apiKeyId));
   if (!claims || !key) return null;
@@ -40,11 +40,11 @@ export async function visitorOf(
   return { actor, tokenId: claims.id, expiresAt: claims.expires * 1_000 };
 }
 
-/** Of a request: what is said with it comes before what a browser adds by itself. */
-function presentedToken(incoming: IncomingMessage, asked: Asked, addresses: PortAddress): string | undefined {
-  const said = incoming.headers[TOKEN_HEADER] ?? asked.token;
+/** Returns the token of a request: a header or query precedes a cookie, which a browser adds by itself. */
+function presentedToken(incoming: IncomingMessage, route: PortRoute, addresses: PortAddress): string | undefined {
+  const said = incoming.headers[TOKEN_HEADER] ?? route.token;
   if (said !== undefined) return String(said);
-  const mayUseCookie = asked.form === 'host' && isOwnPages(incoming, addresses.originOf(asked));
+  const mayUseCookie = route.form === 'host' && isOwnPages(incoming, addresses.originOf(route));
   return mayUseCookie ? cookiesOf(incoming.headers.cookie).own : undefined;
 }
 
@@ -60,7 +60,7 @@ function isOwnPages({ headers, method }: IncomingMessage, origin: string): boole
   return site === undefined || site === 'same-origin' || site === 'none';
 }
 
-async function keyHolder(incoming: IncomingMessage, project: string, { store }: Doors): Promise<Visitor | null> {
+async function verifyKey(incoming: IncomingMessage, project: string, { store }: Doors): Promise<Principal | null> {
   const presented = incoming.headers[KEY_HEADER];
   const key = typeof presented === 'string' ? await store.apiKeys.authenticate(presented) : null;
   if (!key || !grants(key.scopes, 'sandboxes:write')) return null;
