@@ -1,27 +1,25 @@
-import type { Context } from 'hono';
 import { operationIdFrom, sandboxIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import type { ImageRequest } from '../../model/image/image.ts';
 import type { ImageInput, ImageStageInput } from '../../model/image/image-saga.ts';
 import { isSentBefore } from '../../model/image/step-program.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
-import { deriveId } from '../../services/idempotent-call.ts';
-import type { Beginning, StageBeginning } from '../../services/images/beginning.ts';
-import { ownSandboxInput } from '../../services/sandboxes/own-sandbox.ts';
-import type { Origin } from '../../services/sandboxes/placement.ts';
-import { actorOf } from '../http/auth.ts';
-import type { Env } from '../http/context.ts';
+import { actorOf, deriveId, type IdempotentCall } from '../idempotent-call.ts';
+import { ownSandboxInput } from '../sandboxes/own-sandbox.ts';
+import type { Origin } from '../sandboxes/placement.ts';
+import type { Beginning, StageBeginning } from './beginning.ts';
 
 /** More than a build may take: its own TTL ends one when nobody else does any more. Seconds. */
 const TTL_SECONDS = 18_000;
 
-/** All ids follow from that of the build. */
-export function inputOf(
-  c: Context<Env>,
-  id: string,
+/** Returns the input of the workflow of a build. All ids are derived from that of the build. */
+export function buildInput(
+  call: IdempotentCall,
   name: string,
   beginning: Beginning,
   { context, ready }: Pick<ImageRequest, 'context' | 'ready'>,
 ): ImageInput {
+  const { subjectId: id, apiKey } = call;
+  const actor = actorOf(call);
   const isSent = context?.digest !== undefined;
   const { build, snapshotId, origin } = beginning;
   const at = new Date().toISOString();
@@ -36,7 +34,7 @@ export function inputOf(
       purpose,
       builds: 'image',
     } as const;
-    return ownSandboxInput(c.get('apiKey'), actorOf(c), own);
+    return ownSandboxInput(apiKey, actor, own);
   };
   const builderOf = (place: number, from: Origin) =>
     ownOf(place === target ? 'builder' : `builder/${place}`, from, `builds the image ${name}`);
@@ -54,7 +52,7 @@ export function inputOf(
     ...(ready && { ready: { checker, templateId: deriveId(snapshotIdFrom, id, 'template') } }),
   };
   const cached = steps - left;
-  return { imageId: id, name, builder, first, steps, snapshotId, stages, cached, ...further, actor: actorOf(c) };
+  return { imageId: id, name, builder, first, steps, snapshotId, stages, cached, ...further, actor };
 }
 
 function stageInput(

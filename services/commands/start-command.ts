@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { runsOf } from '../../model/approvals/command-pattern.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { HostRef } from '../../model/host.ts';
+import { LIMITS } from '../../model/limits.ts';
+import {
+  type CommandInputs,
+  type CommandRecord,
+  type CommandSpec,
+  requestedCommand,
+} from '../../model/sandbox/command.ts';
+import { type Actor, generationOf, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { hostOf } from '../../model/sandbox/sandbox-state.ts';
+import { checkPolicy, type PolicyRequest } from '../approvals/check-policy.ts';
+import { refusalOf } from '../guests.ts';
+import { actorOf, type IdempotentCall } from '../idempotent-call.ts';
+import { requireSandbox } from '../require.ts';
+import { resumeSandbox } from '../sandboxes/awake-sandbox.ts';
+import type { Unset } from '../sandboxes/placement.ts';
+import { isResumable, startResume } from '../sandboxes/resume.ts';
+import { usable } from '../sandboxes/running-sandbox.ts';
+import type { ServiceDeps } from '../service-deps.ts';
+import { type WaitLimit, waitWithin } from '../waiting.ts';
+
+type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'guests' | 'logger'>;
+
+/** Request for a command, before its defaults are filled in. */
+interface CommandRequest extends Unset<Pick<CommandSpec, 'timeoutSeconds' | 'maxOutputBytes' | 'stdinOpen'>> {
+  command?: string | undefined;
+  argv?: string[] | undefined;
+  cwd?: string | undefined;
+  user?: string | undefined;
+  env?: Record<string, string> | undefined;
+  stdin?: string | { base64: string } | undefined;
+}
+
+/** Poll interval for the end of a command while the relay of its host does not answer, ms. */
+const POLL_MS = 250;
+
+/**
+ * Runs a command and waits until it has ended. The same request again joins what the first one began.
+ * @param sandbox as it was found; it is resumed unless it runs
+ * @returns its record when the wait is over
+ * @throws PendingApproval; MayflyError what {@link checkPolicy} refuses with, sandbox_not_found, sandbox_ended,
+ *   sandbox_not_running
+ */
+export async function startCommand(
+  deps: Deps,
+  call: IdempotentCall,
+  sandbox: SandboxRecord,
+  request: CommandRequest,
+  wait: WaitLimit,
+): Promise<CommandRecord> {
+  const { id: sandboxId, project } = sandbox;
+  const { subjectId: id } = call;
+  await checkPolicy(deps, call, project, policyRequestOf(deps, sandboxId, request, id));
+  const startedAt = Date.now();
+  const awake = () => awakeHost(deps, sandbox, actorOf(call), wait);
+  const { hostId } = await begin(deps, call, sandboxId, request, awake);
+  const seconds = Math.max(0, wait.seconds - Math.floor((Date.now() - startedAt) / 1_000));
+  await waitWithin(deps, { ...wait, seconds }, (signal) => awaitEnd(deps, { id, hostId }, seconds, signal));
+  const record = await deps.store.commands.get(id);
+  if (record) return record;
+  throw new MayflyError('internal', `The store has lost the record of ${id}.`);
+}
+
+/** Returns a command as a policy judges it. Values of variables and standard input are not shown. */
+function policyRequestOf(deps: Deps, sandboxId: string, request: CommandRequest, commandId: string): PolicyRequest {
+  return {
+    action: 'command.run',
+    isBegun: async () => (await deps.store.commands.get(commandId)) !== null,
+    resolve: async () => {
+      const { env, stdin } = inputsOf(request);
+      const shown = { sandboxId, ...specOf(request), stdinBytes: stdin.length };
+      const content = { env, stdin, generation: generationOf(await requireSandbox(deps, sandboxId)) };
+      return { facts: { runs: runsOf(request) }, request: shown, content };
+    },
+  };
+}
+
+/**
+ * Records the command, then starts its workflow. A claim without a record, or with one that is still `requested`, means
+ * that an earlier request died in between: this one goes on with the same id, and Temporal joins the two.
+ */
+async function begin(
+  deps: Deps,
+  call: IdempotentCall,
+  sandboxId: string,
+  request: CommandRequest,
+  awake: () => Promise<HostRef>,
+): Promise<HostRef> {
+  const { store, sagas } = deps;
+  const { subjectId: commandId, isFresh } = call;
+  const createdBy = actorOf(call);
+  const present = isFresh ? null : await store.commands.get(commandId);
+  if (present && present.state !== 'requested') return present;
+  const host = present ?? (await awake());
+  const record = requestedCommand(commandId, { ...host, id: sandboxId }, specOf(request), createdBy);
+  // What an earlier request has written of it stays; it may have died before it came to the rest.
+  await Promise.all([
+    store.commands.create(record),
+    store.commandInputs.keep(commandId, inputsOf(request)),
+    store.activity.openCommand(sandboxId, commandId),
+  ]);
+  const { hostId, installationId } = host;
+  const input = { commandId, sandboxId, hostId, installationId };
+  await Promise.all([sagas.commands.begin(input), resumeAgain(deps, sandboxId, createdBy)]);
+  return host;
+}
+
+/**
+ * For a sandbox that went to sleep after it was found awake. What puts it to sleep looks, after it has said so, for what is
+ * recorded by now; so one of the two sees the other.
+ */
+async function resumeAgain(deps: Deps, sandboxId: string, actor: Actor): Promise<void> {
+  if (!isResumable(await requireSandbox(deps, sandboxId))) return;
+  try {
+    await startResume(deps, sandboxId, actor);
+  } catch (error) {
+    if (!(error instanceof MayflyError)) throw error;
+    deps.logger.info({ err: error, sandboxId }, 'a sandbox is not resumed for its command, which starts when it is');
+  }
+}
+
+/** Returns the host of a sandbox that runs, or that is being resumed when the wait is over: then the command starts later. */
+async function awakeHost(deps: Deps, found: SandboxRecord, actor: Actor, wait: WaitLimit): Promise<HostRef> {
+  const record = found.state === 'running' ? found : await resumeSandbox(deps, found.id, actor, wait);
+  const asleep = isResumable(record) ? hostOf(record) : null;
+  return asleep ?? usable(record);
+}
+
+/** The defaults are filled in here, once, and recorded. */
+function specOf(request: CommandRequest): CommandSpec {
+  const { timeoutSeconds, maxOutputBytes } = LIMITS.command;
+  return {
+    command: request.command ?? null,
+    argv: request.argv ?? null,
+    envNames: Object.keys(request.env ?? {}),
+    cwd: request.cwd ?? null,
+    user: request.user ?? null,
+    timeoutSeconds: request.timeoutSeconds ?? timeoutSeconds.default,
+    maxOutputBytes: request.maxOutputBytes ?? maxOutputBytes.default,
+    stdinOpen: request.stdinOpen ?? false,
+  };
+}
+
+function inputsOf({ env = {}, stdin = '' }: CommandRequest): CommandInputs {
+  return { env, stdin: typeof stdin === 'string' ? Buffer.from(stdin) : Buffer.from(stdin.base64, 'base64') };
+}
+
+/** Resolves when the command has ended, as the relay of its host answers; without that relay the store is polled. */
+async function awaitEnd(
+  { store, guests, logger }: Deps,
+  { id, hostId }: { id: string; hostId: string },
+  seconds: number,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const path = `/commands/${id}/start?waitSeconds=${seconds}`;
+    const answer = await guests.request(hostId, path, { method: 'POST', signal });
+    if (answer.ok) return;
+    throw await refusalOf(answer);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof MayflyError)) throw error;
+    logger.info({ err: error, commandId: id }, 'asking the store for the end of a command instead of its host');
+  }
+  while ((await store.commands.get(id))?.state !== 'ended') await sleep(POLL_MS, undefined, { signal });
+}
