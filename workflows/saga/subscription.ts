@@ -18,7 +18,7 @@ const recordChanged = (workflowId: string) => defineSignal<[string]>(`recordChan
 
 /** First pause after which a record is read without a signal, ms. It doubles. */
 const FIRST_PAUSE_MS = { present: MINUTE_MS, gone: 250 };
-const LONGEST_PAUSE_MS = 5 * MINUTE_MS;
+const LONGEST_PAUSE_MS = 2 * MINUTE_MS;
 
 interface Awaited {
   workflowId: string;
