@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { hostRecord, sourceInfo } from './access/host-record.ts';
 import type { hostRef, observer } from './fields.ts';
+import type { hostRecord, sourceInfo } from './host-record.ts';
 
 /** A golden VM as a host sees it. */
 export type SourceInfo = z.infer<typeof sourceInfo>;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
 import { HOST_STALE_SECONDS, type HostRecord, holding, isPlaceable } from '../../model/host.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
-import { missingSource } from '../../model/images.ts';
+import { missingSource } from '../../model/image/own-images.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { isShared, type MemberInput } from '../../model/pools/pool-saga.ts';
 import { mayUseSource, type Project } from '../../model/project.ts';

@@ -10,7 +10,7 @@ import {
   isSameHost,
   proposalsOf,
 } from '../../model/host.ts';
-import { missingSource } from '../../model/images.ts';
+import { missingSource } from '../../model/image/own-images.ts';
 import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import { alike } from '../../model/source-content.ts';
 import type { Store } from '../../store/connect.ts';

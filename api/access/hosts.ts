@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi';
-import { hostRecord } from '../../model/access/host-record.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { instant } from '../../model/fields.ts';
 import { isLive, type KnownHost } from '../../model/host.ts';
+import { hostRecord } from '../../model/host-record.ts';
 import { ID_PATTERNS } from '../../model/ids.ts';
 import { orThrow } from '../../services/require.ts';
 import type { Store } from '../../store/connect.ts';

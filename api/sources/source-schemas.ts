@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { sourceInfo } from '../../model/access/host-record.ts';
+import { sourceInfo } from '../../model/host-record.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isProjectId } from '../../model/project.ts';
 import { hostId, printable, snapshotId, sourceName, whole } from '../../model/request-fields.ts';

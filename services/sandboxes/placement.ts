@@ -11,7 +11,7 @@ import {
   type KnownHost,
   proposalsOf,
 } from '../../model/host.ts';
-import { missingSource } from '../../model/images.ts';
+import { missingSource } from '../../model/image/own-images.ts';
 import type { Size } from '../../model/project-limits.ts';
 import type { Network, SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';

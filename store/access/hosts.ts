@@ -1,7 +1,7 @@
 import type { Connection, Model } from 'mongoose';
-import { hostRecord } from '../../model/access/host-record.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { HOST_STALE_SECONDS, type HostOrders, type HostRecord, isLive, type KnownHost } from '../../model/host.ts';
+import { hostRecord } from '../../model/host-record.ts';
 import { isHostId } from '../../model/ids.ts';
 import { isDuplicateKey } from '../mongo/failure.ts';
 import { modelOf } from '../mongo/model.ts';

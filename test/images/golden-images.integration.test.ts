@@ -4,7 +4,7 @@ import { appendFile, cp, mkdir, readFile, readlink, writeFile } from 'node:fs/pr
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { missingSource } from '../../model/images.ts';
+import { missingSource } from '../../model/image/own-images.ts';
 import { imageCachePath, imageDigest, imageNames, pulledImages, repository } from '../../worker/config/artifacts.mjs';
 import { useFreshFolder } from '../support/use-folder.ts';
 

@@ -43,7 +43,7 @@ export function shortImageName(name) {
   return name.replace('golden-', '').replace('-debian12', '');
 }
 
-/** Those that are made when somebody asks for them; model/images.ts says it to the API. */
+/** Those that are made when somebody asks for them; model/image/own-images.ts says it to the API. */
 export const pulledImages = imageNames.slice(1);
 
 /**

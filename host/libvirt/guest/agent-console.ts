@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
-import { isOwnImage } from '../../../model/images.ts';
+import { isOwnImage } from '../../../model/image/own-images.ts';
 import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { CONSOLE_TIMEOUT_MS, type ConsoleOptions, type ConsoleResult, type SourceConsole } from '../../console.ts';
 import { type Virsh, VirshError } from '../client/virsh.ts';

@@ -1,4 +1,4 @@
-import type { HostRecord } from './host.ts';
+import type { HostRecord } from '../host.ts';
 
 /** The sources that are built when somebody asks for them, and how to ask; worker/config/artifacts.mjs has their images. */
 const PULLED: Record<string, string> = {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { instant, observer, optional } from '../fields.ts';
+import { instant, observer, optional } from './fields.ts';
 
 export const sourceInfo = z.object({
   name: z.string(),
