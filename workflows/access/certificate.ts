@@ -1,8 +1,7 @@
 import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
 import type { CertificateInput, RefusedCertificate } from '../../model/sandbox/certificate-saga.ts';
 import { control } from '../saga/control.ts';
-import { failureOf } from '../saga/failure.ts';
-import { isRefusal } from '../saga/refused.ts';
+import { failureOf, isRefusal } from '../saga/failure.ts';
 
 const { certifiable, signCertificate } = control;
 

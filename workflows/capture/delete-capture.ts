@@ -1,5 +1,4 @@
-import { failureOf } from '../saga/failure.ts';
-import { refusedOrFailed } from '../saga/refused.ts';
+import { failureOf, refusedOrFailed } from '../saga/failure.ts';
 import type { CaptureLife } from './capture-life.ts';
 import { captureSteps } from './capture-steps.ts';
 

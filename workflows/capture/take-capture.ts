@@ -1,9 +1,8 @@
 import type { SavedCapture } from '../../model/snapshots/capture.ts';
 import type { CaptureCreation } from '../../model/snapshots/capture-saga.ts';
 import { untilCancelled } from '../saga/cancellation.ts';
-import { failureOf } from '../saga/failure.ts';
+import { failureOf, refusedOrFailed } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
-import { refusedOrFailed } from '../saga/refused.ts';
 import { saga } from '../saga/saga.ts';
 import type { CaptureLife } from './capture-life.ts';
 import { captureSteps } from './capture-steps.ts';

@@ -1,5 +1,5 @@
 import { ActivityFailure, ApplicationFailure, TimeoutFailure } from '@temporalio/workflow';
-import { type ErrorCode, isErrorCode } from '../../model/errors.ts';
+import { ERRORS, type ErrorCode, isErrorCode } from '../../model/errors.ts';
 import { isMultiStepHeartbeat } from '../../model/sandbox/multi-step.ts';
 import type { SandboxFailure, SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { timeoutCode, timeoutMessage } from '../../model/sandbox/timeouts.ts';
@@ -50,4 +50,23 @@ export function refusal(code: ErrorCode, message: string): ApplicationFailure {
 /** The failure of what was cut short by the sandbox's end. */
 export function endedMeanwhile({ id }: Pick<SandboxRecord, 'id'>): SandboxFailure {
   return { code: 'sandbox_ended', step: 'workflow', message: `${id} ended meanwhile.` };
+}
+
+/** Whether something was refused, and did not fail. No room is no fault. A host that does not answer is one, and so is an attempt that came too late. */
+export function isRefusal(code: ErrorCode): boolean {
+  if (code === 'capacity_exhausted' || code === 'host_disk_full') return true;
+  return ERRORS[code].status < 500 && code !== 'stale_attempt';
+}
+
+/**
+ * How a workflow ends that could not do what it was asked for. When it was refused, before anything was done, it completes, so
+ * that Temporal's failed workflows are those that somebody should look at; the record says why. All others fail.
+ * @param asking the steps at which nothing has been done yet
+ * @param outcome what it completes with
+ * @throws ApplicationFailure with the code of the failure
+ */
+export function refusedOrFailed<T>(failure: SandboxFailure, asking: readonly string[], outcome: T): T {
+  if (failure.code === 'workflow_cancelled') return outcome;
+  if (asking.includes(failure.step) && isRefusal(failure.code)) return outcome;
+  throw failedWith(failure);
 }

@@ -6,9 +6,9 @@ import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { DeleteSnapshotInput } from '../../model/snapshots/snapshot-saga.ts';
 import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
+import { refusedOrFailed } from '../saga/failure.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { undoProfile } from '../saga/profiles.ts';
-import { refusedOrFailed } from '../saga/refused.ts';
 import { retryForever } from '../saga/retry-forever.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 

@@ -1,10 +1,9 @@
 import { type BakeSourceInput, requestedBake } from '../../model/snapshots/bake-saga.ts';
 import type { BakedImage, BakedSource } from '../../model/snapshots/baked-source.ts';
 import { untilCancelled } from '../saga/cancellation.ts';
-import { failureOf } from '../saga/failure.ts';
+import { failureOf, refusedOrFailed } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
-import { refusedOrFailed } from '../saga/refused.ts';
 import { saga, type Undo } from '../saga/saga.ts';
 import { BakeLife } from './bake-life.ts';
 import { builderOf } from './builder.ts';

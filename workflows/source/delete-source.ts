@@ -1,10 +1,9 @@
 import type { ErrorCode } from '../../model/errors.ts';
 import type { DeleteSourceInput } from '../../model/snapshots/bake-saga.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
-import { failureOf } from '../saga/failure.ts';
+import { failureOf, refusedOrFailed } from '../saga/failure.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { undoProfile } from '../saga/profiles.ts';
-import { refusedOrFailed } from '../saga/refused.ts';
 import { BakeLife } from './bake-life.ts';
 
 /** For these the source stays as it is. */

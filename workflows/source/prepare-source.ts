@@ -1,9 +1,8 @@
 import type { SourceInspection } from '../../model/snapshots/source-access.ts';
 import { untilCancelled } from '../saga/cancellation.ts';
 import { control } from '../saga/control.ts';
-import { failureOf } from '../saga/failure.ts';
+import { failureOf, refusedOrFailed } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
-import { refusedOrFailed } from '../saga/refused.ts';
 import { saga } from '../saga/saga.ts';
 import type { SourceLife } from './source-life.ts';
 import { sourceSteps } from './source-steps.ts';
