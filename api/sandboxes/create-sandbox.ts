@@ -18,9 +18,10 @@ export function answerCreate(
   const { c, deps } = responder;
   const subject = { path: '/v1/sandboxes', member: 'sandboxId' } as const;
   const operation = { idFrom: sandboxIdFrom, subject, again: (id: string) => readAgain(deps, id) };
-  return answerOnce(responder, operation, async (call) =>
-    outcomeOf(await createSandbox(deps, call, request, preferredWait(c))),
-  );
+  return answerOnce(responder, operation, async (call) => {
+    const record = await createSandbox(deps, call, request, preferredWait(c));
+    return outcomeOf(record);
+  });
 }
 
 function outcomeOf(record: SandboxRecord): Outcome<SandboxView> {
