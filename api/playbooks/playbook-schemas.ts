@@ -22,5 +22,5 @@ export const writePlaybook = z
 
 export type WritePlaybookRequest = z.output<typeof writePlaybook>;
 
-export const playbookAnswer = playbookRecord.openapi('Playbook');
+export const playbookAnswer = playbookRecord.omit({}).openapi('Playbook');
 export const playbookView = viewOf(playbookAnswer);

@@ -12,7 +12,7 @@ const sourceHostId = hostId
   .openapi({ description: 'Needed only where several hosts have a source of that name' });
 
 export const sourceParams = z.strictObject({
-  name: sourceName.openapi({ example: 'web-1' }),
+  name: sourceName.meta({ example: 'web-1' }),
 });
 export const sourceFileParams = sourceParams.extend({
   path: z.string().openapi({
