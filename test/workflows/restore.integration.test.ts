@@ -3,7 +3,7 @@ import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import { changedSandbox } from '../support/changed-sandbox.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { SAGA_POINTS } from '../support/saga-points.ts';
-import { pairsOf } from '../support/sweep.ts';
+import { pairsOf, sweepOn } from '../support/sweep.ts';
 
 const { test } = useSagaCases({ kind: 'in-memory' });
 
@@ -36,23 +36,26 @@ test('a snapshot that its host refuses leaves the sandbox as it was, and running
   expect(kept).toMatchObject({ state: 'ready' });
 });
 
+const sweep = sweepOn(test);
+type Fail = Parameters<ReturnType<typeof sweep<readonly [string, string]>>>[1];
+
 describe.concurrent('a step of a restore', () => {
-  test.for(pairsOf(STEPS, ['before', 'after']))(
-    '%s that fails %s its effect leaves the sandbox what it was',
-    async ([step, where], { mayfly, operations }) => {
-      const { id, snapshot } = await changedSandbox(mayfly, operations);
-      mayfly.arm(`${step}.${where}=1*error`, id);
-      const { failure, kept } = await operations.restore(id, snapshot.id);
-      expect(failure).toMatchObject({ step, code: 'fault_injected' });
-      expect(kept).toMatchObject({ state: 'ready' });
-      const record = await mayfly.record(id);
-      expect(record).toMatchObject({ state: 'running', parentSnapshotId: kept?.id, waitingFor: null });
-      expect(await operations.read(id)).toBe('new');
-      const told = await operations.told(id);
-      expect(told.find(({ kind }) => kind === 'sandbox.restore-failed')).toMatchObject({ detail: { failure } });
-      if (step === 'bootDomain' && where === 'before') await mayfly.keepHistory('restore-failed', id);
-    },
-  );
+  const title = '%s that fails %s its effect leaves the sandbox what it was';
+  const fail: Fail = async ([step, where], { mayfly, operations }) => {
+    const { id, snapshot } = await changedSandbox(mayfly, operations);
+    mayfly.arm(`${step}.${where}=1*error`, id);
+    const { failure, kept } = await operations.restore(id, snapshot.id);
+    expect(failure).toMatchObject({ step, code: 'fault_injected' });
+    expect(kept).toMatchObject({ state: 'ready' });
+    const record = await mayfly.record(id);
+    expect(record).toMatchObject({ state: 'running', parentSnapshotId: kept?.id, waitingFor: null });
+    expect(await operations.read(id)).toBe('new');
+    const told = await operations.told(id);
+    expect(told.find(({ kind }) => kind === 'sandbox.restore-failed')).toMatchObject({ detail: { failure } });
+    if (step === 'bootDomain' && where === 'before') await mayfly.keepHistory('restore-failed', id);
+  };
+  test.for(pairsOf(STEPS, ['before']))(title, fail);
+  sweep(pairsOf(STEPS, ['after']))(title, fail);
 
   test.for(STEPS)(
     '%s that fails, as does what brings it back, is waited for, and a delete ends that',
