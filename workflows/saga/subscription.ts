@@ -79,7 +79,9 @@ export function addSubscriber(ids: string[], id: string): void {
 /** Signals that this workflow's record has changed. Drops the ids of workflows that are gone. */
 export async function notifySubscribers(ids: string[]): Promise<void> {
   for (const id of ids.toReversed()) {
-    if (!(await trySignal(id, recordChanged(workflowInfo().workflowId)))) ids.splice(ids.indexOf(id), 1);
+    if (await trySignal(id, recordChanged(workflowInfo().workflowId))) continue;
+    const at = ids.indexOf(id); // none: another call, which ran meanwhile, has dropped it
+    if (at >= 0) ids.splice(at, 1);
   }
 }
 

@@ -50,6 +50,7 @@ export async function sandbox(
   handleMachineDeath(entity);
   await entity.begin();
   if (isFinal(entity.record.state) && !input.foundOn) {
+    await notifySubscribers(state.subscribers);
     await condition(allHandlersFinished);
     return entity.record.proof; // another run has seen to it
   }
