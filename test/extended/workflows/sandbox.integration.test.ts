@@ -17,8 +17,8 @@ test('the TTL ends a sandbox that is still being created', async ({ mayfly }) =>
 
 test('an idle sandbox ends, and one in use does not', async ({ mayfly }) => {
   const [input, unused] = [mayfly.input({ idleSeconds: 4 }), mayfly.input({ idleSeconds: 4 })];
-  await mayfly.create(input);
   await mayfly.create(unused);
+  await mayfly.create(input); // last: nothing uses it while another is created
   const ended = await eventually(
     async () => {
       await mayfly.store.activity.touch(input.id);
