@@ -57,7 +57,7 @@ describe.concurrent('a step of a restore', () => {
   test.for(pairsOf(STEPS, ['before']))(title, fail);
   sweep(pairsOf(STEPS, ['after']))(title, fail);
 
-  test.for(STEPS)(
+  sweep(STEPS)(
     '%s that fails, as does what brings it back, is waited for, and a delete ends that',
     async (step, { mayfly, operations }) => {
       const { id, snapshot } = await changedSandbox(mayfly, operations);
