@@ -135,7 +135,7 @@ alone('a host that refused a create and was away is compensated by a later run',
 
 describe.concurrent('a cleanup that fails for long', () => {
   const failing = async (mayfly: MayflyCase, rounds: number, withinMs = HANGS_AFTER_MS) => {
-    const input = mayfly.input({}, { cleanupPauseMs: 1 });
+    const input = { ...mayfly.input({}, { cleanupPauseMs: 1 }), ...mayfly.proposals() }; // `other` is gone
     mayfly.arm('verifySsh.before=error(ssh_timeout)', input.id);
     lookedAt.set(input.id, rounds);
     await mayfly.sagas.sandboxes.create(input);
@@ -160,7 +160,7 @@ describe.concurrent('a cleanup that fails for long', () => {
   });
 
   test('a step that is refused again and again costs no events, and deletes besides are taken', async ({ mayfly }) => {
-    const input = mayfly.input({}, { cleanupPauseMs: 1 });
+    const input = { ...mayfly.input({}, { cleanupPauseMs: 1 }), ...mayfly.proposals() };
     const { id } = await mayfly.create(input);
     mayfly.arm('removeDomain.before=error(invalid_request)', id);
     await mayfly.sagas.sandboxes.destroy({ ...input, begin: 'destroy' }, { actor });
