@@ -20,14 +20,13 @@ export const auditPage = z
     description: 'Oldest first. Who copies `head` to another place can later prove that the chain was not cut.',
   });
 
-/** @param range `cursor`: number of the first entry wanted */
 export async function pageOfChain(
   { store }: RequestDeps,
   sandboxId: string,
-  range: { limit?: number | undefined; cursor?: number | undefined },
+  range: { limit?: number | undefined; cursor?: string | undefined },
 ) {
   const limit = range.limit ?? LIMITS.page.default;
-  const first = range.cursor ?? 0;
+  const first = Number(range.cursor ?? 0);
   const head = await store.audit.head(sandboxId);
   const items = await store.audit.entries(sandboxId, { after: first - 1, limit });
   const hasMore = first + limit < (head?.count ?? 0);

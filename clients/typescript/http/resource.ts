@@ -22,7 +22,7 @@ type Given<T> = [NonNullable<T>] extends [never] ? object : NonNullable<T>;
 type Parameters<R extends Route> =
   Operation<R> extends { parameters: infer P extends { query?: unknown; header?: unknown } } ? P : never;
 type QueryValue<T> = T extends 'true' ? true : T extends 'false' ? false : T;
-type QueryOf<Q> = { [N in keyof Q]: N extends 'cursor' ? string : QueryValue<Q[N]> };
+type QueryOf<Q> = { [N in keyof Q]: QueryValue<Q[N]> };
 /** Refuses options of pages where an operation has none. */
 type WithoutPages<Q> = 'limit' extends keyof Q ? unknown : { limit?: never; cursor?: never };
 type WaitOf<H> = 'prefer' extends keyof H ? WaitOptions : unknown;
