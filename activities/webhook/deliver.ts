@@ -55,21 +55,15 @@ export function createDeliveryActivities({ store, announcer, plan, send }: Deliv
     const attempt = attemptOf(before.length + 1, at, latencyMs, outcome, endpoint, nextAt);
     const attempts = [...before, attempt].slice(-MOST_ATTEMPTS);
     const changes = { attempts, tries, dueAt: nextAt };
+    await health.after(endpoint, delivery, outcome, { at, isLast: pauseMs === null });
     if (pauseMs !== null) {
       await deliveries.settle(delivery.id, at, changes, iso(Date.now() + pauseMs + LOST_MS));
-    } else if (outcome.isTaken) {
-      await deliveries.settle(delivery.id, at, { ...changes, state: 'delivered', endedAt: iso(Date.now()) }, null);
-    } else {
-      const failure = isGone ? 'endpoint-gone' : 'attempts-used-up';
-      await deliveries.settle(
-        delivery.id,
-        at,
-        { ...changes, state: 'failed', failure, endedAt: iso(Date.now()) },
-        null,
-      );
+      return { pauseMs };
     }
-    await health.after(endpoint, delivery, outcome, { at, isLast: pauseMs === null });
-    return pauseMs === null ? null : { pauseMs };
+    const failure = isGone ? 'endpoint-gone' : 'attempts-used-up';
+    const end = outcome.isTaken ? ({ state: 'delivered' } as const) : ({ state: 'failed', failure } as const);
+    await deliveries.settle(delivery.id, at, { ...changes, ...end, endedAt: iso(Date.now()) }, null);
+    return null;
   }
 
   return {
