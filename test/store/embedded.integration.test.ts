@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod } from 'node:fs/promises';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { mongo } from 'mongoose';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -87,6 +88,34 @@ it('keeps every acknowledged insert when it is killed under load', async () => {
 
   const kept = await (await connect(await start())).collection<Doc>('load').distinct('_id');
   expect(acknowledged.filter((id) => !kept.includes(id))).toEqual([]);
+});
+
+describe('what a kill between two statements of FerretDB leaves', () => {
+  const TABLE = "SELECT table_name FROM _ferretdb_collections WHERE name = 'runs'";
+  /** Statements about the collection `runs`; `#` is its table. */
+  const HALF_MADE = {
+    'a collection without its first index': `DROP INDEX "#__id_"; UPDATE _ferretdb_collections SET settings = '{}'`,
+    'a collection that nothing lists': 'DELETE FROM _ferretdb_collections',
+    'an index that nothing lists': `CREATE INDEX "#_n_1" ON "#" (_ferretdb_sjson->"n")`,
+    'an index that is listed and gone': 'DROP INDEX "#__id_"',
+    'a database without collections': 'DROP TABLE "#"; DROP TABLE _ferretdb_collections',
+  };
+
+  it.for(Object.entries(HALF_MADE))('%s is repaired', async ([, statements]) => {
+    await (await connect(await start())).collection<Doc>('runs').insertOne({ _id: 'before' });
+    await end('SIGKILL');
+    const script = `
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+(table,) = db.execute(sys.argv[2]).fetchone()
+db.executescript(sys.argv[3].replace('#', table))`;
+    execFileSync('python3', ['-c', script, join(folder(), 'embedded.sqlite'), TABLE, statements]);
+    const runs = (await connect(await start())).collection<Doc>('runs');
+    await runs.insertOne({ _id: 'after' });
+    await expect(runs.insertOne({ _id: 'after' })).rejects.toMatchObject({ code: 11000 });
+    await runs.createIndex({ n: 1 });
+    expect((await runs.indexes()).map(({ name }) => name)).toEqual(['_id_', 'n_1']);
+  });
 });
 
 describe('indexes, which FerretDB alone makes and never reads', () => {
