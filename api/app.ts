@@ -1,9 +1,10 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { requestId } from 'hono/request-id';
 import { Registry } from 'prom-client';
-import { refuseForeignOrigin } from '../mcp/http/origin.ts';
+import { McpDoor, type McpServerOf, refuseForeignOrigin } from '../mcp/http/mcp-door.ts';
 import type { Caller } from '../mcp/lib/call.ts';
 import { createMcpServer } from '../mcp/mcp-server.ts';
+import { LIMITS } from '../model/limits.ts';
 import { PortAddress } from '../model/ports/port-address.ts';
 import { Screens } from '../services/desktop/screens.ts';
 import { Acceptance } from '../services/intake/acceptance.ts';
@@ -12,6 +13,7 @@ import { PoolDoor } from '../services/pool-door.ts';
 import { AuditThrottle } from '../services/ports/audit-throttle.ts';
 import { RunWatch } from '../services/runs/run-watch.ts';
 import { InputSchemas } from '../services/schema/input-schemas.ts';
+import type { KeyWatch } from '../services/streams/key-watch.ts';
 import { Streams } from '../services/streams/streams.ts';
 import { onBehalfOf } from '../store/audit/request-id.ts';
 import { credentialRoutes } from './access/credentials.ts';
@@ -32,18 +34,13 @@ import { fileRoutes } from './files/files.ts';
 import { functionRoutes } from './functions/functions.ts';
 import { HOOK_PATH, hookDoorRoutes } from './hooks/hook-door.ts';
 import { hookRoutes } from './hooks/hooks.ts';
-import { authenticate, open } from './http/auth.ts';
-import { dropBodyOfHead } from './http/body.ts';
-import type { App, AppDeps, Env } from './http/context.ts';
+import { dropBodyOfHead, limitBody, readJson } from './http/body.ts';
+import { type App, type AppDeps, authenticate, type Env, open, presentedKey, requires } from './http/context.ts';
 import { routedPath } from './http/file-path.ts';
-import { errorHandler } from './http/problem.ts';
+import { errorHandler, refuseUnknownRoutes } from './http/problem.ts';
 import type { Route } from './http/route.ts';
-import { refuseUnknownRoutes } from './http/unknown-routes.ts';
-import { contextRoutes } from './images/contexts.ts';
-import { imageRoutes } from './images/images.ts';
-import { mcpRoutes } from './mcp/mcp.ts';
-import { healthRoutes } from './monitoring/health.ts';
-import { measureRequests, metricsRoutes } from './monitoring/metrics.ts';
+import { contextRoutes, imageRoutes } from './images/images.ts';
+import { healthRoutes, measureRequests, metricsRoutes } from './monitoring/health.ts';
 import { playbookRoutes } from './playbooks/playbooks.ts';
 import { poolRoutes } from './pools/pools.ts';
 import { portRoutes } from './ports/ports.ts';
@@ -54,9 +51,8 @@ import { receiptRoutes } from './runs/receipts.ts';
 import { runEventRoutes } from './runs/run-events.ts';
 import { runRoutes } from './runs/runs.ts';
 import { triggerRoutes } from './runs/trigger.ts';
-import { pauseRoutes } from './sandboxes/pause.ts';
 import { sandboxEventRoutes } from './sandboxes/sandbox-events.ts';
-import { sandboxRoutes } from './sandboxes/sandboxes.ts';
+import { pauseRoutes, sandboxRoutes } from './sandboxes/sandboxes.ts';
 import { usageRoutes } from './sandboxes/usage.ts';
 import { scheduleRoutes } from './schedules/schedules.ts';
 import { secretRoutes } from './secrets/secrets.ts';
@@ -64,10 +60,21 @@ import { restoreRoutes } from './snapshots/restore.ts';
 import { snapshotRoutes } from './snapshots/snapshots.ts';
 import { captureRoutes } from './sources/captures.ts';
 import { sourceRoutes } from './sources/sources.ts';
-import { templateRoutes } from './templates/templates.ts';
+import { templateRoutes } from './templates/make-template.ts';
 import { waitpointDoorRoutes, waitpointRoutes } from './waitpoints/waitpoints.ts';
 import { deliveryRoutes } from './webhooks/deliveries.ts';
 import { endpointRoutes } from './webhooks/endpoints.ts';
+
+/** Serves agents: whatever holds for the API holds for what their tools ask. */
+export function mcpRoutes(app: App, { store, logger }: AppDeps, keys: KeyWatch, serverOf: McpServerOf): void {
+  const door = new McpDoor({ store, logger, app, serverOf });
+  app.post('/mcp', limitBody(LIMITS.mcp.bodyBytes), readJson());
+  app.on(['GET', 'POST', 'DELETE'], '/mcp', requires('sandboxes:read'), async (c) => {
+    const body = c.req.method === 'POST' ? await c.req.json<unknown>() : undefined;
+    const answer = door.answer(c.req.raw, body, c.get('apiKey'), presentedKey(c) ?? '');
+    return keys.cutWithKey(c.var, await answer);
+  });
+}
 
 /** Where open ports are found on a machine of one's own: RFC 6761 §6.3 has every name below `localhost` lead to the loopback. */
 const DEFAULT_PORT_URL = 'http://localhost:7997';

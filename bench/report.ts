@@ -1,5 +1,5 @@
 import { cpus, release, totalmem } from 'node:os';
-import { columns } from '../cli/terminal/columns.ts';
+import { columns } from '../cli/terminal/io.ts';
 import { type Figures, type Pair, round } from './support/measure.ts';
 
 /** Figures of one run so far, with what they were measured on. */

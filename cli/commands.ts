@@ -1,7 +1,5 @@
 import { type CommandDef, defineCommand } from 'citty';
-import { BUILD } from './catalog/build.ts';
-import { EVENTS } from './catalog/events.ts';
-import { EVERYDAY } from './catalog/everyday.ts';
+import { BUILD, EVENTS, EVERYDAY } from './catalog/everyday.ts';
 import type { Listed } from './catalog/listed.ts';
 import { OPERATE } from './catalog/operate.ts';
 import type { Io } from './terminal/io.ts';

@@ -2,10 +2,9 @@ import { fstatSync, readFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import { type CommandDef, renderUsage } from 'citty';
 import { leafOf, runLeaf, unknownCommand } from './catalog/leaf.ts';
-import { overview } from './catalog/overview.ts';
+import { overview } from './catalog/listed.ts';
 import { createCommands, GROUPS, LISTED } from './commands.ts';
-import { CliError, usageError } from './terminal/cli-error.ts';
-import { EXIT } from './terminal/exit-codes.ts';
+import { CliError, EXIT, usageError } from './terminal/cli-error.ts';
 import { Io } from './terminal/io.ts';
 import { exitCodeOf, reportError } from './terminal/report-error.ts';
 

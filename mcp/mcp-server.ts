@@ -3,18 +3,15 @@ import { type Caller, LONGEST_WAIT } from './lib/call.ts';
 import { registerTasks } from './lib/task.ts';
 import { operationsOf } from './operations.ts';
 import { registerResources } from './resources.ts';
-import { approvalTools } from './tools/approvals.ts';
 import { commandTools } from './tools/commands.ts';
 import { desktopTools } from './tools/desktop.ts';
-import { editTools } from './tools/edit.ts';
-import { fileTools } from './tools/files.ts';
-import { lifecycleTools } from './tools/lifecycle.ts';
+import { editTools, fileTools } from './tools/files.ts';
+import { approvalTools, lifecycleTools } from './tools/lifecycle.ts';
 import { listTools } from './tools/list.ts';
-import { portTools } from './tools/ports.ts';
 import { sandboxTools } from './tools/sandboxes.ts';
 import { searchTools } from './tools/search.ts';
 import { snapshotTools } from './tools/snapshots.ts';
-import { sourceTools } from './tools/sources.ts';
+import { portTools, sourceTools } from './tools/sources.ts';
 
 const TOOLS = [
   listTools,

@@ -1,5 +1,5 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
-import { MayflyApiError } from '../clients/typescript/http/api-error.ts';
+import { MayflyApiError } from '../clients/typescript/http/problem.ts';
 import { isCommandId, isSnapshotId } from '../model/ids.ts';
 import { isFinal, isSettled } from '../model/sandbox/sandbox-state.ts';
 import { isSandboxId } from '../model/sandbox-id.ts';

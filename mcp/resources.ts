@@ -1,9 +1,9 @@
 import { type McpServer, ResourceNotFoundError, ResourceTemplate, type Variables } from '@modelcontextprotocol/server';
-import { MayflyApiError } from '../clients/typescript/http/api-error.ts';
+import { MayflyApiError } from '../clients/typescript/http/problem.ts';
 import type { MayflyClient } from '../clients/typescript/mayfly-client.ts';
 import { boundedJson, CHARS } from './lib/bounded.ts';
-import { maskText } from './lib/clean-text.ts';
-import { shownOf, shownText } from './lib/kept-output.ts';
+import { shownOf, shownText } from './lib/byte-part.ts';
+import { maskText } from './lib/error-text.ts';
 
 const JSON_TYPE = 'application/json';
 const ENTRIES = 200;

@@ -4,7 +4,7 @@ import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { createApp } from '../api/app.ts';
-import { createHookApp } from '../api/hooks/hook-app.ts';
+import { createHookApp } from '../api/hooks/hook-door.ts';
 import type { App } from '../api/http/context.ts';
 import { apiServer } from '../api/server/api-server.ts';
 import { RequestKey } from '../ca/signed-request.ts';

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { Announcer } from '../activities/webhook/announcer.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { repeating } from '../host/os/repeating.ts';
-import { DispatcherBell } from '../services/intake/dispatcher-bell.ts';
+import { DispatcherBell } from '../services/intake/acceptance.ts';
 import { InputSchemas } from '../services/schema/input-schemas.ts';
 import { AddressPolicy } from '../services/webhooks/sending/address-policy.ts';
 import type { Store } from '../store/connect.ts';

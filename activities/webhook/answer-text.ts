@@ -1,7 +1,7 @@
 import { redactText } from '../../model/redaction/redact.ts';
 import { Mask } from '../../model/secrets/mask.ts';
 import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
-import { KEPT } from '../../services/webhooks/sending/answer.ts';
+import { KEPT } from '../../services/webhooks/sending/post.ts';
 
 /** Answer of an endpoint as a person reads it; null: it is empty. It may echo what signed, in whichever form. */
 export function answerText(answer: Uint8Array, secrets: EndpointRecord['secrets']): string | null {

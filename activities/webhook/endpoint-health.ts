@@ -1,7 +1,7 @@
 import type { DeliveryRecord } from '../../model/webhooks/delivery.ts';
 import type { DeliveryPlan } from '../../model/webhooks/delivery-plan.ts';
 import type { DisabledFor, EndpointRecord } from '../../model/webhooks/endpoint.ts';
-import type { PostOutcome } from '../../services/webhooks/sending/post-outcome.ts';
+import type { PostOutcome } from '../../services/webhooks/sending/post.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Announcer } from './announcer.ts';
 

@@ -4,12 +4,11 @@ import { instant } from '../../model/fields.ts';
 import { isLive, type KnownHost } from '../../model/host.ts';
 import { hostRecord } from '../../model/host-record.ts';
 import { ID_PATTERNS } from '../../model/ids.ts';
-import { orThrow } from '../../services/require.ts';
+import { orThrow } from '../../services/service-deps.ts';
 import type { Store } from '../../store/connect.ts';
-import { actorOf } from '../http/auth.ts';
+import { actorOf, waitAsPreferred } from '../http/context.ts';
+import { json, pageOf, preferHeaders } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
-import { json, pageOf, preferHeaders } from '../http/schemas.ts';
-import { waitAsPreferred } from '../http/waiting.ts';
 import { strip } from '../schema/strip.ts';
 
 const route = routeOf('hosts');

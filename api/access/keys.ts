@@ -1,15 +1,44 @@
 import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { isProjectId, PROJECT_ID_PATTERN } from '../../model/project.ts';
+import { printable } from '../../model/request-fields.ts';
 import { grants, SCOPES, type Scope } from '../../model/scopes.ts';
-import { orThrow, requireProject } from '../../services/require.ts';
+import { orThrow, requireProject } from '../../services/service-deps.ts';
 import { apiKeyIdFrom } from '../../store/access/api-keys.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import type { Env } from '../http/context.ts';
+import { json, keyHeaders, pageOf } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { json, keyHeaders, pageOf } from '../http/schemas.ts';
 import { answerOnce, isClientConnected, keep } from '../idempotency/answer-once.ts';
-import { createKey, limitKey } from './key-schemas.ts';
+
+const quotaBytes = z
+  .number()
+  .int()
+  .min(LIMITS.quotaBytes.min)
+  .max(LIMITS.quotaBytes.max)
+  .nullable()
+  .openapi({ description: 'Bytes; null: no limit' });
+const quotaFields = { diskBytes: quotaBytes.optional(), sandboxDiskBytes: quotaBytes.optional() };
+
+const createKey = z
+  .strictObject({
+    name: printable(128),
+    project: z
+      .string()
+      .refine(isProjectId, 'is not a project id')
+      .optional()
+      .openapi({ pattern: PROJECT_ID_PATTERN, description: 'Only operators name another than their own' }),
+    scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
+    ...quotaFields,
+  })
+  .openapi('CreateKey');
+
+const limitKey = z
+  .strictObject(quotaFields)
+  .refine((quota) => Object.keys(quota).length > 0, { message: 'must change something' })
+  .openapi('LimitKey', { minProperties: 1 });
 
 const route = routeOf('keys');
 

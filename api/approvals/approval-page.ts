@@ -1,7 +1,6 @@
 import { UNSEEN } from '../../model/approvals/visible-text.ts';
-import { open } from '../http/auth.ts';
-import type { App } from '../http/context.ts';
-import { PAGE_POLICY } from '../http/page-policy.ts';
+import { PAGE_POLICY } from '../description/docs-page.ts';
+import { type App, open } from '../http/context.ts';
 
 const STYLE = `:root{color-scheme:light dark}body{margin:2rem auto;max-width:60rem;padding:0 1rem;font:16px/1.5 system-ui,sans-serif}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid;padding:1rem}input{width:30rem;max-width:100%}

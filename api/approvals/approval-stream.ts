@@ -1,14 +1,13 @@
 import { z } from '@hono/zod-openapi';
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { requireProject } from '../../services/require.ts';
+import { requireProject } from '../../services/service-deps.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { answerEvents, type EventSink } from '../streams/answer-events.ts';
 import { eventData, eventStream } from '../streams/event-stream.ts';
-import { approvalView } from './approval-schemas.ts';
-import { policyQuery } from './policy-schemas.ts';
-import { requireSeesAll } from './sees-approvals.ts';
+import { approvalView, policyQuery } from './approval-schemas.ts';
+import { requireSeesAll } from './approvals.ts';
 
 const route = routeOf('approvals');
 

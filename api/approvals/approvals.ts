@@ -1,18 +1,14 @@
 import type { Context } from 'hono';
 import { type ApprovalRecord, whyNotDecider } from '../../model/approvals/approval.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { recordDecided } from '../../services/approvals/approval-events.ts';
-import { awaitDecision } from '../../services/approvals/pending-approval.ts';
-import { requireProject } from '../../services/require.ts';
-import { auditPage, pageOfChain } from '../audit/audit-page.ts';
-import { actorOf } from '../http/auth.ts';
-import type { Env } from '../http/context.ts';
-import { preferenceOf } from '../http/prefer.ts';
+import { grants } from '../../model/scopes.ts';
+import { awaitDecision, recordDecided } from '../../services/approvals/approval-events.ts';
+import { requireProject } from '../../services/service-deps.ts';
+import { auditPage, pageOfChain } from '../audit/audit.ts';
+import { actorOf, type Env, preferenceOf, preferredWait } from '../http/context.ts';
+import { auditQuery, json, pageOf, preferHeaders } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { auditQuery, json, pageOf, preferHeaders } from '../http/schemas.ts';
-import { preferredWait } from '../http/waiting.ts';
 import { approvalAnswer, approvalListQuery, approvalParams, decideApproval } from './approval-schemas.ts';
-import { requireSeesAll, seesAll } from './sees-approvals.ts';
 
 const route = routeOf('approvals');
 
@@ -115,4 +111,15 @@ async function requireApproval(c: Context<Env>, id: string): Promise<ApprovalRec
   const record = await c.get('deps').store.approvals.get(id);
   if (record && (seesAll(c) || record.askedBy.apiKeyId === c.get('apiKey').id)) return record;
   throw new MayflyError('approval_not_found', `There is no approval ${id}.`);
+}
+
+/** Whether the caller sees all approvals of the project; who only asks sees his own. */
+function seesAll(c: Context<Env>): boolean {
+  const { scopes } = c.get('apiKey');
+  return grants(scopes, 'sandboxes:read') || grants(scopes, 'approvals:decide');
+}
+
+/** @throws MayflyError forbidden */
+export function requireSeesAll(c: Context<Env>): void {
+  if (!seesAll(c)) throw new MayflyError('forbidden', 'The API key lacks the scope `approvals:decide`.');
 }

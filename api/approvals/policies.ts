@@ -1,12 +1,11 @@
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { currentPolicy } from '../../services/approvals/policy-check.ts';
-import { requireProject } from '../../services/require.ts';
-import { actorOf } from '../http/auth.ts';
-import type { Env } from '../http/context.ts';
+import { requireProject } from '../../services/service-deps.ts';
+import { actorOf, type Env } from '../http/context.ts';
+import { json } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { json } from '../http/schemas.ts';
-import { policyAnswer, policyHeaders, policyQuery, setPolicy } from './policy-schemas.ts';
+import { policyAnswer, policyHeaders, policyQuery, setPolicy } from './approval-schemas.ts';
 
 const route = routeOf('approvals');
 

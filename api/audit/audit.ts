@@ -1,11 +1,43 @@
 import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isAuditSubject, isSandboxName } from '../../model/ids.ts';
-import { requireSandbox } from '../../services/require.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { requireSandbox } from '../../services/service-deps.ts';
+import type { RequestDeps } from '../http/context.ts';
+import { auditQuery, json } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { sandboxIdOf } from '../http/sandbox-reference.ts';
-import { auditQuery, json } from '../http/schemas.ts';
 import { SANDBOX_REFERENCE, sandboxParams } from '../resources/sandbox-schemas.ts';
-import { auditPage, pageOfChain } from './audit-page.ts';
+
+export const auditPage = z
+  .object({
+    items: z.array(
+      z.object({
+        sandboxId: z.string(),
+        seq: z.int(),
+        body: z.string(),
+        hash: z.string(),
+        previousHash: z.string(),
+      }),
+    ),
+    nextCursor: z.string().nullable(),
+    head: z.object({ count: z.int(), hash: z.string(), mac: z.string() }).nullable(),
+  })
+  .openapi('AuditPage', {
+    description: 'Oldest first. Who copies `head` to another place can later prove that the chain was not cut.',
+  });
+
+export async function pageOfChain(
+  { store }: RequestDeps,
+  sandboxId: string,
+  range: { limit?: number | undefined; cursor?: string | undefined },
+) {
+  const limit = range.limit ?? LIMITS.page.default;
+  const first = Number(range.cursor ?? 0);
+  const head = await store.audit.head(sandboxId);
+  const items = await store.audit.entries(sandboxId, { after: first - 1, limit });
+  const hasMore = first + limit < (head?.count ?? 0);
+  return { items, nextCursor: hasMore ? String(first + limit) : null, head };
+}
 
 const route = routeOf('audit');
 

@@ -6,8 +6,8 @@ import { type Route, routeOf } from '../http/route.ts';
 import { answerEvents, type EventSink } from '../streams/answer-events.ts';
 import { eventStream } from '../streams/event-stream.ts';
 import { commandEvent, commandOutput, commandParams } from './command-schemas.ts';
-import { commandView } from './command-view.ts';
 import { requireCommand } from './commands.ts';
+import { commandView } from './start-command.ts';
 
 const route = routeOf('commands');
 

@@ -1,18 +1,19 @@
 import { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { CommandRecord } from '../../model/sandbox/command.ts';
-import { orThrow, requireSandbox } from '../../services/require.ts';
-import { actorOf } from '../http/auth.ts';
-import type { RequestDeps } from '../http/context.ts';
-import { GUEST, SAGA } from '../http/problem-answers.ts';
+import type { CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
+import { readOutput } from '../../services/commands/command-follower.ts';
+import { refusalOf, smallJsonOf } from '../../services/guests.ts';
+import { awakeSandbox } from '../../services/sandboxes/awake-sandbox.ts';
+import { orThrow, requireSandbox } from '../../services/service-deps.ts';
+import { tailOf } from '../../store/commands/output-tail.ts';
+import { actorOf, type Env, preferenceOf, type RequestDeps, waitLimit } from '../http/context.ts';
+import { GUEST, idempotencyHeaders, json, pageOf, pageQuery, SAGA } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
-import { idempotencyHeaders, json, pageOf, pageQuery } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
-import { answerOutput } from './command-output.ts';
 import { cancelQuery, commandAnswer, commandParams, outputQuery, startCommand, stdinQuery } from './command-schemas.ts';
-import { answerStdin } from './command-stdin.ts';
-import { startAnswers } from './start-answers.ts';
-import { answerStart } from './start-command.ts';
+import { answerStart, startAnswers } from './start-command.ts';
 
 const route = routeOf('commands');
 
@@ -116,4 +117,58 @@ export async function requireCommand(
     'command_not_found',
     `There is no command ${commandId} in the sandbox ${id}.`,
   );
+}
+
+/** GET …/output: the bytes of one stream as they are stored now, chunk by chunk, so that none of it is held as a whole. */
+export async function answerOutput(
+  c: Context<Env>,
+  { store }: RequestDeps,
+  record: CommandRecord,
+  {
+    stream,
+    offset = 0,
+    limit = Number.MAX_SAFE_INTEGER,
+  }: { stream: OutputStream; offset?: number | undefined; limit?: number | undefined },
+): Promise<Response> {
+  const hasEnded = record.state === 'ended';
+  const stored = hasEnded ? record[stream].kept : (await tailOf(store.output, record.id))[stream].end;
+  const end = Math.max(offset, Math.min(stored, offset + limit));
+  const headers = {
+    'Content-Type': 'application/octet-stream',
+    'Content-Length': String(end - offset),
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-store',
+    'X-Mayfly-Next-Offset': String(end),
+    'X-Mayfly-Ended': String(hasEnded && end >= stored),
+    'X-Mayfly-Truncated': String(record[stream].bytes > record[stream].kept),
+  };
+  return c.body(readOutput(store, record.id, stream, { offset, end }), 200, headers);
+}
+
+const accepted = z.object({ offset: z.int().min(0) });
+
+/**
+ * POST …/stdin.
+ * @throws MayflyError command_ended, stdin_conflict with the offset to go on from, host_unavailable, guest_unreachable,
+ *   and as {@link awakeSandbox}
+ */
+async function answerStdin(
+  c: Context<Env>,
+  deps: RequestDeps,
+  record: CommandRecord,
+  { offset = 0, close }: { offset?: number | undefined; close?: 'true' | 'false' | undefined },
+): Promise<{ offset: number }> {
+  if (record.state === 'ended') throw new MayflyError('command_ended', `The command ${record.id} has ended.`);
+  const { store, guests } = deps;
+  const wait = waitLimit(c, preferenceOf(c.req.header('prefer')).seconds);
+  await awakeSandbox(deps, record.sandboxId, actorOf(c), wait);
+  const body = new Uint8Array(await c.req.arrayBuffer());
+  const path = `/commands/${record.id}/stdin?offset=${offset}&close=${close ?? 'false'}`;
+  const { signal } = c.req.raw;
+  const answer = await guests.request(record.hostId, path, { method: 'POST', body, signal });
+  if (!answer.ok) throw await refusalOf(answer);
+  await store.activity.touch(record.sandboxId);
+  const told = accepted.safeParse(await smallJsonOf(answer));
+  if (told.success) return told.data;
+  throw new MayflyError('guest_failed', 'The guest did not say how much of standard input it has taken.');
 }

@@ -1,16 +1,19 @@
-import type { z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { commandIdFrom } from '../../model/ids.ts';
-import type { CommandRecord } from '../../model/sandbox/command.ts';
+import type { CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
+import { OUTPUT_CHUNK_BYTES } from '../../model/sandbox/output-frame.ts';
+import { textOrBase64 } from '../../services/commands/command-follower.ts';
 import { startCommand } from '../../services/commands/start-command.ts';
 import { releaseCall } from '../../services/idempotent-call.ts';
-import type { RequestDeps } from '../http/context.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
+import { approvalAnswer } from '../approvals/approval-schemas.ts';
+import { preferredWait, type RequestDeps } from '../http/context.ts';
+import { ASKED_FOR, GUEST, json, viewOf } from '../http/problem-answers.ts';
 import { fail, type Outcome, type Responder, reply } from '../http/route.ts';
-import { preferredWait } from '../http/waiting.ts';
 import { answerOnce, isClientConnected, keep } from '../idempotency/answer-once.ts';
 import { sandboxOfPath } from '../resources/entered-sandbox.ts';
-import type { startCommand as startSchema } from './command-schemas.ts';
-import { type CommandView, commandViewWithOutput } from './command-view.ts';
+import { commandAnswer, type startCommand as startSchema } from './command-schemas.ts';
 
 /** Runs a command, once for each Idempotency-Key, and answers with it when it has ended or the preferred wait is over. */
 export async function answerStart(
@@ -45,4 +48,34 @@ async function outcomeOf(
   if (!failure) return reply(201, await commandViewWithOutput(store, record), isReplayed);
   const error = new MayflyError(failure.code, failure.message, { retryAfterSeconds: 1 });
   return fail(error, { sandboxId: record.sandboxId, commandId: record.id }, record);
+}
+
+/** What is answered to a request that starts a command. */
+export function startAnswers(said: { ended: string; begun: string }) {
+  return {
+    out: {
+      201: json(said.ended, commandAnswer),
+      202: json(said.begun, z.union([commandAnswer, approvalAnswer])),
+    },
+    location: (command: z.input<typeof commandAnswer> | z.input<typeof approvalAnswer>) =>
+      'sandboxId' in command ? `/v1/sandboxes/${command.sandboxId}/commands/${command.id}` : undefined,
+    problems: [ASKED_FOR, GUEST, 'program_not_found', 'program_not_executable', 'guest_disk_full', 'command_not_found'],
+  } as const;
+}
+
+export type CommandView = z.infer<typeof commandAnswer>;
+
+export const commandView = viewOf(commandAnswer);
+
+/** With the beginning of its output, for those who only want to know what it said: as much as one chunk. */
+async function commandViewWithOutput(store: ProjectStore, record: CommandRecord): Promise<CommandView> {
+  const [stdout, stderr] = await Promise.all([startOf(store, record, 'stdout'), startOf(store, record, 'stderr')]);
+  return { ...commandView(record), output: { stdout, stderr } };
+}
+
+async function startOf(store: ProjectStore, record: CommandRecord, stream: OutputStream) {
+  const { bytes: written, kept } = record[stream];
+  const bytes = kept > 0 ? await store.output.read(record.id, stream, 0, OUTPUT_CHUNK_BYTES) : new Uint8Array();
+  const truncated = written > bytes.length;
+  return { ...textOrBase64(bytes, { isCut: truncated }), truncated };
 }

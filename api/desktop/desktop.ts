@@ -3,25 +3,70 @@ import type { Context } from 'hono';
 import { operationIdFrom } from '../../model/ids.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { recordAccess } from '../../services/audit/record-access.ts';
+import { useDesktop } from '../../services/desktop/act.ts';
 import { type DesktopAction, desktopAction } from '../../services/desktop/desktop-action.ts';
 import { readState } from '../../services/desktop/desktop-state.ts';
-import { openStream } from '../../services/desktop/open-stream.ts';
-import { pngOf } from '../../services/desktop/rfb/png.ts';
-import { connected, type Place } from '../../services/desktop/screens.ts';
-import { useDesktop } from '../../services/desktop/use-desktop.ts';
-import { DESKTOP_PORTS } from '../../services/ports/desktop-ports.ts';
-import { refuseTyping } from '../../services/ports/refuse-typing.ts';
-import { startAnswers } from '../commands/start-answers.ts';
-import { answerStart } from '../commands/start-command.ts';
-import { actorOf } from '../http/auth.ts';
-import type { Env } from '../http/context.ts';
-import { GUEST } from '../http/problem-answers.ts';
+import { pngOf } from '../../services/desktop/rfb/picture.ts';
+import { connected, openStream, type Place } from '../../services/desktop/screens.ts';
+import { DESKTOP_PORTS, refuseTyping } from '../../services/ports/refuse-typing.ts';
+import { startCommand } from '../commands/command-schemas.ts';
+import { answerStart, startAnswers } from '../commands/start-command.ts';
+import { actorOf, type Env } from '../http/context.ts';
+import { GUEST, idempotencyHeaders, instant, json, keywords, preferHeaders } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { idempotencyHeaders, json, preferHeaders } from '../http/schemas.ts';
 import { answerOnce, keep } from '../idempotency/answer-once.ts';
+import { issueToken } from '../ports/port-schemas.ts';
 import { enterSandbox, sandboxOfPath } from '../resources/entered-sandbox.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
-import { actedAnswer, desktopAnswer, openOnDesktop, openStreamRequest, streamAnswer } from './desktop-schemas.ts';
+
+const actedAnswer = z.object({ width: z.int(), height: z.int() }).openapi('DesktopActed');
+
+const desktopAnswer = z
+  .object({
+    width: z.int(),
+    height: z.int(),
+    pointer: z.object({ x: z.int(), y: z.int() }),
+    windows: z.array(
+      z.object({
+        id: z.string(),
+        pid: z.int().nullable(),
+        class: z.string(),
+        title: z.string(),
+        x: z.int(),
+        y: z.int(),
+        width: z.int(),
+        height: z.int(),
+        isActive: z.boolean(),
+      }),
+    ),
+  })
+  .openapi('Desktop');
+
+const openOnDesktop = z
+  .strictObject({
+    url: z
+      .string()
+      .max(4_096)
+      .regex(/^(?:https?|file):\/\/[!-~]+$/, 'must be an address that begins with http://, https:// or file://')
+      .optional(),
+    argv: startCommand.shape.argv,
+  })
+  .refine(({ url, argv }) => (url === undefined) !== (argv === undefined), 'must have either url or argv')
+  .openapi('OpenOnDesktop', keywords({ oneOf: [{ required: ['url'] }, { required: ['argv'] }] }));
+
+const openStreamRequest = z
+  .strictObject({ mode: z.enum(['view', 'control']), ttlSeconds: issueToken.shape.ttlSeconds })
+  .openapi('OpenDesktopStream');
+
+const streamAnswer = z
+  .object({
+    mode: z.enum(['view', 'control']),
+    password: z.string().openapi({ description: 'What noVNC asks for; VNC programs too' }),
+    port: z.int(),
+    url: z.string().openapi({ description: 'Of noVNC, with a token: what a browser is given' }),
+    expiresAt: instant,
+  })
+  .openapi('DesktopStream');
 
 const route = routeOf('desktop');
 

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { fileEntry } from '../../services/files/file-entry.ts';
-import { wholeText } from '../http/schemas.ts';
+import { wholeText } from '../http/problem-answers.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
 /** `agent` bounds it too: go/agent/files/directory.go. */

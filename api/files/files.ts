@@ -9,12 +9,10 @@ import { FileAccess, succeeded } from '../../services/files/file-access.ts';
 import { contentAnswer, headersOf } from '../../services/files/file-content.ts';
 import { agentEntry, fileEntry } from '../../services/files/file-entry.ts';
 import { refusalOf, smallJsonOf } from '../../services/guests.ts';
-import { actorOf } from '../http/auth.ts';
-import type { Env } from '../http/context.ts';
+import { actorOf, type Env } from '../http/context.ts';
 import { filePathOf } from '../http/file-path.ts';
-import { GUEST } from '../http/problem-answers.ts';
+import { GUEST, json, pageOf } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { json, pageOf } from '../http/schemas.ts';
 import { enterSandbox, sandboxOfPath } from '../resources/entered-sandbox.ts';
 import {
   deleteFileQuery,

@@ -5,18 +5,20 @@ import { deployFunction } from '../../model/functions/deploy-request.ts';
 import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { DEFAULT_WAIT } from '../../model/waitpoints/waiting.ts';
-import { removeFunction, switchFunction } from '../../services/functions/change-function.ts';
 import { activateVersion, deployFunction as deploy } from '../../services/functions/deploy-function.ts';
-import { awaitSetup, describeSetup } from '../../services/functions/function-setup.ts';
-import { warningsOf } from '../../services/functions/secret-uses.ts';
-import { requireFunction, requireVersion } from '../../services/require.ts';
-import { refuseInexact } from '../../services/schema/schema-text.ts';
+import {
+  awaitSetup,
+  describeSetup,
+  removeFunction,
+  switchFunction,
+  warningsOf,
+} from '../../services/functions/function-setup.ts';
+import { refuseInexact } from '../../services/schema/input-schemas.ts';
+import { requireFunction, requireVersion } from '../../services/service-deps.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
-import { actorOf } from '../http/auth.ts';
-import type { RequestDeps } from '../http/context.ts';
+import { actorOf, type RequestDeps, waitAsPreferred } from '../http/context.ts';
+import { answerList, json, listOf, preferHeaders } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
-import { answerList, json, listOf, preferHeaders } from '../http/schemas.ts';
-import { waitAsPreferred } from '../http/waiting.ts';
 import { deleteQuery, functionAnswer, functionParams, versionAnswer, versionParams } from './function-schemas.ts';
 
 const route = routeOf('functions');

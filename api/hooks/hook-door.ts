@@ -1,11 +1,16 @@
 import type { IncomingMessage } from 'node:http';
+import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
+import { requestId } from 'hono/request-id';
 import { MayflyError } from '../../model/errors.ts';
 import { HookDoor } from '../../services/hooks/hook-door.ts';
 import type { Acceptance } from '../../services/intake/acceptance.ts';
-import type { Header } from '../../services/webhooks/signing/signed-request.ts';
-import { open } from '../http/auth.ts';
-import type { App, AppDeps, Env } from '../http/context.ts';
+import type { Header } from '../../services/webhooks/signing/verdict.ts';
+import { onBehalfOf } from '../../store/audit/request-id.ts';
+import { dropBodyOfHead } from '../http/body.ts';
+import { type App, type AppDeps, type Env, open } from '../http/context.ts';
+import { errorHandler, refuseUnknownRoutes } from '../http/problem.ts';
+import { measureRequests } from '../monitoring/health.ts';
 
 export const HOOK_PATH = '/h/:hookId';
 
@@ -69,4 +74,20 @@ async function* sentPieces(c: Context<Env>, atMost: number): AsyncGenerator<Uint
 
 function tooLarge(atMost: number): MayflyError {
   return new MayflyError('body_too_large', `The body has more than ${atMost} bytes.`);
+}
+
+type Deps = Pick<AppDeps, 'store' | 'logger' | 'traceRequest' | 'hookAnswerMs'> & Required<Pick<AppDeps, 'metrics'>>;
+
+/** Hooks alone, for a port of their own: whatever else is asked for there is not found, with a key or without. */
+export function createHookApp(deps: Deps, acceptance: Acceptance): App {
+  const app: App = new OpenAPIHono<Env>();
+  app.use(requestId());
+  app.use((c, next) => onBehalfOf(c.get('requestId'), next));
+  if (deps.traceRequest) app.use(deps.traceRequest);
+  app.use(measureRequests(deps.metrics));
+  app.use(dropBodyOfHead);
+  app.onError(errorHandler(deps));
+  refuseUnknownRoutes(app);
+  hookDoorRoutes(app, deps, acceptance);
+  return app;
 }

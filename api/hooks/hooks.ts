@@ -6,13 +6,12 @@ import {
   refuseUnlessRoom,
   wantedHook,
 } from '../../services/hooks/create-hook.ts';
-import { orThrow, requireFunction, requireHook } from '../../services/require.ts';
+import { orThrow, requireFunction, requireHook } from '../../services/service-deps.ts';
 import type { HookChanges } from '../../store/functions/hooks.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
-import { actorOf } from '../http/auth.ts';
-import type { RequestDeps } from '../http/context.ts';
+import { actorOf, type RequestDeps } from '../http/context.ts';
+import { answerList, json, keyHeaders, listOf } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { answerList, json, keyHeaders, listOf } from '../http/schemas.ts';
 import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import { createHook, hookAnswer, hookParams, hooksQuery, hookView, rotateSecrets, schemeOf } from './hook-schemas.ts';
 

@@ -1,5 +1,5 @@
 import { getPath } from 'hono/utils/url';
-import { FilePath } from '../../services/files/file-path.ts';
+import { FilePath } from '../../services/files/file-access.ts';
 
 const FILE_URL = /^https?:\/\/[^/]+(\/v1\/(?:sandboxes|sources)\/[^/?#]+\/files\/)([^?#]*)/;
 const FILE_ROUTE = /^\/v1\/(?:sandboxes|sources)\/[^/]+\/files\//;

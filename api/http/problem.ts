@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
+import { methodNotAllowed } from 'hono/method-not-allowed';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { ERRORS, MayflyError } from '../../model/errors.ts';
 import {
@@ -9,7 +10,7 @@ import {
   RETRY_AFTER_SECONDS,
   type Subjects,
 } from '../../services/problems/problem.ts';
-import type { AppDeps, Env } from './context.ts';
+import type { App, AppDeps, Env } from './context.ts';
 
 /** Seconds to wait before a retry of what is busy; a disk snapshot is over in less. */
 const BUSY_SECONDS = 2;
@@ -59,4 +60,18 @@ function asMayflyError(error: Error): MayflyError {
   }
   // What an unforeseen error says may be anything, so it goes to the log, not to the caller.
   return new MayflyError('internal', 'Something went wrong here that nobody foresaw.', { cause: error });
+}
+
+/** Answers `method_not_allowed` with `Allow` where a path exists for other methods, and `not_found` elsewhere. */
+export function refuseUnknownRoutes(app: App): void {
+  const refuse = methodNotAllowed<Env>({
+    app,
+    onMethodNotAllowed(c, methods) {
+      const list = methods.sort().join(', ');
+      c.header('Allow', list);
+      return problemResponse(c, new MayflyError('method_not_allowed', `This path takes ${list}.`));
+    },
+  });
+  app.use(refuse);
+  app.notFound((c) => problemResponse(c, new MayflyError('not_found', 'Nothing is at that path.')));
 }

@@ -10,14 +10,11 @@ import type { Subjects } from '../../services/problems/problem.ts';
 import { canBeReserved } from '../../services/sandboxes/reserved-sandbox.ts';
 import type { Store } from '../../store/connect.ts';
 import { strip } from '../schema/strip.ts';
-import { actorOf, open, requires } from './auth.ts';
 import { isOptional, limitBody, readJson } from './body.ts';
-import type { App, Env, RequestDeps } from './context.ts';
-import { preferenceOf } from './prefer.ts';
+import { type App, actorOf, type Env, open, preferenceOf, type RequestDeps, requires } from './context.ts';
 import { problemResponse } from './problem.ts';
-import { BODY, type Codes, KEYED, problems } from './problem-answers.ts';
+import { BODY, type Codes, KEYED, noQuery, problems } from './problem-answers.ts';
 import { resolveSandboxId } from './sandbox-reference.ts';
-import { noQuery } from './schemas.ts';
 import { checked } from './validation.ts';
 
 /** Header of an answer that was given before. */

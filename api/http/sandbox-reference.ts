@@ -2,8 +2,8 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { isAuditSubject } from '../../model/ids.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { requireSandbox } from '../../services/require.ts';
 import { refuseReserved } from '../../services/sandboxes/reserved-sandbox.ts';
+import { requireSandbox } from '../../services/service-deps.ts';
 import type { Env, RequestDeps } from './context.ts';
 
 /** Index of the id among the segments of a sandbox's path. */

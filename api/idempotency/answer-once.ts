@@ -4,17 +4,15 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { exactValue } from '../../model/events/json/exact-json.ts';
 import { ID_BYTES } from '../../model/ids.ts';
-import { awaitDecision, PendingApproval } from '../../services/approvals/pending-approval.ts';
+import { awaitDecision, PendingApproval } from '../../services/approvals/approval-events.ts';
 import { type IdempotentCall, releaseRefused } from '../../services/idempotent-call.ts';
 import type { Claim, Claimed, StoredAnswer } from '../../store/access/idempotency.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import { approvalView } from '../approvals/approval-schemas.ts';
-import type { Env } from '../http/context.ts';
-import { preferenceOf } from '../http/prefer.ts';
+import { type Env, preferenceOf, waitLimit } from '../http/context.ts';
 import { problemResponse } from '../http/problem.ts';
 import { type Outcome, REPLAYED, type Responder } from '../http/route.ts';
-import { waitLimit } from '../http/waiting.ts';
 
 /** Headers that belong to an answer wherever it is given again. */
 const KEPT_HEADERS = ['Content-Type', 'Location'];

@@ -1,16 +1,21 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { z } from '@hono/zod-openapi';
-import { isImageOver } from '../../model/image/image.ts';
+import { z } from '@hono/zod-openapi';
+import { imageIdFrom } from '../../model/ids.ts';
+import { type ImageRecord, type ImageRequest, isImageOver } from '../../model/image/image.ts';
+import { stepCommandId } from '../../model/image/image-saga.ts';
+import { readyText } from '../../model/image/ready.ts';
+import { type BuildOutline, outlineOf } from '../../model/image/steps.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { requireImage } from '../../services/require.ts';
-import { auditPage, pageOfChain } from '../audit/audit-page.ts';
-import { actorOf } from '../http/auth.ts';
-import { CREATE } from '../http/problem-answers.ts';
-import { type Route, reply, routeOf } from '../http/route.ts';
-import { auditQuery, json, keyHeaders, pageOf, pageQuery } from '../http/schemas.ts';
-import { answerBuild } from './build-image.ts';
-import { buildImage, imageAnswer, imageParams } from './image-schemas.ts';
-import { imageView } from './image-view.ts';
+import { buildImage } from '../../services/images/build-image.ts';
+import { describeContext, receiveContext } from '../../services/images/receive-context.ts';
+import { requireImage } from '../../services/service-deps.ts';
+import { auditPage, pageOfChain } from '../audit/audit.ts';
+import { actorOf } from '../http/context.ts';
+import { auditQuery, CREATE, json, keyHeaders, pageOf, pageQuery } from '../http/problem-answers.ts';
+import { type Responder, type Route, reply, routeOf } from '../http/route.ts';
+import { answerOnce } from '../idempotency/answer-once.ts';
+import { strip } from '../schema/strip.ts';
+import { buildImage as buildSchema, contextAnswer, contextParams, imageAnswer, imageParams } from './image-schemas.ts';
 
 const route = routeOf('images');
 
@@ -24,7 +29,7 @@ export const imageRoutes: Route[] = [
     description:
       'What is not done is refused with its line before anything runs. Each step is a command in a sandbox, and a snapshot; a step that was done before, of the same, is not done again. docs/images.md says what a Dockerfile may have.',
     limit: LIMITS.image.bodyBytes,
-    in: { headers: keyHeaders, body: buildImage },
+    in: { headers: keyHeaders, body: buildSchema },
     out: {
       200: json('It was begun by an earlier request with this Idempotency-Key, and is over', imageAnswer),
       202: json('It is being built, or is there of the very same; Location says where to look', imageAnswer),
@@ -80,6 +85,95 @@ export const imageRoutes: Route[] = [
       if (isImageOver(record.state)) return imageView(record);
       await deps.sagas.images.cancel(record.name, { imageId: id, actor: actorOf(c) });
       return reply(202, imageView(record));
+    },
+  }),
+];
+
+/** Builds an image, once for each Idempotency-Key. */
+function answerBuild(
+  responder: Responder<ReturnType<typeof imageView>>,
+  body: z.output<typeof buildSchema>,
+): Promise<Response> {
+  const { deps } = responder;
+  const again = async (id: string) => {
+    const record = await deps.store.images.get(id);
+    return record && reply(isImageOver(record.state) ? 200 : 202, imageView(record));
+  };
+  return answerOnce(responder, { idFrom: imageIdFrom, again }, async (call) =>
+    reply(202, imageView(await buildImage(deps, call, body))),
+  );
+}
+
+/** A record as every route answers it: variables that were given are not said. */
+function imageView(record: ImageRecord): z.infer<typeof imageAnswer> {
+  const { request, stages, checkerId } = record;
+  const build = outlineOf(request);
+  const { settings, unusedArgs, ignored } = build;
+  const { env, workdir, user, labels, exposed, cmd, entrypoint } = settings;
+  const lists = { exposed: [...exposed], cmd: cmd && [...cmd], entrypoint: entrypoint && [...entrypoint] };
+  return strip(imageAnswer, {
+    ...record,
+    steps: stepsOf(build, record, stages),
+    ready: readyOf(request, record, checkerId),
+    settings: { env: { ...env }, workdir, user, labels: { ...labels }, ...lists },
+    unusedArgs,
+    ignored,
+  });
+}
+
+/** Each with its command, where it is one of this build's. */
+function stepsOf(
+  { steps, stages: all }: BuildOutline,
+  { id, builderId, cached }: Pick<ImageRecord, 'id' | 'builderId' | 'cached'>,
+  stages: ImageRecord['stages'],
+) {
+  return steps.map(({ line, text }, index) => {
+    const place = all.findIndex(({ first, end }) => first <= index && index < end);
+    const done = stages ? stages.find((stage) => stage.place === place) : { builderId, first: cached };
+    const isCached = done === undefined || index < done.first;
+    const command = isCached ? null : { sandboxId: done.builderId, id: stepCommandId({ imageId: id, index }) };
+    return { line, text, command };
+  });
+}
+
+function readyOf(
+  request: ImageRequest,
+  { id, steps }: Pick<ImageRecord, 'id' | 'steps'>,
+  sandboxId: string | undefined,
+) {
+  if (sandboxId === undefined) return null;
+  const command = stepCommandId({ imageId: id, index: steps - 1, part: 'ready' });
+  return { text: readyText(request), command: { sandboxId, id: command } };
+}
+
+const CONTEXT = '/v1/image-contexts/{digest}';
+const { sentContextBytes } = LIMITS.image;
+
+export const contextRoutes: Route[] = [
+  route('getImageContext', 'get', CONTEXT, {
+    scope: 'admin',
+    summary: 'Whether a context is there, so that it need not be sent',
+    in: { params: contextParams },
+    out: { 200: json('It is there', contextAnswer) },
+    problems: ['context_not_found'],
+    handle: ({ store, params: { digest } }) => describeContext(store, digest),
+  }),
+  route('putImageContext', 'put', CONTEXT, {
+    scope: 'admin',
+    summary: 'Send what COPY takes from, as a tar archive',
+    description: `For one that is too large for the request of its build, up to ${sentContextBytes} bytes. It is named by its SHA-256, and forgotten when no build has used it for ${LIMITS.image.sentContextHours} hours.`,
+    limit: null,
+    in: {
+      params: contextParams,
+      media: { required: true, content: { 'application/x-tar': { schema: z.string().openapi({ format: 'binary' }) } } },
+    },
+    out: { 200: json('It was there', contextAnswer), 201: json('It is there now', contextAnswer) },
+    problems: ['body_too_large', 'context_differs', 'context_not_found', 'quota_exceeded'],
+    handle: async ({ c, store, params: { digest } }) => {
+      const body = c.req.raw.body ?? new ReadableStream();
+      const announced = Number(c.req.header('Content-Length') ?? 0);
+      const isNew = await receiveContext(store, digest, body, announced);
+      return reply(isNew ? 201 : 200, await describeContext(store, digest));
     },
   }),
 ];

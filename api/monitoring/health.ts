@@ -1,7 +1,10 @@
+import { createMiddleware } from 'hono/factory';
+import { routePath } from 'hono/route';
+import { Counter, Histogram, type Metric, type Registry } from 'prom-client';
 import { MayflyError } from '../../model/errors.ts';
 import { isLive } from '../../model/host.ts';
-import { open } from '../http/auth.ts';
-import type { App, AppDeps } from '../http/context.ts';
+import { storeMetrics } from '../../services/metrics/store-metrics.ts';
+import { type App, type AppDeps, type Env, open, requires } from '../http/context.ts';
 
 interface Check {
   name: string;
@@ -39,4 +42,48 @@ async function check(name: string, probe: () => Promise<void>): Promise<Check> {
   } catch (error) {
     return { name, ok: false, detail: error instanceof MayflyError ? error.message : 'it failed' };
   }
+}
+
+const REQUESTS = 'mayfly_http_requests_total';
+const DURATIONS = 'mayfly_http_request_duration_seconds';
+/** From the target of a read (10 ms) to the longest wait (600 s). Seconds. */
+const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 600];
+
+/**
+ * Counts and times every request by the route it met, never by its path: paths are the caller's. Servers of one registry
+ * are counted together.
+ */
+export function measureRequests(registry: Registry) {
+  const registers = [registry];
+  const labelNames = ['method', 'route', 'status'] as const;
+  const requests =
+    registered<Counter<(typeof labelNames)[number]>>(registry, REQUESTS) ??
+    new Counter({ name: REQUESTS, help: 'Requests answered', labelNames, registers });
+  const help = 'Time to the beginning of the answer';
+  const durations =
+    registered<Histogram<'method' | 'route'>>(registry, DURATIONS) ??
+    new Histogram({ name: DURATIONS, help, labelNames: ['method', 'route'] as const, buckets: BUCKETS, registers });
+  return createMiddleware<Env>(async (c, next) => {
+    const stop = durations.startTimer();
+    await next();
+    const method = METHODS.has(c.req.method) ? c.req.method : 'other';
+    const route = c.res.status === 404 || c.res.status === 405 ? 'none' : routePath(c, -1);
+    requests.inc({ method, route, status: String(c.res.status) });
+    stop({ method, route });
+  });
+}
+
+function registered<T extends Metric>(registry: Registry, name: string): T | undefined {
+  return registry.getSingleMetric(name) as T | undefined;
+}
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/** /metrics, in the format of Prometheus. All is counted when asked, and so always true. */
+export function metricsRoutes(app: App, { store }: AppDeps, registry: Registry): void {
+  const measure = storeMetrics(store, registry);
+  app.get('/metrics', requires('operator'), async (c) => {
+    await measure();
+    return c.body(await registry.metrics(), 200, { 'Content-Type': registry.contentType });
+  });
 }

@@ -2,16 +2,13 @@ import { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { archiveOf } from '../../model/playbook/archive.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
-import { requirePlaybook } from '../../services/require.ts';
+import { requirePlaybook } from '../../services/service-deps.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
-import { actorOf } from '../http/auth.ts';
-import type { RequestDeps } from '../http/context.ts';
-import { ASKED_FOR, CREATE } from '../http/problem-answers.ts';
+import { actorOf, type RequestDeps } from '../http/context.ts';
+import { ASKED_FOR, CREATE, json, keyHeaders, pageOf, pageQuery } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
-import { json, keyHeaders, pageOf, pageQuery } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
-import { playbookAnswer, playbookParams, playbookView, writePlaybook } from './playbook-schemas.ts';
-import { answerWrite } from './write-playbook.ts';
+import { answerWrite, playbookAnswer, playbookParams, playbookView, writePlaybook } from './described.ts';
 
 const route = routeOf('playbooks');
 

@@ -1,19 +1,51 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
-import type { BulkRecord } from '../../model/functions/bulk.ts';
+import { type BulkRecord, bulkRecord } from '../../model/functions/bulk.ts';
+import { RUN_OUTCOMES, RUN_STATES } from '../../model/functions/run-state.ts';
 import { bulkIdFrom, ID_BYTES } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { idOf } from '../../model/request-fields.ts';
 import { sha256 } from '../../services/intake/accept-event.ts';
-import { orThrow, requireFunction } from '../../services/require.ts';
-import { keysNamed } from '../../services/runs/keys-named.ts';
+import { keysNamed } from '../../services/runs/listed-contents.ts';
+import { VERSIONS } from '../../services/runs/replay-run.ts';
+import { orThrow, requireFunction } from '../../services/service-deps.ts';
 import { functionParams } from '../functions/function-schemas.ts';
-import { actorOf } from '../http/auth.ts';
-import type { Env, RequestDeps } from '../http/context.ts';
+import { actorOf, type Env, type RequestDeps } from '../http/context.ts';
+import { json, keyHeaders } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
-import { json, keyHeaders } from '../http/schemas.ts';
-import { bulkAnswer, bulkBody, bulkParams } from './bulk-schemas.ts';
+import { pastInstant } from '../runs/run-schemas.ts';
+
+const bulkParams = functionParams.extend({
+  bulk: idOf('bulk', 'the id of a bulk action'),
+});
+
+const filter = z
+  .strictObject({
+    state: z.enum(RUN_STATES).optional(),
+    outcome: z.enum(RUN_OUTCOMES).optional(),
+    key: z.string().max(LIMITS.functions.keyBytes).optional(),
+    since: pastInstant.optional(),
+  })
+  .openapi({
+    description:
+      'Which runs, as in the list of runs. Of a redrive only dead letters, of a cancel only those that have not ended',
+  });
+
+const bulkBody = z
+  .strictObject({
+    action: bulkRecord.shape.action,
+    version: z.enum(VERSIONS).optional().openapi({
+      description: 'Of the function: `same`, unless said otherwise, for a replay; `current` for a redrive',
+    }),
+    filter: filter.default({}),
+  })
+  .openapi('StartBulk');
+
+const bulkAnswer = bulkRecord
+  .omit({ filter: true, pages: true, place: true, page: true, digest: true })
+  .openapi('BulkAction');
 
 const route = routeOf('functions');
 

@@ -1,13 +1,11 @@
 import { memberText } from '../../model/events/json/member-text.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { requireRun } from '../../services/require.ts';
 import { type Door, redriven, replayed, samenessOf } from '../../services/runs/replay-run.ts';
-import { actorOf } from '../http/auth.ts';
-import type { RequestDeps } from '../http/context.ts';
+import { requireRun } from '../../services/service-deps.ts';
+import { actorOf, type RequestDeps } from '../http/context.ts';
+import { json, keyHeaders } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
-import { json, keyHeaders } from '../http/schemas.ts';
-import { redriveQuery, replayBody, runAnswer, runParams } from '../runs/run-schemas.ts';
-import { runView } from '../runs/run-view.ts';
+import { redriveQuery, replayBody, runAnswer, runParams, runView } from '../runs/run-schemas.ts';
 import { TAKEN } from '../runs/trigger.ts';
 
 const route = routeOf('runs');

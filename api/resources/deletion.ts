@@ -1,8 +1,7 @@
 import type { MayflyError } from '../../model/errors.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { actorOf } from '../http/auth.ts';
+import { actorOf, waitAsPreferred } from '../http/context.ts';
 import { type Responder, reply } from '../http/route.ts';
-import { waitAsPreferred } from '../http/waiting.ts';
 
 /** What a saga removes, and what is recorded of it: before, meanwhile and afterwards. */
 interface Deletion<T, V> {

@@ -1,12 +1,9 @@
 import type { Context } from 'hono';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Place } from '../../services/desktop/screens.ts';
-import { requireSandbox } from '../../services/require.ts';
 import { awakeSandbox } from '../../services/sandboxes/awake-sandbox.ts';
-import { actorOf } from '../http/auth.ts';
-import type { Env } from '../http/context.ts';
-import { preferenceOf } from '../http/prefer.ts';
-import { waitLimit } from '../http/waiting.ts';
+import { requireSandbox } from '../../services/service-deps.ts';
+import { actorOf, type Env, preferenceOf, waitLimit } from '../http/context.ts';
 
 /** Returns the sandbox of the path, as it was found when the request was complete. @throws MayflyError sandbox_not_found */
 export async function sandboxOfPath(c: Context<Env>, id: string): Promise<SandboxRecord> {

@@ -4,10 +4,11 @@ import { ID_PATTERNS, isSandboxName, SANDBOX_NAME_PATTERNS } from '../../model/i
 import { LIMITS } from '../../model/limits.ts';
 import { redactText } from '../../model/redaction/redact.ts';
 import { captureId, PRINTABLE_SCHEMA, printable, snapshotId, sourceName, whole } from '../../model/request-fields.ts';
-import { bootWish, idleAction, sandboxRecord, sandboxSpec } from '../../model/sandbox/sandbox.ts';
+import { bootWish, idleAction, type SandboxRecord, sandboxRecord, sandboxSpec } from '../../model/sandbox/sandbox.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
-import { cursor, keywords, limit, problemAnswer } from '../http/schemas.ts';
+import { cursor, keywords, limit, problemAnswer } from '../http/problem-answers.ts';
+import { strip } from '../schema/strip.ts';
 
 /** Names that mean something to a JavaScript object and can never mean something to a person. */
 const NO_METADATA_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
@@ -147,3 +148,16 @@ export const listQuery = z.strictObject({
     .optional()
     .openapi({ description: 'Only those of it; only operators see those of others' }),
 });
+
+export type SandboxView = z.infer<typeof sandboxAnswer>;
+
+/** Strips a record: what is later added to records, such as a path on a host, does not leak by itself. */
+export function sandboxView(record: SandboxRecord): SandboxView {
+  const { spec, size, boot = null, auditFault = null } = record;
+  const { onIdle = 'destroy', captureId = null, boot: way = 'auto' } = spec;
+  // What the source has, where nothing was asked for.
+  const cpus = spec.cpus ?? size?.cpus ?? null;
+  const memoryMib = spec.memoryMib ?? size?.memoryMib ?? null;
+  const asked = { ...spec, captureId, cpus, memoryMib, onIdle, boot: way };
+  return strip(sandboxAnswer, { ...record, spec: asked, boot, auditFault });
+}

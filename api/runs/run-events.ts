@@ -1,13 +1,12 @@
 import { z } from '@hono/zod-openapi';
 import { sha256 } from '../../services/intake/accept-event.ts';
-import { requireRun } from '../../services/require.ts';
 import { isOver } from '../../services/runs/run-watch.ts';
+import { requireRun } from '../../services/service-deps.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { answerEvents, type EventSink } from '../streams/answer-events.ts';
 import { eventData, eventStream } from '../streams/event-stream.ts';
-import { runAnswer, runParams } from './run-schemas.ts';
-import { runView } from './run-view.ts';
+import { runAnswer, runParams, runView } from './run-schemas.ts';
 
 const route = routeOf('runs');
 

@@ -1,14 +1,28 @@
 import { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { isMayflyError } from '../../model/errors.ts';
 import { functionName } from '../../model/functions/deploy-request.ts';
-import { runRecord } from '../../model/functions/run.ts';
+import { type RunRecord, runRecord } from '../../model/functions/run.ts';
 import { RUN_OUTCOMES, RUN_STATES } from '../../model/functions/run-state.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { idOf } from '../../model/request-fields.ts';
+import { type RunWaiting, runWaiting } from '../../model/waitpoints/waiting.ts';
 import { VERSIONS } from '../../services/runs/replay-run.ts';
+import type { LeftContent } from '../../services/runs/run-content.ts';
+import { type Awaited, isOver, type RunWatch } from '../../services/runs/run-watch.ts';
+import { waitWithin } from '../../services/waiting.ts';
 import { offset } from '../commands/command-schemas.ts';
 import { functionParams } from '../functions/function-schemas.ts';
-import { waitingAnswer } from '../functions/wait-schemas.ts';
-import { cursor, idempotencyHeaders, limit, problemAnswer, wholeText } from '../http/schemas.ts';
+import { type Env, type RequestDeps, waitLimit } from '../http/context.ts';
+import { cursor, idempotencyHeaders, limit, problemAnswer, wholeText } from '../http/problem-answers.ts';
+import { strip } from '../schema/strip.ts';
+
+/** How the process of a run waits. */
+const waitingAnswer = runWaiting
+  .pick({ since: true, slot: true, failure: true })
+  .extend({ hibernatedAt: runWaiting.shape.asleepAt })
+  .nullable()
+  .openapi({ description: 'How its process waits for waitpoints; null: it has not waited' });
 
 const runId = idOf('run');
 
@@ -112,3 +126,55 @@ export const batchAnswer = z
     ),
   })
   .openapi('AcceptedBatch');
+
+export function runView(run: RunRecord): z.infer<typeof runAnswer> {
+  const { schedule = null, kept = null, diff = null, waiting = null } = run;
+  return strip(runAnswer, { ...run, schedule, kept, diff, waiting: waiting && waitingView(waiting, run) });
+}
+
+function waitingView({ since, asleepAt, slot, failure }: RunWaiting, { state }: RunRecord) {
+  return { since, hibernatedAt: state === 'ended' ? null : asleepAt, slot, failure };
+}
+
+/** Never a page of ours, whatever a process has written. */
+export const SAFE = {
+  'Content-Disposition': 'attachment',
+  'Content-Security-Policy': "sandbox; default-src 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'Cache-Control': 'private, no-cache',
+};
+
+/** Answers with what a run has left. @param partial whether it was left by a process that did not succeed */
+export function answerContent(c: Context<Env>, { contentType, bytes, digest, body }: LeftContent, partial?: boolean) {
+  if (partial !== undefined) c.header('Mayfly-Partial', String(partial));
+  const length = { 'Content-Length': String(bytes), ETag: `"${digest}"` };
+  return c.body(body, 200, { ...SAFE, ...length, 'Content-Type': contentType });
+}
+
+/** Whose ends are waited for, and until when: seconds at most. */
+interface EndWait {
+  watch: RunWatch;
+  until: Awaited;
+  seconds: number;
+}
+
+/**
+ * The run as it is when it is over, or when the time is. Where the store has gone away by then, as it was: it is accepted, and
+ * who is told otherwise sends it again.
+ */
+export async function endOfRun(
+  c: Context<Env>,
+  deps: RequestDeps,
+  run: RunRecord,
+  { watch, until, seconds }: EndWait,
+): Promise<RunRecord> {
+  if (seconds === 0 || isOver(run, until)) return run;
+  await waitWithin(deps, waitLimit(c, seconds), (signal) => watch.until(run.id, until, signal));
+  try {
+    return (await deps.store.runs.get(run.id)) ?? run;
+  } catch (error) {
+    if (!isMayflyError(error, 'store_unavailable')) throw error;
+    deps.logger.warn({ err: error, requestId: c.get('requestId') }, 'stopped waiting for a run');
+    return run;
+  }
+}

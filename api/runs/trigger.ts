@@ -8,16 +8,19 @@ import { LIMITS } from '../../model/limits.ts';
 import { type Accepted, sha256 } from '../../services/intake/accept-event.ts';
 import { receivedEvent, sameEvent } from '../../services/runs/received.ts';
 import { readResult } from '../../services/runs/run-content.ts';
-import { actorOf } from '../http/auth.ts';
-import type { Env } from '../http/context.ts';
-import { preferenceOf } from '../http/prefer.ts';
-import { BODY } from '../http/problem-answers.ts';
+import { actorOf, type Env, preferenceOf } from '../http/context.ts';
+import { BODY, json } from '../http/problem-answers.ts';
 import { REPLAYED, type Route, reply, routeOf } from '../http/route.ts';
-import { json } from '../http/schemas.ts';
-import { endOfRun } from './end-of-run.ts';
-import { answerContent } from './run-content.ts';
-import { batchAnswer, runAnswer, triggerHeaders, triggerParams, triggerQuery } from './run-schemas.ts';
-import { runView } from './run-view.ts';
+import {
+  answerContent,
+  batchAnswer,
+  endOfRun,
+  runAnswer,
+  runView,
+  triggerHeaders,
+  triggerParams,
+  triggerQuery,
+} from './run-schemas.ts';
 
 const route = routeOf('functions');
 

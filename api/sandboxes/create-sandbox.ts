@@ -1,14 +1,19 @@
 import type { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { sandboxIdFrom } from '../../model/ids.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { createSandbox } from '../../services/sandboxes/create-sandbox.ts';
-import type { RequestDeps } from '../http/context.ts';
+import { createSandbox, type Fork, forkIds, forkSandboxes } from '../../services/sandboxes/create-sandbox.ts';
+import { type Env, preferredWait, type RequestDeps } from '../http/context.ts';
+import { problemOf } from '../http/problem.ts';
 import { fail, type Outcome, type Responder, reply } from '../http/route.ts';
-import { preferredWait } from '../http/waiting.ts';
-import { answerOnce } from '../idempotency/answer-once.ts';
-import type { createSandbox as createSchema } from '../resources/sandbox-schemas.ts';
-import { type SandboxView, sandboxView } from '../resources/sandbox-view.ts';
+import { answerOnce, isClientConnected, keep } from '../idempotency/answer-once.ts';
+import {
+  type createSandbox as createSchema,
+  type forksAnswer,
+  type SandboxView,
+  sandboxView,
+} from '../resources/sandbox-schemas.ts';
 
 /** Creates a sandbox, once for each Idempotency-Key, and answers with it when it runs or the preferred wait is over. */
 export function answerCreate(
@@ -38,7 +43,7 @@ async function readAgain({ store }: RequestDeps, id: string): Promise<Outcome<Sa
 }
 
 /** Returns why a sandbox never ran; null while that is open. */
-export function failureOf(record: SandboxRecord): MayflyError | null {
+function failureOf(record: SandboxRecord): MayflyError | null {
   const { state, failure, stopReason } = record;
   if (state === 'failed' && failure) return new MayflyError(failure.code, `${failure.step}: ${failure.message}`);
   if (state === 'failed' || state === 'destroyed') {
@@ -48,4 +53,45 @@ export function failureOf(record: SandboxRecord): MayflyError | null {
     );
   }
   return null;
+}
+
+type ForksView = z.infer<typeof forksAnswer>;
+type Request = z.output<typeof createSchema>;
+
+/** Creates forks of a snapshot, once for each Idempotency-Key: one for each place in the answer. */
+export function answerForks(responder: Responder<ForksView>, request: Request): Promise<Response> {
+  const { c, deps } = responder;
+  const again = (subjectId: string) => forksAgain(c, deps, forkIds(subjectId, request));
+  return answerOnce(responder, { idFrom: sandboxIdFrom, again }, async (call) => {
+    const forks = await forkSandboxes(deps, call, request, preferredWait(c));
+    const outcome = reply(statusOf(forks), { items: forks.map((fork) => itemOf(c, fork)) });
+    // A repetition with the same key starts those that were refused.
+    return keep(outcome, forks.every(({ record }) => record) && isClientConnected(c));
+  });
+}
+
+/** Answers a repetition; with 200 when some have run, and do not run now. Null: not all are known any more. */
+async function forksAgain(c: Context<Env>, { store }: RequestDeps, ids: string[]): Promise<Outcome<ForksView> | null> {
+  const records = (await Promise.all(ids.map((id) => store.sandboxes.get(id)))).filter((record) => record !== null);
+  if (records.length < ids.length) return null;
+  const forks = records.map((record) => ({ id: record.id, record }));
+  const hasRun = ({ runningAt }: SandboxRecord) => runningAt !== null;
+  const items = forks.map((fork) => (hasRun(fork.record) ? { sandbox: sandboxView(fork.record) } : itemOf(c, fork)));
+  const isPast = records.some((record) => hasRun(record) && record.state !== 'running');
+  return reply(isPast ? 200 : statusOf(forks), { items });
+}
+
+function itemOf(c: Context<Env>, fork: Fork): ForksView['items'][number] {
+  const { id: sandboxId, record } = fork;
+  if (!record) return { problem: problemOf(c, fork.refusal, { sandboxId }) };
+  const failure = failureOf(record);
+  return failure ? { problem: problemOf(c, failure, { sandboxId }) } : { sandbox: sandboxView(record) };
+}
+
+/** Returns 201 when all run, 202 while some are being created, 207 when all that can run do, and some do not. */
+function statusOf(forks: readonly Fork[]): 201 | 202 | 207 {
+  const records = forks.flatMap(({ record }) => (record ? [record] : []));
+  if (records.length === forks.length && records.every(({ state }) => state === 'running')) return 201;
+  const isOpen = (record: SandboxRecord) => record.state !== 'running' && failureOf(record) === null;
+  return records.some(isOpen) ? 202 : 207;
 }

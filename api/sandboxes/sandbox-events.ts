@@ -1,11 +1,10 @@
 import { z } from '@hono/zod-openapi';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
-import { requireSandbox } from '../../services/require.ts';
+import { requireSandbox } from '../../services/service-deps.ts';
 import type { RequestDeps } from '../http/context.ts';
+import { actor, instant } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { actor, instant } from '../http/schemas.ts';
-import { sandboxParams } from '../resources/sandbox-schemas.ts';
-import { sandboxView } from '../resources/sandbox-view.ts';
+import { sandboxParams, sandboxView } from '../resources/sandbox-schemas.ts';
 import { answerEvents, type EventSink } from '../streams/answer-events.ts';
 import { eventData, eventStream } from '../streams/event-stream.ts';
 

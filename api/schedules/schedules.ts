@@ -1,13 +1,18 @@
 import type { z } from '@hono/zod-openapi';
+import { RawJson } from '../../model/events/json/raw-json.ts';
 import { textAt } from '../../model/events/json-pointer.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { orThrow, requireSchedule } from '../../services/require.ts';
+import type { ScheduleRecord, ScheduleTime } from '../../model/schedules/schedule.ts';
+import { LAST_TIME, nextRun, type Occurrence, timesBetween } from '../../model/schedules/times.ts';
 import { ask, askIdFrom, type Wish } from '../../services/schedules/ask-schedule.ts';
 import { pauseSchedule, resumeSchedule, setSchedule } from '../../services/schedules/set-schedule.ts';
+import { orThrow, requireSchedule } from '../../services/service-deps.ts';
+import { timeKeyOf } from '../../store/schedules/schedule-times.ts';
+import { decodeCursor, encodeCursor } from '../../store/sealed/page-cursor.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
-import { actorOf } from '../http/auth.ts';
+import { actorOf } from '../http/context.ts';
+import { answerList, json, keyHeaders, listOf, pageOf } from '../http/problem-answers.ts';
 import { type Responder, type Route, reply, routeOf } from '../http/route.ts';
-import { answerList, json, keyHeaders, listOf, pageOf } from '../http/schemas.ts';
 import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import {
   askAnswer,
@@ -22,7 +27,34 @@ import {
   timesQuery,
   trigger,
 } from './schedule-schemas.ts';
-import { cursorOfTime, nextView, positionOfCursor, scheduleView } from './schedule-view.ts';
+
+function scheduleView(record: ScheduleRecord): z.infer<typeof scheduleAnswer> {
+  const next = record.pausedAt === null ? nextRun(record, Date.now()) : null;
+  const { data, ...event } = record.event;
+  const withData = { ...event, ...(data !== undefined && { data: new RawJson(data) }) };
+  return { ...record, event: withData, nextAt: next && new Date(next.at).toISOString() };
+}
+
+/** Also those that are not run, with what is said of them. */
+function nextView(record: ScheduleRecord, count: number): z.infer<typeof nextTimes> {
+  const items: Occurrence[] = [];
+  for (const time of timesBetween(record, Date.now(), LAST_TIME)) {
+    if (items.length === count) break;
+    items.push(time);
+  }
+  return { items: items.map((time) => ({ ...time, at: new Date(time.at).toISOString() })) };
+}
+
+const POSITION = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z\/[\dT:.Z-]{16,24}(?:\/[0-9a-f]+)?$/;
+
+function cursorOfTime(time: ScheduleTime): string {
+  return encodeCursor(timeKeyOf(time));
+}
+
+/** @throws MayflyError invalid_request */
+function positionOfCursor(cursor: string | undefined): string | undefined {
+  return cursor === undefined ? undefined : decodeCursor(cursor, (text) => POSITION.test(text));
+}
 
 const route = routeOf('functions');
 

@@ -4,9 +4,28 @@ import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Logger } from 'pino';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { earlyProblem, refusedBytes } from '../../services/problems/early-problem.ts';
+import { earlyProblem, refusedBytes } from '../../services/problems/problem.ts';
 import type { App } from '../http/context.ts';
-import { boundBody } from './body-time.ts';
+import { isFilePath } from '../http/file-path.ts';
+
+const CONNECTION = /^\/v1\/sandboxes\/[^/?]+\/ports\/[^/?]+\/connect(?:\?|$)/;
+const CONTEXT = /^\/v1\/image-contexts\/[^/?]+(?:\?|$)/;
+
+/** Whether a request's body is no document: of any size, type and duration, and never held as a whole. */
+function hasStreamedBody(path: string): boolean {
+  return isFilePath(path) || CONNECTION.test(path) || CONTEXT.test(path);
+}
+
+/**
+ * Bounds how long a request's body may take, so that who sends none holds no connection. The content of a file takes as long as
+ * it takes, and a relay ends one that stalls; what is left of one that was answered early is not waited for (@hono/node-server).
+ * @param late is called once when the body has not come in that time, milliseconds
+ */
+function boundBody(incoming: IncomingMessage, bodyMs: number, late: () => void): void {
+  if (hasStreamedBody(incoming.url ?? '')) return;
+  const timer = setTimeout(() => incoming.complete || late(), bodyMs);
+  for (const event of ['end', 'close']) incoming.once(event, () => clearTimeout(timer));
+}
 
 /** From the first byte of a request to the end of its headers; Node's own default. Milliseconds. */
 const HEADERS_MS = 60_000;

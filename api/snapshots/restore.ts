@@ -2,18 +2,14 @@ import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { operationIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import { deriveId } from '../../services/idempotent-call.ts';
-import { requireSandbox, requireSnapshot } from '../../services/require.ts';
 import { operate } from '../../services/sandboxes/operation.ts';
-import { actorOf } from '../http/auth.ts';
-import type { RequestDeps } from '../http/context.ts';
-import { WAKE } from '../http/problem-answers.ts';
+import { requireSandbox, requireSnapshot } from '../../services/service-deps.ts';
+import { actorOf, preferredWait, type RequestDeps } from '../http/context.ts';
+import { idempotencyHeaders, json, WAKE } from '../http/problem-answers.ts';
 import { fail, type Responder, type Route, reply, routeOf } from '../http/route.ts';
-import { idempotencyHeaders, json } from '../http/schemas.ts';
-import { preferredWait } from '../http/waiting.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
-import { sandboxParams } from '../resources/sandbox-schemas.ts';
-import { sandboxView } from '../resources/sandbox-view.ts';
-import { restoreAnswer, restoreSandbox } from '../resources/snapshot-schemas.ts';
+import { sandboxParams, sandboxView } from '../resources/sandbox-schemas.ts';
+import { restoreAnswer, restoreSandbox } from './snapshots.ts';
 
 const route = routeOf('snapshots');
 

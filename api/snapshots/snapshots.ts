@@ -1,13 +1,91 @@
+import { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
-import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
-import { requireSandbox, requireSnapshot } from '../../services/require.ts';
-import { OPERATION } from '../http/problem-answers.ts';
-import { type Responder, type Route, routeOf } from '../http/route.ts';
-import { idempotencyHeaders, json, pageOf, pageQuery, preferHeaders } from '../http/schemas.ts';
+import { snapshotIdFrom } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { idOf, snapshotId } from '../../model/request-fields.ts';
+import {
+  type SnapshotRecord,
+  type SnapshotState,
+  snapshotKind,
+  snapshotRecord,
+} from '../../model/snapshots/snapshot.ts';
+import { requireSandbox, requireSnapshot } from '../../services/service-deps.ts';
+import { takeSnapshot } from '../../services/snapshots/take-snapshot.ts';
+import { preferredWait } from '../http/context.ts';
+import { idempotencyHeaders, json, OPERATION, pageOf, pageQuery, preferHeaders } from '../http/problem-answers.ts';
+import { fail, type Outcome, type Responder, type Route, reply, routeOf } from '../http/route.ts';
+import { answerOnce, type Operation } from '../idempotency/answer-once.ts';
 import { answerDeletion } from '../resources/deletion.ts';
-import { sandboxParams } from '../resources/sandbox-schemas.ts';
-import { type SnapshotView, snapshotAnswer, snapshotParams, takeSnapshot } from '../resources/snapshot-schemas.ts';
-import { answerTake } from './take-snapshot.ts';
+import { sandboxAnswer, sandboxParams } from '../resources/sandbox-schemas.ts';
+
+const { maxLength } = LIMITS.snapshotName;
+const name = z
+  .string()
+  .max(maxLength, `must have at most ${maxLength} characters`)
+  .regex(/^[A-Za-z0-9_][A-Za-z0-9._-]*$/, 'must be of A-Z, a-z, 0-9, ., _ and -, and not begin with . or -');
+
+const takeSchema = z
+  .strictObject({
+    name: name.optional(),
+    kind: snapshotKind.optional(),
+  })
+  .openapi('TakeSnapshot', { description: '`name` is unique in the sandbox, and the id unless given.' });
+
+export const restoreSandbox = z
+  .strictObject({ snapshotId, keepCurrent: z.boolean().optional() })
+  .openapi('RestoreSandbox', {
+    description: 'Unless `keepCurrent` is false, the state that is left is kept as a snapshot of its own.',
+  });
+
+const snapshotParams = z.strictObject({
+  id: idOf('snapshot'),
+});
+
+const snapshotAnswer = snapshotRecord
+  .omit({ installationId: true, size: true, keptOf: true })
+  .extend({ network: snapshotRecord.shape.network.pick({ egress: true }) })
+  .openapi('Snapshot');
+
+export const restoreAnswer = z
+  .object({ operationId: z.string(), snapshotId: z.string(), keptAs: z.string().nullable(), sandbox: sandboxAnswer })
+  .openapi('Restored', {
+    description: '`keptAs`: the snapshot of the state that was left; null when it was not kept.',
+  });
+
+export type SnapshotView = z.infer<typeof snapshotAnswer>;
+
+/** Takes a snapshot, once for each Idempotency-Key. @throws MayflyError sandbox_not_found, and what {@link takeSnapshot} throws */
+async function answerTake(
+  responder: Responder<SnapshotView>,
+  sandboxId: string,
+  request: z.output<typeof takeSchema>,
+): Promise<Response> {
+  const { c, deps } = responder;
+  await requireSandbox(deps, sandboxId);
+  const operation: Operation<SnapshotView> = {
+    idFrom: snapshotIdFrom,
+    subject: { path: '/v1/snapshots', member: 'snapshotId' },
+    again: async (id) => {
+      const record = await deps.store.snapshots.get(id);
+      return record && outcomeOf(record);
+    },
+  };
+  return answerOnce(responder, operation, async (call) =>
+    outcomeOf(await takeSnapshot(deps, call, sandboxId, request, preferredWait(c))),
+  );
+}
+
+/** Statuses by state; 200: it was taken by an earlier request, and is there no more. */
+const STATUS = { creating: 202, ready: 201, deleting: 200, deleted: 200 } as const;
+
+function outcomeOf(record: SnapshotRecord): Outcome<SnapshotView> {
+  const { id: snapshotId, sandboxId, state, failure } = record;
+  if (state !== 'failed') return reply(STATUS[state], record);
+  const error = failure
+    ? new MayflyError(failure.code, `${failure.step}: ${failure.message}`)
+    : new MayflyError('snapshot_failed', 'No reason was recorded.');
+  return fail(error, { sandboxId, snapshotId }, record);
+}
 
 const route = routeOf('snapshots');
 
@@ -18,7 +96,7 @@ export const snapshotRoutes: Route[] = [
   route('createSnapshot', 'post', OF_SANDBOX, {
     scope: 'sandboxes:write',
     summary: 'Take a snapshot of a sandbox, which goes on meanwhile',
-    in: { params: sandboxParams, headers: idempotencyHeaders, body: takeSnapshot },
+    in: { params: sandboxParams, headers: idempotencyHeaders, body: takeSchema },
     out: {
       200: json('It was taken by an earlier request with this Idempotency-Key, and is there no more', snapshotAnswer),
       201: json('It was saved and checked', snapshotAnswer),

@@ -1,21 +1,36 @@
 import { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { captureIdFrom } from '../../model/ids.ts';
-import type { CaptureRecord } from '../../model/snapshots/capture.ts';
+import { captureId } from '../../model/request-fields.ts';
+import { type CaptureRecord, captureRecord } from '../../model/snapshots/capture.ts';
 import { checkPolicy } from '../../services/approvals/check-policy.ts';
-import { requireCapture } from '../../services/require.ts';
+import { requireCapture } from '../../services/service-deps.ts';
 import { placeSource } from '../../services/sources/source-host.ts';
 import { beginCapture, beginCaptureDeletion } from '../../services/sources/take-capture.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
-import { actorOf } from '../http/auth.ts';
-import { ASKED_FOR, SOURCE, SOURCE_TASK } from '../http/problem-answers.ts';
+import { actorOf, waitAsPreferred } from '../http/context.ts';
+import {
+  ASKED_FOR,
+  idempotencyHeaders,
+  json,
+  pageOf,
+  pageQuery,
+  preferHeaders,
+  SOURCE,
+  SOURCE_TASK,
+} from '../http/problem-answers.ts';
 import { fail, type Outcome, type Route, reply, routeOf } from '../http/route.ts';
-import { idempotencyHeaders, json, pageOf, pageQuery, preferHeaders } from '../http/schemas.ts';
-import { waitAsPreferred } from '../http/waiting.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
-import { type CaptureView, captureAnswer, captureParams } from '../resources/capture-schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { sourceParams, takeCapture } from './source-schemas.ts';
+
+const captureParams = z.strictObject({
+  id: captureId,
+});
+
+const captureAnswer = captureRecord.omit({ installationId: true }).openapi('Capture');
+
+export type CaptureView = z.infer<typeof captureAnswer>;
 
 const route = routeOf('captures');
 

@@ -3,11 +3,9 @@ import { type ErrorCode, isErrorCode, MayflyError } from '../../model/errors.ts'
 import type { SourceAccess, SourceTask } from '../../model/snapshots/source-access.ts';
 import type { SourcePowerEnd, SourcePowerTask } from '../../model/snapshots/source-power.ts';
 import { changedSource, type PlacedSource, placeSource } from '../../services/sources/source-host.ts';
-import { actorOf } from '../http/auth.ts';
-import { SAGA, SOURCE_TASK } from '../http/problem-answers.ts';
+import { actorOf, waitAsPreferred } from '../http/context.ts';
+import { idempotencyHeaders, json, SAGA, SOURCE_TASK } from '../http/problem-answers.ts';
 import { fail, type Outcome, type Responder, type Route, reply, routeOf } from '../http/route.ts';
-import { idempotencyHeaders, json } from '../http/schemas.ts';
-import { waitAsPreferred } from '../http/waiting.ts';
 import { answerOnce, isClientConnected, keep } from '../idempotency/answer-once.ts';
 import { accessAnswer, sourceParams, sourcePower, sourceTask, stopSource } from './source-schemas.ts';
 

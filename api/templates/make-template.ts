@@ -1,22 +1,43 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
 import { snapshotIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { TemplateRecord } from '../../model/templates/template.ts';
+import { hostId, snapshotId, sourceName, whole } from '../../model/request-fields.ts';
+import { type TemplateRecord, templateRecord } from '../../model/templates/template.ts';
 import type { MadeTemplate, MakeTemplateInput } from '../../model/templates/template-saga.ts';
-import { requireTemplate } from '../../services/require.ts';
 import { placeableOrigin } from '../../services/sandboxes/placement.ts';
+import { requireTemplate } from '../../services/service-deps.ts';
 import { waitWithin } from '../../services/waiting.ts';
-import { actorOf } from '../http/auth.ts';
-import type { Env, RequestDeps } from '../http/context.ts';
-import { type Outcome, type Responder, reply } from '../http/route.ts';
-import { waitLimit } from '../http/waiting.ts';
+import { actorOf, type Env, type RequestDeps, waitLimit } from '../http/context.ts';
+import { json, keyHeaders, pageOf, preferHeaders, SAGA, SOURCE } from '../http/problem-answers.ts';
+import { type Outcome, type Responder, type Route, reply, routeOf } from '../http/route.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
 import { answerDeletion } from '../resources/deletion.ts';
-import type { makeTemplate, TemplateView } from './template-schemas.ts';
+
+const templateParams = z.strictObject({
+  id: snapshotId,
+});
+
+const makeTemplate = z
+  .strictObject({
+    source: sourceName,
+    cpus: whole(LIMITS.cpus, 'virtual CPUs').optional(),
+    memoryMib: whole(LIMITS.memoryMib, 'MiB').optional(),
+    hostId: hostId.optional().openapi({ description: 'Else the one with most memory to spare' }),
+  })
+  .openapi('MakeTemplate', {
+    description:
+      'Which sandboxes wake from it: those of that source and size, of the project of the key, on that host.',
+  });
+
+const templateAnswer = templateRecord
+  .omit({ installationId: true, key: true, builderId: true, probeIds: true })
+  .openapi('Template');
+
+type TemplateView = z.infer<typeof templateAnswer>;
 
 type Request = z.output<typeof makeTemplate>;
 
@@ -24,7 +45,7 @@ type Request = z.output<typeof makeTemplate>;
 const LOOK_EVERY_MS = 250;
 
 /** POST /v1/templates: there is one of a kind, so who asks for one that is there, or is being made, is told of that. */
-export async function answerMake(responder: Responder<TemplateView>, request: Request): Promise<Response> {
+async function answerMake(responder: Responder<TemplateView>, request: Request): Promise<Response> {
   const { c, deps } = responder;
   const { store, sagas } = deps;
   const again = async (id: string) => {
@@ -87,7 +108,7 @@ async function known(
 }
 
 /** DELETE /v1/templates/{id} */
-export function answerRemove(responder: Responder<TemplateView>, id: string): Promise<Response> {
+function answerRemove(responder: Responder<TemplateView>, id: string): Promise<Response> {
   const { deps } = responder;
   const read = () => requireTemplate(deps, id);
   return answerDeletion(responder, {
@@ -101,3 +122,53 @@ export function answerRemove(responder: Responder<TemplateView>, id: string): Pr
     },
   });
 }
+
+const route = routeOf('templates');
+
+const ALL = '/v1/templates';
+const ONE = '/v1/templates/{id}';
+const location = ({ id }: { id: string }) => `${ALL}/${id}`;
+
+export const templateRoutes: Route[] = [
+  route('createTemplate', 'post', ALL, {
+    scope: 'admin',
+    summary: 'Have the memory of a booted guest saved, to wake sandboxes from',
+    description:
+      'A guest is booted without a network, saved, and two sandboxes woken from it are compared; that takes about two cold ' +
+      'creates. Where there is one, or one is being made, the answer is that. Sandboxes that boot cold since there was none ask for it too.',
+    in: { headers: keyHeaders, body: makeTemplate },
+    out: {
+      200: json('It is ready', templateAnswer),
+      202: json('It is being made; Location says where to look', templateAnswer),
+    },
+    problems: [SAGA, SOURCE, 'template_unsupported', 'template_not_found', 'exceeds_hosts', 'source_differs'],
+    location,
+    handle: (call) => answerMake(call, call.body),
+  }),
+  route('listTemplates', 'get', ALL, {
+    scope: 'sandboxes:read',
+    summary: 'List the templates that are not gone, newest first',
+    out: { 200: json('All of them', pageOf(templateAnswer)) },
+    handle: async ({ store }) => ({ items: await store.templates.present(), nextCursor: null }),
+  }),
+  route('getTemplate', 'get', ONE, {
+    scope: 'sandboxes:read',
+    summary: 'Read one template',
+    in: { params: templateParams },
+    out: { 200: json('The template', templateAnswer) },
+    problems: ['template_not_found'],
+    handle: async ({ deps, params }) => await requireTemplate(deps, params.id),
+  }),
+  route('deleteTemplate', 'delete', ONE, {
+    scope: 'admin',
+    summary: 'Have a template go: none wakes from it any more, and those that did live on',
+    in: { params: templateParams, headers: preferHeaders },
+    out: {
+      200: json('None wakes from it, and nothing refers to it but what woke', templateAnswer),
+      202: json('It is being removed; Location says where to look', templateAnswer),
+    },
+    problems: ['template_not_found', 'temporal_unavailable'],
+    location,
+    handle: (call) => answerRemove(call, call.params.id),
+  }),
+];

@@ -1,21 +1,33 @@
 import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
+import { idOf } from '../../model/request-fields.ts';
 import { grants } from '../../model/scopes.ts';
-import type { DeliveryRecord } from '../../model/webhooks/delivery.ts';
+import { type DeliveryRecord, deliveryRecord } from '../../model/webhooks/delivery.ts';
 import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
-import { orThrow, requireEndpoint } from '../../services/require.ts';
+import { orThrow, requireEndpoint } from '../../services/service-deps.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
+import { cursor, json, limit, pageOf } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { json, pageOf } from '../http/schemas.ts';
-import {
-  deliveriesQuery,
-  deliveryAnswer,
-  deliveryParams,
-  deliveryView,
-  recoverDeliveries,
-} from './delivery-schemas.ts';
 import { endpointParams } from './endpoint-schemas.ts';
+
+const deliveryParams = endpointParams.extend({
+  deliveryId: idOf('delivery', 'the id of a delivery'),
+});
+const deliveriesQuery = z.strictObject({ limit, cursor, state: deliveryRecord.shape.state.optional() });
+
+const recoverDeliveries = z
+  .strictObject({ since: z.iso.datetime().openapi({ description: 'Deliveries that were made then or later' }) })
+  .openapi('RecoverDeliveries');
+
+export const deliveryAnswer = deliveryRecord
+  .omit({ project: true, format: true, body: true, tries: true, askedAt: true, sendingSince: true })
+  .openapi('WebhookDelivery');
+
+/** Masks what receivers answered. @param isAdmin whether that is shown */
+function deliveryView(delivery: DeliveryRecord, isAdmin: boolean): DeliveryRecord {
+  return isAdmin ? delivery : { ...delivery, attempts: delivery.attempts.map((each) => ({ ...each, answer: null })) };
+}
 
 const route = routeOf('webhooks');
 

@@ -1,5 +1,5 @@
 import { endpointIdFrom } from '../../model/ids.ts';
-import { orThrow, requireEndpoint } from '../../services/require.ts';
+import { orThrow, requireEndpoint } from '../../services/service-deps.ts';
 import {
   changedEndpoint,
   recordedEndpoint,
@@ -8,10 +8,9 @@ import {
   wantedEndpoint,
 } from '../../services/webhooks/change-endpoint.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
-import { actorOf } from '../http/auth.ts';
-
+import { actorOf } from '../http/context.ts';
+import { answerList, json, keyHeaders, pageOf } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { answerList, json, keyHeaders, pageOf } from '../http/schemas.ts';
 import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import {
   changeEndpoint,

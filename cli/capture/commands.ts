@@ -3,8 +3,8 @@ import { size } from '../snapshot/snapshot-text.ts';
 import { HOST_OPTION, onHost } from '../source/host-option.ts';
 import { captureId, oneOf, option, positional } from '../terminal/arguments.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
-import { withProgress } from '../terminal/progress.ts';
-import { captureLines } from './capture-text.ts';
+import { type Io, printable, recordLines, withProgress } from '../terminal/io.ts';
+import { failureFields } from '../terminal/remedies.ts';
 
 const HEADER = ['ID', 'STATE', 'HOST', 'TAKES', 'PARENT', 'CREATED'];
 
@@ -62,3 +62,21 @@ export const captureCommand = nounCommand({
     isDone: (capture) => capture.state === 'deleted' || capture.state === 'failed',
   }),
 });
+
+/** A capture as a person reads it; null fields are left out. */
+export function captureLines(io: Io, capture: Capture): string[] {
+  const { saved, failure } = capture;
+  const fields: [string, string | null][] = [
+    ['state', capture.state],
+    ['of', capture.source],
+    ['host', capture.hostId],
+    ['moment', saved?.capturedAt ?? null],
+    ['files', saved && (saved.quiesced ? 'frozen at that moment' : 'not frozen: as after a power cut')],
+    ['takes', saved && `${size(saved.sizeBytes)} on the host`],
+    ['copied', saved && (saved.parentId ? `what changed since ${saved.parentId}` : `all: ${saved.fullBecause}`)],
+    ['waits for', capture.waitingFor],
+    ...failureFields(failure),
+  ];
+  const digests = saved?.disks.map(({ target, sha256 }) => `  ${target.padEnd(10)}sha256 ${sha256}`) ?? [];
+  return [...recordLines(io, capture.id, fields), ...digests.map(printable)];
+}

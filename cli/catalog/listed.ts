@@ -17,3 +17,22 @@ export interface Listed {
 export function getVerbs({ verbs = '' }: Pick<Listed, 'verbs'>): string[] {
   return verbs.split(' ').filter((verb) => verb !== '');
 }
+
+/** Returns the help of `mayfly` itself: each command on a line, by what it is for. */
+export function overview(io: Io, groups: { title: string; commands: Listed[] }[]): string {
+  const names = ({ name, aliases = [] }: Listed) => [name, ...aliases].join(', ');
+  const width = Math.max(...groups.flatMap(({ commands }) => commands.map((one) => names(one).length)));
+  const lines = groups.flatMap(({ title, commands }) => [
+    '',
+    io.paint('bold', title),
+    ...commands.map((one) => `  ${names(one).padEnd(width)}  ${one.description}`),
+  ]);
+  return [
+    'Disposable virtual machines for AI agents',
+    '',
+    'Usage: mayfly <command> [options]. Start with `mayfly demo`, or with `mayfly up` and `mayfly sandbox create`.',
+    ...lines,
+    '',
+    '`mayfly <command> --help` shows the options of a command, and the commands below it.',
+  ].join('\n');
+}

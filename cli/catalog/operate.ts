@@ -20,7 +20,7 @@ export const OPERATE: Listed[] = [
   {
     name: 'serve',
     description: 'Run one process alone: api, control, host or proxy',
-    load: async (io) => (await import('../operate/serve.ts')).serveCommand(io),
+    load: async (io) => (await import('../operate/up.ts')).serveCommand(io),
   },
   {
     name: 'mcp',
@@ -67,7 +67,7 @@ export const OPERATE: Listed[] = [
     name: 'policy',
     description: 'The policy: what is let be done, asked for, and denied',
     verbs: 'get update',
-    load: async (io) => (await import('../approval/policy.ts')).policyCommand(io),
+    load: async (io) => (await import('../approval/commands.ts')).policyCommand(io),
   },
   {
     name: 'audit',

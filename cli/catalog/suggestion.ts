@@ -15,7 +15,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 /** Shortest word of which a misspelling is still taken for that word, where it destroys something. */
 const UNMISTAKABLE_LENGTH = 6;
 
-export interface Candidates {
+interface Candidates {
   /** Words that led to the unknown one. */
   path: string[];
   /** Commands that could stand in its place. */

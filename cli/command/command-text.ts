@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import type { Command } from '../../clients/typescript/http/openapi.ts';
-import { between, duration } from '../terminal/duration.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
+import { between, duration } from '../terminal/arguments.ts';
+import { EXIT } from '../terminal/cli-error.ts';
 
 /** What ssh ends with when it is not the remote program's own code (ssh(1), EXIT STATUS). */
 const NOT_ITS_OWN = 255;

@@ -3,14 +3,19 @@ import type { ArgsDef, ParsedArgs } from 'citty';
 import type { Command, StartCommand } from '../../clients/typescript/http/openapi.ts';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { flag, idOrName, JSON_OPTION, option, positional, programBehind } from '../terminal/arguments.ts';
-import { CliError, usageError } from '../terminal/cli-error.ts';
+import {
+  duration,
+  flag,
+  idOrName,
+  JSON_OPTION,
+  option,
+  positional,
+  programBehind,
+  seconds,
+} from '../terminal/arguments.ts';
+import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
-import { duration } from '../terminal/duration.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
-import { seconds } from '../terminal/quantities.ts';
+import { type Io, printable } from '../terminal/io.ts';
 import { exitCodeOfCommand } from './command-text.ts';
 import { StdinPump } from './stdin-pump.ts';
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyApiError, MayflyConnectionError } from '../../clients/typescript/http/api-error.ts';
+import { MayflyApiError, MayflyConnectionError } from '../../clients/typescript/http/problem.ts';
 import type { Commands } from '../../clients/typescript/sandbox/commands.ts';
 import { LIMITS } from '../../model/limits.ts';
 

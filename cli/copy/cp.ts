@@ -1,14 +1,11 @@
 import type { Files } from '../../clients/typescript/sandbox/files.ts';
 import { JSON_OPTION, positional } from '../terminal/arguments.ts';
-import { CliError, usageError } from '../terminal/cli-error.ts';
+import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
+import { type Io, printable } from '../terminal/io.ts';
 import { download, downloadStream } from './download.ts';
-import { Progress } from './progress.ts';
 import { identified, type Side, shownSide, sideOf } from './side.ts';
-import { type CopyOptions, upload, uploadStream } from './upload.ts';
+import { type CopyOptions, Progress, upload, uploadStream } from './upload.ts';
 
 const ONE_SIDE = 'one side must be in a sandbox, as in sbx-…:/path or web:/path, and the other here';
 

@@ -1,13 +1,137 @@
-import { stat } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import type { FileContent, Files } from '../../clients/typescript/sandbox/files.ts';
-import { CliError, usageError } from '../terminal/cli-error.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import { withNotes } from './archive-notes.ts';
-import { refuseLinkOut, unlessAbsent, writeWhole } from './local-file.ts';
-import { writeTree } from './local-tree.ts';
+import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
+import { inTheWay, refuseLinkOut, temporaryBeside, unlessAbsent, writeWhole } from './local-file.ts';
 import { baseName, join, type LocalSide, type SandboxSide, SLASH, shownPath, trimSlashes } from './side.ts';
 import { unpack } from './tar.ts';
 import { type CopyOptions, isDirectory } from './upload.ts';
+
+/** Set-user-id, set-group-id and sticky: a guest gives nobody such rights here. */
+const SPECIAL_BITS = 0o7000;
+
+/**
+ * Lets `make` fill a directory that nobody else can enter, looks through what it made, and then puts it where it
+ * belongs: as a whole when nothing is there, else file by file. A failure of `make` leaves nothing.
+ */
+async function writeTree(path: Buffer, make: (directory: Buffer) => Promise<void>): Promise<void> {
+  const closed = temporaryBeside(path);
+  const tree = join(closed, 'tree');
+  await mkdir(closed, { mode: 0o700 });
+  try {
+    await mkdir(tree, { mode: 0o755 });
+    await make(tree);
+    await checkTree(tree);
+    await settle(tree, path);
+  } finally {
+    await rm(closed, { recursive: true, force: true });
+  }
+}
+
+/** @throws CliError when there is anything but files, directories and links */
+async function checkTree(path: Buffer): Promise<void> {
+  for (const child of await childrenOf(path)) {
+    const found = await lstat(child);
+    if (found.isSymbolicLink()) continue;
+    if (!found.isFile() && !found.isDirectory()) throw refusedEntry(child);
+    if ((found.mode & SPECIAL_BITS) !== 0) await chmod(child, found.mode & 0o777);
+    if (found.isDirectory()) await checkTree(child);
+  }
+}
+
+async function settle(from: Buffer, to: Buffer): Promise<void> {
+  const present = await lstat(to).catch(unlessAbsent(null));
+  const isDirectory = (await lstat(from)).isDirectory();
+  if (present && present.isDirectory() !== isDirectory) throw inTheWay(to);
+  if (!present || !isDirectory) return rename(from, to);
+  for (const child of await childrenOf(from)) await settle(child, join(to, child.subarray(from.length + 1)));
+}
+
+async function childrenOf(directory: Buffer): Promise<Buffer[]> {
+  const names = await readdir(directory, { encoding: 'buffer' });
+  return names.map((name) => join(directory, name));
+}
+
+function refusedEntry(path: Buffer): CliError {
+  const why = `${shownPath(path)} is a device, a FIFO or a socket`;
+  return new CliError(
+    EXIT.failed,
+    'The sandbox sent what is not copied',
+    why,
+    'Copy the files you need by themselves.',
+  );
+}
+
+const BLOCK = 512;
+/** Of a record; a longer one is none of ours. Bytes. */
+const MOST = 16_384;
+const NOTE = 'mayfly: ';
+
+/**
+ * Passes an archive on as it is, and reads from it what the guest says of files that it could not read to their end.
+ * @param onNote called with each, which a guest has written
+ */
+export async function* withNotes(
+  archive: AsyncIterable<Uint8Array>,
+  onNote: (note: string) => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = new NoteReader(onNote);
+  for await (const chunk of archive) {
+    reader.push(chunk);
+    yield chunk;
+  }
+}
+
+/** Follows the headers of an archive: PAX has notes as comments on all that follows (`g`). */
+class NoteReader {
+  #header: Buffer = Buffer.alloc(0);
+  /** Bytes until the next header. */
+  #skip = 0;
+  /** Of records that are read, and whose they are. */
+  #records: { letter: string; length: number; pieces: Buffer[] } | null = null;
+  /** Of the next entry, where its header has no room for it. */
+  #size: number | null = null;
+
+  constructor(private readonly onNote: (note: string) => void) {}
+
+  push(chunk: Uint8Array): void {
+    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    for (let at = 0; at < bytes.length; ) {
+      const wanted = this.#skip > 0 ? this.#skip : BLOCK - this.#header.length;
+      const piece = bytes.subarray(at, at + wanted);
+      at += piece.length;
+      if (this.#skip > 0) this.#content(piece);
+      else this.#begin(piece);
+    }
+  }
+
+  #content(piece: Buffer): void {
+    this.#skip -= piece.length;
+    this.#records?.pieces.push(Buffer.from(piece));
+    if (this.#skip === 0 && this.#records) this.#end(this.#records);
+  }
+
+  #begin(piece: Buffer): void {
+    this.#header = Buffer.concat([this.#header, piece]);
+    if (this.#header.length < BLOCK) return;
+    const letter = this.#header.toString('latin1', 156, 157);
+    const said = Number.parseInt(this.#header.toString('latin1', 124, 136), 8) || 0;
+    this.#header = Buffer.alloc(0);
+    const isRecord = letter === 'x' || letter === 'g';
+    const length = isRecord ? said : (this.#size ?? said);
+    if (!isRecord) this.#size = null;
+    this.#skip = Math.ceil(length / BLOCK) * BLOCK;
+    this.#records = isRecord && length > 0 && length <= MOST ? { letter, length, pieces: [] } : null;
+  }
+
+  #end({ letter, length, pieces }: { letter: string; length: number; pieces: Buffer[] }): void {
+    this.#records = null;
+    const text = Buffer.concat(pieces).toString('utf8', 0, length);
+    const record = (key: string) => new RegExp(`(?:^|\\n)\\d+ ${key}=([^\\n]*)\\n`).exec(text)?.[1];
+    if (letter === 'x') this.#size = Number.parseInt(record('size') ?? '', 10) || null;
+    const comment = letter === 'g' ? record('comment') : undefined;
+    if (comment?.startsWith(NOTE)) this.onNote(comment.slice(NOTE.length));
+  }
+}
 
 /** Copies a file of a sandbox, or a directory, to here. @returns where it went */
 export async function download(

@@ -4,8 +4,7 @@ import { once } from 'node:events';
 import { open } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { CliError } from '../terminal/cli-error.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
+import { CliError, EXIT } from '../terminal/cli-error.ts';
 
 /** What is kept of tar's complaints. Characters. */
 const COMPLAINT_LENGTH = 2_000;

@@ -1,12 +1,69 @@
 import { createReadStream, type Stats } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
-import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
 import type { Files } from '../../clients/typescript/sandbox/files.ts';
-import { CliError, usageError } from '../terminal/cli-error.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import type { Progress } from './progress.ts';
+import { duration } from '../terminal/arguments.ts';
+import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
+import { type Io, printable } from '../terminal/io.ts';
 import { baseName, join, type LocalSide, parentOf, type SandboxSide, shownPath } from './side.ts';
 import { packed } from './tar.ts';
+
+/** How often the line on the terminal changes. Milliseconds. */
+const EVERY_MS = 200;
+const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/** Counts what a copy has moved, and shows it on a terminal. */
+export class Progress {
+  bytes = 0;
+  /** Bytes in all, when that is known. */
+  total: number | null = null;
+  readonly #io: Io;
+  readonly #name: string;
+  readonly #began = performance.now();
+  #shownAt = 0;
+
+  constructor(io: Io, name: string) {
+    this.#io = io;
+    this.#name = printable(name);
+  }
+
+  get seconds(): number {
+    return (performance.now() - this.#began) / 1_000;
+  }
+
+  /** The same bytes, counted on their way. */
+  async *counting(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+    for await (const chunk of source) {
+      this.bytes += chunk.length;
+      this.#show();
+      yield chunk;
+    }
+  }
+
+  /** What was moved, in words. */
+  summary(): string {
+    return `${size(this.bytes)} in ${duration(this.seconds * 1_000)}`;
+  }
+
+  #show(): void {
+    const now = performance.now();
+    if (now - this.#shownAt < EVERY_MS) return;
+    this.#shownAt = now;
+    const share = this.total ? `, ${Math.floor((this.bytes / this.total) * 100)} %` : '';
+    this.#io.noteForNow(`${this.#name}  ${size(this.bytes)}, ${size(this.bytes / this.seconds)}/s${share}`);
+  }
+}
+
+/** Bytes as a person reads them: `812 bytes`, `3.4 MiB`. */
+function size(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1_024 && unit < UNITS.length - 1) {
+    value /= 1_024;
+    unit++;
+  }
+  return `${unit === 0 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`;
+}
 
 /** What is read of a local file at once. Bytes. */
 const READ_BYTES = 262_144;

@@ -3,9 +3,9 @@ import type { ArgsDef } from 'citty';
 import { readConfig } from '../../worker/config/config.ts';
 import { isInPlace, runInPlace } from '../place/run-in-place.ts';
 import { flag } from '../terminal/arguments.ts';
+import { EXIT } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import { runDemo } from './run-demo.ts';
+import { runDemo } from './ways.ts';
 
 const ARGS = {
   source: { type: 'string', description: 'Golden VM to clone', default: 'golden-debian12' },

@@ -1,9 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
 import { exec } from '../../host/os/exec.ts';
 import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import type { Installation } from '../../worker/installation.ts';
+import type { Io } from '../terminal/io.ts';
 
 /** One look with a plain tool, independent of what the sagas report. */
 interface Evidence {
@@ -64,5 +66,17 @@ async function unlessGone<T>(read: Promise<T>, absent: T): Promise<T> {
   } catch (error) {
     if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH')) return absent;
     throw error;
+  }
+}
+
+const POLL_MS = 100;
+
+/** Polls until `read` returns an object; a string names what it waits for, and is printed when it changes. */
+export async function poll<T extends object>(io: Io, read: () => Promise<T | string>): Promise<T> {
+  for (let reason = ''; ; await sleep(POLL_MS, undefined, { signal: io.signal })) {
+    const result = await read();
+    if (typeof result !== 'string') return result;
+    if (result !== reason && result !== '') io.note(`  waits for ${io.paint('dim', result)}`);
+    reason = result;
   }
 }

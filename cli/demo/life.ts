@@ -5,13 +5,10 @@ import type { BootWay } from '../../model/sandbox/sandbox.ts';
 import { isFinal, type SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import type { Installation } from '../../worker/installation.ts';
 import { proofLines } from '../sandbox/sandbox-text.ts';
-import { CliError } from '../terminal/cli-error.ts';
-import { between, duration } from '../terminal/duration.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
-import { gatherEvidence, isProvedGone } from './evidence.ts';
-import { poll } from './poll.ts';
+import { between, duration } from '../terminal/arguments.ts';
+import { CliError, EXIT } from '../terminal/cli-error.ts';
+import { type Io, printable } from '../terminal/io.ts';
+import { gatherEvidence, isProvedGone, poll } from './evidence.ts';
 
 /** Creates after which the demo fails. */
 const CREATES = 3;

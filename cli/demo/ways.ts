@@ -1,14 +1,12 @@
 import type { Template } from '../../clients/typescript/http/openapi.ts';
-import type { CreateOneSandbox, MayflyClient } from '../../clients/typescript/mayfly-client.ts';
+import { type CreateOneSandbox, MayflyClient } from '../../clients/typescript/mayfly-client.ts';
+import { readConfig } from '../../worker/config/config.ts';
 import type { Installation } from '../../worker/installation.ts';
-import { CliError } from '../terminal/cli-error.ts';
-import { duration } from '../terminal/duration.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
-import { gatherEvidence, isProvedGone } from './evidence.ts';
-import { createSandbox, runCommand, type Way } from './life.ts';
-import { poll } from './poll.ts';
+import { duration } from '../terminal/arguments.ts';
+import { CliError, EXIT } from '../terminal/cli-error.ts';
+import { type Io, printable } from '../terminal/io.ts';
+import { gatherEvidence, isProvedGone, poll } from './evidence.ts';
+import { createSandbox, runCommand, showLife, type Way } from './life.ts';
 
 const POOL = 'demo';
 /** Claims without a member after which the demo goes on without one. */
@@ -17,7 +15,7 @@ const MISSES = 5;
 const POOL_MS = 600_000;
 
 /** Shows the quicker ways to a sandbox beside the cold one. @returns whether nothing is left of any sandbox */
-export async function showWays(
+async function showWays(
   io: Io,
   installation: Installation,
   client: MayflyClient,
@@ -99,4 +97,23 @@ async function isNothingLeft(io: Io, installation: Installation, client: MayflyC
 
 function notReady(what: string, reason: string | null): CliError {
   return new CliError(EXIT.failed, `The ${what} is not ready`, printable(reason ?? ''), 'Run `bin/mayfly doctor`.');
+}
+
+/** Runs the demo inside its namespace; without `ways` no template is built beside it. @returns an exit code */
+export async function runDemo(io: Io, source: string, ways: boolean): Promise<number> {
+  const config = readConfig({ ...io.env, ...(!ways && { MAYFLY_TEMPLATES: 'off' }) });
+  const started = Date.now();
+  const { startInstallation } = await import('../../worker/installation.ts');
+  io.print('\n1. start an installation');
+  const installation = await startInstallation(config, (line) => io.print(`  ${printable(line)}`), io.signal);
+  try {
+    const client = new MayflyClient({ baseUrl: installation.apiUrl, apiKey: installation.adminKey });
+    const { isProved, ...cold } = await showLife(io, installation, client, source);
+    const isClean = !ways || (await showWays(io, installation, client, source, cold));
+    return isProved && isClean ? EXIT.ok : EXIT.failed;
+  } finally {
+    io.print('\nstop the installation');
+    await installation.stop({ sandboxes: 'destroy' });
+    io.print(`  stopped; all of this took ${duration(Date.now() - started)}`);
+  }
 }

@@ -1,14 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { text as textOf } from 'node:stream/consumers';
 import { LIMITS } from '../../model/limits.ts';
-import { flag, idOrName, positional } from '../terminal/arguments.ts';
-import { CliError, usageError } from '../terminal/cli-error.ts';
-import { columns } from '../terminal/columns.ts';
+import { flag, idOrName, positional, seconds } from '../terminal/arguments.ts';
+import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
 import { command, customCommand, nounCommand } from '../terminal/command.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import { seconds } from '../terminal/quantities.ts';
-import { ACT_ARGS, actCommand, ID } from './act.ts';
-import { clickCommand, dragCommand, moveCommand, scrollCommand } from './pointer.ts';
+import { columns } from '../terminal/io.ts';
+import { ACT_ARGS, actCommand, clickCommand, dragCommand, ID, moveCommand, scrollCommand } from './pointer.ts';
 
 /** `mayfly desktop …` */
 export const desktopCommand = nounCommand({

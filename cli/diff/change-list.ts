@@ -1,6 +1,5 @@
 import type { FileChange } from '../../clients/typescript/http/openapi.ts';
-import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
+import { type Io, printable } from '../terminal/io.ts';
 import { changeText, isOnlyTouched, LETTERS, pathText } from './change-text.ts';
 
 /** Lines that are aligned with each other: more than a screen, and no more than a moment's wait. */

@@ -1,17 +1,96 @@
 import type { Diffs } from '../../clients/typescript/diff.ts';
+import type { CommandsBetween, ComparedState, FileChange } from '../../clients/typescript/http/openapi.ts';
+import type { FileComparison } from '../../model/files/file-comparison.ts';
+import { quotedPath } from '../../model/guest-name.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { commandRow } from '../command/command-text.ts';
 import { writeWhole } from '../copy/local-file.ts';
-import { rawArgument } from '../copy/raw-argument.ts';
+import { rawArgument } from '../copy/side.ts';
 import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../snapshot/named.ts';
+import { size } from '../snapshot/snapshot-text.ts';
 import { flag, JSON_OPTION, option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
-import type { Io } from '../terminal/io.ts';
-import { betweenLines, stateText } from './between-text.ts';
+import { columns, type Io, printable } from '../terminal/io.ts';
 import { ChangeList } from './change-list.ts';
-import { growthOf, growthText } from './change-text.ts';
-import { printFile } from './file-text.ts';
-import { FolderSums } from './folder-sums.ts';
+import { growthOf, growthText, isOnlyTouched } from './change-text.ts';
+
+/** Parts of a path by which changes are summed up: `/usr/lib`. */
+const DEPTH = 2;
+const HEADER = ['FOLDER', 'ADDED', 'CHANGED', 'REMOVED', 'RENAMED', 'SIZE'];
+
+interface Sum {
+  added: number;
+  changed: number;
+  removed: number;
+  renamed: number;
+  bytes: number;
+}
+
+/** How much changed in which folder. */
+export class FolderSums {
+  readonly #io: Io;
+  readonly #sums = new Map<string, Sum>();
+
+  constructor(io: Io) {
+    this.#io = io;
+  }
+
+  add(change: FileChange): void {
+    if (isOnlyTouched(change)) return;
+    const folder = folderOf(change);
+    const sum = this.#sums.get(folder) ?? { added: 0, changed: 0, removed: 0, renamed: 0, bytes: 0 };
+    sum[change.change]++;
+    sum.bytes += growthOf(change);
+    this.#sums.set(folder, sum);
+  }
+
+  /** Sums are known at the end. */
+  flush(): void {}
+
+  end(): void {
+    const rows = [...this.#sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([folder, sum]) => rowOf(folder, sum));
+    if (rows.length === 0) return;
+    for (const line of columns(HEADER, rows)) this.#io.print(line);
+  }
+}
+
+function rowOf(folder: string, { added, changed, removed, renamed, bytes }: Sum): string[] {
+  const counts = [added, changed, removed, renamed].map((count) => (count === 0 ? '-' : String(count)));
+  return [folder, ...counts, growthText(bytes) || '-'];
+}
+
+function folderOf({ path }: FileChange): string {
+  const shown = quotedPath(path);
+  const parts = shown.split('/').slice(0, -1);
+  return parts.slice(0, DEPTH + 1).join('/') || '/';
+}
+
+const WHY = {
+  same: 'is the same in both',
+  binary: 'is not text',
+  'too-large': 'is too large to be compared as text',
+};
+
+/** The text of one file: as a patch for a program; for a person made safe to look at, and coloured. */
+export async function printFile(io: Io, { path, before, after, kind, diff }: FileComparison): Promise<void> {
+  if (kind !== 'text') {
+    const sizes = [before, after].map((side) => (side ? size(side.size) : 'absent'));
+    io.print(printable(`${quotedPath(path)} ${WHY[kind]}: ${sizes.join(' → ')}`));
+  } else if (!io.isTerminal) {
+    await io.write('stdout', Buffer.from(diff ?? ''));
+  } else {
+    for (const line of (diff ?? '').replace(/\n$/, '').split('\n')) io.print(painted(io, line));
+  }
+}
+
+function painted(io: Io, line: string): string {
+  const shown = line.replaceAll('\t', '        ');
+  if (/^(?:---|\+\+\+) /.test(line)) return io.paint('bold', shown);
+  if (line.startsWith('@@')) return io.paint('dim', shown);
+  if (line.startsWith('+')) return io.paint('green', shown);
+  return line.startsWith('-') ? io.paint('red', shown) : printable(shown);
+}
 
 const EXAMPLE = 'mayfly diff snp-… current /etc';
 
@@ -100,4 +179,21 @@ async function showChanges(io: Io, diff: Diffs, pair: Pair, shown: ChangeList | 
     shown.flush(); // what was found is true, and not all
     throw error;
   }
+}
+
+/** A state, as the head of a comparison names it. */
+export function stateText({ snapshotId, sandboxId, savedAt }: ComparedState): string {
+  return printable(`${snapshotId ?? `what ${sandboxId} holds now`}, ${savedAt}`);
+}
+
+/** The commands that ran between two states. */
+export function betweenLines({ items, isCut, unknown }: CommandsBetween): string[] {
+  if (unknown !== null) return [printable(`commands: ${unknown}`)];
+  if (items.length === 0) return ['no command ran in between'];
+  const rows = items.map((ran) => commandRow({ ...ran, spec: ran }));
+  const lines = columns(
+    ['  COMMAND', 'ENDED', 'TOOK', 'LINE'],
+    rows.map(([id = '', ...rest]) => [`  ${id}`, ...rest]),
+  );
+  return ['commands in between:', ...lines, ...(isCut ? ['  …'] : [])];
 }

@@ -1,24 +1,21 @@
 import type { Mark } from '../../host/hypervisor.ts';
+import { isLive } from '../../model/host.ts';
+import type { AuditFault } from '../../store/audit/audit-queue.ts';
 import type { Config } from '../../worker/config/config.ts';
 import type { Check } from '../../worker/doctor/check.ts';
 import { checkInstallationParts, checkStore } from '../../worker/doctor/probes.ts';
 import { OTHER_LAYOUT } from '../../worker/doctor/store.ts';
 import { HostLock } from '../../worker/machine/host-lock.ts';
-import { withOneStoreServer } from '../../worker/servers/local-store.ts';
+import { withOneStoreServer, withPresentStore } from '../../worker/servers/local-store.ts';
+import type { SavedKind, SavedResidue } from '../../worker/upkeep/saved-residue.ts';
 import { flag, JSON_OPTION } from '../terminal/arguments.ts';
+import { EXIT } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
-import { auditLines, isAuditWhole, lookForAuditFaults } from './audit.ts';
+import { type Io, printable } from '../terminal/io.ts';
 import { checkMachine } from './checks.ts';
-import type { Fixing } from './fixing.ts';
-import { checkInstallation } from './installation.ts';
-import { orWhyNot } from './or-why-not.ts';
-import { findSaved, isClean, savedLines } from './saved.ts';
+import { lookForSuspended, orWhyNot, suspendedLines } from './or-why-not.ts';
 import { checkServers } from './servers.ts';
 import { settingsOf } from './settings.ts';
-import { lookForSuspended, suspendedLines } from './suspended-for-space.ts';
 
 /** What of a sandbox that is not alive was found, and whether `--fix` removed it. */
 interface Residue extends Mark {
@@ -126,4 +123,103 @@ function residueLines(io: Io, look: Look): string[] {
   if (look.notRemoved !== undefined) return [...lines, `not removed: ${printable(look.notRemoved)}`];
   const left = residue.some(({ removed }) => !removed);
   return left ? [...lines, 'do: `mayfly doctor --fix` removes it, and nothing else'] : lines;
+}
+
+/** Audit trails that can't be continued, or why nobody knows. */
+type AuditLook = { auditFaults: AuditFault[] } | { auditUnknown: string };
+
+export async function lookForAuditFaults(config: Config): Promise<AuditLook> {
+  const { findAuditFaults } = await import('../../worker/upkeep/audit.ts');
+  const found = await orWhyNot(findAuditFaults(config));
+  return 'why' in found ? { auditUnknown: found.why } : { auditFaults: found.result };
+}
+
+export function isAuditWhole(look: AuditLook): boolean {
+  return 'auditUnknown' in look || look.auditFaults.length === 0;
+}
+
+export function auditLines(io: Io, look: AuditLook): string[] {
+  if ('auditUnknown' in look) return [`whether the audit trail goes on is not known: ${printable(look.auditUnknown)}`];
+  return look.auditFaults.map(({ sandboxId, waiting, since, why }) => {
+    const events = waiting === 1 ? '1 event waits' : `${waiting} events wait`;
+    return `${io.paint('red', 'audit')} ${printable(sandboxId)}: ${events} since ${printable(since)}: ${printable(why)}`;
+  });
+}
+
+/**
+ * What this machine's worker has said to be. A machine of another kind is the wrong place to look: nothing of the
+ * installation is found there, whatever is left of it.
+ */
+export async function checkInstallation(config: Config): Promise<Check> {
+  const { hostId, hostKind, stateDir } = config;
+  const said = await orWhyNot(withPresentStore(config, (store) => store.hosts.get(hostId)));
+  if ('why' in said) return installation(true, `not known: ${said.why}`);
+  const host = said.result;
+  if (!host) return installation(true, `no worker has served ${stateDir} as ${hostId} yet`);
+  const worker = isLive(host) ? 'its worker runs' : `its worker was last heard of at ${host.lastSeenAt}`;
+  const found = `${host.kind} host ${hostId} in ${stateDir}; ${worker}; sandboxes on it: ${host.promised.sandboxes}`;
+  if (host.kind === hostKind) return installation(true, found);
+  return installation(false, `${found}, but MAYFLY_HOST is ${hostKind}`, `MAYFLY_HOST=${host.kind} mayfly doctor`);
+}
+
+function installation(ok: boolean, found: string, remedy = ''): Check {
+  return { name: 'installation', ok, optional: false, found, remedy };
+}
+
+/** Residue of a snapshot or capture, and whether `--fix` removed it. */
+interface FoundSaved extends SavedResidue {
+  removed: boolean;
+}
+
+/** Residue of snapshots or captures and, if so, why it was not removed; or why it is not known. */
+export type SavedLook = { found: FoundSaved[]; notRemoved?: string } | { unknown: string };
+
+export async function findSaved(config: Config, kind: SavedKind, { fix, isServed }: Fixing): Promise<SavedLook> {
+  const { askedRemoval } = await import('../../worker/upkeep/asked-removal.ts');
+  const { findSavedResidue, removeSavedResidue } = await import('../../worker/upkeep/saved-residue.ts');
+  const residue = await orWhyNot(findSavedResidue(config, kind));
+  if ('why' in residue) return { unknown: residue.why };
+  const found = residue.result.map((one) => ({ ...one, removed: false }));
+  if (!fix || !found.some(({ isSafe }) => isSafe)) return { found };
+  const removal = await orWhyNot(isServed ? askedRemoval(config)[kind]() : removeSavedResidue(config, kind));
+  if ('why' in removal) return { found, notRemoved: removal.why };
+  const left = new Set((await findSavedResidue(config, kind)).map(({ id }) => id));
+  return { found: found.map((one) => ({ ...one, removed: !left.has(one.id) })) };
+}
+
+/** Returns whether nothing is there that should not be; a deleted snapshot that something refers to should. */
+export function isClean(look: SavedLook): boolean {
+  return 'found' in look && look.found.every(({ removed, state, isSafe }) => removed || (state === 'kept' && isSafe));
+}
+
+export function savedLines(io: Io, kind: SavedKind, look: SavedLook): string[] {
+  if ('unknown' in look) return [`${kind} were not looked at: ${printable(look.unknown)}`];
+  const lines = look.found.map((one) => `${verdict(io, one)} ${one.id} ${about(kind, one)}`);
+  if (look.notRemoved !== undefined) lines.push(`not removed: ${printable(look.notRemoved)}`);
+  else if (look.found.some(({ removed, isSafe, state }) => !removed && isSafe && state !== 'kept')) {
+    lines.push(`do: \`mayfly doctor --fix\` removes what is left of ${kind} that failed or were deleted`);
+  }
+  return lines;
+}
+
+function verdict(io: Io, { removed, isSafe, state, recorded }: FoundSaved): string {
+  if (removed) return io.paint('green', 'removed');
+  if (!isSafe) return recorded === null ? io.paint('yellow', 'unknown') : io.paint('red', 'broken');
+  return state === 'kept' ? io.paint('yellow', 'kept') : io.paint('red', 'residue');
+}
+
+function about(kind: SavedKind, { state, recorded, isSafe }: FoundSaved): string {
+  const says = recorded === null ? 'the store has no record of it' : `the store says that it is ${recorded}`;
+  if (state === 'kept' && isSafe) return `deleted, but a sandbox or another snapshot refers to it; ${says}`;
+  if (isSafe) return `${state === 'half' ? 'half made or half removed' : 'whole'}; ${says}`;
+  if (recorded === null) return `whole, but ${says}: it may be another store's. It is not removed`;
+  const [noun, use] = kind === 'snapshots' ? ['snapshot', 'restored'] : ['capture', 'cloned'];
+  return `${state}, but ${says}: it cannot be ${use}. Delete it with \`mayfly ${noun} delete\``;
+}
+
+/** Whether residue is to be removed, and by whom. */
+export interface Fixing {
+  fix: boolean;
+  /** A host worker serves this machine: it is asked, since nobody else may change what it counts. */
+  isServed: boolean;
 }

@@ -1,5 +1,8 @@
 import { ZodError } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
+import type { Config } from '../../worker/config/config.ts';
+import type { SuspendedForSpace } from '../../worker/upkeep/suspended-for-space.ts';
+import { type Io, printable } from '../terminal/io.ts';
 
 /** Whom to ask does not answer, is in use, or cannot be understood here: that is an answer of its own. */
 const ABSENT: readonly string[] = ['host_unavailable', 'store_unavailable', 'payload_key_unusable'];
@@ -17,4 +20,20 @@ export async function orWhyNot<T>(attempt: Promise<T>): Promise<{ result: T } | 
 
 function firstOf({ issues: [first] }: ZodError): string {
   return first ? `${first.path.map(String).join('.') || 'all of it'}: ${first.message}` : 'nobody knows what';
+}
+
+/** Sandboxes that wait for room, or why nobody knows. */
+type SuspendedForSpaceLook = { stalled: SuspendedForSpace[] } | { stalledUnknown: string };
+
+export async function lookForSuspended(config: Config): Promise<SuspendedForSpaceLook> {
+  const { findSuspendedForSpace } = await import('../../worker/upkeep/suspended-for-space.ts');
+  const found = await orWhyNot(findSuspendedForSpace(config));
+  return 'why' in found ? { stalledUnknown: found.why } : { stalled: found.result };
+}
+
+export function suspendedLines(io: Io, look: SuspendedForSpaceLook): string[] {
+  if ('stalledUnknown' in look) return [`who waits for room is not known: ${printable(look.stalledUnknown)}`];
+  return look.stalled.map(({ id, hostId, waitingFor }) => {
+    return `${io.paint('yellow', 'waits')} ${id} on ${printable(hostId ?? 'no host')}: ${printable(waitingFor ?? '')}`;
+  });
 }

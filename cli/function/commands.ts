@@ -6,18 +6,12 @@ import { deployCommand } from './deploy.ts';
 import { functionLines } from './function-text.ts';
 import { initCommand } from './init.ts';
 import { functionName, NAME } from './input/names.ts';
-import { batchCommand } from './run/batch.ts';
-import { cancelCommand } from './run/cancel.ts';
-import { diffCommand } from './run/diff.ts';
-import { invokeCommand } from './run/invoke.ts';
+import { cancelCommand, redriveCommand } from './run/cancel.ts';
+import { batchCommand, invokeCommand, triggerCommand } from './run/invoke.ts';
 import { logsCommand } from './run/logs.ts';
 import { openCommand } from './run/open.ts';
-import { redriveCommand } from './run/redrive.ts';
 import { replayCommand } from './run/replay.ts';
-import { resultCommand } from './run/result.ts';
-import { runCommand } from './run/run.ts';
-import { runsCommand } from './run/runs.ts';
-import { triggerCommand } from './run/trigger.ts';
+import { diffCommand, resultCommand, runCommand, runsCommand } from './run/runs.ts';
 
 const HEADER = ['NAME', 'STATE', 'VERSION', 'CHANGED'];
 

@@ -10,8 +10,8 @@ import { reportError } from '../terminal/report-error.ts';
 import { deployFolder } from './deploy.ts';
 import { EVENT_ARGS, eventOf, stored } from './input/event-data.ts';
 import { manifestOf } from './manifest.ts';
+import { tellEndOfStderr } from './run/open.ts';
 import { outcomeOf } from './run/run-text.ts';
-import { tellEndOfStderr } from './run/stderr-tail.ts';
 
 const { data, file, type } = EVENT_ARGS;
 /** An editor writes several files, and each several times. */

@@ -1,8 +1,7 @@
 import type { Function as DeployedFunction, FunctionVersion } from '../../clients/typescript/http/openapi.ts';
 import { size } from '../snapshot/snapshot-text.ts';
-import { recordLines } from '../terminal/columns.ts';
-import { duration } from '../terminal/duration.ts';
-import type { Io } from '../terminal/io.ts';
+import { duration } from '../terminal/arguments.ts';
+import { type Io, recordLines } from '../terminal/io.ts';
 
 type Spec = FunctionVersion['spec'];
 type Field = [string, string];

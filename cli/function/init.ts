@@ -4,8 +4,7 @@ import { isFunctionName } from '../../model/functions/function.ts';
 import { isRunId } from '../../model/ids.ts';
 import { option } from '../terminal/arguments.ts';
 import { customCommand } from '../terminal/command.ts';
-import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
+import { type Io, printable } from '../terminal/io.ts';
 import { functionName } from './input/names.ts';
 import { IGNORE_FILE, MANIFEST } from './manifest.ts';
 

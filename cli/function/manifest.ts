@@ -9,7 +9,7 @@ export const MANIFEST = 'mayfly.json';
 /** What of a folder is none of its files: the patterns of .dockerignore. */
 export const IGNORE_FILE = '.mayflyignore';
 
-export interface Manifest {
+interface Manifest {
   name: string;
   /** The API looks into it. */
   spec: DeployFunction;

@@ -1,16 +1,46 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { ArgsDef } from 'citty';
-import type { Hook } from '../../clients/typescript/http/openapi.ts';
-import type { List } from '../../clients/typescript/http/options.ts';
+import type { Hook, Run } from '../../clients/typescript/http/openapi.ts';
+import type { List } from '../../clients/typescript/http/resource.ts';
 import { functionName, NAME } from '../function/input/names.ts';
 import { JSON_OPTION, option } from '../terminal/arguments.ts';
-import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
+import { command, customCommand, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { findConnection } from '../terminal/connection.ts';
-import type { Io } from '../terminal/io.ts';
-import { createCommand } from './create.ts';
-import { HOOK, hookId, SECRET_FILE } from './hook-args.ts';
-import { HOOK_HEADER, hookLines, hookRow } from './hook-text.ts';
-import { listenCommand } from './listen.ts';
-import { requiredSecret } from './secret-input.ts';
+import { type Io, printable } from '../terminal/io.ts';
+import { LIST_OPTION } from '../terminal/list.ts';
+import { createCommand, HOOK, HOOK_HEADER, hookId, hookLines, hookRow, requiredSecret, SECRET_FILE } from './create.ts';
+
+/** What is seen at one look; more in a second are not shown. */
+const SEEN = 100;
+const BETWEEN_MS = 1_000;
+
+/** `mayfly hook listen`: until Ctrl-C. What is refused becomes no run: the log of the API says why. */
+export const listenCommand = customCommand({
+  description: "Show what comes in for a hook's function, as it comes and as it ends",
+  args: { ...HOOK, ...LIST_OPTION },
+  async run({ io, args, connect }) {
+    const { hooks, runs } = connect();
+    const { signal } = io;
+    const hook = await hooks.get(hookId(args.id), { signal });
+    const query = { function: hook.function, limit: SEEN, signal };
+    const shown = new Map((await runs.list(query)).items.map(({ id, state }) => [id, state === 'ended']));
+    io.note(`Listening for events of ${hook.function}. Ctrl-C ends it.`);
+    for (;;) {
+      for (const run of (await runs.list(query)).items.reverse()) {
+        const hasEnded = run.state === 'ended';
+        if (shown.get(run.id) === hasEnded) continue;
+        shown.set(run.id, hasEnded);
+        if (args.json) io.printJson(run);
+        else io.print(line(run));
+      }
+      await pause(BETWEEN_MS, undefined, { signal });
+    }
+  },
+});
+
+function line({ id, event, acceptedAt, endedAt, state, outcome }: Run): string {
+  return printable(`${endedAt ?? acceptedAt}  ${id}  ${event.type}  ${event.id}  ${outcome ?? state}`);
+}
 
 const ONE = { ...HOOK, ...JSON_OPTION } as const satisfies ArgsDef;
 

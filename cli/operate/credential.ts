@@ -1,14 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import type { Credential } from '../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { flag, idOrName, option, positional } from '../terminal/arguments.ts';
-import { CliError, usageError } from '../terminal/cli-error.ts';
-import { columns } from '../terminal/columns.ts';
+import { flag, idOrName, option, positional, seconds } from '../terminal/arguments.ts';
+import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
+import { columns, printable } from '../terminal/io.ts';
 import type { Table } from '../terminal/list.ts';
-import { printable } from '../terminal/printable.ts';
-import { seconds } from '../terminal/quantities.ts';
 
 const ID = { type: 'positional', description: 'Id or name of a sandbox', required: true } as const;
 /** A public key line is shorter; a private key pointed at by mistake need not be read at all. Bytes. */

@@ -2,7 +2,7 @@ import type { Host } from '../../clients/typescript/http/openapi.ts';
 import { flag, positional, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
-import { printable } from '../terminal/printable.ts';
+import { printable } from '../terminal/io.ts';
 
 /** A host that was not heard of lately is `away`: no sandbox is placed on it. */
 function row(host: Host): string[] {

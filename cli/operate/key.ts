@@ -6,12 +6,10 @@ import { DEFAULT_PROJECT } from '../../model/project.ts';
 import { SCOPES, type Scope } from '../../model/scopes.ts';
 import { GIB, type StorageQuota, sizeText } from '../../model/snapshots/storage.ts';
 import { readConfig } from '../../worker/config/config.ts';
-import { flag, option, positional } from '../terminal/arguments.ts';
+import { flag, limit, option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
-import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
-import { limit } from '../terminal/quantities.ts';
+import { type Io, printable } from '../terminal/io.ts';
 
 const QUOTA = {
   'disk-gib': option('How much all its sandboxes and snapshots may take of disks; `none`: no limit', 'GiB'),

@@ -6,10 +6,9 @@ import { showingOf } from '../../mcp/lib/showing.ts';
 import { createMcpServer } from '../../mcp/mcp-server.ts';
 import { AnsweringTransport } from '../../mcp/stdio-transport.ts';
 import packageJson from '../../package.json' with { type: 'json' };
-import { usageError } from '../terminal/cli-error.ts';
+import { EXIT, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { connectImpatient, findConnection } from '../terminal/connection.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
 
 /** How long what a client leaves under way when it goes may take to be undone. Milliseconds. */
 const LAST_MS = 1_500;

@@ -1,6 +1,6 @@
 import { readConfig } from '../../worker/config/config.ts';
+import { EXIT } from '../terminal/cli-error.ts';
 import { customCommand, nounCommand } from '../terminal/command.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
 
 /** `mayfly store encrypt`: needs the payload key, and a user of the store that may change everything. */
 const encryptCommand = customCommand({

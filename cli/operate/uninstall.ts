@@ -2,9 +2,8 @@ import { isMayflyError } from '../../model/errors.ts';
 import { repository } from '../../worker/config/artifacts.mjs';
 import { readConfig } from '../../worker/config/config.ts';
 import { flag, JSON_OPTION } from '../terminal/arguments.ts';
-import { CliError } from '../terminal/cli-error.ts';
+import { CliError, EXIT } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
 
 /** What set-up may have found here as well as made. */
 const LEFT = `Left as they are: Debian packages (qemu, libvirt and others), units of systemd, and ${repository}.`;

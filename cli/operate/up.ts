@@ -5,13 +5,12 @@ import { onPath } from '../../worker/config/artifacts.mjs';
 import { type RetentionSettings, readConfig } from '../../worker/config/config.ts';
 import { leaveSettings } from '../../worker/config/left-settings.ts';
 import type { Installation } from '../../worker/installation.ts';
-import { JSON_OPTION } from '../terminal/arguments.ts';
-import { CliError } from '../terminal/cli-error.ts';
+import { StopWatch } from '../../worker/stop-watch.ts';
+import { JSON_OPTION, positional } from '../terminal/arguments.ts';
+import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { type Connection, connectionFileOf, DEFAULT_STATE_DIR } from '../terminal/connection.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
-import { watchStop } from '../terminal/watch-stop.ts';
 
 /** The image that `npm run setup` builds. */
 const DEFAULT_SOURCE = 'golden-debian12';
@@ -112,5 +111,30 @@ export const upCommand = customCommand({
       await installation.stop({ sandboxes: 'keep' });
     }
     io.note('stopped');
+  },
+});
+
+/** For a command that runs until it is stopped: it ends in time, with `failed` when it had to be ended. */
+export function watchStop(io: Io): StopWatch {
+  return new StopWatch({
+    signal: io.signal,
+    say: (line) => io.note(line),
+    end: () => process.exit(EXIT.failed),
+    leave: () => process.exit(),
+  });
+}
+
+function nameOf(text: string): 'api' | 'control' | 'host' | 'proxy' {
+  if (text === 'api' || text === 'control' || text === 'host' || text === 'proxy') return text;
+  throw usageError(`there is no process ${JSON.stringify(text)}`, 'Use api, control, host or proxy.');
+}
+
+/** `mayfly serve`: one process alone, for installations over several machines. */
+export const serveCommand = customCommand({
+  args: { process: positional('api, control, host or proxy') },
+  async run({ io, args }) {
+    const name = nameOf(args.process);
+    const { serve } = await import('../../worker/serve.ts');
+    await serve(name, readConfig(io.env), io.signal, watchStop(io).closers);
   },
 });

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { CliError } from '../terminal/cli-error.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
+import { CliError, EXIT } from '../terminal/cli-error.ts';
 import type { Io } from '../terminal/io.ts';
 import { makePlace, type Place, removeDeadPlaces, removePlace } from './place.ts';
 

@@ -1,18 +1,107 @@
+import { lstat, mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Playbook } from '../../clients/typescript/http/openapi.ts';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import type { Playbooks } from '../../clients/typescript/playbooks.ts';
+import { orAbsent } from '../../host/os/absent.ts';
 import { isPlaybookId, isSnapshotId } from '../../model/ids.ts';
+import { tarEntries } from '../../model/image/tar-scanner.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import { waitSignal } from '../sandbox/follow.ts';
 import { findSnapshotId, snapshotIdOrName } from '../snapshot/named.ts';
 import { idOrName, JSON_OPTION, option, positional, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
-import { usageError } from '../terminal/cli-error.ts';
+import { EXIT, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
-import { refuseTaken, writeArchive } from './archive.ts';
-import { followPlaybook } from './follow-playbook.ts';
-import { playbookLines } from './playbook-text.ts';
+import { followRecord, type Io, printable, recordLines } from '../terminal/io.ts';
+
+/** Of what is not brought about; the report has all. */
+const SHOWN = 20;
+
+/** A playbook as a person reads it. */
+export function playbookLines(io: Io, { id, state, written, check, unchecked, failure }: Playbook): string[] {
+  const second = check?.runs[1]?.changed;
+  const fields: [string, string | null][] = [
+    ['state', state],
+    ['tasks', written && `${written.tasks}, for ${written.paths} paths`],
+    ['packages', written && written.packageCount > 0 ? packagesText(written.packages) : null],
+    [
+      'needs',
+      written && written.variables.length > 0
+        ? written.variables.map(({ name, of }) => `${name} (${of})`).join(', ')
+        : null,
+    ],
+    [
+      'checked',
+      check && `${check.broughtAbout} of ${check.paths} paths are as they were; run again, it changes ${second ?? '?'}`,
+    ],
+    ['unchecked', unchecked],
+    ['failure', failure?.message ?? null],
+  ];
+  return [...recordLines(io, id, fields), ...leftLines(check ?? written)];
+}
+
+function packagesText(packages: NonNullable<Playbook['written']>['packages']): string {
+  return packages.map(({ name, change }) => `${name} ${change}`).join(', ');
+}
+
+function leftLines(said: Pick<NonNullable<Playbook['check']>, 'left' | 'leftCount'> | null): string[] {
+  if (!said || said.leftCount === 0) return [];
+  const lines = said.left.slice(0, SHOWN).map(({ path, why }) => `    ${printable(`${path}: ${why}`)}`);
+  const more = said.leftCount > SHOWN ? [`    and ${said.leftCount - SHOWN} more: report.md has all`] : [];
+  return ['  not brought about:', ...lines, ...more];
+}
+
+const DOING: Record<string, string> = {
+  diffing: 'comparing it with a fresh sandbox of what it began as',
+  writing: 'writing the playbook',
+  checking: 'trying the playbook in the fresh sandbox, twice',
+};
+
+/**
+ * Tells of each state when it begins, on standard error.
+ * @returns the latest that was heard of it, when the wait is over first
+ */
+export async function followPlaybook(
+  io: Io,
+  playbooks: Playbooks,
+  begun: Playbook,
+  signal: AbortSignal,
+): Promise<Playbook> {
+  let told = '';
+  return followRecord(begun, {
+    show({ id, state, waitingFor }) {
+      if (isPlaybookOver(state)) return;
+      if (told !== state) io.note(`${id}: ${DOING[state] ?? state}`);
+      told = state;
+      io.noteForNow(io.paint('dim', `  ${printable(waitingFor ?? state)} …`));
+    },
+    isOver: ({ state }) => isPlaybookOver(state),
+    read: ({ id }) => playbooks.get(id, { signal }),
+    signal,
+  });
+}
+
+/** What we write ourselves: names of files in a playbook. */
+const OURS = /^(?:playbook\.yml|vars\.example\.yml|report\.md|files\/\d{4,6})$/;
+
+/** Before anything is begun: nothing of a person is written over. @throws CliError */
+export async function refuseTaken(output: string): Promise<void> {
+  if (output === '-') return;
+  if (await orAbsent(lstat(output)))
+    throw usageError(`${output} is there already`, 'Name a folder, or a file that ends with .tar, which is not.');
+}
+
+/** As a folder, as the archive that it is, or to standard output. */
+export async function writeArchive(io: Io, output: string, archive: Uint8Array): Promise<void> {
+  if (output === '-') return io.write('stdout', archive);
+  if (output.endsWith('.tar')) return writeFile(output, archive, { flag: 'wx' });
+  await mkdir(output);
+  for (const { path, bytes } of tarEntries(archive)) {
+    if (!OURS.test(path)) throw new RangeError(`The archive of a playbook has a file ${JSON.stringify(path)}.`);
+    await mkdir(dirname(join(output, path)), { recursive: true });
+    await writeFile(join(output, path), bytes, { flag: 'wx' });
+  }
+}
 
 /** `mayfly playbook`: done when it is written, and checked as far as that can be. Ctrl-C has undone what it began. */
 export const playbookCommand = customCommand({

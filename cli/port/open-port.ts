@@ -1,10 +1,10 @@
 import type { ArgsDef } from 'citty';
 import type { Port } from '../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { flag, idOrName, positional, wholeNumber } from '../terminal/arguments.ts';
-import { command, pagedCommand } from '../terminal/command.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import { seconds } from '../terminal/quantities.ts';
+import { flag, idOrName, positional, seconds, wholeNumber } from '../terminal/arguments.ts';
+import { EXIT } from '../terminal/cli-error.ts';
+import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
+import { forwardCommand } from './forward.ts';
 
 const ID = { id: positional('Id or name of a sandbox') };
 const ONE = {
@@ -103,3 +103,12 @@ function row({ port, visibility, host, cors, wake, openedAt, url }: Port): strin
   const said = (is: boolean) => (is ? 'yes' : 'no');
   return [String(port), visibility, host, said(cors), said(wake), openedAt, url];
 }
+
+/** `mayfly port forward|open|list|token|close` */
+export const portCommand = nounCommand({
+  forward: forwardCommand,
+  open: openCommand,
+  list: listCommand,
+  token: tokenCommand,
+  close: closeCommand,
+});

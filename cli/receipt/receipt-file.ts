@@ -72,3 +72,12 @@ async function filesIn(folder: string, below = ''): Promise<string[]> {
   });
   return (await Promise.all(names)).flat().sort();
 }
+
+const PEM = /-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g;
+
+/** Reads the public keys of a file, as `mayfly receipt keys` prints them. @throws CliError when there is none */
+export async function readPublicKeys(path: string): Promise<string[]> {
+  const keys = (await readFile(path, 'utf8')).match(PEM) ?? [];
+  if (keys.length > 0) return keys;
+  throw usageError(`${path} has no public key in PEM`, '`mayfly receipt keys` prints some.');
+}

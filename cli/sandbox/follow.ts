@@ -1,9 +1,8 @@
 import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { between, duration } from '../terminal/duration.ts';
-import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
+import { between, duration } from '../terminal/arguments.ts';
+import { type Io, printable } from '../terminal/io.ts';
 
 /** Prints the steps of a record that were not printed before. */
 export class StepPrinter {

@@ -2,7 +2,7 @@ import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import type { SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import { idOrName, positional } from '../terminal/arguments.ts';
 import { command } from '../terminal/command.ts';
-import { withProgress } from '../terminal/progress.ts';
+import { withProgress } from '../terminal/io.ts';
 import { sandboxLines } from './sandbox-text.ts';
 
 type Options = Parameters<MayflyClient['pauseSandbox']>[1];

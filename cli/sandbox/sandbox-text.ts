@@ -3,9 +3,7 @@ import { LAYERS } from '../../model/sandbox/layers.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
 import type { Boot } from '../../model/sandbox/sandbox.ts';
 import { sizeText } from '../../model/snapshots/storage.ts';
-import { recordLines } from '../terminal/columns.ts';
-import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
+import { type Io, printable, recordLines } from '../terminal/io.ts';
 import { failureFields } from '../terminal/remedies.ts';
 
 /** A sandbox as a person reads it; null and empty fields are left out. */

@@ -1,11 +1,17 @@
 import type { Schedule } from '../../clients/typescript/http/openapi.ts';
-import { recordLines } from '../terminal/columns.ts';
+import { duration } from '../terminal/arguments.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
-import { duration } from '../terminal/duration.ts';
-import type { Io } from '../terminal/io.ts';
-import { createCommand } from './create.ts';
-import { NAME, OVERLAP, overlapOf, scheduleName } from './names.ts';
-import { missedCommand, nextCommand, timesCommand } from './times.ts';
+import { type Io, recordLines } from '../terminal/io.ts';
+import {
+  createCommand,
+  missedCommand,
+  NAME,
+  nextCommand,
+  OVERLAP,
+  overlapOf,
+  scheduleName,
+  timesCommand,
+} from './create.ts';
 
 const HEADER = ['NAME', 'FUNCTION', 'TIMES', 'ZONE', 'NEXT'];
 

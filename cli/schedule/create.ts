@@ -1,11 +1,29 @@
+import type { NextTimes, ScheduleTime } from '../../clients/typescript/http/openapi.ts';
+import { isFunctionName } from '../../model/functions/function.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { dst } from '../../model/schedules/schedule.ts';
+import { dst, type Overlap, overlap } from '../../model/schedules/schedule.ts';
 import { rawJsonOf } from '../function/input/event-data.ts';
 import { functionName } from '../function/input/names.ts';
-import { flag, oneOf, option } from '../terminal/arguments.ts';
-import { command } from '../terminal/command.ts';
-import { seconds } from '../terminal/quantities.ts';
-import { NAME, OVERLAP, overlapOf, scheduleName } from './names.ts';
+import { checked, flag, oneOf, option, positional, seconds, wholeNumber } from '../terminal/arguments.ts';
+import { command, pagedCommand } from '../terminal/command.ts';
+import { printable } from '../terminal/io.ts';
+
+export const NAME = { name: positional('Name of a schedule (`mayfly schedule list`)') };
+
+export const OVERLAP = {
+  overlap: option('When the run of a time before is not over', overlap.options.join('|')),
+};
+
+export const scheduleName = checked(
+  isFunctionName,
+  'cannot name a schedule',
+  '1 to 63 of a-z, 0-9 and -; it begins with a letter. List them with `mayfly schedule list`.',
+);
+
+/** @throws CliError when `text` is none */
+export function overlapOf(text: string | undefined): { overlap?: Overlap } {
+  return text === undefined ? {} : { overlap: oneOf('overlap', text, overlap.options) };
+}
 
 /** `mayfly schedule create`: again, it sets all of it. */
 export const createCommand = command({
@@ -56,3 +74,51 @@ export const createCommand = command({
   },
   print: (_io, made) => `${made.name} runs ${made.function} next at ${made.nextAt ?? 'no time: it is paused'}`,
 });
+
+const { next: counts } = LIMITS.functions.schedules;
+
+const DST: Record<'gap' | 'repeat', string> = { gap: 'the clocks leave it out', repeat: 'the clocks have it again' };
+
+function nextRow({ at, localTime, dst, isRun }: NextTimes['items'][number]): string[] {
+  return [at, localTime, isRun ? 'yes' : 'no', dst === null ? '' : DST[dst]];
+}
+
+function timeRow({ at, localTime, state, reason, runId, detail }: ScheduleTime): string[] {
+  return [at, localTime, state === 'ran' ? (runId ?? '') : `missed: ${reason}`, printable(detail ?? '')];
+}
+
+/** `mayfly schedule next` */
+export const nextCommand = pagedCommand({
+  description: 'List the next times of a schedule, and what the clocks do to each',
+  args: {
+    ...NAME,
+    count: { type: 'string', description: 'So many', default: String(counts.default) },
+  },
+  table: { header: ['AT', 'LOCAL', 'RUN', ''], row: nextRow },
+  read({ args, connect, options }) {
+    const name = scheduleName(args.name);
+    const count = wholeNumber('count', args.count, counts.min, counts.max);
+    return () => connect().schedules.next(name, { count, ...options });
+  },
+});
+
+/** `mayfly schedule times` */
+export const timesCommand = pastCommand('List what became of the times of a schedule, the newest first', {});
+
+/** `mayfly schedule missed` */
+export const missedCommand = pastCommand('List the times of a schedule that had no run, and why', {
+  state: 'missed',
+});
+
+function pastCommand(description: string, of: { state?: 'missed' }) {
+  return pagedCommand({
+    description,
+    args: NAME,
+    limit: 50,
+    table: { header: ['AT', 'LOCAL', 'RUN', ''], row: timeRow },
+    read:
+      ({ args, connect }) =>
+      (page) =>
+        connect().schedules.times(scheduleName(args.name), { ...page, ...of }),
+  });
+}

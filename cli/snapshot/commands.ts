@@ -1,9 +1,9 @@
 import type { Snapshot } from '../../clients/typescript/http/openapi.ts';
 import { flag, idOrName, option, positional, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { EXIT, exitCodeOfCode } from '../terminal/cli-error.ts';
 import { command, customCommand, nounCommand } from '../terminal/command.ts';
-import { EXIT, exitCodeOfCode } from '../terminal/exit-codes.ts';
 import { LIST_OPTION, printEach, printList } from '../terminal/list.ts';
-import { OperationWatch } from './follow-operation.ts';
+import { OperationWatch } from './fork.ts';
 import { findSandboxId, findSnapshotId, SNAPSHOT, snapshotIdOrName, snapshotsOfAll } from './named.ts';
 import { size, snapshotLines } from './snapshot-text.ts';
 

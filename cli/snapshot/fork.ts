@@ -3,15 +3,24 @@ import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import type { Fork } from '../../clients/typescript/snapshots.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { follow, StepPrinter, waitSignal } from '../sandbox/follow.ts';
-import { option, positional, sandboxName, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
-import { CliError, usageError } from '../terminal/cli-error.ts';
-import { columns } from '../terminal/columns.ts';
+import { sandboxLines } from '../sandbox/sandbox-text.ts';
+import {
+  flag,
+  idOrName,
+  option,
+  positional,
+  sandboxName,
+  seconds,
+  WAIT_OPTION,
+  waitSeconds,
+  wholeNumber,
+} from '../terminal/arguments.ts';
+import { CliError, EXIT, exitCodeOfCode, usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import type { Io } from '../terminal/io.ts';
-import { seconds } from '../terminal/quantities.ts';
+import { columns, type Io } from '../terminal/io.ts';
 import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from './named.ts';
 
 const { count } = LIMITS.fork;
@@ -90,4 +99,103 @@ function stillGoing(io: Io, forks: Fork[], seconds: number): CliError {
     `their sagas go on without anybody watching: ${ids.join(' ')}`,
     'See `mayfly sandbox list`; end one with `mayfly sandbox destroy`.',
   );
+}
+
+/** Follows one operation of a sandbox by its events, of which it must have seen the last one before the operation began. */
+export class OperationWatch {
+  private constructor(
+    private readonly io: Io,
+    private readonly client: MayflyClient,
+    private readonly sandboxId: string,
+    private readonly lastEventId: string,
+    private readonly printer: StepPrinter,
+  ) {}
+
+  /** To be called before the operation is asked for. */
+  static async begin(io: Io, client: MayflyClient, sandboxId: string): Promise<OperationWatch> {
+    const { steps } = await client.getSandbox(sandboxId, { signal: io.signal });
+    const { head } = await client.sandboxAudit(sandboxId, { limit: 1, signal: io.signal });
+    const lastEventId = head ? String(head.count - 1) : '';
+    return new OperationWatch(io, client, sandboxId, lastEventId, new StepPrinter(io, steps.length));
+  }
+
+  /**
+   * Prints each step when it has ended, until one of the operation's own last events has come.
+   * @param look where to see later what became of it
+   * @returns that event; null when the sandbox has ended without it
+   * @throws CliError when Ctrl-C came first, or `seconds` were over
+   */
+  async until(
+    isEnd: (event: AuditEvent) => boolean,
+    seconds: number,
+    { what, look }: { what: string; look: string },
+  ): Promise<AuditEvent | null> {
+    const { io, client, sandboxId, lastEventId, printer } = this;
+    const { signal } = waitSignal(io, seconds);
+    try {
+      for await (const { event, data } of client.sandboxEvents(sandboxId, {
+        signal,
+        lastEventId,
+        deadlineSeconds: seconds,
+      })) {
+        if (event === 'sandbox') printer.show(JSON.parse(data) as Sandbox);
+        if (event !== 'audit') continue;
+        const told = JSON.parse(data) as AuditEvent;
+        if (!isEnd(told)) continue;
+        // Its steps are in the record by now, but the stream tells of the record after the events.
+        printer.show(await client.getSandbox(sandboxId, { signal }));
+        return told;
+      }
+      return null;
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      throw new CliError(
+        io.signal.aborted ? EXIT.interrupted : EXIT.waitedTooLong,
+        io.signal.aborted ? `Stopped watching ${what}` : `${what} has not ended after ${seconds} s`,
+        'its saga goes on without anybody watching',
+        `See \`${look}\`.`,
+      );
+    }
+  }
+}
+
+/** `mayfly restore`: the sandbox runs again when it ends; says how to undo it. */
+export const restoreCommand = command({
+  args: {
+    id: positional('Id or name of a sandbox'),
+    snapshot: positional('Id or name of one of its snapshots'),
+    'drop-current': flag('Do not keep the state that is left'),
+    ...WAIT_OPTION,
+  },
+  async call({ io, args, connect, options }) {
+    const named = idOrName(args.id);
+    snapshotIdOrName(args.snapshot);
+    const seconds = waitSeconds(args.wait);
+    const client = connect();
+    const id = await client.sandboxIdOf(named, options);
+    const snapshotId = await findSnapshotId(client, args.snapshot, io.signal, id);
+    const request = { snapshotId, keepCurrent: !args['drop-current'] };
+    const watch = await OperationWatch.begin(io, client, id);
+    const accepted = await client.snapshots.restore(id, request, { waitSeconds: 0, signal: io.signal });
+    io.note(`${id} back to ${request.snapshotId}`);
+    const isEnd = ({ kind, detail }: AuditEvent) =>
+      (kind === 'sandbox.restored' || kind === 'sandbox.restore-failed') &&
+      detail['operationId'] === accepted.operationId;
+    const end = await watch.until(isEnd, seconds, { what: `The restore of ${id}`, look: `mayfly sandbox get ${id}` });
+    if (end?.kind !== 'sandbox.restored') throw notRestored(id, end);
+    const sandbox = await client.getSandbox(id, options);
+    return { ...accepted, sandbox };
+  },
+  print(io, { sandbox, keptAs }) {
+    for (const line of sandboxLines(io, sandbox)) io.print(line);
+    if (keptAs) io.note(`what was left is ${keptAs}: mayfly restore ${sandbox.id} ${keptAs}`);
+  },
+});
+
+function notRestored(id: string, end: AuditEvent | null): CliError {
+  const { code, step, message } = Object(end?.detail['failure']) as Record<string, unknown>;
+  const exitCode = exitCodeOfCode(String(code));
+  const why = end ? `${String(step)}: ${String(message)} (${String(code)})` : 'the sandbox has ended';
+  const remedy = `See \`mayfly sandbox get ${id}\` for what it is now.`;
+  return new CliError(exitCode, `${id} was not restored`, why, remedy);
 }

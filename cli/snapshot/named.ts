@@ -1,10 +1,9 @@
-import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
 import type { Sandbox, Snapshot } from '../../clients/typescript/http/openapi.ts';
+import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { isSnapshotId } from '../../model/ids.ts';
 import { idOrName } from '../terminal/arguments.ts';
-import { CliError, usageError } from '../terminal/cli-error.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
+import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
 import { everyItem } from '../terminal/list.ts';
 
 /** Describes an argument that takes a snapshot. */

@@ -1,7 +1,5 @@
 import type { Snapshot } from '../../clients/typescript/http/openapi.ts';
-import { recordLines } from '../terminal/columns.ts';
-import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
+import { type Io, printable, recordLines } from '../terminal/io.ts';
 import { failureFields } from '../terminal/remedies.ts';
 
 /** Powers of 1024, as IEC 80000-13 names them. */

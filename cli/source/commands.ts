@@ -1,15 +1,35 @@
-import type { Source, SourceAccess, SourcePower } from '../../clients/typescript/http/openapi.ts';
+import type { BakedSource, Source, SourceAccess, SourcePower } from '../../clients/typescript/http/openapi.ts';
 import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../snapshot/named.ts';
+import { size } from '../snapshot/snapshot-text.ts';
 import { positional } from '../terminal/arguments.ts';
-import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
-import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
-import { withProgress } from '../terminal/progress.ts';
-import { accessLines } from './access-text.ts';
-import { bakedLines } from './baked-text.ts';
-import { catCommand } from './cat.ts';
+import { EXIT, usageError } from '../terminal/cli-error.ts';
+import { command, customCommand, nounCommand, pagedCommand } from '../terminal/command.ts';
+import { columns, type Io, printable, withProgress } from '../terminal/io.ts';
 import { HOST_OPTION, onHost } from './host-option.ts';
 import { runCommand } from './run.ts';
+
+/** `mayfly source cat`: a file as it is, a directory as a list. */
+export const catCommand = customCommand({
+  description: 'Print a file of a prepared source, or list a directory',
+  args: {
+    name: positional('Source (`mayfly source list`)'),
+    path: positional('Absolute path of a file or directory on it'),
+    ...HOST_OPTION,
+  },
+  async run({ io, args, connect }) {
+    if (!args.path.startsWith('/')) throw usageError('the path must be absolute', 'mayfly source cat web-1 /etc/hosts');
+    const found = await connect().sources.read(args.name, args.path, { ...onHost(args), signal: io.signal });
+    if (found.kind === 'file') {
+      for await (const bytes of found.body) await io.write('stdout', bytes);
+      return EXIT.ok;
+    }
+    const rows = found.items.map(({ mode, user, uid, size, mtime, name, type }) => {
+      return [mode, user ?? String(uid), String(size), mtime, type === 'directory' ? `${name}/` : name];
+    });
+    for (const line of columns(['MODE', 'USER', 'BYTES', 'CHANGED', 'NAME'], rows)) io.print(line);
+    return EXIT.ok;
+  },
+});
 
 const HEADER = ['NAME', 'CLONEABLE', 'CPUS', 'MEMORY MiB', 'HOSTS'];
 
@@ -127,3 +147,30 @@ export const sourceCommand = nounCommand({
   run: runCommand,
   cat: catCommand,
 });
+
+/** Whether a source can be looked at, and what that changed on it. */
+export function accessLines(io: Io, access: SourceAccess): string[] {
+  const { state, hostId, sshd, changes, preparedAt, preparedBy, failure, waitingFor } = access;
+  return [
+    `${io.paint('bold', access.name)} on ${printable(hostId)}: ${state}`,
+    ...(preparedAt && preparedBy ? [`  by ${printable(preparedBy.apiKeyId)} at ${printable(preparedAt)}`] : []),
+    ...(sshd && state === 'prepared' ? [`  host key ${printable(sshd.hostKey)} (${printable(sshd.version)})`] : []),
+    ...changes.map((change) => `  changed: ${printable(change)}`),
+    ...(failure ? [`  last failure: ${printable(failure.step)}: ${printable(failure.message)}`] : []),
+    ...(waitingFor ? [`  waiting for ${printable(waitingFor)}`] : []),
+  ];
+}
+
+/** What a source was made of, and what it takes; null fields are left out. */
+export function bakedLines(io: Io, baked: BakedSource): string[] {
+  const { name, hostId, state, snapshotId, sandboxId, createdBy, createdAt, image, failure, waitingFor } = baked;
+  const shown = [
+    `  baked of ${snapshotId}, a snapshot of ${sandboxId}`,
+    `  by ${createdBy.apiKeyId} at ${createdAt}`,
+    ...(image ? [`  takes ${size(image.sizeBytes)} on the host`] : []),
+    ...(image?.disks ?? []).map(({ target, sha256 }) => `  ${target} sha256 ${sha256}`),
+    ...(failure ? [`  last failure: ${failure.step}: ${failure.message}`] : []),
+    ...(waitingFor ? [`  waiting for ${waitingFor}`] : []),
+  ];
+  return [`${io.paint('bold', printable(name))} on ${printable(hostId)}: ${state}`, ...shown.map(printable)];
+}

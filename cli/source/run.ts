@@ -9,10 +9,10 @@ import {
   type ProgramWords,
   positional,
   positionalIndexes,
+  seconds,
 } from '../terminal/arguments.ts';
 import { type CliError, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
-import { seconds } from '../terminal/quantities.ts';
 import { HOST_OPTION, onHost } from './host-option.ts';
 
 const ARGS = {

@@ -7,9 +7,8 @@ import type { IssuedCredential } from '../../clients/typescript/http/openapi.ts'
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import { idOrName, positional, programBehind } from '../terminal/arguments.ts';
-import { CliError } from '../terminal/cli-error.ts';
+import { CliError, EXIT } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 
 /** What useradd(8) accepts: nothing that ssh could take for an option. */

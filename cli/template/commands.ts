@@ -4,12 +4,18 @@ import { LIMITS } from '../../model/limits.ts';
 import { waitSignal } from '../sandbox/follow.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 import { HOST_OPTION, onHost } from '../source/host-option.ts';
-import { checked, option, positional, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
+import {
+  checked,
+  mebibytes,
+  option,
+  positional,
+  WAIT_OPTION,
+  waitSeconds,
+  wholeNumber,
+} from '../terminal/arguments.ts';
+import { EXIT } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
-import { EXIT } from '../terminal/exit-codes.ts';
-import { followRecord, withProgress } from '../terminal/progress.ts';
-import { mebibytes } from '../terminal/quantities.ts';
-import { templateLines } from './template-text.ts';
+import { followRecord, type Io, recordLines, withProgress } from '../terminal/io.ts';
 
 /** Check of a template id, which is the id of its snapshot. */
 const templateId = checked(isSnapshotId, 'is not a template id', 'List them with `mayfly template list`.');
@@ -88,3 +94,23 @@ export const templateCommand = nounCommand(
   },
   { create: ['make'] },
 );
+
+/** A template as a person reads it; null fields are left out. */
+export function templateLines(io: Io, template: Template): string[] {
+  const { cpus, memoryMib, sizeBytes, lastUsedAt, wakes } = template;
+  const machine = [cpus && `${cpus} CPUs`, memoryMib && `${memoryMib} MiB`].filter(Boolean).join(', ');
+  const fields: [string, string | null][] = [
+    ['state', template.state],
+    ['of', template.source],
+    ['machine', machine === '' ? "the source's" : machine],
+    ['project', template.project],
+    ['host', template.hostId],
+    ['saved', template.savedAt],
+    ['takes', sizeBytes === null ? null : `${size(sizeBytes)} on the host`],
+    ['woken', `${wakes} times${lastUsedAt ? `, last at ${lastUsedAt}` : ''}`],
+    ['waits for', template.waitingFor],
+    ['reason', template.reason],
+    ['again', template.retryAt && `when it is asked for, not before ${template.retryAt}`],
+  ];
+  return recordLines(io, template.id, fields);
+}

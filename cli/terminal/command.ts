@@ -1,10 +1,10 @@
 import { type ArgsDef, defineCommand, type ParsedArgs, type SubCommandsDef } from 'citty';
-import type { List, PageOptions } from '../../clients/typescript/http/options.ts';
+import type { List, PageOptions } from '../../clients/typescript/http/resource.ts';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { checkArguments, JSON_OPTION, type ProgramWords, WAIT_OPTION, waitSeconds, wholeNumber } from './arguments.ts';
+import { EXIT } from './cli-error.ts';
 import { connect } from './connection.ts';
-import { EXIT } from './exit-codes.ts';
 import type { Io } from './io.ts';
 import { LIST_OPTION, printList, type Table } from './list.ts';
 
@@ -12,10 +12,10 @@ import { LIST_OPTION, printList, type Table } from './list.ts';
 type AnyCommand = Awaited<Extract<SubCommandsDef[string], Promise<unknown>>>;
 
 /** Makes a command that prints to the given outputs. */
-export type CommandFactory = (io: Io) => AnyCommand;
+type CommandFactory = (io: Io) => AnyCommand;
 
 /** One call of a command. */
-export interface Invocation<A extends ArgsDef> {
+interface Invocation<A extends ArgsDef> {
   io: Io;
   args: ParsedArgs<A>;
   /** Words of the command line as they were given. */

@@ -1,12 +1,11 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { MayflyConnectionError } from '../../clients/typescript/http/api-error.ts';
+import { MayflyConnectionError } from '../../clients/typescript/http/problem.ts';
 import type { ClientOptions } from '../../clients/typescript/http/transport.ts';
 import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
-import { tellOfApproval } from './approval-note.ts';
-import { CliError } from './cli-error.ts';
-import { EXIT } from './exit-codes.ts';
+import { tellOfApproval } from '../approval/approval-text.ts';
+import { CliError, EXIT } from './cli-error.ts';
 import type { Io } from './io.ts';
 
 /** Where an installation is unless MAYFLY_STATE_DIR says otherwise. */

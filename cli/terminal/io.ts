@@ -1,6 +1,24 @@
 import { EventEmitter, once } from 'node:events';
 import { Readable } from 'node:stream';
-import { printable, printableJson } from './printable.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { patiently } from '../../clients/typescript/http/retry.ts';
+import { LIMITS } from '../../model/limits.ts';
+
+/**
+ * What a terminal would obey instead of show: C0 and C1 control characters, DEL, and the bidirectional overrides
+ * (U+202A-202E, U+2066-2069) that make one text look like another. Names and messages come from guests and callers.
+ */
+const OBEYED = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
+
+/** `text` as one line that a terminal shows and does nothing else with. */
+export function printable(text: string): string {
+  return text.replace(OBEYED, (char) => (char === '\n' || char === '\t' ? ' ' : '\ufffd'));
+}
+
+/** JSON on one line; `JSON.stringify` leaves C1 characters and overrides as they are, which terminals obey. */
+function printableJson(value: unknown): string {
+  return JSON.stringify(value).replace(OBEYED, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
 
 type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow';
 /** SGR parameters of ECMA-48 §8.3.117: on, off. */
@@ -13,7 +31,7 @@ const SGR: Record<Style, [number, number]> = {
 };
 
 /** Standard input. */
-export interface Source {
+interface Source {
   /** Whether a program or a file writes to it, and neither a person nor nobody. */
   isPiped: boolean;
   open(): Readable;
@@ -133,5 +151,74 @@ export class Io {
   #clear(): void {
     if (this.#transient && !this.#isUnread) this.#stderr.write('\r\u001b[K');
     this.#transient = false;
+  }
+}
+
+/** Lines with aligned columns, the header first; every cell is made safe to print. */
+export function columns(header: string[], rows: string[][]): string[] {
+  const safe = [header, ...rows].map((row) => row.map(printable));
+  const widths = header.map((_, i) => Math.max(...safe.map((row) => row[i]?.length ?? 0)));
+  return safe.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+type Fields = (readonly [name: string, value: string | number | null | undefined | false])[];
+
+/** Returns the lines of a record: its title, then its fields; empty ones are left out. */
+export function recordLines(io: Io, title: string, fields: Fields, width = 10): string[] {
+  const shown = fields.flatMap(([name, value]) =>
+    value ? [`  ${name.padEnd(width)}${printable(String(value))}`] : [],
+  );
+  return [io.paint('bold', title), ...shown];
+}
+
+const EVERY_MS = 1_000;
+const POLL_MS = 300;
+
+interface Followed<T> {
+  /** Called with each state that is read, the first among them. */
+  show: (record: T) => void | Promise<void>;
+  isOver: (record: T) => boolean;
+  read: (record: T) => Promise<T>;
+  signal: AbortSignal;
+}
+
+/**
+ * Says on a terminal what is under way and for how long, while nothing else is printed.
+ * @param doing such as `pausing sbx-…`
+ */
+export async function withProgress<T>(io: Io, doing: string, work: () => Promise<T>): Promise<T> {
+  const began = performance.now();
+  const show = () => {
+    const seconds = Math.round((performance.now() - began) / 1_000);
+    io.noteForNow(io.paint('dim', `  ${doing} … ${seconds > 0 ? `${seconds} s` : ''}`));
+  };
+  show();
+  const timer = setInterval(show, EVERY_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+    io.endNoteForNow();
+  }
+}
+
+/** Reads a record again and again until it is over. @returns the latest that was read, when the signal ends the wait first */
+export async function followRecord<T>(first: T, { show, isOver, read, signal }: Followed<T>): Promise<T> {
+  let latest = first;
+  try {
+    for (;;) {
+      await show(latest);
+      if (isOver(latest)) return latest;
+      await sleep(POLL_MS, undefined, { signal });
+      latest = await patiently(() => read(latest), { signal, deadlineSeconds: LIMITS.waitSeconds.max });
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return latest;
   }
 }

@@ -1,10 +1,8 @@
 import type { ArgsDef } from 'citty';
-import type { Page, PageOptions } from '../../clients/typescript/http/options.ts';
+import type { Page, PageOptions } from '../../clients/typescript/http/resource.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { flag } from './arguments.ts';
-import { columns } from './columns.ts';
-import type { Io } from './io.ts';
-import { printable } from './printable.ts';
+import { columns, type Io, printable } from './io.ts';
 
 /** The option of every list; a list has one shape whatever it is of. */
 export const LIST_OPTION = {

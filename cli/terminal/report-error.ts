@@ -1,10 +1,8 @@
-import { MayflyApiError, MayflyConnectionError } from '../../clients/typescript/http/api-error.ts';
+import { MayflyApiError, MayflyConnectionError } from '../../clients/typescript/http/problem.ts';
 import { ERRORS, MayflyError } from '../../model/errors.ts';
 import { findMissingPackage } from '../../worker/config/readiness.mjs';
-import { CliError } from './cli-error.ts';
-import { EXIT, type ExitCode, exitCodeOfCode } from './exit-codes.ts';
-import type { Io } from './io.ts';
-import { printable } from './printable.ts';
+import { CliError, EXIT, type ExitCode, exitCodeOfCode } from './cli-error.ts';
+import { type Io, printable } from './io.ts';
 import { remedyOf } from './remedies.ts';
 
 /** An error taken apart for a person and, with `--json`, for a program. */

@@ -5,11 +5,10 @@ import { partsOf } from '../../model/waitpoints/token.ts';
 import { DEFAULT_WAITPOINT, WAITPOINT_NAME } from '../../model/waitpoints/waitpoint.ts';
 import { rawJsonOf } from '../function/input/event-data.ts';
 import { RUN, runId } from '../function/input/names.ts';
-import { option } from '../terminal/arguments.ts';
+import { option, seconds } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { findConnection } from '../terminal/connection.ts';
-import { seconds } from '../terminal/quantities.ts';
 
 const HEADER = ['NAME', 'STATE', 'ASKED FOR', 'EXPIRES'];
 

@@ -1,12 +1,11 @@
 import { percentEncode } from '../../model/files/file-path.ts';
-import { MayflyApiError, MayflyConnectionError } from './http/api-error.ts';
 import type { Diff, DiffLine, FileDiff } from './http/openapi.ts';
-import { problemFrom } from './http/problem.ts';
+import { MayflyApiError, MayflyConnectionError, problemFrom } from './http/problem.ts';
 import { Resource } from './http/resource.ts';
 import type { CallOptions } from './http/transport.ts';
 import type { GuestPath } from './sandbox/files.ts';
 
-export interface DiffOptions extends CallOptions {
+interface DiffOptions extends CallOptions {
   /** Only these files and folders, and what is below them. `@default` everything */
   paths?: GuestPath[];
 }

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bytesOf } from './http/content.ts';
 import type { BulkAction, DeployFunction, FunctionVersion } from './http/openapi.ts';
-import { type BodyOf, Resource } from './http/resource.ts';
+import { type BodyOf, bytesOf, Resource } from './http/resource.ts';
 import type { CallOptions, PostOptions } from './http/transport.ts';
 
 /** Milliseconds. */

@@ -1,5 +1,4 @@
-import { bytesOf } from './http/content.ts';
-import { Resource } from './http/resource.ts';
+import { bytesOf, Resource } from './http/resource.ts';
 import type { CallOptions } from './http/transport.ts';
 
 /** Changes in sandboxes, as Ansible playbooks. */

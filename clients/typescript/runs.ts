@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RawJson } from '../../model/events/json/raw-json.ts';
-import { bytesOf } from './http/content.ts';
 import { type EventStreamOptions, followEvents } from './http/event-stream.ts';
 import type { DiffLine, ReceiptKeys, Run, RunProgress } from './http/openapi.ts';
-import type { WaitOptions } from './http/options.ts';
-import { prefer } from './http/paths.ts';
-import { patiently } from './http/patient.ts';
-import { Resource } from './http/resource.ts';
+import { bytesOf, prefer, Resource, type WaitOptions } from './http/resource.ts';
+import { patiently } from './http/retry.ts';
 import type { CallOptions, PostOptions, RequestShape } from './http/transport.ts';
 import type {
   BatchItem,

@@ -1,7 +1,6 @@
 import { Diffs } from './diff.ts';
 import type { CreateSandbox, Forks } from './http/openapi.ts';
-import type { WaitOptions } from './http/options.ts';
-import { Resource } from './http/resource.ts';
+import { Resource, type WaitOptions } from './http/resource.ts';
 import type { PostOptions } from './http/transport.ts';
 
 /** Settings of forks; settings that are left out get the server's default. */

@@ -1,13 +1,23 @@
-import { createMcpHandler, isInitializeRequest, isLegacyRequest, type McpServer } from '@modelcontextprotocol/server';
+import { isIP } from 'node:net';
+import {
+  createMcpHandler,
+  isInitializeRequest,
+  isLegacyRequest,
+  localhostAllowedHostnames,
+  localhostAllowedOrigins,
+  type McpServer,
+  validateHostHeader,
+  validateOriginHeader,
+} from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import type { ApiKey } from '../../model/access/api-key.ts';
+import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Caller, Made } from '../lib/call.ts';
 import { showingOf } from '../lib/showing.ts';
 import type { MakeServer } from './live-session.ts';
-import { ownFetch } from './own-fetch.ts';
 import { replayed } from './replay.ts';
 import { Sessions } from './sessions.ts';
 
@@ -82,4 +92,40 @@ export class McpDoor {
 function rpcError(status: number, message: string): Response {
   const code = status === 404 ? -32_001 : -32_000;
   return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
+}
+
+/** Returns `fetch` of routes of this process: no request leaves it, and who aborts one is answered as by the network. */
+export function ownFetch(app: { fetch: (request: Request) => Response | Promise<Response> }): typeof fetch {
+  return async (input, init) => {
+    const request = new Request(input, init);
+    const { signal } = request;
+    signal.throwIfAborted();
+    const response = await app.fetch(request);
+    signal.throwIfAborted();
+    return response.body
+      ? new Response(response.body.pipeThrough(new TransformStream(), { signal }), response)
+      : response;
+  };
+}
+
+/**
+ * Refuses requests of a web page by DNS rebinding: under a name of another server, or from a page of another origin. An
+ * address is no name that anybody could point here.
+ * @param names under which the API is reached, beside those of loopback
+ * @throws MayflyError forbidden
+ */
+export function refuseForeignOrigin({ headers }: Request, names: readonly string[]): void {
+  const host = headers.get('Host') ?? undefined;
+  if (!isAddress(host) && !validateHostHeader(host, [...localhostAllowedHostnames(), ...names]).ok) {
+    throw new MayflyError('forbidden', 'The header `Host` names something else than this API; see MAYFLY_API_NAMES.');
+  }
+  const origin = headers.get('Origin') ?? undefined;
+  if (!validateOriginHeader(origin, [...localhostAllowedOrigins(), ...names]).ok) {
+    throw new MayflyError('forbidden', 'The header `Origin` names a page that may not ask here; see MAYFLY_API_NAMES.');
+  }
+}
+
+function isAddress(host: string | undefined): boolean {
+  if (host === undefined || !URL.canParse(`http://${host}`)) return false;
+  return isIP(new URL(`http://${host}`).hostname.replace(/^\[|\]$/g, '')) !== 0;
 }

@@ -1,18 +1,21 @@
 import { isUtf8 } from 'node:buffer';
+import type { Command } from '../../clients/typescript/http/openapi.ts';
+import type { Commands } from '../../clients/typescript/sandbox/commands.ts';
+import type { OutputStream } from '../../model/sandbox/command.ts';
 import { begun } from '../../model/utf8.ts';
-import { maskPart } from './clean-text.ts';
+import { maskPart } from './error-text.ts';
 
 /** What is read around a part, so that a secret which lies across its edge is known as one. Bytes; a private key has 4 KiB. */
 const AROUND = 8_192;
 
-export interface Range {
+interface Range {
   /** Offset of its first byte, and of the one behind its last. */
   from: number;
   to: number;
 }
 
 /** A part of a stream or a file, from one whole character to another. */
-export interface Part extends Range {
+interface Part extends Range {
   /** Without secrets that can be recognised, and without what nobody sees. */
   text: string;
   /** Each byte of it, as UTF-8. */
@@ -24,7 +27,7 @@ export interface Part extends Range {
 }
 
 /** Reads the bytes of a range; fewer where the end comes first. */
-export type Reader = (range: Range) => Promise<Uint8Array>;
+type Reader = (range: Range) => Promise<Uint8Array>;
 
 export async function readPart(read: Reader, { from, to }: Range): Promise<Part> {
   const start = Math.max(0, from - AROUND);
@@ -61,4 +64,52 @@ function textOf(bytes: Uint8Array): string {
 
 function isText(bytes: Uint8Array): boolean {
   return isUtf8(bytes) && !bytes.includes(0);
+}
+
+/** The beginning and the end of what is kept of a stream; one part when it is all there. */
+export interface Shown {
+  parts: Part[];
+  /** What the command wrote, bytes. */
+  written: number;
+  /** What of it can be read. */
+  kept: number;
+}
+
+/** @param budget bytes: no character has less */
+export async function shownOf(
+  commands: Commands,
+  { id, sandboxId, ...command }: Command,
+  stream: OutputStream,
+  budget: number,
+  signal: AbortSignal,
+): Promise<Shown> {
+  const { bytes: written, kept } = command[stream];
+  const ranges =
+    kept <= budget
+      ? [{ from: 0, to: kept }]
+      : [
+          { from: 0, to: Math.ceil(budget / 2) },
+          { from: kept - Math.floor(budget / 2), to: kept },
+        ];
+  const read = outputReader(commands, { id, sandboxId, stream }, signal);
+  const parts = ranges.filter(({ from, to }) => to > from).map((range) => readPart(read, range));
+  return { parts: await Promise.all(parts), written, kept };
+}
+
+/** Writes what is shown of a stream, and names what is left out. */
+export function shownText({ parts: [first, last], kept }: Shown): string {
+  if (!last) return first?.text ?? '';
+  return [first?.text, `[bytes ${first?.to} to ${last.from} of ${kept} are left out]`, last.text].join('\n');
+}
+
+/** What is kept of a stream of a command. */
+export function outputReader(
+  commands: Commands,
+  { id, sandboxId, stream }: { id: string; sandboxId: string; stream: OutputStream },
+  signal: AbortSignal,
+): Reader {
+  return async ({ from, to }) => {
+    const body = await commands.output(sandboxId, id, stream, { offset: from, limit: to - from, signal });
+    return firstBytes(body, to - from);
+  };
 }

@@ -8,12 +8,11 @@ import {
   inputResponse,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { ApprovalNeededError } from '../../clients/typescript/http/api-error.ts';
 import type { Approval } from '../../clients/typescript/http/openapi.ts';
+import { ApprovalNeededError } from '../../clients/typescript/http/problem.ts';
 import { visibleJson } from '../../model/approvals/visible-text.ts';
 import type { Call } from './call.ts';
-import { maskText } from './clean-text.ts';
-import { ToolError } from './error-text.ts';
+import { maskText, ToolError } from './error-text.ts';
 import type { Showing, Shown } from './showing.ts';
 
 /** How long the user of who asks is waited for, and then who decides. Seconds: both, and a create, are less than what a client gives a call. */

@@ -3,9 +3,8 @@ import type { Command, StartCommand } from '../../clients/typescript/http/openap
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { CHARS } from '../lib/bounded.ts';
-import { readPart } from '../lib/byte-part.ts';
+import { outputReader, readPart, type Shown, shownOf, shownText } from '../lib/byte-part.ts';
 import type { Call } from '../lib/call.ts';
-import { outputReader, type Shown, shownOf, shownText } from '../lib/kept-output.ts';
 import type { WorkingTask } from '../lib/task.ts';
 import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { DesktopAction } from '../../clients/typescript/http/openapi.ts';
 import type { Call } from '../lib/call.ts';
-import { cleanText } from '../lib/clean-text.ts';
+import { cleanText } from '../lib/error-text.ts';
 import { defined, type Registration, SANDBOX, tool } from '../lib/tool.ts';
 
 const input = z.object({

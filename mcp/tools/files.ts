@@ -1,13 +1,117 @@
 import { z } from 'zod';
 import type { FileEntry } from '../../clients/typescript/http/openapi.ts';
+import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
+import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { visibleText } from '../../model/approvals/visible-text.ts';
+import { REDACTED } from '../../model/redaction/span.ts';
 import { fittingPage, MAX_CHARS } from '../lib/bounded.ts';
 import { firstBytes, readPart } from '../lib/byte-part.ts';
 import { ToolError } from '../lib/error-text.ts';
-import { refuseRedacted } from '../lib/redacted.ts';
 import { CURSOR, defined, moreLines, type Registration, SANDBOX, tool } from '../lib/tool.ts';
 
 export const PATH = z.string().regex(/^\//).describe('Absolute');
+
+interface Written {
+  sandboxId: string;
+  path: string;
+  content: Uint8Array;
+  signal: AbortSignal;
+}
+
+/** Refuses to lose a secret: what was masked when it was shown, over a file that has the secret. @throws ToolError */
+async function refuseRedacted(client: MayflyClient, { sandboxId, path, content, signal }: Written): Promise<void> {
+  if (!Buffer.from(content).includes(REDACTED)) return;
+  const present = await bytesAt(client, { sandboxId, path, signal });
+  if (present === null || present.includes(REDACTED)) return;
+  throw new ToolError(
+    `The content has ${REDACTED}, and ${path} has none: that is what was shown in the place of a secret. Nothing was written.`,
+    'Read the file with mask false, or change the one place with edit_file.',
+  );
+}
+
+/** All of a file; null when there is none. */
+async function bytesAt(
+  client: MayflyClient,
+  { sandboxId, path, signal }: Omit<Written, 'content'>,
+): Promise<Buffer | null> {
+  try {
+    const { body } = await client.files.read(sandboxId, path, { signal });
+    const parts: Uint8Array[] = [];
+    let length = 0;
+    for await (const part of body) {
+      parts.push(part);
+      length += part.length;
+      if (length > MAX_BYTES)
+        throw new ToolError(`${path} has more than ${MAX_BYTES} bytes.`, 'Change it by a command.');
+    }
+    return Buffer.concat(parts);
+  } catch (error) {
+    if (error instanceof MayflyApiError && error.code === 'file_not_found') return null;
+    throw error;
+  }
+}
+
+/** Of a file that is read as a whole. */
+const MAX_BYTES = 16_777_216;
+
+const MAX_STRING = 1_048_576;
+
+const editFile = tool({
+  name: 'edit_file',
+  title: 'Edit a file',
+  description: 'Replace oldString, which is there once, by newString. All other bytes stay.',
+  input: z.object({
+    sandboxId: SANDBOX,
+    path: PATH,
+    oldString: z.string().min(1).max(MAX_STRING),
+    newString: z.string().max(MAX_STRING),
+    replaceAll: z.boolean().default(false),
+  }),
+  output: z.object({ path: z.string(), size: z.number(), replaced: z.number() }),
+  effect: 'destroys',
+  async run({ client, signal }, { sandboxId, path, oldString, newString, replaceAll }) {
+    const before = await bytesAt(client, { sandboxId, path, signal });
+    if (before === null) throw new ToolError(`There is no ${path}.`, 'Make it with write_file.');
+    const [old, replacement] = [Buffer.from(oldString), Buffer.from(newString)];
+    const places = placesOf(before, old);
+    if (places.length === 0) {
+      const next = 'Read it, and give the text as it is, with its line ends and blanks.';
+      throw new ToolError(`${path} does not have that oldString. Nothing was written.`, next);
+    }
+    if (places.length > 1 && !replaceAll) {
+      const why = `${path} has that oldString ${places.length} times. Nothing was written.`;
+      throw new ToolError(why, 'Give more of what is around it, or replaceAll true.');
+    }
+    const content = spliced(before, places, old.length, replacement);
+    await refuseRedacted(client, { sandboxId, path, content, signal });
+    const { size } = await client.files.write(sandboxId, path, content, { signal });
+    const times = places.length === 1 ? 'one place' : `${places.length} places`;
+    return {
+      text: `${path} is changed in ${times} and has ${size} bytes now.`,
+      data: { path, size, replaced: places.length },
+    };
+  },
+});
+
+/** Offsets, without those that overlap. */
+function placesOf(bytes: Buffer, wanted: Buffer): number[] {
+  const places: number[] = [];
+  for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, at + wanted.length)) places.push(at);
+  return places;
+}
+
+function spliced(bytes: Buffer, places: readonly number[], length: number, replacement: Buffer): Buffer {
+  const parts: Buffer[] = [];
+  let from = 0;
+  for (const at of places) {
+    parts.push(bytes.subarray(from, at), replacement);
+    from = at + length;
+  }
+  return Buffer.concat([...parts, bytes.subarray(from)]);
+}
+
+export const editTools: Registration[] = [editFile];
+
 /** Of one call of write_file. Characters. */
 const MAX_CONTENT = 1_048_576;
 

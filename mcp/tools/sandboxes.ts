@@ -6,8 +6,7 @@ import type { Observation } from '../../model/sandbox/proof.ts';
 import { bootWish } from '../../model/sandbox/sandbox.ts';
 import { isFinal, isSettled } from '../../model/sandbox/sandbox-state.ts';
 import type { Call } from '../lib/call.ts';
-import { maskText } from '../lib/clean-text.ts';
-import { ToolError } from '../lib/error-text.ts';
+import { maskText, ToolError } from '../lib/error-text.ts';
 import type { WorkingTask } from '../lib/task.ts';
 import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
 

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { benchPicture } from '../../bench/picture.ts';
+import { benchPicture } from '../../bench/parts.ts';
 import type { Report } from '../../bench/report.ts';
 
 /** Draws the pictures of figures below docs/, by file, from the reports of the bench beside them. */

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { ApprovalRecord } from '../../model/approvals/approval.ts';
+import { type ApprovalRecord, whyNotDecider } from '../../model/approvals/approval.ts';
 import {
   countRuleOf,
   countsSandboxes,
@@ -14,10 +14,8 @@ import { LIMITS } from '../../model/limits.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import { actorOf, type IdempotentCall } from '../idempotent-call.ts';
 import type { ServiceDeps } from '../service-deps.ts';
-import { recordAsked } from './approval-events.ts';
-import { PendingApproval } from './pending-approval.ts';
+import { PendingApproval, recordAsked, recordUsed } from './approval-events.ts';
 import { deniedBy, nameRules, policyOf } from './policy-check.ts';
-import { useApproval } from './use-approval.ts';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
 
@@ -157,4 +155,46 @@ function assertSameRequest(record: ApprovalRecord | null, { record: { id }, text
   if (record && digestOf(record.salt, text) === record.digest) return record;
   const why = 'What it is made of, its settings, its sandbox or who asks are not as they were when that was asked for';
   throw new MayflyError('approval_stale', `${id} is of another request. ${why}.`);
+}
+
+/**
+ * Uses an approval for a request: once, and again only for what that same request makes.
+ * @param needed approval that it would need now
+ * @throws MayflyError approval_refused, approval_stale, approval_decided
+ */
+async function useApproval(
+  deps: Pick<ServiceDeps, 'store' | 'sagas'>,
+  call: IdempotentCall,
+  record: ApprovalRecord,
+  needed: ApprovalRecord,
+): Promise<void> {
+  const { id } = record;
+  const { subjectId: usedFor } = call;
+  if (record.state === 'approved') await checkDecider(deps, record, needed);
+  const use = { state: 'used', usedAt: new Date().toISOString(), usedFor } as const;
+  const { approvals } = deps.store;
+  const used = (await approvals.change(id, { state: 'approved' }, use)) ?? (await approvals.get(id));
+  if (used?.state !== 'used' || used.usedFor !== usedFor) throw notUsable(used ?? record);
+  call.approvalId = id;
+  await recordUsed(deps, used);
+}
+
+/** The decider's key may be revoked since, or the policy may require another role. @throws MayflyError approval_stale */
+async function checkDecider(
+  { store }: Pick<ServiceDeps, 'store'>,
+  { id, decidedBy, askedAt }: ApprovalRecord,
+  needed: ApprovalRecord,
+): Promise<void> {
+  const key = decidedBy && (await store.approvals.decider(decidedBy.apiKeyId));
+  const isRevoked = !key || key.revokedAt !== null;
+  const why = isRevoked ? 'the key is revoked' : whyNotDecider({ ...needed, askedAt }, key, decidedBy?.agentId ?? null);
+  if (why !== null) throw new MayflyError('approval_stale', `Who approved ${id} may not do so any more: ${why}.`);
+}
+
+function notUsable({ id, state, reason, usedFor, decidedBy }: ApprovalRecord): MayflyError {
+  if (state === 'refused') {
+    const why = reason === null ? 'No reason was given' : `The reason: ${reason}`;
+    return new MayflyError('approval_refused', `${decidedBy?.apiKeyId ?? 'Somebody'} refused ${id}. ${why}.`);
+  }
+  return new MayflyError('approval_decided', `${id} is ${state}${usedFor === null ? '' : ` for ${usedFor}`}.`);
 }

@@ -4,7 +4,7 @@ import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { currentRequestId } from '../../store/audit/request-id.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
-export type Access = Pick<AuditEvent, 'actor' | 'kind' | 'hostId' | 'detail'>;
+type Access = Pick<AuditEvent, 'actor' | 'kind' | 'hostId' | 'detail'>;
 
 /**
  * Records in the audit trail of a sandbox, or of a source, what this request is about to do. Before it is done: what could

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
-import { FrameReader, type OutputFrame } from '../../model/sandbox/output-frame.ts';
+import { FrameReader, OUTPUT_CHUNK_BYTES, type OutputFrame } from '../../model/sandbox/output-frame.ts';
 import { begun } from '../../model/utf8.ts';
 import type { OutputPlace } from '../../store/commands/output.ts';
 import { replay } from '../../store/commands/output-replay.ts';
 import { tailOf } from '../../store/commands/output-tail.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
 import { refusalOf } from '../guests.ts';
 import type { ServiceDeps } from '../service-deps.ts';
-import { type TextOrBase64, textOrBase64 } from './output-text.ts';
 
 /** A piece of output as it is told. */
 type OutputPiece = TextOrBase64 & {
@@ -153,4 +153,46 @@ class LiveFrames {
 function timeOf(atMs: number): string {
   const time = new Date(atMs);
   return Number.isNaN(time.getTime()) ? new Date(0).toISOString() : time.toISOString();
+}
+
+/** Bytes as JSON can carry them. */
+type TextOrBase64 = { text: string } | { base64: string };
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Text where the bytes are UTF-8, else base64.
+ * @param isCut whether more was to come: then a character that has only begun at the end is left out of text
+ */
+export function textOrBase64(bytes: Uint8Array, { isCut }: { isCut: boolean }): TextOrBase64 {
+  const whole = isCut ? bytes.subarray(0, bytes.length - begun(bytes)) : bytes;
+  try {
+    return { text: decoder.decode(whole) };
+  } catch {
+    return { base64: Buffer.from(bytes).toString('base64') }; // not UTF-8: then it is bytes
+  }
+}
+
+/** Reads a range of one stream as it is stored, chunk by chunk, so that none of it is held as a whole. */
+export function readOutput(
+  store: ProjectStore,
+  commandId: string,
+  stream: OutputStream,
+  range: { offset: number; end: number },
+): ReadableStream<Uint8Array> {
+  let at = range.offset;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        // Up to the end of a chunk, so that each is read once.
+        const length = Math.min(range.end - at, OUTPUT_CHUNK_BYTES - (at % OUTPUT_CHUNK_BYTES));
+        if (length === 0) return controller.close();
+        const piece = await store.output.read(commandId, stream, at, length);
+        if (piece.length === 0) return controller.error(new Error(`the store has no byte ${at} of ${commandId}`));
+        at += piece.length;
+        controller.enqueue(piece);
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }

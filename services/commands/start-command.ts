@@ -14,12 +14,9 @@ import { hostOf } from '../../model/sandbox/sandbox-state.ts';
 import { checkPolicy, type PolicyRequest } from '../approvals/check-policy.ts';
 import { refusalOf } from '../guests.ts';
 import { actorOf, type IdempotentCall } from '../idempotent-call.ts';
-import { requireSandbox } from '../require.ts';
-import { resumeSandbox } from '../sandboxes/awake-sandbox.ts';
+import { isResumable, resumeSandbox, startResume, usable } from '../sandboxes/awake-sandbox.ts';
 import type { Unset } from '../sandboxes/placement.ts';
-import { isResumable, startResume } from '../sandboxes/resume.ts';
-import { usable } from '../sandboxes/running-sandbox.ts';
-import type { ServiceDeps } from '../service-deps.ts';
+import { requireSandbox, type ServiceDeps } from '../service-deps.ts';
 import { type WaitLimit, waitWithin } from '../waiting.ts';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'guests' | 'logger'>;

@@ -1,7 +1,7 @@
 import { replaceControls } from '../../model/utf8.ts';
 import { ByteReader, ProtocolError } from './rfb/byte-reader.ts';
 
-export interface DesktopState {
+interface DesktopState {
   width: number;
   height: number;
   pointer: { x: number; y: number };

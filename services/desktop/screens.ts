@@ -1,13 +1,18 @@
+import { randomInt } from 'node:crypto';
 import { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { PortAddress } from '../../model/ports/port-address.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { refusalOf } from '../guests.ts';
-import { DESKTOP_PORTS } from '../ports/desktop-ports.ts';
+import { ensureOpen, issueTokenOf } from '../ports/opened-port.ts';
+import { TOKEN_NAME } from '../ports/port-token.ts';
+import { DESKTOP_PORTS } from '../ports/refuse-typing.ts';
 import { openTunnel } from '../ports/tunnel.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 import { ProtocolError } from './rfb/byte-reader.ts';
-import { PASSWORD_FILE_BYTES, type Passwords, passwordsOf } from './rfb/password.ts';
+import { PASSWORD_BYTES, PASSWORD_FILE_BYTES, type Passwords, passwordFile, passwordsOf } from './rfb/password.ts';
 import { Screen, type Wire } from './rfb/screen.ts';
 
 /** Where a guest has its passwords, and what says that it has a desktop; base64url. The file door gives it to nobody. */
@@ -56,7 +61,7 @@ export class Screens {
 }
 
 /** @throws MayflyError no_desktop */
-export async function passwords(
+async function passwords(
   deps: Pick<ServiceDeps, 'guests'>,
   { sandboxId, hostId, signal }: Place,
 ): Promise<Passwords> {
@@ -77,7 +82,7 @@ export async function passwords(
   throw new ProtocolError(`its file of passwords has not ${PASSWORD_FILE_BYTES} bytes`);
 }
 
-export function passwordPath(sandboxId: string): string {
+function passwordPath(sandboxId: string): string {
   return `/sandboxes/${sandboxId}/agent/v1/files?path=${PASSWORD_PATH}`;
 }
 
@@ -163,4 +168,36 @@ async function* bytesOf(tunnel: Duplex): AsyncGenerator<Uint8Array, void, undefi
   } catch (cause) {
     throw new ProtocolError(cause instanceof Error ? cause.message : String(cause), { cause });
   }
+}
+
+/** Without those that look like others. Together 45 bits, and each guess is a connection. */
+const LETTERS = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
+
+/** For browsers of whoever has the token. */
+const OPENED = { visibility: 'token', host: 'localhost', cors: false, wake: false } as const;
+
+/**
+ * Makes a new password of that mode, so that the one of before opens nothing more, and a URL of noVNC.
+ * @throws MayflyError no_desktop, guest_failed, port_open, ports_full
+ */
+export async function openStream(
+  deps: Pick<ServiceDeps, 'store' | 'sagas' | 'guests'> & { portAddress: PortAddress },
+  actor: Actor,
+  place: Place,
+  { mode, ttlSeconds }: { mode: 'view' | 'control'; ttlSeconds: number },
+) {
+  const { sandboxId } = place;
+  const before = await passwords(deps, place);
+  const port = DESKTOP_PORTS.noVnc;
+  const { opened } = await ensureOpen(deps, actor, { sandboxId, port }, OPENED);
+  const password = Array.from({ length: PASSWORD_BYTES }, () => LETTERS[randomInt(LETTERS.length)]).join('');
+  const file = passwordFile({ ...before, [mode]: password });
+  const options = { method: 'PUT', body: file, signal: place.signal } as const;
+  const written = await deps.guests.request(place.hostId, passwordPath(sandboxId), options);
+  if (!written.ok) throw await refusalOf(written);
+  const { token, expiresAt } = await issueTokenOf(deps, actor, opened, ttlSeconds);
+  const query = new URLSearchParams({ [TOKEN_NAME]: token, autoconnect: '1', reconnect: '1', resize: 'scale' });
+  if (mode === 'view') query.set('view_only', '1');
+  const url = `${deps.portAddress.originOf(opened)}/vnc.html?${query.toString()}`;
+  return { mode, password, port, url, expiresAt };
 }

@@ -6,8 +6,7 @@ import { grants } from '../../model/scopes.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { recordAccess } from '../audit/record-access.ts';
 import { refusalOf } from '../guests.ts';
-import { requireSnapshot } from '../require.ts';
-import type { ServiceDeps } from '../service-deps.ts';
+import { requireSnapshot, type ServiceDeps } from '../service-deps.ts';
 import { EphemeralSnapshot } from '../snapshots/ephemeral-snapshot.ts';
 import type { WaitLimit } from '../waiting.ts';
 

@@ -1,12 +1,74 @@
 import type { Logger } from 'pino';
-import { MayflyError } from '../../model/errors.ts';
+import { isErrorCode, MayflyError } from '../../model/errors.ts';
 import type { FileChange, FileChangeCounts } from '../../model/files/file-change.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { CommandRecord } from '../../model/sandbox/command.ts';
+import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import type { Problem } from '../problems/problem.ts';
-import { changeLines } from './change-lines.ts';
-import { commandsBetween } from './commands-between.ts';
 import type { Comparison } from './comparison.ts';
+
+/** Longer than any: diff/ answers a path of 32 KiB and 1 MiB of extended attributes, encoded, before and after. Characters. */
+const MAX_LENGTH = 8 * 1_024 * 1_024;
+
+/** A line of the relay's, as it came and as what it means. */
+type ChangeLine =
+  | { text: string; line: 'change'; change: FileChange }
+  | { text: string; line: 'end'; counts: FileChangeCounts };
+
+type Parsed =
+  | ({ line: 'change' } & FileChange)
+  | ({ line: 'end' } & FileChangeCounts)
+  | { line: 'error'; code: string; message: string };
+
+/**
+ * Returns what a host found out, line by line; all that came at once is given at once.
+ * @throws MayflyError after any number of lines: why there are no more. It never ends without `end`.
+ */
+async function* changeLines(response: Response): AsyncGenerator<ChangeLine[], void, undefined> {
+  let whole = false;
+  for await (const texts of textsOf(response)) {
+    const lines: ChangeLine[] = [];
+    try {
+      for (const text of texts) {
+        lines.push(parsed(text));
+      }
+    } catch (error) {
+      yield lines;
+      throw error;
+    }
+    whole ||= lines.at(-1)?.line === 'end';
+    yield lines;
+  }
+  if (!whole) throw new MayflyError('host_unavailable', 'The host broke off before it had compared everything.');
+}
+
+/** The whole lines of each piece that arrives. */
+async function* textsOf({ body }: Response): AsyncGenerator<string[], void, undefined> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  try {
+    for await (const chunk of body ?? []) {
+      const texts = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+      rest = texts.pop() ?? '';
+      if (rest.length > MAX_LENGTH) throw new MayflyError('internal', 'The host sent a line without an end.');
+      if (texts.length > 0) yield texts;
+    }
+  } catch (cause) {
+    if (cause instanceof MayflyError) throw cause;
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new MayflyError('host_unavailable', `The host went away while it compared: ${why}.`, { cause });
+  }
+}
+
+/** Checked by the host, line by line, when it came from the program that reads guests' disks. */
+function parsed(text: string): ChangeLine {
+  const { line, ...said } = JSON.parse(text) as Parsed;
+  if (line === 'change') return { text, line, change: said as FileChange };
+  if (line === 'end') return { text, line, counts: said as FileChangeCounts };
+  const { code, message } = said as Extract<Parsed, { line: 'error' }>;
+  throw new MayflyError(isErrorCode(code) ? code : 'internal', message);
+}
 
 /** Counts all changes, and returns the first of them. */
 export async function listedChanges(store: ProjectStore, comparison: Comparison, within: Uint8Array[], limit: number) {
@@ -72,4 +134,49 @@ export async function* changesAsTar(comparison: Comparison, within: Uint8Array[]
 
 function encoded(line: object): Uint8Array {
   return Buffer.from(`${JSON.stringify(line)}\n`);
+}
+
+/** Where the commands are that made the one state of the other, as far as that is known. */
+interface Time {
+  sandboxId: string;
+  from: string;
+  to: string;
+}
+
+/** The commands that ran between two snapshots, in whichever order those are given. */
+async function commandsBetween(
+  store: Pick<ProjectStore, 'commands' | 'sandboxes'>,
+  a: SnapshotRecord,
+  b: SnapshotRecord,
+) {
+  const time = await timeBetween(store, a, b);
+  if (!time) {
+    const unknown = `${a.id} is of ${a.sandboxId} and ${b.id} of ${b.sandboxId}, which did not begin as it: what ran in either is not told apart.`;
+    return { items: [], isCut: false, unknown };
+  }
+  const { commands: limit } = LIMITS.diff;
+  const found = await store.commands.between({ ...time, limit: limit + 1 });
+  return { items: found.slice(0, limit).map(viewOf), isCut: found.length > limit, unknown: null };
+}
+
+/** Of one sandbox; or of two, where the later began as a fork of the earlier. */
+async function timeBetween(
+  store: Pick<ProjectStore, 'sandboxes'>,
+  a: SnapshotRecord,
+  b: SnapshotRecord,
+): Promise<Time | null> {
+  const [earlier, later] = savedAt(a) <= savedAt(b) ? [a, b] : [b, a];
+  const time = { sandboxId: later.sandboxId, from: savedAt(earlier), to: savedAt(later) };
+  if (earlier.sandboxId === later.sandboxId) return time;
+  const fork = await store.sandboxes.get(later.sandboxId);
+  return fork?.spec.snapshotId === earlier.id ? time : null;
+}
+
+function savedAt({ saved, createdAt }: SnapshotRecord): string {
+  return saved?.savedAt ?? createdAt;
+}
+
+function viewOf({ id, sandboxId, spec, state, outcome, exitCode, signal, startedAt, endedAt }: CommandRecord) {
+  const { command, argv } = spec;
+  return { id, sandboxId, command, argv, state, outcome, exitCode, signal, startedAt, endedAt };
 }

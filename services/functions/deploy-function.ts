@@ -16,8 +16,7 @@ import { refuseUnlessAllowed } from '../approvals/policy-check.ts';
 import { placeableOrigin } from '../sandboxes/placement.ts';
 import type { InputSchemas } from '../schema/input-schemas.ts';
 import type { ServiceDeps } from '../service-deps.ts';
-import { beginSetup } from './function-setup.ts';
-import { knownSecrets } from './secret-uses.ts';
+import { beginSetup, knownSecrets } from './function-setup.ts';
 
 interface Deployed {
   function: FunctionRecord;

@@ -1,8 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MayflyError } from '../../model/errors.ts';
+import type { DeployRequest } from '../../model/functions/deploy-request.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
 import { type SetupRecord, setupKeyOf, setupWishOf } from '../../model/functions/setup/setup.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import type { ServiceDeps } from '../service-deps.ts';
+import { type SecretUse, warningOf } from '../../model/secrets/secret.ts';
+import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
+import { requireFunction, type ServiceDeps } from '../service-deps.ts';
 
 /** The store notifies nobody. Milliseconds. */
 const LOOK_EVERY_MS = 250;
@@ -43,4 +47,67 @@ export async function describeSetup(deps: Pick<ServiceDeps, 'store'>, spec: Func
 async function setupOf({ store }: Pick<ServiceDeps, 'store'>, spec: FunctionSpec): Promise<SetupRecord | null> {
   const wish = setupWishOf(spec);
   return wish && store.functionSetups.get(setupKeyOf(wish));
+}
+
+/** @throws MayflyError secret_not_found, which names those that are not there */
+export async function knownSecrets(
+  { store }: Pick<ServiceDeps, 'store'>,
+  { secrets }: Pick<DeployRequest, 'secrets'>,
+): Promise<SecretUse[]> {
+  const found = await Promise.all(secrets.map(({ name }) => store.secrets.get(name)));
+  const fields = secrets.flatMap(({ name }, n) =>
+    found[n] && found[n].valueId !== null
+      ? []
+      : [{ field: `secrets.${n}.name`, problem: `there is no secret ${name}` }],
+  );
+  if (fields.length === 0) return secrets.map(({ name, env = null, file = null }) => ({ name, env, file }));
+  const names = [...new Set(fields.map(({ problem }) => problem))].join(', ');
+  throw new MayflyError('secret_not_found', `The function names what is not there: ${names}.`, { fields });
+}
+
+/** What is to be known of the secrets of a version: those that are gone, or are not masked. */
+export async function warningsOf(
+  { store }: Pick<ServiceDeps, 'store'>,
+  uses: readonly Pick<SecretUse, 'name'>[],
+): Promise<string[]> {
+  const names = [...new Set(uses.map(({ name }) => name))];
+  const found = await Promise.all(names.map((name) => store.secrets.get(name)));
+  return names.flatMap((name, n) => {
+    const record = found[n];
+    if (!record || record.valueId === null) return [`There is no secret ${name} any more: no run is started.`];
+    return record.notMasked === null ? [] : [warningOf(name, record.notMasked)];
+  });
+}
+
+/** Pauses a function, or has it go on. @throws MayflyError function_not_found, function_draining */
+export async function switchFunction(
+  deps: ServiceDeps,
+  name: string,
+  from: 'active' | 'paused',
+  to: 'active' | 'paused',
+) {
+  const changes = { state: to, updatedAt: new Date().toISOString() };
+  if (await deps.store.functions.change(name, changes, { state: from })) await awaitCacheExpiry();
+  const found = await requireFunction(deps, name);
+  if (found.state === to) return found;
+  throw new MayflyError('function_draining', `${name} is being deleted.`);
+}
+
+/** Deletes a function. @returns what is left of it until its runs have ended; null: nothing @throws MayflyError function_not_found, function_in_use */
+export async function removeFunction(deps: ServiceDeps, name: string, isDrained: boolean) {
+  const { store } = deps;
+  const { state } = await requireFunction(deps, name);
+  const isToDrain = isDrained || state === 'draining';
+  if (isToDrain || !(await store.runs.areOpen(name))) {
+    await store.functions.change(name, { state: 'draining', updatedAt: new Date().toISOString() });
+    await awaitCacheExpiry(); // what is accepted until then is seen below
+    if (!(await store.runs.areOpen(name))) {
+      await store.functions.remove(name);
+      return null;
+    }
+    if (isToDrain) return requireFunction(deps, name);
+    await store.functions.change(name, { state }); // one came in between
+    await awaitCacheExpiry();
+  }
+  throw new MayflyError('function_in_use', `Runs of ${name} have not ended.`);
 }

@@ -6,8 +6,7 @@ import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { HookRecord } from '../../model/webhooks/hook.ts';
 import type { SignatureScheme } from '../../model/webhooks/signature-scheme.ts';
-import { requireFunction } from '../require.ts';
-import type { ServiceDeps } from '../service-deps.ts';
+import { requireFunction, type ServiceDeps } from '../service-deps.ts';
 import { secretProblem } from '../webhooks/signing/secret.ts';
 
 const { hooks: limits } = LIMITS.functions;

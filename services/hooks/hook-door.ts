@@ -1,16 +1,42 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Logger } from 'pino';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { passesFilter } from '../../model/events/hook-filter.ts';
+import { hookIdFrom, ID_BYTES, isHookId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { DEFAULT_PROJECT } from '../../model/project.ts';
+import type { HookRecord } from '../../model/webhooks/hook.ts';
 import type { Store } from '../../store/connect.ts';
+import { type ProjectStore, storeOf } from '../../store/project-store.ts';
 import { TokenBuckets } from '../ingress/token-buckets.ts';
 import type { Accepted, Arrival } from '../intake/accept-event.ts';
 import type { Acceptance } from '../intake/acceptance.ts';
-import type { Header, SignedRequest } from '../webhooks/signing/signed-request.ts';
-import { verifySignature } from '../webhooks/signing/verify.ts';
-import { ByteBudget } from './byte-budget.ts';
+import type { KnownFunction } from '../intake/function-cache.ts';
+import { verifySignature } from '../webhooks/signing/sign.ts';
+import type { Header, SignedRequest } from '../webhooks/signing/verdict.ts';
 import { hookEvent, signatureInvalid } from './hook-event.ts';
-import { type KnownHook, knownHook, verifyNothing } from './known-hook.ts';
+
+/** Budget of the bytes of unanswered bodies, for each name. */
+class ByteBudget {
+  readonly #held = new Map<string, number>();
+
+  /** @param most of one name */
+  constructor(private readonly most: number) {}
+
+  /** Returns false when they would exceed the budget. */
+  take(name: string, bytes: number): boolean {
+    const held = (this.#held.get(name) ?? 0) + bytes;
+    if (held > this.most) return false;
+    this.#held.set(name, held);
+    return true;
+  }
+
+  release(name: string, bytes: number): void {
+    const left = (this.#held.get(name) ?? 0) - bytes;
+    if (left > 0) this.#held.set(name, left);
+    else this.#held.delete(name);
+  }
+}
 
 const { hooks: HOOKS } = LIMITS.functions;
 /** All that are not there share a bucket, or guesses would have one each. */
@@ -137,4 +163,45 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** A hook that takes events, as its project sees the store. */
+interface KnownHook {
+  hook: HookRecord;
+  store: ProjectStore;
+  target: KnownFunction;
+}
+
+/** Looked for in place of what cannot be had, so that it takes as long. */
+const NOBODY = { id: hookIdFrom(new Uint8Array(ID_BYTES)), project: '-', function: 'none' };
+const NO_SECRET = randomBytes(32);
+const NO_SIGNATURE = Buffer.alloc(32);
+const GONE = new Set(['function_not_found', 'function_draining']);
+
+/**
+ * Null, after the same work: there is no such hook, it is disabled, its function is gone or going, or its project is.
+ * @throws MayflyError store_unavailable
+ */
+async function knownHook(store: Store, acceptance: Acceptance, id: string): Promise<KnownHook | null> {
+  const found = await store.hooks.get(isHookId(id) ? id : NOBODY.id);
+  const hook = found?.disabledAt === null ? found : null;
+  const { project, function: name } = hook ?? NOBODY;
+  const seen = storeOf(store, { project, isOperator: false });
+  const [isThere, target] = await Promise.all([
+    !hook || project === DEFAULT_PROJECT || store.projects.lately(project),
+    acceptance.target({ store: seen }, name).catch(nullWhenGone),
+  ]);
+  return hook && isThere && target ? { hook, store: seen, target } : null;
+}
+
+/** What takes as long as to find that a signature is of no secret, and holds nothing of what comes. */
+async function verifyNothing(pieces: AsyncIterable<Uint8Array>): Promise<void> {
+  const hmac = createHmac('sha256', NO_SECRET);
+  for await (const piece of pieces) hmac.update(piece);
+  timingSafeEqual(hmac.digest(), NO_SIGNATURE);
+}
+
+function nullWhenGone(error: unknown): null {
+  if (error instanceof MayflyError && GONE.has(error.code)) return null;
+  throw error;
 }

@@ -7,8 +7,7 @@ import { contentTypeOf, readEvent } from '../../model/events/read-event.ts';
 import type { HookRecord } from '../../model/webhooks/hook.ts';
 import { sha256 } from '../intake/accept-event.ts';
 import { type Received, sameEvent } from '../runs/received.ts';
-import { onlyHeader, type SignedRequest } from '../webhooks/signing/signed-request.ts';
-import type { Verdict } from '../webhooks/signing/verdict.ts';
+import { onlyHeader, type SignedRequest, type Verdict } from '../webhooks/signing/verdict.ts';
 import { githubEvent } from './github-event.ts';
 
 type Verified = Extract<Verdict, { verified: true }>;

@@ -1,9 +1,39 @@
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
+import { type HostRef, includesHost } from '../../model/host.ts';
 import type { ImageRecord } from '../../model/image/image.ts';
 import { type Build, type BuildStage, buildOf, sourceOf, sourcesOf } from '../../model/image/steps.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import { type Origin, placeableOrigin } from '../sandboxes/placement.ts';
-import { BuildHosts } from './build-hosts.ts';
+
+/** Stages give each other files on one host: the hosts that can be it still. Of a single stage nothing is asked. */
+class BuildHosts {
+  #left: readonly HostRef[];
+
+  /** @param sources what the stages begin at @throws MayflyError no_host */
+  constructor(
+    sources: readonly Origin[],
+    private readonly stages: number,
+  ) {
+    const [first, ...others] = sources;
+    this.#left = (first?.hosts ?? []).filter((host) => others.every(({ hosts }) => includesHost(hosts, host)));
+    if (this.#left.length > 0) return;
+    throw new MayflyError('no_host', 'No host has the sources of all stages, which are built on one.');
+  }
+
+  /** Whether what a snapshot's host alone can do can be done with the rest; from then on all is done there. */
+  take({ hosts }: Origin): boolean {
+    if (this.stages === 1) return true;
+    const left = this.#left.filter((host) => includesHost(hosts, host));
+    if (left.length === 0) return false;
+    this.#left = left;
+    return true;
+  }
+
+  /** The same, on the one host. */
+  only(origin: Origin): Origin {
+    return this.stages === 1 ? origin : { ...origin, hosts: this.#left.slice(0, 1) };
+  }
+}
 
 /** Where a stage begins: at its source, behind the last of its steps that is known, or where another one will have ended. */
 export interface StageBeginning {

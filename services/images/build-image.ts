@@ -9,10 +9,10 @@ import type { IdempotentCall } from '../idempotent-call.ts';
 import { admit } from '../sandboxes/admission.ts';
 import type { Unset } from '../sandboxes/placement.ts';
 import type { ServiceDeps } from '../service-deps.ts';
-import { refuseForeignName, refuseTaken } from '../sources/bake-source.ts';
+import { refuseForeignName, refuseTaken } from '../sources/source-host.ts';
 import { type Beginning, beginningOf } from './beginning.ts';
 import { buildInput } from './builder-input.ts';
-import { contextSent, contextWithin } from './context-bytes.ts';
+import { contextSent, contextWithin } from './oci-image.ts';
 import { rootsOf } from './roots.ts';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;

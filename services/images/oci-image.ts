@@ -1,9 +1,62 @@
 import { z } from 'zod';
 import type { ContextEntry } from '../../model/dockerfile/context.ts';
+import { absolute } from '../../model/dockerfile/patterns/paths.ts';
+import { NO_SETTINGS, type Settings } from '../../model/dockerfile/plan.ts';
 import { refusedAt } from '../../model/dockerfile/refusal.ts';
 import { PLATFORM, type RootImage } from '../../model/dockerfile/root-image.ts';
-import { bytesOf, type ReadContext } from './context-bytes.ts';
-import { imageSettings, OciConfig } from './oci-settings.ts';
+import { isUser } from '../../model/dockerfile/user.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { describedContext, type SentContext } from '../../model/image/sent-context.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { ServiceDeps } from '../service-deps.ts';
+
+const text = z.string().regex(/^[^\0]*$/, 'has a NUL');
+const words = z.array(text).max(1_000).nullish();
+const variable = text.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}=/, 'is no NAME=value');
+const path = z.string().regex(/^[^\p{Cc}]*$/u, 'has a control character');
+
+const Config = z.object({
+  Env: z.array(variable.max(LIMITS.command.maxVariableBytes)).max(LIMITS.image.args).nullish(),
+  WorkingDir: path.max(4_096).nullish(),
+  User: z.string().max(256).nullish(),
+  Cmd: words,
+  Entrypoint: words,
+  Labels: z.record(text, text).nullish(),
+  ExposedPorts: z.record(z.string().regex(/^\d{1,5}(?:-\d{1,5})?\/(?:tcp|udp)$/, 'is no port'), z.unknown()).nullish(),
+});
+
+/** The configuration of an image; what is not read here is not done here. */
+const OciConfig = z.object({
+  architecture: z.string(),
+  os: z.string(),
+  config: Config.nullish(),
+  rootfs: z.object({ diff_ids: z.array(z.string().regex(/^sha256:[0-9a-f]{64}$/, 'is no SHA-256')) }),
+});
+
+/**
+ * What an image says of what runs in it, as a Dockerfile that begins at it has it.
+ * @throws MayflyError dockerfile_unsupported
+ */
+function imageSettings(config: z.infer<typeof Config>, line: number): Settings {
+  const { Env, WorkingDir, User, Cmd, Entrypoint, Labels, ExposedPorts } = config;
+  const variables = (Env ?? []).map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('=') + 1)]);
+  return {
+    env: { ...NO_SETTINGS.env, ...Object.fromEntries(variables) },
+    workdir: WorkingDir ? absolute(WorkingDir, '/') : '/',
+    user: userOf(User || 'root', line),
+    shell: NO_SETTINGS.shell,
+    labels: Labels ?? {},
+    exposed: Object.keys(ExposedPorts ?? {}),
+    cmd: Cmd ?? null,
+    entrypoint: Entrypoint ?? null,
+  };
+}
+
+function userOf(said: string, line: number): string {
+  const user = /^(?:root|0)(?::(?:root|0))?$/.test(said) ? 'root' : said;
+  if (isUser(user)) return user;
+  throw refusedAt(line, `the image runs as ${JSON.stringify(user)}, which is no user, and no user and group`);
+}
 
 /** What stands at the top of an OCI layout, or of what `docker save` writes. */
 export const LAYOUT_NAMES = ['blobs', 'index.json', 'oci-layout', 'manifest.json', 'repositories'];
@@ -116,4 +169,38 @@ class Layout {
   #refused(problem: string): Error {
     return refusedAt(this.line, `the OCI layout is refused: ${problem}`);
   }
+}
+
+/** So many bytes of a context, from a place in its archive on. */
+export type ReadContext = (from: number, length: number) => AsyncIterable<Uint8Array>;
+
+/** A context, and how its bytes are read. */
+interface ReadableContext {
+  context: SentContext | null;
+  read: ReadContext;
+}
+
+/** One that stands in the request. @throws MayflyError invalid_request, body_too_large */
+export function contextWithin(archive: Uint8Array | null): ReadableContext {
+  return {
+    context: archive && describedContext(archive),
+    async *read(from, length) {
+      if (archive) yield archive.subarray(from, from + length);
+    },
+  };
+}
+
+/** One that was sent before. @throws MayflyError context_not_found */
+export async function contextSent({ sentContexts }: ServiceDeps['store'], digest: string): Promise<ReadableContext> {
+  const found = await sentContexts.use(digest);
+  if (found) return { context: found.context, read: (from, length) => sentContexts.read(found.id, from, length) };
+  throw new MayflyError('context_not_found', `There is no context ${digest}.`);
+}
+
+/** Of a file in it. @param most of its bytes, from the first on */
+export async function bytesOf(read: ReadContext, { at = 0, size }: ContextEntry, most: number): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  const length = Math.min(size, most);
+  if (length > 0) for await (const piece of read(at, length)) pieces.push(piece);
+  return Buffer.concat(pieces);
 }

@@ -8,8 +8,7 @@ import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { ImageRequest } from '../../model/image/image.ts';
 import { ContextReader } from '../../model/image/sent-context.ts';
 import { TarScanner } from '../../model/image/tar-scanner.ts';
-import { bytesOf, type ReadContext } from './context-bytes.ts';
-import { LAYOUT_NAMES, ociImage } from './oci-image.ts';
+import { bytesOf, LAYOUT_NAMES, ociImage, type ReadContext } from './oci-image.ts';
 
 const GZIP = [0x1f, 0x8b];
 const ZSTD = [0x28, 0xb5, 0x2f, 0xfd];

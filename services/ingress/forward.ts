@@ -3,10 +3,9 @@ import { type Duplex, pipeline } from 'node:stream';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
-import { answerHeaders } from './answer-headers.ts';
 import type { Entry, PortAccess } from './port-access.ts';
 import { refuse } from './refusal.ts';
-import { requestHeaders } from './request-headers.ts';
+import { answerHeaders, requestHeaders } from './request-headers.ts';
 
 /** How long a program that was told so (`Connection: close`) may take to end the connection. Milliseconds. */
 const CLOSING_MS = 1_000;

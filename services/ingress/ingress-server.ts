@@ -5,12 +5,12 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { PortAddress } from '../../model/ports/port-address.ts';
 import { listen } from '../listen.ts';
-import { earlyProblem, refusedBytes } from '../problems/early-problem.ts';
-import { preflightHeaders } from './answer-headers.ts';
+import { earlyProblem, refusedBytes } from '../problems/problem.ts';
 import { forward, forwardUpgrade } from './forward.ts';
 import { COOKIE_NAME, TOKEN_HEADER } from './headers.ts';
 import { type Entry, type IngressDeps, PortAccess } from './port-access.ts';
 import { refuse } from './refusal.ts';
+import { preflightHeaders } from './request-headers.ts';
 
 /** From the first byte of a request to the end of its headers; Node's own default. Milliseconds. */
 const HEADERS_MS = 60_000;

@@ -4,9 +4,8 @@ import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { grants } from '../../model/scopes.ts';
 import type { Store } from '../../store/connect.ts';
 import { readPortToken } from '../ports/port-token.ts';
-import { cookiesOf, KEY_HEADER, TOKEN_HEADER } from './headers.ts';
+import { cookiesOf, KEY_HEADER, type PortRoute, TOKEN_HEADER } from './headers.ts';
 import type { KnownPort, KnownPorts } from './known-ports.ts';
-import type { PortRoute } from './port-route.ts';
 
 /** Principal that may use a port, and how it was verified. */
 export interface Principal {

@@ -2,8 +2,7 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import { TOKEN_NAME } from '../ports/port-token.ts';
-import { cookiesOf, endToEndHeaders, hasKey, outgoing } from './headers.ts';
-import { type PortRoute, prefixOf } from './port-route.ts';
+import { cookiesOf, endToEndHeaders, hasKey, isOurCookie, outgoing, type PortRoute, prefixOf } from './headers.ts';
 
 /** What only we say to a program, or what is between us and our caller. */
 const OURS: ReadonlySet<string> = new Set([
@@ -18,7 +17,7 @@ const OURS: ReadonlySet<string> = new Set([
 const OUR_PREFIXES = ['x-mayfly-', 'x-forwarded-'];
 
 /** Where a program takes itself to be. */
-export function localOrigin(port: number): string {
+function localOrigin(port: number): string {
   return `http://localhost:${port}`;
 }
 
@@ -59,4 +58,104 @@ function framing({ headers }: IncomingMessage): OutgoingHttpHeaders {
 
 function isOurs(name: string): boolean {
   return OURS.has(name) || OUR_PREFIXES.some((prefix) => name.startsWith(prefix));
+}
+
+/**
+ * What a program may not say: in our name, for other hosts (RFC 7838), to the proxy in front of us, which would give out
+ * files of its own, and what a browser keeps for the whole site, or tells others of it.
+ */
+const NOT_A_PROGRAMS: ReadonlySet<string> = new Set([
+  'alt-svc',
+  'clear-site-data',
+  'expect-ct',
+  'nel',
+  'public-key-pins',
+  'public-key-pins-report-only',
+  'report-to',
+  'reporting-endpoints',
+  'strict-transport-security',
+  'x-lighttpd-send-file',
+  'x-reproxy-url',
+  'x-sendfile',
+]);
+const NOT_ITS_PREFIXES = ['x-mayfly-', 'x-accel-'];
+const CORS_PREFIX = 'access-control-';
+
+/** A page there has an origin that is nobody's, so it is alone, whatever else is at that name. */
+const SANDBOXED = 'sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts';
+/** Also to the proxy in front: nginx would collect an event stream. */
+const UNBUFFERED = { 'x-accel-buffering': 'no' };
+
+/** The headers with which its caller gets a program's answer. */
+export function answerHeaders(
+  incoming: IncomingMessage,
+  route: PortRoute,
+  { host, cors }: Pick<ExposedPort, 'host' | 'cors'>,
+  addresses: PortAddress,
+): OutgoingHttpHeaders {
+  const isDropped = (name: string) => isNotAPrograms(name) || (cors && name.startsWith(CORS_PREFIX));
+  const headers = endToEndHeaders(incoming.rawHeaders, incoming.headers, isDropped);
+  const { form, port } = route;
+  const origin = addresses.originOf(route);
+  const isLocal = host === 'localhost';
+  change(headers, 'location', (to) => {
+    if (form === 'path') return inPath(to, route, isLocal ? [localOrigin(port)] : []);
+    return isLocal ? moved(to, localOrigin(port), origin) : to;
+  });
+  if (isLocal) change(headers, 'access-control-allow-origin', (to) => (to === localOrigin(port) ? origin : to));
+  const cookies = form === 'host' ? (headers.get('set-cookie') ?? []).filter(isTheirs).map(withoutDomain) : [];
+  if (cookies.length > 0) headers.set('set-cookie', cookies);
+  else headers.delete('set-cookie');
+  if (form === 'path') {
+    headers.set('content-security-policy', [...(headers.get('content-security-policy') ?? []), SANDBOXED]);
+    headers.set('referrer-policy', ['no-referrer']);
+    headers.delete('service-worker-allowed');
+  }
+  const length = incoming.headers['content-length'];
+  const framed =
+    length === undefined || incoming.headers['transfer-encoding'] !== undefined ? {} : { 'content-length': length };
+  return { ...outgoing(headers), ...framed, ...UNBUFFERED, ...(cors && { 'access-control-allow-origin': '*' }) };
+}
+
+/** The answer to who asks whether a page of another origin may ask. */
+export function preflightHeaders({ headers }: IncomingMessage): OutgoingHttpHeaders {
+  return {
+    'access-control-allow-origin': '*',
+    'access-control-allow-methods': headers['access-control-request-method'] ?? '*',
+    'access-control-allow-headers': headers['access-control-request-headers'] ?? '*',
+    'access-control-max-age': '600',
+    vary: 'Access-Control-Request-Method, Access-Control-Request-Headers',
+  };
+}
+
+function isNotAPrograms(name: string): boolean {
+  return NOT_A_PROGRAMS.has(name) || NOT_ITS_PREFIXES.some((prefix) => name.startsWith(prefix));
+}
+
+function change(headers: Map<string, string[]>, name: string, to: (value: string) => string): void {
+  const values = headers.get(name);
+  if (values) headers.set(name, values.map(to));
+}
+
+/** A URL of one origin as that of another; every other as it is. */
+function moved(url: string, from: string, to: string): string {
+  if (url === from) return to;
+  return /^[/?#]/.test(url.slice(from.length)) && url.startsWith(from) ? to + url.slice(from.length) : url;
+}
+
+/** A path of the program, or a URL of the origin that it takes for its own, below its prefix. */
+function inPath(url: string, route: PortRoute, origins: readonly string[]): string {
+  const prefix = prefixOf(route);
+  if (url.startsWith('/') && !url.startsWith('//')) return prefix + url;
+  return origins.reduce((at, origin) => moved(at, origin, prefix), url);
+}
+
+function isTheirs(cookie: string): boolean {
+  return !isOurCookie(cookie.split(';')[0] ?? '');
+}
+
+/** For the name alone that set it. */
+function withoutDomain(cookie: string): string {
+  const [pair = '', ...attributes] = cookie.split(';');
+  return [pair, ...attributes.filter((attribute) => !/^\s*domain\s*(=|$)/i.test(attribute))].join(';');
 }

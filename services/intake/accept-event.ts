@@ -8,8 +8,7 @@ import type { ScheduledFor } from '../../model/schedules/schedule.ts';
 import { steadyClock } from '../../model/steady-clock.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import type { InputSchemas } from '../schema/input-schemas.ts';
-import type { KnownFunction } from './function-cache.ts';
-import { gatheringOf, type QueueKeys, queueKeysOf } from './queue-keys.ts';
+import { gatheringOf, type KnownFunction, type QueueKeys, queueKeysOf } from './function-cache.ts';
 import { isCheckedWithin, refuseUnlessFits } from './schema-check.ts';
 
 /** By what two events are the same, and for how long. */

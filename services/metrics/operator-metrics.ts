@@ -3,7 +3,7 @@ import { isLive, type KnownHost } from '../../model/host.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isFinal, LIVING_STATES, SANDBOX_STATES, type SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
-import { gaugeOf } from './gauge.ts';
+import { gaugeOf } from './pool-metrics.ts';
 
 /** What the words of `waitingFor` begin with; all else is `other`. A label must not grow with what is waited for. */
 const WAITED_FOR = ['host', 'room', 'store', 'other'] as const;

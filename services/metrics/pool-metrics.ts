@@ -1,9 +1,13 @@
-import { Counter, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import type { SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import type { ClaimCount } from '../pool-door.ts';
-import { idleMibHoursOf } from '../pools/idle-hours.ts';
-import { gaugeOf } from './gauge.ts';
+import { idleMibHoursOf } from '../pools/set-pool.ts';
+
+/** Makes a gauge of a registry. */
+export function gaugeOf<T extends string>(registry: Registry, name: string, help: string, ...labelNames: T[]) {
+  return new Gauge<T>({ name, help, labelNames, registers: [registry] });
+}
 
 const labelNames = ['project', 'pool'] as const;
 

@@ -1,11 +1,19 @@
 import { MayflyError } from '../../model/errors.ts';
+import { idleUntil } from '../../model/pools/idle.ts';
 import type { PoolRecord, PoolWish } from '../../model/pools/pool.ts';
 import { NO_PROJECT } from '../../model/project.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
-import { orThrow } from '../require.ts';
+import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import { refuseUnplaceable } from '../sandboxes/placement.ts';
-import type { ServiceDeps } from '../service-deps.ts';
+import { orThrow, type ServiceDeps } from '../service-deps.ts';
+
+/** Returns the idle memory of a pool: as its workflow has written it, and what ready members have held since. */
+export function idleMibHoursOf({ idle }: PoolRecord, members: readonly StoredMember[]): number {
+  const ready = members.filter(({ state }) => state === 'warm');
+  const holders = ready.map(({ pool, size }) => ({ warmAt: pool?.warmAt ?? null, memoryMib: size?.memoryMib ?? 0 }));
+  return idleUntil(idle, holders, Date.now()).mibHours;
+}
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
 

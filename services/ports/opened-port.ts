@@ -6,8 +6,7 @@ import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import { recordAccess } from '../audit/record-access.ts';
-import { orThrow, requireSandbox } from '../require.ts';
-import type { ServiceDeps } from '../service-deps.ts';
+import { orThrow, requireSandbox, type ServiceDeps } from '../service-deps.ts';
 import { issuePortToken, newPortSecret } from './port-token.ts';
 import { refuseTypingBy } from './refuse-typing.ts';
 

@@ -1,7 +1,9 @@
 import { RUNS_ANYTHING } from '../../model/approvals/command-pattern.ts';
 import { refuseUnlessAllowed } from '../approvals/policy-check.ts';
 import type { ServiceDeps } from '../service-deps.ts';
-import { DESKTOP_PORTS } from './desktop-ports.ts';
+
+/** Ports of a desktop's loopback, as images/root.desktop has them. */
+export const DESKTOP_PORTS = { screen: 5_901, look: 5_902, paste: 5_903, noVnc: 6_080 } as const;
 
 /** Ports by which somebody types who knows a password, or by a program of the guest. */
 const TYPED_INTO: ReadonlySet<number> = new Set([DESKTOP_PORTS.screen, DESKTOP_PORTS.paste]);

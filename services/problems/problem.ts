@@ -1,4 +1,7 @@
-import { ERRORS, type ErrorCode, type MayflyError } from '../../model/errors.ts';
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import { ERRORS, type ErrorCode, MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
 import { redact, redactText } from '../../model/redaction/redact.ts';
 
 /** RFC 9457 §3 */
@@ -50,4 +53,56 @@ export function problemAt(
     ...(fields && { errors: redact(fields) }),
     ...more,
   };
+}
+
+/** The answer to what never became a request with a path: a problem with an id of its own, that ends the connection. */
+interface EarlyProblem {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+  /** As it goes over the connection (RFC 9112). */
+  text(): string;
+  response(): Response;
+}
+
+export function earlyProblem(error: MayflyError): EarlyProblem {
+  const requestId = randomUUID();
+  const problem = problemAt({ instance: `urn:uuid:${requestId}`, requestId }, error);
+  const { status } = problem;
+  const body = JSON.stringify(problem);
+  const headers = {
+    'Content-Type': PROBLEM_TYPE,
+    'Content-Length': String(Buffer.byteLength(body)),
+    'X-Mayfly-Code': error.code,
+    'X-Request-Id': requestId,
+    Connection: 'close',
+    ...(problem.retryable && { 'Retry-After': String(RETRY_AFTER_SECONDS) }),
+    ...(status === 405 && { Allow: '' }),
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return {
+    status,
+    headers,
+    body,
+    text: () => `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`,
+    response: () => new Response(body, { status, headers }),
+  };
+}
+
+/**
+ * What Node's parser and its clock say (`code` of the event `clientError`). Its words can repeat what the client sent.
+ * @param code a number where an answer was aborted @param headerBytes which headers may have at most
+ */
+export function refusedBytes(
+  { code }: Error & { code?: unknown },
+  headerBytes: number = LIMITS.headerBytes,
+): MayflyError {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new MayflyError('headers_too_large', `The headers have more than ${headerBytes} bytes.`);
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new MayflyError('request_timeout', 'The headers of the request did not arrive in time.');
+  }
+  const reason = typeof code === 'string' && code.startsWith('HPE_') ? ` (${code})` : '';
+  return new MayflyError('malformed_request', `What was sent is not HTTP/1.1${reason}.`);
 }

@@ -2,8 +2,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { cancelRun } from '../../store/functions/run-cancel.ts';
-import { requireRun } from '../require.ts';
-import type { ServiceDeps } from '../service-deps.ts';
+import { requireRun, type ServiceDeps } from '../service-deps.ts';
 
 /**
  * As {@link cancelRun}.

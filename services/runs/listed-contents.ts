@@ -1,3 +1,4 @@
+import { canonicalNumber } from '../../model/events/json/exact-json.ts';
 import { utf8Text } from '../../model/events/json/json-text.ts';
 import { RawJson } from '../../model/events/json/raw-json.ts';
 import { textAt } from '../../model/events/json-pointer.ts';
@@ -37,5 +38,25 @@ function resultOf(bytes: Uint8Array, contentType: string): RawJson | null {
     return new RawJson(text);
   } catch {
     return null;
+  }
+}
+
+/**
+ * The values of concurrency keys, as JSON, that a person may mean by a text: `7` is the text and the number.
+ * @returns one or two of them
+ */
+export function keysNamed(text: string): string[] {
+  const asText = JSON.stringify(text);
+  const value = parsed(text);
+  if (typeof value === 'number') return [asText, canonicalNumber(text.trim())];
+  const isScalar = value !== undefined && (typeof value !== 'object' || value === null);
+  return isScalar ? [asText, JSON.stringify(value)] : [asText];
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

@@ -1,8 +1,9 @@
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
+import { selectVictims } from '../../model/pools/preemption.ts';
 import type { Counted, Size } from '../../model/project-limits.ts';
+import { shuffled } from '../../store/pools/shuffled.ts';
 import type { IdempotentCall } from '../idempotent-call.ts';
 import type { ServiceDeps } from '../service-deps.ts';
-import { preemptMembers } from './preemption.ts';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
 
@@ -49,4 +50,26 @@ async function hasEvicted(
     if (tooLate.aborted || error instanceof MayflyError) return false; // it is refused for what it was refused for
     throw error;
   }
+}
+
+/**
+ * Evicts as many unclaimed members of the project's pools as the wanted sandboxes exceed its quotas by.
+ * @returns false: that would not help, so none did
+ * @throws MayflyError temporal_unavailable; the signal's reason when it fires before they are gone
+ */
+async function preemptMembers(
+  { store, sagas }: Pick<ServiceDeps, 'store' | 'sagas'>,
+  wanted: readonly Counted[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (signal.aborted) return false;
+  const members = await store.pools.unclaimed();
+  if (members.length === 0) return false;
+  const shortage = await store.admissions.shortage(wanted);
+  const victims = shortage && selectVictims(shortage, shuffled(members));
+  if (!victims) return false;
+  const named = victims.flatMap(({ pool, ...rest }) => (pool ? [{ ...rest, pool }] : []));
+  const ending = await sagas.pools.evict(named, { code: 'project_quota_exceeded' });
+  await Promise.all(ending.map((id) => sagas.sandboxes.ended(id, signal)));
+  return true;
 }

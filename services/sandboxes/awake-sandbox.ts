@@ -1,9 +1,55 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
+import type { HostRef } from '../../model/host.ts';
+import { ID_BYTES, operationIdFrom } from '../../model/ids.ts';
 import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { requireSandbox } from '../require.ts';
-import type { ServiceDeps } from '../service-deps.ts';
+import { hostOf, isAsleep, isFinal } from '../../model/sandbox/sandbox-state.ts';
+import { requireSandbox, type ServiceDeps } from '../service-deps.ts';
 import { type WaitLimit, waitWithin } from '../waiting.ts';
-import { awaitResume, isResumable, startResume } from './resume.ts';
-import { type RunningSandbox, usable } from './running-sandbox.ts';
+
+/** Poll interval for a sandbox that is busy with something else, ms. */
+const POLL_MS = 250;
+
+/** Whether a use of a sandbox resumes it. */
+export function isResumable({ state, spec }: Pick<SandboxRecord, 'state' | 'spec'>): boolean {
+  return isAsleep(state) && spec.autoResume;
+}
+
+/** Starts a resume. @returns its operation id; null: the sandbox is busy, perhaps with another resume */
+export async function startResume(
+  { sagas }: Pick<ServiceDeps, 'sagas'>,
+  id: string,
+  actor: Actor,
+): Promise<string | null> {
+  const operationId = operationIdFrom(randomBytes(ID_BYTES));
+  try {
+    await sagas.sandboxes.operate(id, { kind: 'resume', operationId, actor });
+    return operationId;
+  } catch (error) {
+    if (isMayflyError(error, 'sandbox_busy')) return null;
+    throw error;
+  }
+}
+
+/**
+ * Waits until a sandbox is resumed, by the operation that was started or by another one.
+ * @throws MayflyError why it could not be resumed; the signal's reason
+ */
+export async function awaitResume(
+  deps: Pick<ServiceDeps, 'sagas' | 'store'>,
+  { id, operationId, actor }: { id: string; operationId: string | null; actor: Actor },
+  signal: AbortSignal,
+): Promise<void> {
+  let own = operationId;
+  while (own === null) {
+    await sleep(POLL_MS, undefined, { signal });
+    if (!isResumable(await requireSandbox(deps, id))) return;
+    own = await startResume(deps, id, actor);
+  }
+  const failure = await deps.sagas.sandboxes.operated(id, own, signal);
+  if (failure) throw new MayflyError(failure.code, `It could not be resumed: ${failure.step}: ${failure.message}`);
+}
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'logger'>;
 
@@ -23,4 +69,38 @@ export async function resumeSandbox(deps: Deps, id: string, actor: Actor, wait: 
   const operationId = await startResume(deps, id, actor);
   await waitWithin(deps, wait, (signal) => awaitResume(deps, { id, operationId, actor }, signal));
   return requireSandbox(deps, id);
+}
+
+/** The same bytes; while some come, the sandbox is not idle. */
+export function inUse(
+  { store }: Pick<ServiceDeps, 'store'>,
+  sandboxId: string,
+  bytes: ReadableStream<Uint8Array>,
+): ReadableStream<Uint8Array> {
+  async function* touching() {
+    for await (const chunk of bytes) {
+      store.activity.touch(sandboxId).catch(() => {}); // with the store away nobody can find out that it is idle
+      yield chunk;
+    }
+  }
+  return ReadableStream.from(touching());
+}
+
+export type RunningSandbox = SandboxRecord & HostRef;
+
+/** @throws MayflyError sandbox_ended, sandbox_not_running, sandbox_suspended */
+export function usable(record: SandboxRecord): RunningSandbox {
+  const { id, state } = record;
+  const host = hostOf(record);
+  if (isFinal(state) || state === 'destroying')
+    throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
+  if (state === 'running' && host) return { ...record, ...host };
+  throw notRunning(record);
+}
+
+/** Why it cannot be used now, though it lives. */
+function notRunning({ id, state, spec }: SandboxRecord): MayflyError {
+  if (!isAsleep(state)) return new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.`);
+  if (spec.autoResume) return new MayflyError('sandbox_not_running', `The sandbox ${id} is being resumed.`);
+  return new MayflyError('sandbox_suspended', `The sandbox ${id} is ${state}.`);
 }

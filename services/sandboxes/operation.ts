@@ -2,8 +2,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { Operation } from '../../model/sagas/messages.ts';
 import type { SandboxFailure, SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
-import { requireSandbox } from '../require.ts';
-import type { ServiceDeps } from '../service-deps.ts';
+import { requireSandbox, type ServiceDeps } from '../service-deps.ts';
 import { type WaitLimit, waitWithin } from '../waiting.ts';
 
 /** An operation on a sandbox as it is when the wait is over. */

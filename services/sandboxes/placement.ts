@@ -19,7 +19,7 @@ import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { isUnlimited, type StorageQuota } from '../../model/snapshots/storage.ts';
 import { alike, sizeOfSource } from '../../model/source-content.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
-import { requireCapture, requireSnapshot } from '../require.ts';
+import { requireCapture, requireSnapshot } from '../service-deps.ts';
 
 /** Origin of sandboxes, and the live hosts that can make them, the one with most memory to spare first. */
 export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'>, HostProposals {

@@ -3,8 +3,7 @@ import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { PastSpec, ScheduleRecord, ScheduleSpec } from '../../model/schedules/schedule.ts';
 import { nextRun } from '../../model/schedules/times.ts';
-import { requireFunction, requireSchedule } from '../require.ts';
-import type { ServiceDeps } from '../service-deps.ts';
+import { requireFunction, requireSchedule, type ServiceDeps } from '../service-deps.ts';
 
 const { schedules: limits } = LIMITS.functions;
 

@@ -5,8 +5,7 @@ import { ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
 import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { hostOf, isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import { requireSandbox, requireSnapshot } from '../require.ts';
-import type { ServiceDeps } from '../service-deps.ts';
+import { requireSandbox, requireSnapshot, type ServiceDeps } from '../service-deps.ts';
 import { type WaitLimit, waitWithin } from '../waiting.ts';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'logger'>;

@@ -1,7 +1,6 @@
 import type { SnapshotKind, SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { actorOf, type IdempotentCall } from '../idempotent-call.ts';
-import { requireSnapshot } from '../require.ts';
-import type { ServiceDeps } from '../service-deps.ts';
+import { requireSnapshot, type ServiceDeps } from '../service-deps.ts';
 import { type WaitLimit, waitWithin } from '../waiting.ts';
 
 /**

@@ -5,8 +5,7 @@ import { readReadonlyCommand } from '../../model/readonly/readonly-command.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { SourceAccess } from '../../model/snapshots/source-access.ts';
 import { recordAccess } from '../audit/record-access.ts';
-import { succeeded } from '../files/file-access.ts';
-import type { FilePath } from '../files/file-path.ts';
+import { type FilePath, succeeded } from '../files/file-access.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
 type Deps = Pick<ServiceDeps, 'sagas' | 'guests'>;

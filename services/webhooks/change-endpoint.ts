@@ -2,8 +2,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { type EndpointRecord, validSecrets, type WebhookSignature } from '../../model/webhooks/endpoint.ts';
-import { requireEndpoint } from '../require.ts';
-import type { ServiceDeps } from '../service-deps.ts';
+import { requireEndpoint, type ServiceDeps } from '../service-deps.ts';
 import { newKeyPair, newSecret } from './signing/standard-key.ts';
 
 const { webhooks: limits } = LIMITS;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { SandboxView } from '../../api/resources/sandbox-view.ts';
+import type { SandboxView } from '../../api/resources/sandbox-schemas.ts';
 import { type Headers, useSandbox } from './sandbox-door.ts';
 import { jsonOf, problemOf } from './support.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { begun } from '../../model/utf8.ts';
-import { textOrBase64 } from '../../services/commands/output-text.ts';
+import { textOrBase64 } from '../../services/commands/command-follower.ts';
 
 it.each([
   ['', 0],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest';
-import type { SandboxView } from '../../api/resources/sandbox-view.ts';
-import type { SnapshotView } from '../../api/resources/snapshot-schemas.ts';
+import type { SandboxView } from '../../api/resources/sandbox-schemas.ts';
+import type { SnapshotView } from '../../api/snapshots/snapshots.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import { type Door, host, jsonOf, openDoor } from './support.ts';
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { SandboxView } from '../../api/resources/sandbox-view.ts';
+import type { SandboxView } from '../../api/resources/sandbox-schemas.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { host, jsonOf, problemOf, useDoor } from './support.ts';
 

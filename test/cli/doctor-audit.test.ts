@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { auditLines, isAuditWhole } from '../../cli/doctor/audit.ts';
+import { auditLines, isAuditWhole } from '../../cli/doctor/command.ts';
 import { quietIo } from './run-line.ts';
 
 const io = quietIo();

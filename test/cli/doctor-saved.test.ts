@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isClean, type SavedLook, savedLines } from '../../cli/doctor/saved.ts';
+import { isClean, type SavedLook, savedLines } from '../../cli/doctor/command.ts';
 import { snapshotId } from '../store/support.ts';
 import { quietIo } from './run-line.ts';
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
-import { textOf } from '../../cli/secret/set.ts';
+import { textOf } from '../../cli/secret/commands.ts';
 import type { SecretDetail } from '../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { answerOf } from '../clients/typescript/records.ts';

@@ -1,8 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { signDelivery } from '../../services/webhooks/signing/sign.ts';
-import type { Header } from '../../services/webhooks/signing/signed-request.ts';
+import { signDelivery, verifySignature } from '../../services/webhooks/signing/sign.ts';
 import { newSecret } from '../../services/webhooks/signing/standard-key.ts';
-import { verifySignature } from '../../services/webhooks/signing/verify.ts';
+import type { Header } from '../../services/webhooks/signing/verdict.ts';
 import type { Materials } from './materials.ts';
 import { type Part, Tally } from './part.ts';
 

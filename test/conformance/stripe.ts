@@ -1,5 +1,4 @@
-import { signDelivery } from '../../services/webhooks/signing/sign.ts';
-import { verifySignature } from '../../services/webhooks/signing/verify.ts';
+import { signDelivery, verifySignature } from '../../services/webhooks/signing/sign.ts';
 import { type Part, Tally } from './part.ts';
 
 interface Stripe {

@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { APPROVED_CREATE } from './approving.ts';
 import { ask, NOT_YET, outcomeOf, PATIENCE_MS, WAIT } from './asking.ts';

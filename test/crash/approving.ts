@@ -1,8 +1,7 @@
-import { ApprovalNeededError } from '../../clients/typescript/http/api-error.ts';
+import { ApprovalNeededError } from '../../clients/typescript/http/problem.ts';
 import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { ask, outcomeOf } from './asking.ts';
-import type { Act, Stage } from './stage.ts';
-import { wish } from './stage.ts';
+import { type Act, type Stage, wish } from './stage.ts';
 
 /** Holds for what no other act asks for. */
 const RULES = [{ name: 'internet-is-asked-for', when: { egress: 'internet' }, effect: 'ask' }] as const;

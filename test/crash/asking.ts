@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
 import { insisting } from './insisting.ts';
 
 /** What became of what was asked for: `done`, or the code that says why not. */

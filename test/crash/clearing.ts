@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { entriesOf } from '../../host/os/directory.ts';
 import { SimulatedSources } from '../../host/simulated/source/running-source.ts';

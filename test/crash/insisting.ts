@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyApiError, MayflyConnectionError } from '../../clients/typescript/http/api-error.ts';
+import { MayflyApiError, MayflyConnectionError } from '../../clients/typescript/http/problem.ts';
 
 const PAUSE_MS = 100;
 

@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import mongoose from 'mongoose';
-import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
 import { reconcileNow } from '../../temporal/reconciling.ts';
 import { loseWorkflow } from '../support/lose-workflow.ts';
 import { ask, outcomeOf, PATIENCE_MS, WAIT } from './asking.ts';

@@ -1,6 +1,6 @@
 /** The soak itself, in a place of its own: soak.ts starts it, and is told the report. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { MayflyProcess } from '../support/mayfly-process.ts';
 import type { Agreement } from './agreement.ts';

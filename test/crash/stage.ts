@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { SimulatedSources } from '../../host/simulated/source/running-source.ts';
 import { ask, NOT_YET, type Outcome, PATIENCE_MS } from './asking.ts';

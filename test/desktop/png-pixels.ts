@@ -11,7 +11,7 @@ export interface Pixels {
   middleOf(colour: string): { x: number; y: number } | null;
 }
 
-/** What services/desktop/rfb/png.ts writes: 8 bits of three colours, and rows that are told by the row above. */
+/** What services/desktop/rfb/picture.ts writes: 8 bits of three colours, and rows that are told by the row above. */
 export function pixelsOf(png: Uint8Array): Pixels {
   const file = Buffer.from(png);
   const [width, height] = [file.readUInt32BE(16), file.readUInt32BE(20)];

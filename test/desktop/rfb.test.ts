@@ -3,7 +3,7 @@ import { inflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { ProtocolError } from '../../services/desktop/rfb/byte-reader.ts';
 import { passwordFile, passwordsOf } from '../../services/desktop/rfb/password.ts';
-import { pngOf } from '../../services/desktop/rfb/png.ts';
+import { pngOf } from '../../services/desktop/rfb/picture.ts';
 import { Screen } from '../../services/desktop/rfb/screen.ts';
 import { ownProcessorMs } from '../support/processor-time.ts';
 import { RECORDED } from './recorded.ts';

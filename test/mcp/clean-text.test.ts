@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { cleanText, maskPart, maskText } from '../../mcp/lib/clean-text.ts';
+import { cleanText, maskPart, maskText } from '../../mcp/lib/error-text.ts';
 
 it.each([
   ['an OSC 52 that sets the clipboard', 'a\u001b]52;c;ZXZpbA==\u0007b', 'ab'],

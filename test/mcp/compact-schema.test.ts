@@ -1,7 +1,7 @@
 // What is left out of schemas for their size says nothing that a caller plans by. Costs milliseconds.
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { compact } from '../../mcp/lib/compact-schema.ts';
+import { compact } from '../../mcp/lib/tool.ts';
 
 const target = { target: 'draft-2020-12' } as const;
 const compacted = compact(

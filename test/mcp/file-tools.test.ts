@@ -1,13 +1,12 @@
 // Files as models read and write them: byte for byte, in an answer that is bounded. A client in memory; costs nothing.
 import type { McpServer } from '@modelcontextprotocol/server';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { MayflyApiError } from '../../clients/typescript/http/api-error.ts';
+import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import type { Caller } from '../../mcp/lib/call.ts';
 import { errorText } from '../../mcp/lib/error-text.ts';
 import { registerResources } from '../../mcp/resources.ts';
-import { editTools } from '../../mcp/tools/edit.ts';
-import { fileTools } from '../../mcp/tools/files.ts';
+import { editTools, fileTools } from '../../mcp/tools/files.ts';
 import { listTools } from '../../mcp/tools/list.ts';
 import { searchTools } from '../../mcp/tools/search.ts';
 import { snapshotTools } from '../../mcp/tools/snapshots.ts';

@@ -2,10 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { PortAddress } from '../../model/ports/port-address.ts';
-import { answerHeaders } from '../../services/ingress/answer-headers.ts';
-import { cookiesOf, hasKey, isOurCookie } from '../../services/ingress/headers.ts';
-import { parseRoute } from '../../services/ingress/port-route.ts';
-import { requestHeaders } from '../../services/ingress/request-headers.ts';
+import { cookiesOf, hasKey, isOurCookie, parseRoute } from '../../services/ingress/headers.ts';
+import { answerHeaders, requestHeaders } from '../../services/ingress/request-headers.ts';
 
 const addresses = new PortAddress('http://localhost:7997');
 const target = { sandboxId: 'sbx-0123456789abcdef', port: 3_000 };

@@ -5,7 +5,7 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { measureRequests } from '../../api/monitoring/metrics.ts';
+import { measureRequests } from '../../api/monitoring/health.ts';
 import { exec } from '../../host/os/exec.ts';
 import { storeMetrics } from '../../services/metrics/store-metrics.ts';
 import type { Store } from '../../store/connect.ts';

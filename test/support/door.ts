@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll } from 'vitest';
 import { createApp } from '../../api/app.ts';
-import type { CommandView } from '../../api/commands/command-view.ts';
+import type { CommandView } from '../../api/commands/start-command.ts';
 import type { App } from '../../api/http/context.ts';
 import { RelayClient } from '../../host/relay/client.ts';
 import { eventually } from './eventually.ts';

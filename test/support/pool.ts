@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { SandboxView } from '../../api/resources/sandbox-view.ts';
+import type { SandboxView } from '../../api/resources/sandbox-schemas.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
 import type { PoolRecord, PoolWish } from '../../model/pools/pool.ts';

@@ -1,6 +1,6 @@
 import type { z } from '@hono/zod-openapi';
 import { expect } from 'vitest';
-import type { newToken, waitpointAnswer } from '../../api/waitpoints/waitpoint-schemas.ts';
+import type { newToken, waitpointAnswer } from '../../api/waitpoints/waitpoints.ts';
 import type { TestDoor } from './door.ts';
 
 export type Waitpoint = z.infer<typeof waitpointAnswer>;

@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi';
 import { expect } from 'vitest';
 import { Announcer } from '../../activities/webhook/announcer.ts';
-import type { deliveryAnswer } from '../../api/webhooks/delivery-schemas.ts';
+import type { deliveryAnswer } from '../../api/webhooks/deliveries.ts';
 import type { newEndpointAnswer } from '../../api/webhooks/endpoint-schemas.ts';
 import { Reconciliation } from '../../temporal/reconciliation.ts';
 import type { TestDoor } from './door.ts';

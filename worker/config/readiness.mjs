@@ -45,7 +45,7 @@ export function findMissingPackage(error) {
  * @param {string[]} argv
  */
 export function printUnready({ what, why, remedy }, argv) {
-  const exitCode = 2; // as cli/terminal/exit-codes.ts has it: the environment is not valid
+  const exitCode = 2; // as cli/terminal/cli-error.ts has it: the environment is not valid
   const end = argv.indexOf('--');
   const isJson = (end === -1 ? argv : argv.slice(0, end)).includes('--json');
   if (isJson) process.stdout.write(`${JSON.stringify({ error: { exitCode, what, why, remedy } })}\n`);

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { ArgsDef } from 'citty';
-import { MayflyConnectionError } from '../../../clients/typescript/http/api-error.ts';
 import type { Run } from '../../../clients/typescript/http/openapi.ts';
+import { MayflyConnectionError } from '../../../clients/typescript/http/problem.ts';
 import type { CreateRun } from '../../../clients/typescript/run-options.ts';
 import type { Runs } from '../../../clients/typescript/runs.ts';
 import { orAbsent } from '../../../host/os/absent.ts';

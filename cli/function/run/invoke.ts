@@ -1,14 +1,15 @@
 import type { Run } from '../../../clients/typescript/http/openapi.ts';
+import type { BatchItem } from '../../../clients/typescript/run-options.ts';
 import type { Runs } from '../../../clients/typescript/runs.ts';
-import { flag } from '../../terminal/arguments.ts';
-import { CliError } from '../../terminal/cli-error.ts';
-import { customCommand } from '../../terminal/command.ts';
-import { EXIT } from '../../terminal/exit-codes.ts';
-import type { Io } from '../../terminal/io.ts';
-import { type AskedEvent, EVENT_ARGS, eventOf, stored } from '../input/event-data.ts';
+import { LIMITS } from '../../../model/limits.ts';
+import { flag, option, seconds } from '../../terminal/arguments.ts';
+import { CliError, EXIT } from '../../terminal/cli-error.ts';
+import { command, customCommand } from '../../terminal/command.ts';
+import { type Io, printable } from '../../terminal/io.ts';
+import { type AskedEvent, EVENT_ARGS, eventOf, jsonOf, stored } from '../input/event-data.ts';
 import { functionName, NAME } from '../input/names.ts';
+import { tellEndOfStderr } from './open.ts';
 import { exitCodeOfRun, outcomeOf, stateOf } from './run-text.ts';
-import { tellEndOfStderr } from './stderr-tail.ts';
 
 /** `mayfly function invoke`: the result is all that it writes to standard output. Ctrl-C lets the run go on. */
 export const invokeCommand = customCommand({
@@ -68,3 +69,50 @@ async function followed(io: Io, runs: Runs, { id }: Run): Promise<Run | null> {
     io.endNoteForNow();
   }
 }
+
+/** `mayfly function batch`: done when each event is stored or refused. */
+export const batchCommand = command({
+  description: 'Have a function run for each CloudEvent of a list, and print what became of each',
+  args: {
+    ...NAME,
+    file: {
+      type: 'string',
+      valueHint: 'path',
+      description: 'A file with a JSON list of up to 1,000 CloudEvents; - for standard input',
+      default: '-',
+    },
+  },
+  async call({ args, connect, options }) {
+    const name = functionName(args.name);
+    const items = await connect().runs.createBatch(name, await jsonOf({ path: args.file }), options);
+    return { items };
+  },
+  print(io, { items }) {
+    for (const item of items) io.print(printable(lineOf(item)));
+  },
+  exit: ({ items }) => (items.every((item) => 'runId' in item) ? EXIT.ok : EXIT.failed),
+});
+
+function lineOf(item: BatchItem): string {
+  if ('runId' in item) return item.isNew ? item.runId : `${item.runId} known`;
+  const { code, detail } = item.problem;
+  return `refused: ${detail} (${code})`;
+}
+
+/** `mayfly function trigger`: done when the event is stored. */
+export const triggerCommand = command({
+  description: 'Have a function run for an event, and print the id of its run',
+  args: {
+    ...NAME,
+    ...EVENT_ARGS,
+    delay: option('Do not start it before', '10m'),
+  },
+  async call({ io, args, connect }) {
+    const name = functionName(args.name);
+    const { delaySeconds } = LIMITS.functions;
+    const delay = args.delay === undefined ? {} : { delaySeconds: seconds('delay', args.delay, delaySeconds) };
+    const event = await eventOf(args);
+    return stored(io, connect().runs, name, event, { ...delay, signal: io.signal });
+  },
+  print: (_io, run) => run.id,
+});

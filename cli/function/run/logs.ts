@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyApiError } from '../../../clients/typescript/http/api-error.ts';
-import { patiently } from '../../../clients/typescript/http/patient.ts';
+import { MayflyApiError } from '../../../clients/typescript/http/problem.ts';
+import { patiently } from '../../../clients/typescript/http/retry.ts';
 import type { RunOutput, RunOutputOptions } from '../../../clients/typescript/run-options.ts';
 import type { Runs } from '../../../clients/typescript/runs.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { flag, option, wholeNumber } from '../../terminal/arguments.ts';
-import { CliError } from '../../terminal/cli-error.ts';
+import { CliError, EXIT } from '../../terminal/cli-error.ts';
 import { customCommand } from '../../terminal/command.ts';
-import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { RUN, runId } from '../input/names.ts';
 

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { Run, Sandbox } from '../../../clients/typescript/http/openapi.ts';
+import { MayflyApiError } from '../../../clients/typescript/http/problem.ts';
 import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
+import type { Runs } from '../../../clients/typescript/runs.ts';
 import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { follow, StepPrinter } from '../../sandbox/follow.ts';
 import { logIn } from '../../ssh/ssh.ts';
 import { flag } from '../../terminal/arguments.ts';
-import { CliError, usageError } from '../../terminal/cli-error.ts';
+import { CliError, EXIT, usageError } from '../../terminal/cli-error.ts';
 import { customCommand } from '../../terminal/command.ts';
-import { EXIT } from '../../terminal/exit-codes.ts';
-import type { Io } from '../../terminal/io.ts';
-import { printable } from '../../terminal/printable.ts';
+import { type Io, printable } from '../../terminal/io.ts';
 import { RUN, runId } from '../input/names.ts';
 
 /** Of the sandbox, whatever becomes of this process. */
@@ -135,4 +135,28 @@ async function destroyed(io: Io, client: MayflyClient, id: string): Promise<void
 
 function interrupted(id: string): CliError {
   return new CliError(EXIT.interrupted, 'Interrupted', `${id} is destroyed`, 'Run it again when you like.');
+}
+
+/** What is shown of it. Bytes. */
+const TAIL = 4_096;
+
+/** Prints the end of what the process of a run wrote to its standard error, to ours; of one that was never started nothing. */
+export async function tellEndOfStderr(io: Io, runs: Runs, { id, attempts }: Run): Promise<void> {
+  if (attempts.length === 0) return;
+  const found = await runs.output(id, { stream: 'stderr', signal: io.signal }).catch((error: unknown) => {
+    if (error instanceof MayflyApiError && error.code === 'command_not_found') return null;
+    throw error;
+  });
+  if (!found) return;
+  let tail: Uint8Array = new Uint8Array();
+  let isCut = false;
+  for await (const piece of found.bytes) {
+    const whole = Buffer.concat([tail, piece]);
+    isCut ||= whole.length > TAIL;
+    tail = whole.subarray(-TAIL);
+  }
+  if (isCut) io.note(`… all of it: mayfly function logs ${id} --stderr`);
+  if (tail.length === 0) return;
+  await io.write('stderr', tail);
+  if (tail.at(-1) !== 0x0a) io.note('');
 }

@@ -1,11 +1,9 @@
 import type { Run } from '../../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { size } from '../../snapshot/snapshot-text.ts';
-import { recordLines } from '../../terminal/columns.ts';
-import { between, duration } from '../../terminal/duration.ts';
-import { EXIT } from '../../terminal/exit-codes.ts';
-import type { Io } from '../../terminal/io.ts';
-import { printable } from '../../terminal/printable.ts';
+import { between, duration } from '../../terminal/arguments.ts';
+import { EXIT } from '../../terminal/cli-error.ts';
+import { type Io, printable, recordLines } from '../../terminal/io.ts';
 
 export const RUN_HEADER = ['ID', 'FUNCTION', 'STATE', 'ATTEMPTS', 'TOOK', 'ACCEPTED', 'INPUT', 'RESULT'];
 /** Characters of a content in a line of a list. */
@@ -56,7 +54,7 @@ export function cleanupOf({ cleanup }: Run): string {
 }
 
 /** What is kept of its sandbox; null: it is not said that something is. */
-export function keptOf({ kept }: Run): string | null {
+function keptOf({ kept }: Run): string | null {
   if (!kept) return null;
   if (kept.snapshotId === null) return `nothing: ${kept.failure?.message ?? ''} (${kept.failure?.code ?? ''})`;
   return kept.goneAt === null ? `${kept.snapshotId} until ${kept.until}` : `nothing: deleted at ${kept.goneAt}`;

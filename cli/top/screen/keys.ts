@@ -1,8 +1,7 @@
 import type { Approval } from '../../../clients/typescript/http/openapi.ts';
 import { approvalLines } from '../../approval/approval-text.ts';
-import { cellText } from '../rows/row.ts';
-import type { Action } from './action.ts';
-import { bodyHeight, chosenRow, moved, type Question, type State, shownList } from './state.ts';
+import { cellText } from '../rows/section.ts';
+import { type Action, bodyHeight, chosenRow, moved, type Question, type State, shownList } from './state.ts';
 
 interface Pressed {
   state: State;

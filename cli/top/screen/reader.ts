@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { grants } from '../../../model/scopes.ts';
-import { cellText, type Row } from '../rows/row.ts';
+import { cellText, type Row } from '../rows/section.ts';
 import { liveRow, readLivePage } from '../sections/sandboxes.ts';
 import { SECTIONS } from '../sections/sections.ts';
 import { type Bookmark, Living } from './living.ts';

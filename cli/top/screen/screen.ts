@@ -1,8 +1,7 @@
 import type { Io } from '../../terminal/io.ts';
-import type { Action } from './action.ts';
 import { frame } from './frame.ts';
 import { press } from './keys.ts';
-import { type State, withSize } from './state.ts';
+import { type Action, type State, withSize } from './state.ts';
 import { HeldTerminal } from './terminal.ts';
 
 /** What was typed for ssh, or is a terminal's answer to what a guest asked it, is no key of ours. Milliseconds. */

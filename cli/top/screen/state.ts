@@ -1,8 +1,13 @@
 import type { Approval } from '../../../clients/typescript/http/openapi.ts';
-import type { Row } from '../rows/row.ts';
-import type { Action } from './action.ts';
+import type { Row } from '../rows/section.ts';
 
-export interface Size {
+/** What a key asks the program to do, besides what it changes on the screen. */
+export type Action =
+  | { do: 'quit' | 'suspend' | 'redraw' | 'unlook' }
+  | { do: 'look' | 'log-in' | 'destroy'; sandboxId: string }
+  | { do: 'approve' | 'refuse'; approval: Approval };
+
+interface Size {
   columns: number;
   rows: number;
 }
@@ -33,7 +38,7 @@ export interface Question {
 }
 
 /** One sandbox, or one approval, that is looked at. */
-export interface Look {
+interface Look {
   sandboxId: string | null;
   approval: Approval | null;
   lines: readonly string[];

@@ -1,8 +1,7 @@
 import type { Sandbox } from '../../../clients/typescript/http/openapi.ts';
 import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import type { SandboxState } from '../../../model/sandbox/sandbox-state.ts';
-import { cellText, type Row, stateText } from '../rows/row.ts';
-import type { Found, Section } from '../rows/section.ts';
+import { cellText, type Found, type Row, type Section, stateText } from '../rows/section.ts';
 
 /** States in which a saga is under way; in the others it waits for somebody to ask for something. */
 const UNDER_WAY = ['requested', 'creating', 'restoring', 'destroying'] as const satisfies readonly SandboxState[];

@@ -1,8 +1,7 @@
 import type { Sandbox } from '../../../clients/typescript/http/openapi.ts';
 import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { sizeOf } from '../../sandbox/sandbox-text.ts';
-import { cellText, type Row, stateText } from '../rows/row.ts';
-import type { Found, Section } from '../rows/section.ts';
+import { cellText, type Found, type Row, type Section, stateText } from '../rows/section.ts';
 
 /** Of each read: few enough that one costs milliseconds, more than a terminal has lines. */
 const PAGE = 100;

@@ -1,4 +1,4 @@
-import { MayflyDeadlineError } from './api-error.ts';
+import { MayflyDeadlineError } from './problem.ts';
 
 /** A timer that is longer fires at once: setTimeout counts in 31 bits. Milliseconds. */
 const LONGEST_TIMER_MS = 2_147_483_647;

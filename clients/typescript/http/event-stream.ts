@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyConnectionError } from './api-error.ts';
-import { isPassing } from './patient.ts';
+import { MayflyConnectionError } from './problem.ts';
+import { isPassing } from './retry.ts';
 import type { Transport } from './transport.ts';
 
 /** One server-sent event (WHATWG HTML §9.2). */

@@ -1,7 +1,43 @@
+import { LIMITS } from '../../../model/limits.ts';
 import type { Approval, paths } from './openapi.ts';
-import type { WaitOptions } from './options.ts';
-import { prefer } from './paths.ts';
+import { MayflyConnectionError } from './problem.ts';
 import type { CallOptions, PostOptions, RequestShape, Transport } from './transport.ts';
+
+/**
+ * undici, which is Node's fetch, gives up on an answer whose headers take 300 s (its `headersTimeout` default), so
+ * one request never waits longer than this. Seconds.
+ */
+const LONGEST_WAIT_SECONDS = 240;
+
+export function sandboxPath(id: string): string {
+  return `/v1/sandboxes/${encodeURIComponent(id)}`;
+}
+
+/** How long the API may hold its answer back. */
+export function prefer(waitSeconds: number = LIMITS.waitSeconds.default): Record<string, string> {
+  return { prefer: `wait=${Math.min(Math.max(0, Math.trunc(waitSeconds)), LONGEST_WAIT_SECONDS)}` };
+}
+
+export interface Page<T> {
+  items: T[];
+  nextCursor: string | null;
+  /** Records that belong here and cannot be read. Absent: all can. */
+  unreadable?: { id: string; problem: string }[];
+}
+
+/** A list without pages. */
+export type List<T> = Omit<Page<T>, 'nextCursor'>;
+
+export interface PageOptions extends CallOptions {
+  limit?: number;
+  cursor?: string;
+}
+
+/** `waitSeconds`: how long the API may hold its answer back; 0 answers as soon as the request is recorded. */
+export interface WaitOptions {
+  /** Seconds. `@default` 60 */
+  waitSeconds?: number;
+}
 
 type Method = 'get' | 'put' | 'post' | 'patch' | 'delete';
 
@@ -44,9 +80,9 @@ export type AnswerOf<R extends Route> = Success<R> extends Approval ? Success<R>
 type Arguments<T> = object extends T ? [T?] : [T];
 
 /** Operation without a body. */
-export type Ask<R extends Route> = (...args: [...PathArguments<R>, ...Arguments<OptionsOf<R>>]) => Promise<AnswerOf<R>>;
+type Ask<R extends Route> = (...args: [...PathArguments<R>, ...Arguments<OptionsOf<R>>]) => Promise<AnswerOf<R>>;
 /** Operation with a body. */
-export type Send<R extends Route> = (
+type Send<R extends Route> = (
   ...args: [...PathArguments<R>, ...Arguments<BodyOf<R>>, ...Arguments<OptionsOf<R>>]
 ) => Promise<AnswerOf<R>>;
 
@@ -91,4 +127,21 @@ function splitOptions(options: unknown = {}) {
     ...(idempotencyKey !== undefined && { idempotencyKey }),
   };
   return { query, headers: waitSeconds === undefined ? {} : prefer(waitSeconds), call };
+}
+
+/**
+ * All bytes of an open answer.
+ * @throws MayflyConnectionError when they break off, and the signal's reason
+ */
+export async function bytesOf(
+  response: Response,
+  { baseUrl }: Pick<Transport, 'baseUrl'>,
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
+  try {
+    return new Uint8Array(await response.arrayBuffer());
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw new MayflyConnectionError(baseUrl, error);
+  }
 }

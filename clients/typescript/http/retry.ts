@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MayflyApiError, MayflyConnectionError } from './api-error.ts';
+import { MayflyApiError, MayflyConnectionError } from './problem.ts';
+import type { CallOptions } from './transport.ts';
 
 /** Attempts at one request, the first included. */
 const MAX_ATTEMPTS = 4;
@@ -41,6 +42,58 @@ export async function withRetries<T>(send: () => Promise<T>, signal: AbortSignal
         signal.throwIfAborted();
         throw cause;
       });
+    }
+  }
+}
+
+/** Where undici, which is Node's fetch, keeps what sends its requests: a pool, or a proxy that the process has chosen. */
+const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
+
+/**
+ * For the request of an upload, which may take any time. undici waits 300 s for the head of an answer (its
+ * `headersTimeout` default), counts from the beginning of the request, and gives up a body that is taken slowly.
+ * Nothing where fetch is not undici's.
+ */
+export function unhurried(): Pick<RequestInit, 'dispatcher'> {
+  void globalThis.Headers; // undici is loaded by the first use of it
+  const dispatcher: unknown = Reflect.get(globalThis, DISPATCHER);
+  if (!isDispatcher(dispatcher)) return {};
+  return {
+    dispatcher: dispatcher.compose((dispatch) => (options, handler) => {
+      return dispatch({ ...options, headersTimeout: 0 }, handler);
+    }),
+  };
+}
+
+function isDispatcher(value: unknown): value is NonNullable<RequestInit['dispatcher']> {
+  return typeof value === 'object' && value !== null && 'compose' in value && typeof value.compose === 'function';
+}
+
+/** How long the API may stay away, such as while it is started anew. Seconds. */
+const AWAY_SECONDS = 300;
+const PAUSE_MS = 500;
+
+/** Tells whether the same request can succeed later. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof MayflyConnectionError || (error instanceof MayflyApiError && error.retryable);
+}
+
+/**
+ * Repeats a read of what goes on without anybody watching, for as long as the API stays away.
+ * @param options `deadlineSeconds`: `@default` 300
+ * @throws what the last attempt threw, when that takes longer; the signal's reason
+ */
+export async function patiently<T>(
+  read: () => Promise<T>,
+  { signal, deadlineSeconds = AWAY_SECONDS }: CallOptions,
+): Promise<T> {
+  for (const endsAt = performance.now() + deadlineSeconds * 1_000; ; ) {
+    try {
+      return await read();
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!isPassing(error) || performance.now() > endsAt) throw error;
+      await sleep(PAUSE_MS, undefined, signal && { signal }).catch(() => signal?.throwIfAborted());
     }
   }
 }

@@ -2,12 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { stringifyRaw } from '../../../model/events/json/raw-json.ts';
 import { isSandboxId } from '../../../model/sandbox-id.ts';
-import { ApprovalNeededError, MayflyApiError, MayflyConnectionError } from './api-error.ts';
 import { withinDeadline } from './deadline.ts';
 import type { Approval } from './openapi.ts';
-import { problemFrom } from './problem.ts';
-import { withRetries } from './retry.ts';
-import { unhurried } from './unhurried.ts';
+import { ApprovalNeededError, MayflyApiError, MayflyConnectionError, problemFrom } from './problem.ts';
+import { unhurried, withRetries } from './retry.ts';
 
 export interface ClientOptions {
   /** Where the API listens, e.g. `http://127.0.0.1:8080`. */

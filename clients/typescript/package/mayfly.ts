@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { isFinal, isSettled } from '../../../model/sandbox/sandbox-state.ts';
-import { ApprovalNeededError, MayflyApiError } from '../http/api-error.ts';
 import { withinDeadline } from '../http/deadline.ts';
 import type { Sandbox as SandboxRecord } from '../http/openapi.ts';
-import { problemFrom } from '../http/problem.ts';
+import { ApprovalNeededError, MayflyApiError, problemFrom } from '../http/problem.ts';
 import type { CallOptions, PostOptions } from '../http/transport.ts';
 import { type CreateOneSandbox, MayflyClient } from '../mayfly-client.ts';
 import { Sandbox } from './sandbox.ts';

@@ -6,7 +6,6 @@
 
 export type { Statement } from '../../../model/functions/receipt.ts';
 export type { BulkRequest } from '../functions.ts';
-export { ApprovalNeededError, MayflyApiError, MayflyConnectionError, MayflyDeadlineError } from '../http/api-error.ts';
 export type {
   Approval,
   Command,
@@ -22,9 +21,9 @@ export type {
   Snapshot,
   StartCommand,
 } from '../http/openapi.ts';
-export type { Page, PageOptions, WaitOptions } from '../http/options.ts';
 export type { Problem } from '../http/problem.ts';
-export type { AnswerOf, BodyOf, OptionsOf, Route } from '../http/resource.ts';
+export { ApprovalNeededError, MayflyApiError, MayflyConnectionError, MayflyDeadlineError } from '../http/problem.ts';
+export type { AnswerOf, BodyOf, OptionsOf, Page, PageOptions, Route, WaitOptions } from '../http/resource.ts';
 export type { CallOptions, ClientOptions, PostOptions } from '../http/transport.ts';
 export type { CreateOneSandbox } from '../mayfly-client.ts';
 export { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../receipts/verify-receipt.ts';

@@ -7,7 +7,7 @@ import type {
   StartCommand,
   TakeSnapshot,
 } from '../http/openapi.ts';
-import type { WaitOptions } from '../http/options.ts';
+import type { WaitOptions } from '../http/resource.ts';
 import type { CallOptions, PostOptions } from '../http/transport.ts';
 import type { MayflyClient } from '../mayfly-client.ts';
 import type { Content, GuestPath, WriteOptions } from '../sandbox/files.ts';

@@ -1,8 +1,7 @@
 import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { type EventStreamOptions, followEvents } from '../http/event-stream.ts';
 import type { Command, CommandOutput as OutputEvent } from '../http/openapi.ts';
-import { sandboxPath } from '../http/paths.ts';
-import { Resource } from '../http/resource.ts';
+import { Resource, sandboxPath } from '../http/resource.ts';
 import type { CallOptions } from '../http/transport.ts';
 
 type OutputStream = OutputEvent['stream'];

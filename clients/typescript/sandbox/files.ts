@@ -1,9 +1,7 @@
 import { filePathInUrl } from '../../../model/files/file-path.ts';
-import { MayflyApiError } from '../http/api-error.ts';
 import type { FileEntry } from '../http/openapi.ts';
-import type { Page, PageOptions } from '../http/options.ts';
-import { sandboxPath } from '../http/paths.ts';
-import { Resource } from '../http/resource.ts';
+import { MayflyApiError } from '../http/problem.ts';
+import { type Page, type PageOptions, Resource, sandboxPath } from '../http/resource.ts';
 import type { CallOptions } from '../http/transport.ts';
 
 /** An absolute path in a guest; as bytes when it is not UTF-8. */
@@ -12,7 +10,7 @@ export type GuestPath = string | Uint8Array;
 type FileType = FileEntry['type'];
 
 /** What the head of an answer says about a file. */
-export interface FileHead {
+interface FileHead {
   type: FileType;
   /** Bytes of the content, or of the range that was asked for; null when that is not known before. */
   size: number | null;
@@ -30,7 +28,7 @@ export interface FileContent extends FileHead {
   total: number | null;
 }
 
-export interface OwnerOptions {
+interface OwnerOptions {
   /** By name or number. `@default` for what is new: the login user */
   user?: string;
   group?: string;
@@ -43,7 +41,7 @@ export interface WriteOptions extends CallOptions, OwnerOptions {
   mode?: string;
 }
 
-export interface UnpackOptions extends CallOptions, OwnerOptions {
+interface UnpackOptions extends CallOptions, OwnerOptions {
   /** Everything belongs to whom the archive says, by number. `@default` false */
   keepOwners?: boolean;
 }

@@ -1,11 +1,107 @@
+import { lookup, Resolver } from 'node:dns/promises';
 import http, { type IncomingMessage } from 'node:http';
 import net, { type Socket } from 'node:net';
 import tls from 'node:tls';
 import type { AddressPolicy } from './address-policy.ts';
-import { answerOf } from './answer.ts';
 import { endpointUrlProblem, hostOf, portOf } from './endpoint-url.ts';
-import type { PostOutcome } from './post-outcome.ts';
-import { type Resolve, resolveName } from './resolve.ts';
+
+/** More of an answer is not read. Bytes. */
+const MOST_READ = 65_536;
+/** So much of it is kept. Bytes. */
+export const KEPT = 1_024;
+
+/** What an endpoint answered: 2xx, whole and brief, is the only success. @throws Error when the signal is aborted */
+async function answerOf(answer: IncomingMessage, signal: AbortSignal): Promise<PostOutcome> {
+  const status = answer.statusCode ?? 0;
+  const { bytes, problem } = await bodyOf(answer, signal);
+  const reason = problem ?? problemOf(status);
+  return {
+    isTaken: reason === null,
+    status,
+    reason,
+    isTimeout: false,
+    retryAfterMs: retryAfterOf(answer.headers['retry-after'], Date.now()),
+    answer: bytes.subarray(0, KEPT),
+  };
+}
+
+/** Milliseconds; null: it asks for nothing that can be understood (RFC 9110 §10.2.3). */
+export function retryAfterOf(value: string | undefined, now: number): number | null {
+  if (value === undefined) return null;
+  if (/^\s*\d{1,9}\s*$/.test(value)) return Number(value) * 1_000;
+  const at = /^[A-Z][a-z]{2},? /.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(at) ? null : Math.max(0, at - now);
+}
+
+async function bodyOf(
+  answer: IncomingMessage,
+  signal: AbortSignal,
+): Promise<{ bytes: Buffer; problem: string | null }> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const piece of answer as AsyncIterable<Buffer>) {
+      pieces.push(piece);
+      length += piece.length;
+      if (length <= MOST_READ) continue;
+      answer.destroy();
+      return { bytes: Buffer.concat(pieces), problem: `it answered with more than ${MOST_READ} bytes` };
+    }
+    return { bytes: Buffer.concat(pieces), problem: null };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return { bytes: Buffer.concat(pieces), problem: 'it closed the connection before its answer was whole' };
+  }
+}
+
+function problemOf(status: number): string | null {
+  if (status >= 200 && status < 300) return null;
+  const isRedirect = status >= 300 && status < 400;
+  return `it answered with ${status}${isRedirect ? ', and redirects are not followed' : ''}`;
+}
+
+/** What came back. */
+export interface PostOutcome {
+  isTaken: boolean;
+  /** Null: none came. */
+  status: number | null;
+  /** Why it was not taken, in words; null: it was. */
+  reason: string | null;
+  /** It took too long. */
+  isTimeout: boolean;
+  /** What it asks for. Milliseconds; null: nothing. */
+  retryAfterMs: number | null;
+  /** The first bytes of the answer. */
+  answer: Uint8Array;
+}
+
+/** All addresses of a name. @throws Error with a `code` of node:dns */
+type Resolve = (name: string, signal: AbortSignal) => Promise<string[]>;
+
+const ASKED = { timeout: 3_000, tries: 2 } as const;
+/** A name server that does not answer is not asked again by a thread: of those there are few. */
+const SILENT = new Set(['ETIMEOUT', 'ECANCELLED']);
+
+/** By DNS, without a thread; then, where that has none, as the system resolves names. */
+const resolveName: Resolve = async (name, signal) => {
+  const resolver = new Resolver(ASKED);
+  const cancel = () => resolver.cancel();
+  signal.addEventListener('abort', cancel);
+  try {
+    const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    const addresses = found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+    if (addresses.length > 0) return addresses;
+    const silent = found.find((one) => one.status === 'rejected' && SILENT.has(codeOf(one.reason)));
+    if (silent?.status === 'rejected') throw silent.reason as Error;
+    return (await lookup(name, { all: true })).map(({ address }) => address);
+  } finally {
+    signal.removeEventListener('abort', cancel);
+  }
+};
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
 
 /** What is sent. */
 export interface Posted {

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { firstMatch, hmacOf, isEqual } from './digest.ts';
-import { decode } from './encoding.ts';
-import { type Header, headersNamed, type SignedRequest } from './signed-request.ts';
-import { refused, type Verdict, verdictOf } from './verdict.ts';
+import { decode, firstMatch, hmacOf, isEqual } from './digest.ts';
+import { type Header, headersNamed, refused, type SignedRequest, type Verdict, verdictOf } from './verdict.ts';
 
 const HEADER = 'authorization';
 

@@ -1,10 +1,18 @@
 import type { HmacScheme } from '../../../model/webhooks/signature-scheme.ts';
-import { type Delivery, isDeliveryId } from './delivery.ts';
-import { firstMatch, hmacOf, isEqual } from './digest.ts';
-import { decode } from './encoding.ts';
-import { type Header, headersNamed, onlyHeader, type SignedRequest } from './signed-request.ts';
-import { readTimestamp, secondsOf } from './timestamp.ts';
-import { refused, type Verdict, verdictOf } from './verdict.ts';
+import { decode, firstMatch, hmacOf, isEqual } from './digest.ts';
+import {
+  type Delivery,
+  type Header,
+  headersNamed,
+  isDeliveryId,
+  onlyHeader,
+  readTimestamp,
+  refused,
+  type SignedRequest,
+  secondsOf,
+  type Verdict,
+  verdictOf,
+} from './verdict.ts';
 
 /** "Validating webhook deliveries" of GitHub's documentation. It has no time. */
 const GITHUB: HmacScheme = {

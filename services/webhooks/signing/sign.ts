@@ -1,11 +1,13 @@
 import type { SignatureScheme } from '../../../model/webhooks/signature-scheme.ts';
-import { signBasic, signBearer } from './authorization.ts';
-import type { Delivery } from './delivery.ts';
-import { signGithub, signHmac } from './hmac.ts';
+import { signBasic, signBearer, verifyBasic, verifyBearer } from './authorization.ts';
+import { signGithub, signHmac, verifyGithub, verifyHmac } from './hmac.ts';
 import { secretProblem } from './secret.ts';
-import type { Header } from './signed-request.ts';
-import { signStandardWebhook } from './standard-webhooks.ts';
-import { signStripe } from './stripe.ts';
+import { signStandardWebhook, verifyStandardWebhook } from './standard-webhooks.ts';
+import { signStripe, verifyStripe } from './stripe.ts';
+import { type Delivery, type Header, refused, type SignedRequest, type Verdict } from './verdict.ts';
+
+/** Secrets of a hook that are tried: while one is rotated, the new one and the old. */
+const MAX_SECRETS = 2;
 
 /**
  * The headers with which a delivery is sent, names in lower case.
@@ -37,5 +39,30 @@ export function signDelivery(
       return signBearer(first);
     case 'basic':
       return signBasic(first);
+  }
+}
+
+/**
+ * Whether a request was sent by one who has a secret. It throws on nothing that a request may hold, and does bounded work.
+ * @param secrets the first {@link MAX_SECRETS} are tried; one in which {@link secretProblem} finds a problem opens nothing
+ */
+export function verifySignature(scheme: SignatureScheme, secrets: readonly string[], request: SignedRequest): Verdict {
+  const usable = secrets
+    .slice(0, MAX_SECRETS)
+    .map((secret) => (secretProblem(scheme, secret) === null ? secret : null));
+  if (usable.every((secret) => secret === null)) return refused('there is no secret that can be used');
+  switch (scheme.scheme) {
+    case 'standard-webhooks':
+      return verifyStandardWebhook(usable, request);
+    case 'github':
+      return verifyGithub(usable, request);
+    case 'stripe':
+      return verifyStripe(usable, request);
+    case 'hmac':
+      return verifyHmac(scheme, usable, request);
+    case 'bearer':
+      return verifyBearer(usable, request);
+    case 'basic':
+      return verifyBasic(usable, request);
   }
 }

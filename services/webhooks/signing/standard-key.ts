@@ -1,6 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
-import { isEqual } from './digest.ts';
-import { decode } from './encoding.ts';
+import { decode, isEqual } from './digest.ts';
 
 /** A key of Standard Webhooks, by the version of its signatures. */
 export type StandardKey =

@@ -1,18 +1,21 @@
 import { sign, verify } from 'node:crypto';
-import { type Delivery, isDeliveryId } from './delivery.ts';
-import { firstMatch, hmacOf, isEqual } from './digest.ts';
-import { decode } from './encoding.ts';
+import { decode, firstMatch, hmacOf, isEqual } from './digest.ts';
+import { type StandardKey, standardKey } from './standard-key.ts';
 import {
+  type Delivery,
   type Header,
   headersNamed,
+  isDeliveryId,
   MAX_PASSES,
   MAX_SIGNATURES,
   onlyHeader,
+  readTimestamp,
+  refused,
   type SignedRequest,
-} from './signed-request.ts';
-import { type StandardKey, standardKey } from './standard-key.ts';
-import { readTimestamp, secondsOf } from './timestamp.ts';
-import { refused, type Verdict, verdictOf } from './verdict.ts';
+  secondsOf,
+  type Verdict,
+  verdictOf,
+} from './verdict.ts';
 
 /** HMAC-SHA256, Ed25519. */
 type Version = StandardKey['version'];

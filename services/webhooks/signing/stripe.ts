@@ -1,9 +1,17 @@
-import type { Delivery } from './delivery.ts';
-import { firstMatch, hmacOf, isEqual } from './digest.ts';
-import { decode } from './encoding.ts';
-import { type Header, headersNamed, MAX_PASSES, MAX_SIGNATURES, type SignedRequest } from './signed-request.ts';
-import { readTimestamp, secondsOf } from './timestamp.ts';
-import { refused, type Verdict, verdictOf } from './verdict.ts';
+import { decode, firstMatch, hmacOf, isEqual } from './digest.ts';
+import {
+  type Delivery,
+  type Header,
+  headersNamed,
+  MAX_PASSES,
+  MAX_SIGNATURES,
+  readTimestamp,
+  refused,
+  type SignedRequest,
+  secondsOf,
+  type Verdict,
+  verdictOf,
+} from './verdict.ts';
 
 const HEADER = 'stripe-signature';
 

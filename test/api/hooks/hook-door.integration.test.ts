@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test, vi } from 'vitest';
 import { signDelivery } from '../../../services/webhooks/signing/sign.ts';
-import type { Header } from '../../../services/webhooks/signing/signed-request.ts';
+import type { Header } from '../../../services/webhooks/signing/verdict.ts';
 import { EXAMPLES, named } from '../../services/webhooks/every-scheme.ts';
 import { githubHeaders, JSON_TYPE, SECRET, said, useHooks } from './use-hooks.ts';
 

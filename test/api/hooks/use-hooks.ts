@@ -4,7 +4,7 @@ import { createApp } from '../../../api/app.ts';
 import type { App } from '../../../api/http/context.ts';
 import type { SignatureScheme } from '../../../model/webhooks/signature-scheme.ts';
 import { signDelivery } from '../../../services/webhooks/signing/sign.ts';
-import type { Header } from '../../../services/webhooks/signing/signed-request.ts';
+import type { Header } from '../../../services/webhooks/signing/verdict.ts';
 import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
 import { type Door, jsonOf, noGuests, openDoor } from '../support.ts';
 

@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { expect, it } from 'vitest';
 import type { Env, RequestDeps } from '../../../api/http/context.ts';
-import { endOfRun } from '../../../api/runs/end-of-run.ts';
+import { endOfRun } from '../../../api/runs/run-schemas.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
 import { RunWatch } from '../../../services/runs/run-watch.ts';

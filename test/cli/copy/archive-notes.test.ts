@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withNotes } from '../../../cli/copy/archive-notes.ts';
+import { withNotes } from '../../../cli/copy/download.ts';
 import { tarOf } from '../../../model/image/tar.ts';
 
 const file = (path: string, bytes: Buffer) => ({ path, type: 'file' as const, mode: 0o644, bytes, link: null });

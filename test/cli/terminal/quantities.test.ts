@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mebibytes, seconds } from '../../../cli/terminal/quantities.ts';
+import { mebibytes, seconds } from '../../../cli/terminal/arguments.ts';
 
 const DAYS = { min: 1, max: 2_592_000 };
 const MEMORY = { min: 64, max: 262_144 };

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { ageText, cellText } from '../../../cli/top/rows/row.ts';
-import { widthOf } from '../../../cli/top/screen/fit.ts';
-import { frame } from '../../../cli/top/screen/frame.ts';
+import { ageText, cellText } from '../../../cli/top/rows/section.ts';
+import { frame, widthOf } from '../../../cli/top/screen/frame.ts';
 import { firstState, moved, withFault, withRows, withSize } from '../../../cli/top/screen/state.ts';
 import { liveRow } from '../../../cli/top/sections/sandboxes.ts';
 import { SECTIONS } from '../../../cli/top/sections/sections.ts';

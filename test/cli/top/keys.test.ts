@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Row } from '../../../cli/top/rows/row.ts';
+import type { Row } from '../../../cli/top/rows/section.ts';
 import { press } from '../../../cli/top/screen/keys.ts';
 import { chosenRow, firstState, moved, type State, withRows } from '../../../cli/top/screen/state.ts';
 import { APPROVAL } from './top-stand-in.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { MayflyDeadlineError } from '../../../clients/typescript/http/api-error.ts';
 import { withinDeadline } from '../../../clients/typescript/http/deadline.ts';
+import { MayflyDeadlineError } from '../../../clients/typescript/http/problem.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

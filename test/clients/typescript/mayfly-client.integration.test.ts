@@ -3,7 +3,7 @@ import {
   ApprovalNeededError,
   MayflyApiError,
   MayflyConnectionError,
-} from '../../../clients/typescript/http/api-error.ts';
+} from '../../../clients/typescript/http/problem.ts';
 import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { Mayfly } from '../../../clients/typescript/package/mayfly.ts';
 import { ID, sandboxRecord } from './records.ts';

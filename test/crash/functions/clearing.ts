@@ -1,4 +1,4 @@
-import { MayflyApiError } from '../../../clients/typescript/http/api-error.ts';
+import { MayflyApiError } from '../../../clients/typescript/http/problem.ts';
 import { ask } from '../asking.ts';
 import type { Stage } from '../stage.ts';
 

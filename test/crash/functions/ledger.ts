@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
-import { MayflyApiError } from '../../../clients/typescript/http/api-error.ts';
 import type { Run } from '../../../clients/typescript/http/openapi.ts';
+import { MayflyApiError } from '../../../clients/typescript/http/problem.ts';
 import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { ask } from '../asking.ts';
 import { noncesIn } from './nonce.ts';

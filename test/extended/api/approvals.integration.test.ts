@@ -3,7 +3,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, test, vi } from
 import { createApp } from '../../../api/app.ts';
 import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
-import { ownFetch } from '../../../mcp/http/own-fetch.ts';
+import { ownFetch } from '../../../mcp/http/mcp-door.ts';
 import type { ApprovalRecord } from '../../../model/approvals/approval.ts';
 import type { PolicyRule } from '../../../model/approvals/policy-rules.ts';
 import { approvalIdOf, sourceIdOf } from '../../../model/ids.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
-import type { SnapshotView } from '../../../api/resources/snapshot-schemas.ts';
+import type { SandboxView } from '../../../api/resources/sandbox-schemas.ts';
+import type { SnapshotView } from '../../../api/snapshots/snapshots.ts';
 import { sourceIdOf } from '../../../model/ids.ts';
 import type { BakedSource } from '../../../model/snapshots/baked-source.ts';
 import { host, jsonOf, problemOf, useDoor } from '../../api/support.ts';

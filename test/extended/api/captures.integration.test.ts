@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { CaptureView } from '../../../api/resources/capture-schemas.ts';
-import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
+import type { SandboxView } from '../../../api/resources/sandbox-schemas.ts';
+import type { CaptureView } from '../../../api/sources/captures.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import { host, jsonOf, problemOf, useDoor } from '../../api/support.ts';
 

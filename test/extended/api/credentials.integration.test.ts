@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createApp } from '../../../api/app.ts';
 import type { Credential, IssuedCredential } from '../../../clients/typescript/http/openapi.ts';
-import type { Page } from '../../../clients/typescript/http/options.ts';
+import type { Page } from '../../../clients/typescript/http/resource.ts';
 import { exec } from '../../../host/os/exec.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import type { SandboxInput } from '../../../model/sagas/messages.ts';

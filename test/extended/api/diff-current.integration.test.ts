@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { SnapshotView } from '../../../api/resources/snapshot-schemas.ts';
+import type { SnapshotView } from '../../../api/snapshots/snapshots.ts';
 import type { Diff } from '../../../clients/typescript/http/openapi.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import { fails, linesOf, useCompared } from '../../api/compared.ts';

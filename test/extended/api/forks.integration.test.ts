@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
-import type { SnapshotView } from '../../../api/resources/snapshot-schemas.ts';
+import type { SandboxView } from '../../../api/resources/sandbox-schemas.ts';
+import type { SnapshotView } from '../../../api/snapshots/snapshots.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { SnapshotState } from '../../../model/snapshots/snapshot.ts';
 import type { Problem } from '../../../services/problems/problem.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
+import type { SandboxView } from '../../../api/resources/sandbox-schemas.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { Problem } from '../../../services/problems/problem.ts';
 import { type Headers, useSandbox } from '../../api/sandbox-door.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from 'vitest';
-import { MayflyApiError } from '../../../clients/typescript/http/api-error.ts';
 import type { Sandbox } from '../../../clients/typescript/http/openapi.ts';
+import { MayflyApiError } from '../../../clients/typescript/http/problem.ts';
 import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { Agreement } from '../../crash/agreement.ts';
 import { ask, WAIT } from '../../crash/asking.ts';

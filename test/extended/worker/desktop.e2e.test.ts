@@ -4,8 +4,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { MayflyApiError } from '../../../clients/typescript/http/api-error.ts';
 import type { Desktop } from '../../../clients/typescript/http/openapi.ts';
+import { MayflyApiError } from '../../../clients/typescript/http/problem.ts';
 
 type DesktopWindow = Desktop['windows'][number];
 

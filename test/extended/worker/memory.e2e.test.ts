@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { MayflyApiError } from '../../../clients/typescript/http/api-error.ts';
+import { MayflyApiError } from '../../../clients/typescript/http/problem.ts';
 import { eventually } from '../../support/eventually.ts';
 import { qemusOf } from '../../support/qemu-of.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';

@@ -5,7 +5,7 @@ import { Connection } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { MayflyApiError } from '../../../clients/typescript/http/api-error.ts';
+import { MayflyApiError } from '../../../clients/typescript/http/problem.ts';
 import { isImageOver } from '../../../model/image/image.ts';
 import { temporalClient } from '../../../worker/payloads/data-converter.ts';
 import { eventually } from '../../support/eventually.ts';

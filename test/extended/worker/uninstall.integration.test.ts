@@ -2,7 +2,7 @@ import { access, chmod, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
-import { EXIT } from '../../../cli/terminal/exit-codes.ts';
+import { EXIT } from '../../../cli/terminal/cli-error.ts';
 import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { endPrivateLibvirtd } from '../../../host/libvirt/network/private-libvirtd.ts';
 import { exec } from '../../../host/os/exec.ts';

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
+import type { SandboxView } from '../../../api/resources/sandbox-schemas.ts';
 import type { KnownHost } from '../../../model/host.ts';
 import type { Store } from '../../../store/connect.ts';
 import { Reconciliation } from '../../../temporal/reconciliation.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, expect } from 'vitest';
-import type { SandboxView } from '../../../api/resources/sandbox-view.ts';
+import type { SandboxView } from '../../../api/resources/sandbox-schemas.ts';
 import { NO_LIMITS, type ProjectLimits, type ProjectUse } from '../../../model/project-limits.ts';
 import { UNMEASURED_BYTES } from '../../../model/snapshots/storage.ts';
 import type { Problem } from '../../../services/problems/problem.ts';

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { deliveryWorkflowIdOf } from '../../../model/webhooks/delivery-saga.ts';
-import { verifySignature } from '../../../services/webhooks/signing/verify.ts';
+import { verifySignature } from '../../../services/webhooks/signing/sign.ts';
 import { eventually } from '../../support/eventually.ts';
 import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
 import { sweepOn } from '../../support/sweep.ts';

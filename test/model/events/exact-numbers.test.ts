@@ -5,8 +5,8 @@ import { canonicalNumber, exactValue } from '../../../model/events/json/exact-js
 import { RawJson, stringifyRaw } from '../../../model/events/json/raw-json.ts';
 import { scalarAt, textAt, valueAt } from '../../../model/events/json-pointer.ts';
 import type { FunctionSpec } from '../../../model/functions/function.ts';
-import { queueKeysOf } from '../../../services/intake/queue-keys.ts';
-import { keysNamed } from '../../../services/runs/keys-named.ts';
+import { queueKeysOf } from '../../../services/intake/function-cache.ts';
+import { keysNamed } from '../../../services/runs/listed-contents.ts';
 import { read } from './received.ts';
 
 const [ODD, EVEN] = ['9007199254740993', '9007199254740992'];

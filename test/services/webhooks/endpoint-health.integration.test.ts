@@ -3,7 +3,7 @@ import { EndpointHealth } from '../../../activities/webhook/endpoint-health.ts';
 import { newDelivery } from '../../../model/webhooks/delivery.ts';
 import { ATTEMPTS, DeliveryPlan } from '../../../model/webhooks/delivery-plan.ts';
 import type { EndpointRecord } from '../../../model/webhooks/endpoint.ts';
-import type { PostOutcome } from '../../../services/webhooks/sending/post-outcome.ts';
+import type { PostOutcome } from '../../../services/webhooks/sending/post.ts';
 import type { Store } from '../../../store/connect.ts';
 import { endedEvent, endpointId, endpointRecord } from '../../store/webhook-records.ts';
 import { useStore } from '../../support/use-store.ts';

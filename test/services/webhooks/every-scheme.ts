@@ -1,9 +1,7 @@
 import type { SignatureScheme } from '../../../model/webhooks/signature-scheme.ts';
-import { signDelivery } from '../../../services/webhooks/signing/sign.ts';
-import type { Header } from '../../../services/webhooks/signing/signed-request.ts';
+import { signDelivery, verifySignature } from '../../../services/webhooks/signing/sign.ts';
 import { newKeyPair, newSecret } from '../../../services/webhooks/signing/standard-key.ts';
-import type { Verdict } from '../../../services/webhooks/signing/verdict.ts';
-import { verifySignature } from '../../../services/webhooks/signing/verify.ts';
+import type { Header, Verdict } from '../../../services/webhooks/signing/verdict.ts';
 
 /** Milliseconds since 1970. */
 export const NOW = Date.UTC(2026, 10, 22, 12);

@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { signDelivery } from '../../../services/webhooks/signing/sign.ts';
-import type { Header } from '../../../services/webhooks/signing/signed-request.ts';
-import { verifySignature } from '../../../services/webhooks/signing/verify.ts';
+import { signDelivery, verifySignature } from '../../../services/webhooks/signing/sign.ts';
+import type { Header } from '../../../services/webhooks/signing/verdict.ts';
 
 const SHARED = fileURLToPath(new URL('../../../../shared/cases/webhook-signatures.json', import.meta.url));
 const Case = z.object({ body: z.string(), signature: z.string() });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Header } from '../../../services/webhooks/signing/signed-request.ts';
+import type { Header } from '../../../services/webhooks/signing/verdict.ts';
 import { changed, EXAMPLES, ID, NOW, named, signed, verdict } from './every-scheme.ts';
 
 /** shared/cases/functions.md, 35: first match wins, bounded work, no exception. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { signDelivery } from '../../../services/webhooks/signing/sign.ts';
-import type { Header } from '../../../services/webhooks/signing/signed-request.ts';
+import type { Header } from '../../../services/webhooks/signing/verdict.ts';
 import { BODY, changed, ID, NOW, named, signed, verdict } from './every-scheme.ts';
 
 /** shared/cases/functions.md, 36: only a plain decimal number of seconds within tolerance is taken. */

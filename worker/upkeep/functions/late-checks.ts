@@ -7,7 +7,7 @@ import { readStructured } from '../../../model/events/structured-mode.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
 import { type RunFailure, WAITING } from '../../../model/functions/run-state.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
-import type { DispatcherBell } from '../../../services/intake/dispatcher-bell.ts';
+import type { DispatcherBell } from '../../../services/intake/acceptance.ts';
 import { isPassing, refuseUnlessFits } from '../../../services/intake/schema-check.ts';
 import type { InputSchemas } from '../../../services/schema/input-schemas.ts';
 import type { Store } from '../../../store/connect.ts';

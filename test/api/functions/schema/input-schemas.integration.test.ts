@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { RawJson } from '../../../../model/events/json/raw-json.ts';
-import { InputSchemas } from '../../../../services/schema/input-schemas.ts';
-import { refuseInexact } from '../../../../services/schema/schema-text.ts';
+import { InputSchemas, refuseInexact } from '../../../../services/schema/input-schemas.ts';
 
 const schemas = new InputSchemas();
 afterAll(() => schemas.close());

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it, vi } from 'vitest';
-import { BacklogLimit } from '../../../../services/intake/backlog-limit.ts';
+import { BacklogLimit } from '../../../../services/intake/acceptance.ts';
 import { noGuests, problemOf, useDoor } from '../../../api/support.ts';
 
 /** Promise: one key does not fill the queue of all, and to know that costs next to nothing. Seconds. */

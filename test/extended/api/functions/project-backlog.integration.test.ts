@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { BacklogLimit } from '../../../../services/intake/backlog-limit.ts';
+import { BacklogLimit } from '../../../../services/intake/acceptance.ts';
 import { jsonOf, noGuests, problemOf, useDoor } from '../../../api/support.ts';
 
 const door = useDoor(noGuests, { queueLimits: { runs: 3, bytes: 400_000 } });

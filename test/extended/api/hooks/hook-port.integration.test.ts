@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApp } from '../../../../api/app.ts';
 import { openApiDocument } from '../../../../api/description/openapi.ts';
-import { createHookApp } from '../../../../api/hooks/hook-app.ts';
+import { createHookApp } from '../../../../api/hooks/hook-door.ts';
 import { apiServer } from '../../../../api/server/api-server.ts';
 import { Acceptance } from '../../../../services/intake/acceptance.ts';
 import { InputSchemas } from '../../../../services/schema/input-schemas.ts';

@@ -14,7 +14,7 @@ import { HookDoor } from '../../../../services/hooks/hook-door.ts';
 import { Acceptance } from '../../../../services/intake/acceptance.ts';
 import { InputSchemas } from '../../../../services/schema/input-schemas.ts';
 import { signDelivery } from '../../../../services/webhooks/signing/sign.ts';
-import type { Header } from '../../../../services/webhooks/signing/signed-request.ts';
+import type { Header } from '../../../../services/webhooks/signing/verdict.ts';
 import type { Hooks } from '../../../../store/functions/hooks.ts';
 import type { Runs } from '../../../../store/functions/runs.ts';
 import { githubHeaders, JSON_TYPE, said, useHooks } from '../../../api/hooks/use-hooks.ts';

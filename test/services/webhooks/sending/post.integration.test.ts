@@ -1,8 +1,7 @@
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AddressPolicy } from '../../../../services/webhooks/sending/address-policy.ts';
-import { retryAfterOf } from '../../../../services/webhooks/sending/answer.ts';
-import { post } from '../../../../services/webhooks/sending/post.ts';
+import { post, retryAfterOf } from '../../../../services/webhooks/sending/post.ts';
 import {
   type Answering,
   answers,
