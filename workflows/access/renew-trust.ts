@@ -1,16 +1,8 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import {
-  ChildWorkflowCancellationType,
-  type ChildWorkflowHandle,
-  condition,
-  getExternalWorkflowHandle,
-  log,
-  ParentClosePolicy,
-  startChild,
-} from '@temporalio/workflow';
+import { ChildWorkflowCancellationType, type ChildWorkflowHandle, condition, log } from '@temporalio/workflow';
 import { readable } from '../../model/sagas/readable.ts';
 import { TRUST_CHANGED, TRUST_WORKFLOW, trustWorkflowIdOf } from '../../model/sandbox/certificate-saga.ts';
 import type { SandboxEntity } from '../entity/entity.ts';
+import { startUnlessPresent, trySignal } from '../saga/workflows.ts';
 import type { trust } from './trust.ts';
 
 /** Then a guest that does not take it is left to that run, which goes on trying. */
@@ -23,26 +15,15 @@ const LONGEST_WAIT = '30s';
 export async function renewTrust({ id }: SandboxEntity): Promise<void> {
   const workflowId = trustWorkflowIdOf(id);
   for (;;) {
-    try {
-      const run = await startChild<typeof trust>(TRUST_WORKFLOW, {
-        workflowId,
-        args: [{ sandboxId: id }],
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-        parentClosePolicy: ParentClosePolicy.ABANDON,
-        cancellationType: ChildWorkflowCancellationType.ABANDON,
-        staticSummary: readable(`what ${id} trusts`),
-      });
-      await told(run, id);
-      return;
-    } catch (error) {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    }
-    try {
-      await getExternalWorkflowHandle(workflowId).signal(TRUST_CHANGED, null);
-      return;
-    } catch (error) {
-      log.info('the run that was to be told has just ended; another is started', { sandboxId: id, why: String(error) });
-    }
+    const run = await startUnlessPresent<typeof trust>(TRUST_WORKFLOW, {
+      workflowId,
+      args: [{ sandboxId: id }],
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      cancellationType: ChildWorkflowCancellationType.ABANDON,
+      staticSummary: readable(`what ${id} trusts`),
+    });
+    if (run) return told(run, id);
+    if (await trySignal(workflowId, TRUST_CHANGED, null)) return; // else that run has just ended
   }
 }
 

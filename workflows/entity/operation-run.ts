@@ -1,21 +1,23 @@
-import { condition } from '@temporalio/workflow';
+import { Trigger } from '@temporalio/workflow';
 import type { OperationOutcome } from '../../model/sagas/entity-state.ts';
 import type { Operation, OperationReport } from '../../model/sagas/messages.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { refusal } from '../saga/failure.ts';
 
 /** One operation, from its request to its end, and the callers that wait for it. */
-export class OperationRun<O extends Operation = Operation> {
+export class OperationRun {
   /** Null: it is not over, or was refused. */
   outcome: OperationOutcome | null = null;
-  #refusal: unknown = null;
+  /** Resolves when it is possible and its request is recorded. Rejects with why it is refused. */
+  readonly accepted = new Trigger<void>();
+  readonly #over = new Trigger<void>();
   #isAccepted = false;
 
-  constructor(readonly operation: O) {}
+  constructor(readonly operation: Operation) {}
 
-  /** It can be done, and its request is recorded. */
   accept(): void {
     this.#isAccepted = true;
+    this.accepted.resolve();
   }
 
   /**
@@ -24,22 +26,14 @@ export class OperationRun<O extends Operation = Operation> {
    */
   end(failure: SandboxFailure | null, error: unknown = failure && refusal(failure.code, failure.message)): void {
     if (this.#isAccepted) this.outcome = { operationId: this.operation.operationId, failure };
-    else this.#refusal = error;
+    else this.accepted.reject(error);
+    this.#over.resolve();
   }
 
   /** @throws why it was refused */
-  whenAccepted(): Promise<OperationReport> {
-    return this.#when(() => this.#isAccepted);
-  }
-
-  /** @throws why it was refused */
-  whenOver(): Promise<OperationReport> {
-    return this.#when(() => false);
-  }
-
-  async #when(isReady: () => boolean): Promise<OperationReport> {
-    await condition(() => isReady() || this.outcome !== null || this.#refusal !== null);
-    if (this.#refusal !== null) throw this.#refusal;
+  async report(whenOver: boolean): Promise<OperationReport> {
+    if (whenOver) await this.#over;
+    await this.accepted;
     return { isOver: this.outcome !== null, failure: this.outcome?.failure ?? null };
   }
 }

@@ -1,4 +1,12 @@
-import { allHandlersFinished, CancellationScope, condition, Trigger } from '@temporalio/workflow';
+import type { SearchAttributePair } from '@temporalio/common';
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  setCurrentDetails,
+  Trigger,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
 import { type EntityState, newEntityState } from '../../model/sagas/entity-state.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { requestedRecord } from '../../model/sagas/requested-record.ts';
@@ -9,9 +17,9 @@ import { assertTransition } from '../../model/sandbox/transitions.ts';
 import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
+import { hostAttribute, stateAttribute } from '../saga/messages.ts';
 import { now } from '../saga/now.ts';
 import { SerialQueue } from '../saga/serial-queue.ts';
-import { showState } from './show-state.ts';
 
 const { recordRequested, recordFound, remember, rewriteRecord, recall } = controlUntilDone;
 
@@ -146,4 +154,14 @@ const DECISIVE = ['state', 'hostId', 'createdAt', 'runningAt', 'expiresAt', 'sto
 
 function hasSame(one: SandboxRecord, other: SandboxRecord): boolean {
   return DECISIVE.every((field) => one[field] === other[field]);
+}
+
+/** Shows an operator the sandbox's state in the Temporal UI, with one upsert of what has changed. */
+function showState(before: SandboxRecord, { state, phase, hostId, waitingFor }: Changes): void {
+  const pairs: SearchAttributePair[] = [];
+  if (state && state !== before.state) pairs.push({ key: stateAttribute, value: state });
+  if (hostId && hostId !== before.hostId) pairs.push({ key: hostAttribute, value: hostId });
+  if (pairs.length > 0) upsertSearchAttributes(pairs);
+  const line = [state ?? before.state, phase, waitingFor && `waiting for ${waitingFor}`].filter(Boolean).join(' · ');
+  setCurrentDetails(line);
 }

@@ -1,4 +1,3 @@
-import { CancellationScope, getExternalWorkflowHandle, isCancellation } from '@temporalio/workflow';
 import type { AttemptSandbox } from '../../activities/function/attempt/attempt-sandbox.ts';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
@@ -9,16 +8,17 @@ import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { CANCEL_COMMAND, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command-saga.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
+import { runUntil } from '../saga/cancellation.ts';
 import { control, controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { retryForever } from '../saga/retry-forever.ts';
+import { trySignal } from '../saga/workflows.ts';
 import { runTaskCommand } from '../source/task-command.ts';
 import { taskSteps } from '../source/task-life.ts';
 import { TaskSandbox } from '../source/task-sandbox.ts';
-import { saidOf } from './attempt-said.ts';
 import type { Diffing } from './diff.ts';
-import type { RunLife } from './run-life.ts';
+import { type RunLife, saidOf } from './run-life.ts';
 import { Waits } from './waits.ts';
 
 /** Gigabytes, out of an emulated guest. */
@@ -89,12 +89,12 @@ export async function attempt(life: RunLife, machine: OwnMachine, diffing: Diffi
   let hasStarted = begun.isStarted;
   try {
     const prepare = () => prepared(life, machine, diffing);
-    const command = await (hasStarted ? CancellationScope.nonCancellable(prepare) : life.undoable(prepare));
-    if (!command) return neverBegan(null);
+    const command = await runUntil(() => !hasStarted && life.cancelledBy !== null, prepare);
+    if (!command) return { end: { ...NOTHING, outcome: 'cancelled' }, fetched: {} };
+    if (!command.value) return neverBegan(null);
     hasStarted = true;
-    return await CancellationScope.nonCancellable(() => followed(life, begun, command));
+    return await followed(life, begun, command.value);
   } catch (error) {
-    if (isCancellation(error) && !hasStarted) return { end: { ...NOTHING, outcome: 'cancelled' }, fetched: {} };
     const { code, step, message } = failureOf(error, life.failedStep);
     const failure = { code, message: `${step}: ${message}` };
     return hasStarted ? { end: { ...NOTHING, outcome: 'unknown', failure }, fetched: {} } : neverBegan(failure);
@@ -122,27 +122,15 @@ async function prepared(life: RunLife, { begun, sandbox }: OwnMachine, diffing: 
 /** From here on something may have been done that can't be undone: only the guest tells what. */
 async function followed(life: RunLife, begun: BegunAttempt, command: CommandInput): Promise<Ended> {
   const { runId, sandboxId } = begun;
-  let isOver = false;
-  const run = life.step('runCommand', async () => {
-    await runTaskCommand(command, `${runId} in ${sandboxId}`);
-  });
-  const tell = (actor: Actor) =>
-    getExternalWorkflowHandle(commandWorkflowIdOf(command.commandId)).signal<[Actor]>(CANCEL_COMMAND, actor);
-  const waits = new Waits(life, begun);
-  const over = run.finally(() => {
-    isOver = true;
-    waits.end();
-  });
-  const cancel = life.passOnCancel(
-    (actor) => waits.tell(actor, tell),
-    () => isOver,
-  );
-  const ended = Promise.all([over, cancel, waits.limit(tell)]);
+  const cancel = (actor: Actor) => trySignal(commandWorkflowIdOf(command.commandId), CANCEL_COMMAND, actor);
+  const waits = new Waits(life, begun, cancel);
+  const run = life.step('runCommand', () => runTaskCommand(command, `${runId} in ${sandboxId}`));
+  const ended = Promise.all([run.finally(() => waits.end()), waits.passOnCancel(), waits.limit.enforce()]);
   ended.catch(() => undefined); // thrown below, unless nobody waits for its end
   const endedAsleep = await waits.follow(command);
   if (endedAsleep) return { end: endedAsleep, fetched: {} };
   await ended;
-  const end = waits.asLimited(await controlUntilDone.commandEnd(saidOf(begun)));
+  const end = waits.limit.asLimited(await controlUntilDone.commandEnd(saidOf(begun)));
   if (end.outcome === 'not-started' || end.outcome === 'unknown') return { end, fetched: {} };
   return collected(life, begun, end, command);
 }

@@ -8,8 +8,7 @@ import { failureOf } from '../saga/failure.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { SnapshotKeepers } from '../snapshot/snapshot-keepers.ts';
 import { taskSteps } from '../source/task-life.ts';
-import { saidOf } from './attempt-said.ts';
-import type { RunLife } from './run-life.ts';
+import { type RunLife, saidOf } from './run-life.ts';
 
 /** What takes longer is given up: neither the start of a process nor the end of its sandbox waits for it any more. */
 const BOUNDED = PROFILE.work(3 * MINUTE_MS, { totalMs: 5 * MINUTE_MS });

@@ -1,5 +1,6 @@
-import { CancellationScope, condition, defineSignal, setCurrentDetails, setHandler, sleep } from '@temporalio/workflow';
-import { CANCEL_RUN, LOOK_AT_WAITS, type RunInput } from '../../model/functions/run-saga.ts';
+import { condition, defineSignal, setCurrentDetails, setHandler } from '@temporalio/workflow';
+import type { SaidAttempt } from '../../activities/function/known-attempt.ts';
+import { type BegunAttempt, CANCEL_RUN, LOOK_AT_WAITS, type RunInput } from '../../model/functions/run-saga.ts';
 import { TEMPORAL_OPERATOR } from '../../model/sagas/cancellation.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
@@ -18,13 +19,11 @@ export class RunLife extends TaskLife {
   looks = 0;
   /** Stores the cancel that an operator wants, and signals this run; awaited before its end. */
   cancelling: Promise<void> = Promise.resolve();
-  #undoing: CancellationScope | null = null;
 
   constructor(readonly input: RunInput) {
     super(input.timeouts);
     setHandler(cancel, (actor) => {
       this.cancelledBy ??= actor;
-      this.#undoing?.cancel();
     });
     whenCancelled(() => {
       this.cancelling = controlUntilDone.cancelRun({ runId: input.runId, actor: TEMPORAL_OPERATOR });
@@ -39,32 +38,9 @@ export class RunLife extends TaskLife {
     await controlUntilDone.showRun({ runId: this.input.runId, isWaiting: waitingFor !== null });
   }
 
-  /** Runs what a cancel undoes. @throws CancelledFailure */
-  async undoable<T>(work: () => Promise<T>): Promise<T> {
-    this.#undoing = new CancellationScope();
-    try {
-      if (this.cancelledBy !== null) this.#undoing.cancel();
-      return await this.#undoing.run(work);
-    } finally {
-      this.#undoing = null;
-    }
-  }
-
   /** A pause that a cancel ends. */
   async pause(ms: number): Promise<void> {
     await condition(() => this.cancelledBy !== null, ms);
-  }
-
-  /** Tells who can end a process that somebody wants it ended, again until it is heard. */
-  async passOnCancel(tell: (actor: Actor) => Promise<void>, isOver: () => boolean): Promise<void> {
-    await condition(() => isOver() || this.cancelledBy !== null);
-    while (!isOver() && this.cancelledBy !== null) {
-      try {
-        return await tell(this.cancelledBy);
-      } catch {
-        await sleep('1s'); // it is being begun, or has just ended
-      }
-    }
   }
 
   /** Of which a run has one, whoever goes on with it. */
@@ -73,4 +49,9 @@ export class RunLife extends TaskLife {
     const event = auditEvent(kind, { actor, hostId: null, kind, detail: { function: name } });
     return { ...event, eventId: `${runId}/${kind}` };
   }
+}
+
+/** Identity of an attempt in the store: one that was set back knows it from here. */
+export function saidOf({ runId, n, sandboxId, commandId, begunAt, tries }: BegunAttempt): SaidAttempt {
+  return { runId, n, sandboxId, commandId, begunAt, tries };
 }

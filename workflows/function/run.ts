@@ -1,10 +1,12 @@
 import {
   ApplicationFailure,
   CancellationScope,
-  getExternalWorkflowHandle,
-  log,
+  condition,
+  proxyActivities,
+  sleep,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
+import type { ControlActivities } from '../../activities/control.ts';
 import type { ErrorCode } from '../../model/errors.ts';
 import {
   type BegunAttempt,
@@ -13,22 +15,28 @@ import {
   type NextOfRun,
   type RunInput,
 } from '../../model/functions/run-saga.ts';
+import type { RunFailure } from '../../model/functions/run-state.ts';
 import { WAKE_SCHEDULE } from '../../model/schedules/schedule-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
+import { failureOf } from '../saga/failure.ts';
 import { outcomeAttribute } from '../saga/messages.ts';
-import type { TaskSandbox } from '../source/task-sandbox.ts';
+import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
+import { trySignal } from '../saga/workflows.ts';
 import { attempt, attemptSandbox, type Ended, neverBegan } from './attempt.ts';
-import { saidOf } from './attempt-said.ts';
 import { Diffing } from './diff.ts';
-import { keeping } from './keep.ts';
-import { RunLife } from './run-life.ts';
-import { untilItHasSlots } from './slots.ts';
+import { RunLife, saidOf } from './run-life.ts';
+
+/** A snapshot of disks is a matter of seconds. What takes longer is given up: the sandbox is destroyed all the same. */
+const { keepAttempt } = proxyActivities<ControlActivities>(PROFILE.work(5 * MINUTE_MS, { totalMs: 10 * MINUTE_MS }));
+
+/** Pause between two polls of a run that waits for its slots, should no signal come. Milliseconds. */
+const SLOTS_MS = { first: 15_000, most: 600_000, factor: 1.5 };
 
 /**
  * One run, from its admission until nothing of it is left:
  *
  *   attempt (attempt.ts) → how it ended is in the store → its sandbox is destroyed, and that is proved → its slots are free
- *                                                   └→ kept (keep.ts), where its function says so  └→ another attempt, its slots kept
+ *                                                   └→ kept, where its function says so  └→ another attempt, its slots kept
  *
  * What comes after an attempt is reached from everywhere, whoever cancels. A run that finds no room goes back to its queue.
  * One whose workflow was lost is begun again, and goes on where its record says that it was. One whose record was lost, with a
@@ -41,10 +49,10 @@ export async function run(input: RunInput): Promise<void> {
     const begun = await controlUntilDone.beginAttempt({ runId });
     if (!begun) {
       await life.cancelling;
-      return tellSchedule(input);
+      return wakeSchedule(input);
     }
     if ('lacksSlot' in begun) {
-      await untilItHasSlots(life);
+      await awaitSlots(life);
       continue;
     }
     life.cancelledBy ??= begun.cancelledBy ?? null;
@@ -55,8 +63,9 @@ export async function run(input: RunInput): Promise<void> {
     await life.pause(next.pauseMs);
   }
   await life.cancelling;
-  await tellDispatcher(input);
-  await tellSchedule(input);
+  const { project, function: name } = input;
+  await trySignal(dispatcherWorkflowIdOf({ project, name }), LOOK);
+  await wakeSchedule(input);
 }
 
 async function attempted(life: RunLife, found: BegunAttempt): Promise<NextOfRun> {
@@ -69,7 +78,10 @@ async function attempted(life: RunLife, found: BegunAttempt): Promise<NextOfRun>
   }
   if ('sandbox' in made) {
     await diffing.after();
-    await keeping(begun, () => destroyed(life, made.sandbox));
+    const notKept = begun.keeps ? await keep(begun) : null;
+    await life.retryUntilDone('destroySandbox', () => made.sandbox.destroy());
+    // read when nobody is left who could still finish a snapshot
+    if (begun.keeps) await controlUntilDone.settleKept({ ...saidOf(begun), failure: notKept });
     await diffing.release();
   }
   return life.retryUntilDone('leaveAttempt', () =>
@@ -77,8 +89,25 @@ async function attempted(life: RunLife, found: BegunAttempt): Promise<NextOfRun>
   );
 }
 
-function destroyed(life: RunLife, sandbox: TaskSandbox): Promise<void> {
-  return life.retryUntilDone('destroySandbox', () => sandbox.destroy());
+/** Takes a snapshot of the disks of a failed attempt, which changes nothing of how the run ended. @returns why there is none */
+async function keep(begun: BegunAttempt): Promise<RunFailure | null> {
+  try {
+    return await keepAttempt(saidOf(begun));
+  } catch (error) {
+    const { code, message } = failureOf(error, 'keepAttempt');
+    return { code, message };
+  }
+}
+
+/** Waits in the queue of its function until a run has its slots again, which it has given back, or is cancelled. */
+async function awaitSlots(life: RunLife): Promise<void> {
+  const { runId } = life.input;
+  for (let pauseMs = SLOTS_MS.first; ; pauseMs = Math.min(SLOTS_MS.most, pauseMs * SLOTS_MS.factor)) {
+    const { looks } = life;
+    if (await controlUntilDone.hasSlots({ runId })) return;
+    if (life.cancelledBy !== null) return sleep('1s'); // its record says so before it is told
+    await condition(() => life.looks !== looks || life.cancelledBy !== null, pauseMs);
+  }
 }
 
 /** Its event is lost, and all that it said. */
@@ -87,21 +116,7 @@ function lostRecord(runId: string): ApplicationFailure {
   return ApplicationFailure.nonRetryable(why, 'run_not_found' satisfies ErrorCode);
 }
 
-/** There is room for another. One that does not run has nothing queued, or is begun by whoever finds something. */
-async function tellDispatcher({ project, function: name }: RunInput): Promise<void> {
-  try {
-    await getExternalWorkflowHandle(dispatcherWorkflowIdOf({ project, name })).signal<[]>(LOOK);
-  } catch (error) {
-    log.debug('no dispatcher to tell', { name, why: String(error) });
-  }
-}
-
-/** The next of its schedule may begin. One that is not told looks by itself. */
-async function tellSchedule({ runId, scheduledBy }: RunInput): Promise<void> {
-  if (scheduledBy === undefined) return;
-  try {
-    await getExternalWorkflowHandle(scheduledBy).signal<[]>(WAKE_SCHEDULE);
-  } catch (error) {
-    log.debug('no schedule to tell', { runId, why: String(error) });
-  }
+/** A schedule that no signal reaches looks by itself. */
+async function wakeSchedule({ scheduledBy }: RunInput): Promise<void> {
+  if (scheduledBy !== undefined) await trySignal(scheduledBy, WAKE_SCHEDULE);
 }

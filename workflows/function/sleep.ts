@@ -1,8 +1,9 @@
-import { CancellationScope, condition, isCancellation, proxyActivities } from '@temporalio/workflow';
+import { condition, proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
 import type { RunFailure } from '../../model/functions/run-state.ts';
+import { runUntil } from '../saga/cancellation.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import type { RunLife } from './run-life.ts';
@@ -71,8 +72,9 @@ export class Sleep {
   async #slept(given: string[]): Promise<boolean> {
     if (!(await controlUntilDone.beginSleep({ ...this.#attempt, given }))) return false;
     const nth = ++this.#tries;
-    const failure = await this.#unlessCancelled(() => sleepAttempt({ ...this.#attempt, nth }));
-    if (failure === 'cancelled') return false;
+    const slept = await this.#unlessCancelled(() => sleepAttempt({ ...this.#attempt, nth }));
+    if (!slept) return false;
+    const { value: failure } = slept;
     if (failure) {
       this.#againMs = nextTry(failure, this.#tries);
       await controlUntilDone.endSleep({ ...this.#attempt, failure });
@@ -94,9 +96,9 @@ export class Sleep {
       if (next.is === 'timed-out') return true;
       if (next.is === 'wake') {
         nth += 1;
-        const failure = await this.#unlessCancelled(() => wakeAttempt({ ...this.#attempt, nth }));
-        if (failure === 'cancelled') return false;
-        if (failure === null) break;
+        const woken = await this.#unlessCancelled(() => wakeAttempt({ ...this.#attempt, nth }));
+        if (!woken) return false;
+        if (woken.value === null) break;
         await condition(isNext, wakeMs);
         wakeMs = Math.min(WAKE_MS.most, wakeMs * WAKE_MS.factor);
         continue;
@@ -109,16 +111,8 @@ export class Sleep {
   }
 
   /** A cancel leaves it: its sandbox is destroyed then. */
-  async #unlessCancelled<T>(work: () => Promise<T>): Promise<T | 'cancelled'> {
-    const scope = new CancellationScope();
-    const done = scope.run(work).catch((error: unknown) => {
-      if (isCancellation(error)) return 'cancelled' as const;
-      throw error;
-    });
-    const cancelled = condition(() => this.#isCancelled).then(() => 'cancelled' as const);
-    const first = await Promise.race([done, cancelled]);
-    if (first === 'cancelled') scope.cancel();
-    return first;
+  #unlessCancelled<T>(work: () => Promise<T>): Promise<{ value: T } | null> {
+    return runUntil(() => this.#isCancelled, work);
   }
 }
 

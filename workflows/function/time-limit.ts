@@ -9,6 +9,14 @@ import type { Sleep } from './sleep.ts';
 /** Until its host is back, and has started it. Milliseconds. */
 const STARTED_MS = { first: 2_000, most: 300_000, factor: 2 };
 
+/** Asks the workflow of a process to end it. @returns false: it has none at this moment */
+export type CancelProcess = (actor: Actor) => Promise<boolean>;
+
+/** Repeats a signal until it is taken: what it is for is being begun, or has just ended. */
+export async function untilHeard(send: () => Promise<boolean>, isOver: () => boolean): Promise<void> {
+  while (!isOver() && !(await send())) await sleep('1s');
+}
+
 /**
  * The time of a process, where its guest cannot keep it: its clock stood still with it, or its time does while it waits. All others are
  * ended by their guests.
@@ -22,6 +30,7 @@ export class TimeLimit {
     private readonly life: RunLife,
     private readonly begun: BegunAttempt,
     private readonly slept: Pick<Sleep, 'isAsleep' | 'hasSlept'>,
+    private readonly cancel: CancelProcess,
     /** Its process has ended. */
     private readonly hasEnded: () => boolean,
   ) {}
@@ -31,7 +40,7 @@ export class TimeLimit {
     this.#turn += 1;
   }
 
-  async enforce(tell: (actor: Actor) => Promise<void>): Promise<void> {
+  async enforce(): Promise<void> {
     const { runId, sandboxId: attemptId, stops = false } = this.begun;
     const { slept, hasEnded } = this;
     for (let startedMs = STARTED_MS.first; ; ) {
@@ -42,7 +51,7 @@ export class TimeLimit {
       const left = await controlUntilDone.timeLeft({ runId, attemptId });
       if (isNext() || slept.isAsleep) continue;
       if (left.is === 'left') {
-        if (left.ms <= 0) return this.#end(tell);
+        if (left.ms <= 0) return this.#end();
         await condition(isNext, left.ms);
       } else if (left.is === 'stands') await condition(isNext);
       else {
@@ -61,15 +70,9 @@ export class TimeLimit {
     };
   }
 
-  async #end(tell: (actor: Actor) => Promise<void>): Promise<void> {
+  async #end(): Promise<void> {
     if (this.life.cancelledBy !== null) return;
     this.isOver = true;
-    while (!this.hasEnded()) {
-      try {
-        return await tell(this.life.input.actor);
-      } catch {
-        await sleep('1s'); // it has just ended
-      }
-    }
+    await untilHeard(() => this.cancel(this.life.input.actor), this.hasEnded);
   }
 }

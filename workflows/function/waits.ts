@@ -1,16 +1,16 @@
-import { CancellationScope, condition, isCancellation } from '@temporalio/workflow';
+import { CancellationScope, condition } from '@temporalio/workflow';
 import type { ChangedWaits } from '../../activities/waitpoint/on-host.ts';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
 import type { BegunAttempt } from '../../model/functions/run-saga.ts';
 import type { HostRef } from '../../model/host.ts';
-import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { AskedWaitpoint } from '../../model/waitpoints/waitpoint.ts';
+import { runUntil } from '../saga/cancellation.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { PROFILE } from '../saga/profiles.ts';
 import type { RunLife } from './run-life.ts';
 import { Sleep } from './sleep.ts';
-import { TimeLimit } from './time-limit.ts';
+import { type CancelProcess, TimeLimit, untilHeard } from './time-limit.ts';
 
 /** A process that is brief is not looked at. Milliseconds. */
 const FIRST_LOOK_MS = 1_000;
@@ -22,10 +22,10 @@ const WOKEN_MS = 60_000;
  * is hibernated meanwhile.
  */
 export class Waits {
-  readonly #scope = new CancellationScope();
   readonly #asked: AskedWaitpoint[] = [];
   readonly #sleep: Sleep;
-  readonly #limit: TimeLimit;
+  /** Ends its process when its time is over, where its guest does not know that. */
+  readonly limit: TimeLimit;
   #given: string[] = [];
   /** The last that is known of its process is that it asked for something, and not that it was given something. */
   #isBlocked = false;
@@ -34,41 +34,34 @@ export class Waits {
   constructor(
     private readonly life: RunLife,
     private readonly begun: BegunAttempt,
+    private readonly cancel: CancelProcess,
   ) {
     this.#sleep = new Sleep(life, begun, () => this.#isOver);
-    this.#limit = new TimeLimit(life, begun, this.#sleep, () => this.#isOver);
+    this.limit = new TimeLimit(life, begun, this.#sleep, cancel, () => this.#isOver);
   }
 
   /** @returns how the attempt ends, when it ends while its machine sleeps; null: its process has ended */
   async follow(host: HostRef): Promise<AttemptEnd | null> {
     if (await condition(() => this.#isOver, FIRST_LOOK_MS)) return null;
-    try {
-      return await this.#scope.run(() => this.#followed(host));
-    } catch (error) {
-      if (!isCancellation(error)) throw error;
-      return null;
-    }
+    const done = await runUntil(
+      () => this.#isOver,
+      () => this.#followed(host),
+    );
+    return done?.value ?? null;
   }
 
-  /** Tells its process of a cancel, unless that sleeps: then {@link follow} ends. */
-  async tell(actor: Actor, told: (actor: Actor) => Promise<void>): Promise<void> {
-    if (!this.#sleep.isAsleep) await told(actor);
-  }
-
-  /** Has its process end when its time is over, where its guest does not know that. */
-  limit(tell: (actor: Actor) => Promise<void>): Promise<void> {
-    return this.#limit.enforce(tell);
-  }
-
-  /** How an attempt ended, of which a process that was ended since its time was over says that it was cancelled. */
-  asLimited(end: AttemptEnd): AttemptEnd {
-    return this.#limit.asLimited(end);
+  /** Cancels its process when its run is cancelled, unless that sleeps: then {@link follow} ends. */
+  async passOnCancel(): Promise<void> {
+    await condition(() => this.#isOver || this.life.cancelledBy !== null);
+    const { cancelledBy } = this.life;
+    if (cancelledBy === null) return;
+    const send = async () => this.#sleep.isAsleep || (await this.cancel(cancelledBy));
+    await untilHeard(send, () => this.#isOver);
   }
 
   /** The process has ended. */
   end(): void {
     this.#isOver = true;
-    this.#scope.cancel();
   }
 
   async #followed(host: HostRef): Promise<AttemptEnd | null> {
@@ -97,12 +90,12 @@ export class Waits {
 
   /** It has been told to. */
   get #isToEnd(): boolean {
-    return this.life.cancelledBy !== null || this.#limit.isOver;
+    return this.life.cancelledBy !== null || this.limit.isOver;
   }
 
   async #through(): Promise<AttemptEnd | null> {
     const ended = await this.#sleep.through(this.#given);
-    this.#limit.changed();
+    this.limit.changed();
     return ended;
   }
 
@@ -117,7 +110,7 @@ export class Waits {
     const { runId, sandboxId: attemptId } = this.begun;
     const seen = { runId, attemptId, asked: this.#asked, due, isBlocked: this.#isBlocked };
     const { restMs } = await controlUntilDone.recordWaits(seen);
-    this.#limit.changed();
+    this.limit.changed();
     return restMs;
   }
 }

@@ -1,10 +1,10 @@
-import { CancellationScope, defineSignal, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
+import { CancellationScope, defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
 import { CANCEL_IMAGE, type CancelImage, type ImageInput, type ImageStageInput } from '../../model/image/image-saga.ts';
 import { TEMPORAL_OPERATOR } from '../../model/sagas/cancellation.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
 import { controlUntilDone } from '../saga/control.ts';
-import { failureOf, refusal } from '../saga/failure.ts';
+import { refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { saga, type Undo } from '../saga/saga.ts';
@@ -33,41 +33,25 @@ const LONGEST = '4h';
  */
 export async function image(input: ImageInput): Promise<void> {
   const life = new ImageLife(input);
-  const building = new CancellationScope();
   let isCancelled = false;
   const cancelBuild = (asked: CancelImage) => {
     if (asked.imageId !== input.imageId || isCancelled) return;
     isCancelled = true;
     life.cancelAsked(asked);
-    building.cancel();
   };
   setHandler(cancel, cancelBuild);
   whenCancelled(() => cancelBuild({ imageId: input.imageId, actor: TEMPORAL_OPERATOR }));
   life.requested();
   if (await life.recordChange({ state: 'building' })) return;
-  try {
-    await building.run(() => CancellationScope.withTimeout(LONGEST, () => build(life)));
-    await forgetContext(input);
-    await life.over('ready', { readyAt: now() });
-  } catch (error) {
-    await forgetContext(input);
-    const { step, code, message } = failureOf(error, life.failedStep);
-    const isLate = isCancellation(error) && !isCancelled;
-    const said = isLate ? `it took longer than ${LONGEST}` : `${step}: ${message}`;
-    const plain = {
-      code: isLate ? 'step_timeout' : code,
-      message: said,
-      line: null,
-      exitCode: null,
-      log: null,
-    } as const;
-    const failure = isCancelled ? null : (life.failure ?? plain);
-    await life.over(isCancelled ? 'cancelled' : 'failed', { failure });
-  }
-}
-
-function forgetContext({ imageId }: ImageInput): Promise<void> {
-  return CancellationScope.nonCancellable(() => controlUntilDone.forgetImageContext({ imageId }));
+  const built = await life.runWithin(
+    LONGEST,
+    () => isCancelled,
+    () => build(life),
+  );
+  await CancellationScope.nonCancellable(() => controlUntilDone.forgetImageContext({ imageId: input.imageId }));
+  if ('value' in built) return life.over('ready', { readyAt: now() });
+  const failure = built.failure && (life.failure ?? { ...built.failure, line: null, exitCode: null, log: null });
+  await life.over(failure ? 'failed' : 'cancelled', { failure });
 }
 
 async function build(life: ImageLife): Promise<void> {

@@ -1,9 +1,8 @@
-import { executeChild, getExternalWorkflowHandle, ParentClosePolicy } from '@temporalio/workflow';
+import { executeChild, ParentClosePolicy } from '@temporalio/workflow';
 import type { ImageInput } from '../../model/image/image-saga.ts';
 import {
   MAKE_TEMPLATE_WORKFLOW,
   REMOVE_TEMPLATE,
-  type TemplateRemoval,
   templateRequestWorkflowIdOf,
   templateWorkflowIdOf,
 } from '../../model/templates/template-saga.ts';
@@ -11,6 +10,7 @@ import { controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { saga, type Undo } from '../saga/saga.ts';
 import { waitForWorkflow } from '../saga/subscription.ts';
+import { trySignal } from '../saga/workflows.ts';
 import type { TaskSandbox } from '../source/task-sandbox.ts';
 import type { makeTemplate } from '../template/make-template.ts';
 import { atSnapshot } from './at-snapshot.ts';
@@ -75,15 +75,10 @@ async function makeItsTemplate(
     throw refusal(made.refused.code, made.refused.message);
   }
   const { templateId, templateKey } = made;
-  undo('makeTemplate', () => removeTemplate({ hostId, templateKey }, templateId));
   const workflowId = templateWorkflowIdOf({ hostId, templateKey });
+  // it goes by itself too, with its source
+  undo('makeTemplate', async () => void (await trySignal(workflowId, REMOVE_TEMPLATE, { templateId })));
   const read = () => controlUntilDone.readTemplateOutcome({ templateId });
   const { state, reason } = await waitForWorkflow({ workflowId }, read);
   if (state !== 'ready') throw refusal('template_failed', reason ?? `It is ${state}.`);
-}
-
-/** It goes by itself too, with its source; told, it does so at once. */
-async function removeTemplate(of: { hostId: string; templateKey: string }, templateId: string): Promise<void> {
-  const workflow = getExternalWorkflowHandle(templateWorkflowIdOf(of));
-  await workflow.signal<[TemplateRemoval]>(REMOVE_TEMPLATE, { templateId }).catch(() => null);
 }

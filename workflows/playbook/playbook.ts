@@ -1,10 +1,9 @@
-import { CancellationScope, defineSignal, isCancellation, setHandler } from '@temporalio/workflow';
+import { defineSignal, setHandler } from '@temporalio/workflow';
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import { CANCEL_PLAYBOOK, type PlaybookInput } from '../../model/playbook/playbook-saga.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
 import { control } from '../saga/control.ts';
-import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { saga } from '../saga/saga.ts';
@@ -35,11 +34,9 @@ type Ending = Checked | Pick<PlaybookRecord, 'state' | 'failure'>;
  */
 export async function playbook(input: PlaybookInput): Promise<void> {
   const life = new PlaybookLife(input);
-  const making = new CancellationScope();
   let isCancelled = false;
   const cancelMaking = () => {
     isCancelled = true;
-    making.cancel();
   };
   setHandler(cancel, cancelMaking);
   whenCancelled(cancelMaking);
@@ -48,15 +45,13 @@ export async function playbook(input: PlaybookInput): Promise<void> {
   if (await life.recordChange({}, { kind: 'playbook.requested', detail: asked })) return;
   const end = (how: Ending) =>
     life.recordChange({ ...how, waitingFor: null, endedAt: now() }, { kind: 'playbook.ended', detail: { ...how } });
-  try {
-    await end(await making.run(() => CancellationScope.withTimeout(LONGEST, () => make(life))));
-  } catch (error) {
-    const { step, code, message } = failureOf(error, life.failedStep);
-    const isLate = isCancellation(error) && !isCancelled;
-    const said = isLate ? `it took longer than ${LONGEST}` : `${step}: ${message}`;
-    const failure = isCancelled ? null : { code: isLate ? ('step_timeout' as const) : code, message: said };
-    await end({ state: isCancelled ? 'cancelled' : 'failed', failure });
-  }
+  const made = await life.runWithin(
+    LONGEST,
+    () => isCancelled,
+    () => make(life),
+  );
+  if ('value' in made) await end(made.value);
+  else await end({ state: made.failure ? 'failed' : 'cancelled', failure: made.failure });
 }
 
 /** Its sandbox and snapshots are gone when it returns, and when it throws. */

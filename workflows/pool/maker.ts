@@ -1,16 +1,14 @@
-import { CancellationScope, type ChildWorkflowHandle, ParentClosePolicy, startChild } from '@temporalio/workflow';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { isShared, MEMBER_TTL_SECONDS, type MemberInput } from '../../model/pools/pool-saga.ts';
 import { NO_PROJECT } from '../../model/project.ts';
-import { SANDBOX_WORKFLOW, type SandboxInput } from '../../model/sagas/messages.ts';
+import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
-import { readable } from '../../model/sagas/readable.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { control, controlUntilDone } from '../saga/control.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { waitForWorkflow } from '../saga/subscription.ts';
-import type { sandbox } from '../sandbox/sandbox.ts';
+import { startSandbox } from '../source/task-sandbox.ts';
 import type { PoolLife } from './pool-life.ts';
 
 /** Nobody's key: whose project claims a member is told no other's. */
@@ -52,9 +50,9 @@ export class Maker {
     const { sandboxId } = member;
     this.sandboxId = sandboxId;
     const { timeouts } = this.life.input;
-    const child = await begin({ ...inputOf(pool, member), ...(timeouts && { timeouts }) });
+    const child = await startSandbox({ ...inputOf(pool, member), ...(timeouts && { timeouts }) });
     const read = () => controlUntilDone.readMemberOutcome({ sandboxId });
-    const outcome = await waitForWorkflow({ workflowId: child.workflowId, child }, read);
+    const outcome = await waitForWorkflow({ workflowId: workflowIdOf(sandboxId), child }, read);
     if (typeof outcome === 'string') return outcome === 'warm';
     throw refusal(outcome.code, outcome.message);
   }
@@ -87,16 +85,4 @@ function inputOf(pool: PoolRecord, { sandboxId, size, hosts, content }: MemberIn
     hosts,
     ...(content !== null && { content }),
   };
-}
-
-/** Of its own scope: it outlives the run of its pool. */
-function begin(input: SandboxInput): Promise<ChildWorkflowHandle<typeof sandbox>> {
-  return CancellationScope.nonCancellable(() =>
-    startChild<typeof sandbox>(SANDBOX_WORKFLOW, {
-      workflowId: workflowIdOf(input.id),
-      args: [input],
-      parentClosePolicy: ParentClosePolicy.ABANDON,
-      staticSummary: readable(`${input.id} from ${input.spec.source}, for the pool ${input.pool?.name}`),
-    }),
-  );
 }

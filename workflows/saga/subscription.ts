@@ -1,15 +1,7 @@
-import type { SignalDefinition } from '@temporalio/common';
-import {
-  CancellationScope,
-  condition,
-  defineSignal,
-  getExternalWorkflowHandle,
-  log,
-  setHandler,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { condition, defineSignal, setHandler, workflowInfo } from '@temporalio/workflow';
 import { refusal } from './failure.ts';
 import { MINUTE_MS } from './profiles.ts';
+import { trySignal } from './workflows.ts';
 
 /** Signal with the workflow id of its sender, which wants to be notified. */
 const subscribe = defineSignal<[string]>('subscribe');
@@ -44,7 +36,8 @@ export async function waitForWorkflow<T>(
     isChanged = true;
   };
   setHandler(recordChanged(workflowId), wake);
-  let isPresent = isSubscribed || (await trySignal(workflowId, subscribe));
+  const ownId = workflowInfo().workflowId;
+  let isPresent = isSubscribed || (await trySignal(workflowId, subscribe, ownId));
   const end = () => {
     isPresent = false;
     wake();
@@ -59,7 +52,7 @@ export async function waitForWorkflow<T>(
     if (found) return found;
     if (isWoken) continue;
     pauses++;
-    isPresent = await trySignal(workflowId, subscribe);
+    isPresent = await trySignal(workflowId, subscribe, ownId);
   }
   throw refusal('step_timeout', `${workflowId} has not come so far in ${withinMs / MINUTE_MS} minutes.`);
 }
@@ -78,8 +71,9 @@ export function addSubscriber(ids: string[], id: string): void {
 
 /** Signals that this workflow's record has changed. Drops the ids of workflows that are gone. */
 export async function notifySubscribers(ids: string[]): Promise<void> {
+  const { workflowId } = workflowInfo();
   for (const id of ids.toReversed()) {
-    if (await trySignal(id, recordChanged(workflowInfo().workflowId))) continue;
+    if (await trySignal(id, recordChanged(workflowId), workflowId)) continue;
     const at = ids.indexOf(id); // none: another call, which ran meanwhile, has dropped it
     if (at >= 0) ids.splice(at, 1);
   }
@@ -88,17 +82,5 @@ export async function notifySubscribers(ids: string[]): Promise<void> {
 /** Notifies the workflow that has started this one. */
 export async function notifyParent(): Promise<void> {
   const { parent, workflowId } = workflowInfo();
-  if (parent) await trySignal(parent.workflowId, recordChanged(workflowId));
-}
-
-/** Sends this workflow's id, shielded from cancellation. @returns false when there is no such workflow */
-async function trySignal(workflowId: string, signal: SignalDefinition<[string]>): Promise<boolean> {
-  const send = () => getExternalWorkflowHandle(workflowId).signal(signal, workflowInfo().workflowId);
-  try {
-    await CancellationScope.nonCancellable(send);
-    return true;
-  } catch (error) {
-    log.debug('no workflow to signal', { workflowId, signal: signal.name, why: String(error) });
-    return false;
-  }
+  if (parent) await trySignal(parent.workflowId, recordChanged(workflowId), workflowId);
 }

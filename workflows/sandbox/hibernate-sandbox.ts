@@ -1,14 +1,11 @@
 import { isCancellation } from '@temporalio/workflow';
 import type { PauseOperation } from '../../model/sagas/messages.ts';
 import type { SandboxEntity } from '../entity/entity.ts';
-import type { OperationRun } from '../entity/operation-run.ts';
 import { type OperationSteps, stepsOn, unlessOff } from '../entity/operation-steps.ts';
 import { controlUntilDone } from '../saga/control.ts';
+import { NOT_SUSPENDED_FOR_SPACE } from './pause-sandbox.ts';
 import { canPreempt, retryAfterPreemption } from './preemption.ts';
 import { restartMachine, retryUntilHealthy } from './roll-back-restore.ts';
-import { NOT_SUSPENDED_FOR_SPACE } from './suspend-for-space.ts';
-
-const { lastUse } = controlUntilDone;
 
 /**
  * Puts a sandbox to its host's disk, and gives its memory back:
@@ -21,11 +18,9 @@ const { lastUse } = controlUntilDone;
  */
 export async function hibernateSandbox(
   entity: SandboxEntity,
-  run: OperationRun,
   operation: PauseOperation,
   generation: number,
 ): Promise<void> {
-  run.accept();
   if (entity.record.state === 'hibernated') return;
   const before = entity.record.state === 'paused' ? 'paused' : 'running';
   const began = Date.now();
@@ -79,7 +74,7 @@ async function retakeMemory(entity: SandboxEntity, host: OperationSteps): Promis
 
 /** @param time milliseconds since 1970 */
 async function wasUsedAfter({ id }: SandboxEntity, time: number): Promise<boolean> {
-  const { usedAt } = await lastUse({ sandboxId: id });
+  const { usedAt } = await controlUntilDone.lastUse({ sandboxId: id });
   return Date.parse(usedAt) > time;
 }
 

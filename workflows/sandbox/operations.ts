@@ -4,16 +4,16 @@ import type { Operation, OperationReport } from '../../model/sagas/messages.ts';
 import { isAsleep } from '../../model/sandbox/sandbox-state.ts';
 import type { SandboxEntity } from '../entity/entity.ts';
 import { OperationRun } from '../entity/operation-run.ts';
+import { stepsOn } from '../entity/operation-steps.ts';
 import { runUntil } from '../saga/cancellation.ts';
 import { shallContinue } from '../saga/continue-as-new.ts';
 import { causeOf, endedMeanwhile, failureOf, refusal } from '../saga/failure.ts';
 import { layerDeleted, operate, operated } from '../saga/messages.ts';
 import { flattenDisks, needsFlatten } from '../snapshot/flatten-disks.ts';
-import { snapshotSandbox } from '../snapshot/snapshot-sandbox.ts';
-import { hibernateSandbox } from './hibernate-sandbox.ts';
-import { pauseSandbox, resumeSandbox } from './pause-sandbox.ts';
+import { takeSnapshot } from '../snapshot/take-snapshot.ts';
+import { hibernateSandbox, wakeSandbox } from './hibernate-sandbox.ts';
+import { pauseSandbox, resumeSandbox, resumeWithSpace, suspendForSpace } from './pause-sandbox.ts';
 import { restoreSandbox } from './restore-sandbox.ts';
-import { resumeWithSpace, suspendForSpace } from './suspend-for-space.ts';
 
 /** Number of outcomes that are kept: a client asks again within a day, and not about all of them. */
 const KEPT_OUTCOMES = 100;
@@ -33,7 +33,7 @@ export function handleOperations(entity: SandboxEntity): void {
     },
   });
   const whenOver = async (operationId: string) => {
-    const report = (await findUnderWay(entity, operationId)?.whenOver()) ?? findPast(entity, operationId);
+    const report = (await findUnderWay(entity, operationId)?.report(true)) ?? findPast(entity, operationId);
     if (!report) throw refusal('not_found', `${entity.id} knows of no operation ${operationId}.`);
     return report;
   };
@@ -94,7 +94,7 @@ async function requestOperation(entity: SandboxEntity, operation: Operation): Pr
   const past = findPast(entity, operation.operationId);
   if (past) return past;
   entity.operation ??= new OperationRun(operation);
-  return entity.operation.whenAccepted();
+  return entity.operation.report(false);
 }
 
 /** @throws ApplicationFailure why it can't be begun now */
@@ -116,22 +116,28 @@ function check(entity: SandboxEntity, wanted: Operation): void {
   }
 }
 
+/** Accepts it before its first step, unless the operation itself does so when its request is recorded. */
 async function perform(entity: SandboxEntity, run: OperationRun, generation: number): Promise<void> {
   const { operation } = run;
+  const accept = () => run.accept();
+  if (operation.kind === 'snapshot') {
+    const { operationId: id, name, snapshotKind: kind, reason = 'requested', keptOf, actor } = operation;
+    const wish = { id, name, kind, reason, actor, ...(keptOf && { keptOf }) };
+    await takeSnapshot(entity, stepsOn(entity, generation), wish, accept);
+    return;
+  }
+  if (operation.kind === 'restore') return restoreSandbox(entity, operation, generation, accept);
+  accept();
   switch (operation.kind) {
-    case 'snapshot':
-      return snapshotSandbox(entity, run, operation, generation);
-    case 'restore':
-      return restoreSandbox(entity, run, operation, generation);
     case 'pause':
-      return pauseSandbox(entity, run, operation, generation);
+      return pauseSandbox(entity, operation, generation);
     case 'hibernate':
-      return hibernateSandbox(entity, run, operation, generation);
+      return hibernateSandbox(entity, operation, generation);
     case 'resume':
-      return resumeSandbox(entity, run, operation, generation);
+      return (entity.record.state === 'hibernated' ? wakeSandbox : resumeSandbox)(entity, operation, generation);
     case 'suspend-for-space':
-      return suspendForSpace(entity, run, operation, generation);
+      return suspendForSpace(entity, operation, generation);
     case 'resume-with-space':
-      return resumeWithSpace(entity, run, operation, generation);
+      return resumeWithSpace(entity, generation);
   }
 }

@@ -3,13 +3,12 @@ import type { RestoreOperation } from '../../model/sagas/messages.ts';
 import type { SandboxFailure, SandboxRecord, SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import { renewTrust } from '../access/renew-trust.ts';
 import type { SandboxEntity } from '../entity/entity.ts';
-import type { OperationRun } from '../entity/operation-run.ts';
 import { type OperationSteps, stepsOn } from '../entity/operation-steps.ts';
 import { failureOf } from '../saga/failure.ts';
 import { snapshotRecords } from '../snapshot/snapshot-records.ts';
 import { takeSnapshot } from '../snapshot/take-snapshot.ts';
+import { NOT_SUSPENDED_FOR_SPACE } from './pause-sandbox.ts';
 import { type Disks, restartMachine, rollBackRestore } from './roll-back-restore.ts';
-import { NOT_SUSPENDED_FOR_SPACE } from './suspend-for-space.ts';
 
 /**
  * Puts a sandbox back to one of its snapshots; id, name, address and credentials stay:
@@ -22,35 +21,26 @@ import { NOT_SUSPENDED_FOR_SPACE } from './suspend-for-space.ts';
  */
 export async function restoreSandbox(
   entity: SandboxEntity,
-  run: OperationRun,
   operation: RestoreOperation,
   generation: number,
+  accept: () => void,
 ): Promise<void> {
   const { operationId, snapshotId, keepAs, actor } = operation;
   const { state } = entity.record;
   const host = stepsOn(entity, generation);
   await snapshotRecords.checkRestorable(snapshotId, entity.id);
   await entity.recordChange('sandbox.state', { state: 'restoring' }, { operationId, snapshotId, keepAs }, actor);
-  run.accept();
+  accept();
   try {
     await host.verifySnapshot(snapshotId);
-    if (keepAs !== null) await keep(entity, host, keepAs, operation);
+    if (keepAs !== null)
+      await takeSnapshot(entity, host, { id: keepAs, name: keepAs, kind: 'disk', reason: 'before-restore', actor });
   } catch (error) {
     if (!isCancellation(error)) await recordFailed(entity, operation, failureOf(error, entity.failedStep), { state });
     throw error;
   }
   await host.interruptCommands();
   await putBack(entity, host, operation, generation);
-}
-
-async function keep(
-  entity: SandboxEntity,
-  host: OperationSteps,
-  keepAs: string,
-  { actor }: RestoreOperation,
-): Promise<void> {
-  const wish = { id: keepAs, name: keepAs, kind: 'disk', reason: 'before-restore', actor } as const;
-  await takeSnapshot(entity, host, wish);
 }
 
 /** From here on the machine goes off, and comes back in any case. */

@@ -1,20 +1,19 @@
-import { allHandlersFinished, condition } from '@temporalio/workflow';
+import { allHandlersFinished, condition, log } from '@temporalio/workflow';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
-import { isFinal } from '../../model/sandbox/sandbox-state.ts';
+import { hostOf, isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { handleClaims } from '../entity/claims.ts';
 import { watchDeadline } from '../entity/deadline.ts';
 import { isDecommissioned, unlessDecommissioned } from '../entity/decommissioned-hosts.ts';
 import { SandboxEntity } from '../entity/entity.ts';
 import { handleMachineDeath } from '../entity/machine-death.ts';
 import { handleMessages } from '../entity/messages.ts';
-import { requestTemplate } from '../entity/request-template.ts';
 import { handleSpecUpdates } from '../entity/spec-updates.ts';
 import { eventIdOf } from '../saga/audit-event.ts';
 import { runUntil } from '../saga/cancellation.ts';
 import { shallContinue } from '../saga/continue-as-new.ts';
-import { controlUntilDone } from '../saga/control.ts';
+import { controlStep, controlUntilDone } from '../saga/control.ts';
 import { failureOf, refusedOrFailed } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { notifyParent, notifySubscribers } from '../saga/subscription.ts';
@@ -128,6 +127,18 @@ async function recordCreated(entity: SandboxEntity): Promise<void> {
   if (pool) await entity.recordChange('sandbox.state', { state: 'warm', phase: null, pool: { ...pool, warmAt: at } });
   else await entity.recordChange('sandbox.state', { state: 'running', phase: null, runningAt: at });
   entity.state.usedAt = Date.now();
+}
+
+/** After a create that booted since there was no template yet: the next shall find one. When that fails, the next asks again. */
+function requestTemplate({ id, templateKey, record }: SandboxEntity): void {
+  const host = hostOf(record);
+  if (templateKey === null || host === null || record.boot?.way !== 'cold') return;
+  const { project, createdBy: actor, spec } = record;
+  const { source, cpus, memoryMib } = spec;
+  const input = { ...host, templateKey, project, source, cpus, memoryMib, actor };
+  controlStep
+    .wantTemplate({ input, wish: { installationId: host.installationId } })
+    .catch((error: unknown) => log.warn('a template was not asked for', { sandboxId: id, why: String(error) }));
 }
 
 /** Records that it ends, before anything of it is removed. */

@@ -1,21 +1,8 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import {
-  condition,
-  continueAsNew,
-  defineSignal,
-  executeChild,
-  getExternalWorkflowHandle,
-  log,
-  ParentClosePolicy,
-  setCurrentDetails,
-  setHandler,
-  sleep,
-} from '@temporalio/workflow';
+import { condition, continueAsNew, defineSignal, setCurrentDetails, setHandler, sleep } from '@temporalio/workflow';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import {
   DELETE_SNAPSHOT_WORKFLOW,
-  type DeleteSnapshotInput,
   type EphemeralSnapshotInput,
   RELEASED,
   snapshotWorkflowIdOf,
@@ -24,6 +11,8 @@ import { whenCancelled } from '../saga/cancellation.ts';
 import { shallContinue } from '../saga/continue-as-new.ts';
 import { failureOf } from '../saga/failure.ts';
 import { layerDeleted } from '../saga/messages.ts';
+import { startUnlessPresent, trySignal } from '../saga/workflows.ts';
+import type { deleteSnapshot } from './delete-snapshot.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 
 const passed = defineSignal(RELEASED);
@@ -52,22 +41,17 @@ export async function ephemeralSnapshot({ withinMs = LONGEST_MS, ...input }: Eph
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     const record = await present(input.snapshotId);
     if (!record || record.state === 'failed' || record.state === 'deleted') return;
-    if (record.state !== 'creating' && (await deleted(input))) {
-      await freeLayer(record.sandboxId);
-      return;
+    if (record.state !== 'creating') {
+      const workflowId = snapshotWorkflowIdOf(input.snapshotId);
+      const options = { workflowId, args: [input] as [typeof input] };
+      const deletion = await startUnlessPresent<typeof deleteSnapshot>(DELETE_SNAPSHOT_WORKFLOW, options);
+      await deletion?.result();
+      // its sandbox still refers to it, when it lives: it flattens its disks before anything else does
+      if (deletion) return void (await trySignal(workflowIdOf(record.sandboxId), layerDeleted));
     }
     setCurrentDetails(`${input.snapshotId} is ${record.state}`);
     await sleep(pause);
     if (shallContinue()) await continueAsNew<typeof ephemeralSnapshot>({ ...input, withinMs: 1 });
-  }
-}
-
-/** Its sandbox still refers to it, when it lives: before anything else does, it shall have what that holds itself. */
-async function freeLayer(sandboxId: string): Promise<void> {
-  try {
-    await getExternalWorkflowHandle(workflowIdOf(sandboxId)).signal(layerDeleted);
-  } catch (error) {
-    log.info('the sandbox of a snapshot that was needed for a moment has ended', { sandboxId, why: String(error) });
   }
 }
 
@@ -76,21 +60,6 @@ async function present(snapshotId: string): Promise<SnapshotRecord | null> {
     return await snapshotRecords.recall(snapshotId);
   } catch (error) {
     if (failureOf(error, 'recallSnapshot').code === 'snapshot_not_found') return null;
-    throw error;
-  }
-}
-
-/** @returns false when somebody else is deleting it at this moment */
-async function deleted(input: DeleteSnapshotInput): Promise<boolean> {
-  try {
-    await executeChild(DELETE_SNAPSHOT_WORKFLOW, {
-      workflowId: snapshotWorkflowIdOf(input.snapshotId),
-      args: [input],
-      parentClosePolicy: ParentClosePolicy.ABANDON,
-    });
-    return true;
-  } catch (error) {
-    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
     throw error;
   }
 }

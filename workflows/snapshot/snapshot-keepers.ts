@@ -1,18 +1,11 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import {
-  CancellationScope,
-  type ChildWorkflowHandle,
-  getExternalWorkflowHandle,
-  log,
-  type ParentClosePolicy,
-  startChild,
-} from '@temporalio/workflow';
+import { CancellationScope, type ChildWorkflowHandle, type ParentClosePolicy } from '@temporalio/workflow';
 import {
   EPHEMERAL_SNAPSHOT_WORKFLOW,
   type EphemeralSnapshotInput,
   ephemeralSnapshotWorkflowIdOf,
   RELEASED,
 } from '../../model/snapshots/snapshot-saga.ts';
+import { startUnlessPresent, trySignal } from '../saga/workflows.ts';
 import type { ephemeralSnapshot } from './ephemeral-snapshot.ts';
 
 /** Workflows that take ephemeral snapshots away, each begun before its snapshot is taken. */
@@ -24,31 +17,24 @@ export class SnapshotKeepers {
   /** @returns false where one is there already: the workflow that needs it was lost, or reset */
   async keep(input: EphemeralSnapshotInput, staticSummary: string): Promise<boolean> {
     const { snapshotId } = input;
-    const start = () =>
-      startChild<typeof ephemeralSnapshot>(EPHEMERAL_SNAPSHOT_WORKFLOW, {
+    const keeper = await CancellationScope.nonCancellable(() =>
+      startUnlessPresent<typeof ephemeralSnapshot>(EPHEMERAL_SNAPSHOT_WORKFLOW, {
         workflowId: ephemeralSnapshotWorkflowIdOf(snapshotId),
         args: [input],
         parentClosePolicy: this.parentClosePolicy,
         staticSummary,
-      });
-    try {
-      this.#keepers.set(snapshotId, await CancellationScope.nonCancellable(start));
-      return true;
-    } catch (error) {
-      if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
-      throw error;
-    }
+      }),
+    );
+    if (keeper) this.#keepers.set(snapshotId, keeper);
+    return keeper !== null;
   }
 
   /** Returns when the snapshot is gone; the keeper of an earlier run is only signalled. */
   async release(snapshotId: string): Promise<void> {
-    const id = ephemeralSnapshotWorkflowIdOf(snapshotId);
-    const keeper = this.#keepers.get(snapshotId);
-    try {
-      await (keeper ?? getExternalWorkflowHandle(id)).signal<[]>(RELEASED);
-      await keeper?.result();
-    } catch (error) {
-      log.info('an ephemeral snapshot was removed before', { id, why: String(error) });
-    }
+    await trySignal(ephemeralSnapshotWorkflowIdOf(snapshotId), RELEASED);
+    await this.#keepers
+      .get(snapshotId)
+      ?.result()
+      .catch(() => undefined); // terminated: its snapshot is residue
   }
 }

@@ -1,8 +1,7 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import { executeChild, ParentClosePolicy } from '@temporalio/workflow';
 import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { waitForWorkflow } from '../saga/subscription.ts';
+import { startUnlessPresent } from '../saga/workflows.ts';
 
 /**
  * Runs what a task has written down to its end, in a sandbox of its own; it ends with that, if the task does before it. What is
@@ -11,16 +10,12 @@ import { waitForWorkflow } from '../saga/subscription.ts';
 export async function runTaskCommand(command: CommandInput, staticSummary: string): Promise<void> {
   const { commandId } = command;
   const workflowId = commandWorkflowIdOf(commandId);
-  try {
-    await executeChild<(input: CommandInput) => Promise<void>>(COMMAND_WORKFLOW, {
-      workflowId,
-      args: [command],
-      cancellationType: 'ABANDON',
-      parentClosePolicy: ParentClosePolicy.ABANDON,
-      staticSummary,
-    });
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    await waitForWorkflow({ workflowId }, () => controlUntilDone.isCommandOver({ commandId }));
-  }
+  const child = await startUnlessPresent<(input: CommandInput) => Promise<void>>(COMMAND_WORKFLOW, {
+    workflowId,
+    args: [command],
+    cancellationType: 'ABANDON',
+    staticSummary,
+  });
+  if (child) await child.result();
+  else await waitForWorkflow({ workflowId }, () => controlUntilDone.isCommandOver({ commandId }));
 }

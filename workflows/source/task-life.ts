@@ -1,9 +1,17 @@
-import { type ActivityOptions, CancellationScope, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import {
+  type ActivityOptions,
+  CancellationScope,
+  isCancellation,
+  setCurrentDetails,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { HostRef } from '../../model/host.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
-import type { Actor } from '../../model/sandbox/sandbox.ts';
+import type { Actor, SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
 import { auditEvent } from '../saga/audit-event.ts';
+import { runUntil } from '../saga/cancellation.ts';
+import { failureOf } from '../saga/failure.ts';
 import { onHost, type Targeted } from '../saga/host-activities.ts';
 import { now } from '../saga/now.ts';
 import { undoProfile } from '../saga/profiles.ts';
@@ -44,6 +52,28 @@ export abstract class TaskLife {
     } catch (error) {
       this.failedStep = name;
       throw error;
+    }
+  }
+
+  /**
+   * Runs its work until it is cancelled or has taken too long.
+   * @param longest a duration in the words of Temporal
+   * @returns what the work returned, or why it failed; a failure that is null: it was cancelled
+   */
+  async runWithin<T>(
+    longest: '3h' | '4h',
+    isCancelled: () => boolean,
+    work: () => Promise<T>,
+  ): Promise<{ value: T } | { failure: Pick<SandboxFailure, 'code' | 'message'> | null }> {
+    try {
+      const done = await runUntil(isCancelled, () => CancellationScope.withTimeout(longest, work));
+      return done ?? { failure: null };
+    } catch (error) {
+      if (isCancelled()) return { failure: null };
+      if (isCancellation(error))
+        return { failure: { code: 'step_timeout', message: `it took longer than ${longest}` } };
+      const { step, code, message } = failureOf(error, this.failedStep);
+      return { failure: { code, message: `${step}: ${message}` } };
     }
   }
 

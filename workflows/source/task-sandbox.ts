@@ -1,13 +1,4 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import {
-  CancellationScope,
-  type ChildWorkflowHandle,
-  getExternalWorkflowHandle,
-  log,
-  ParentClosePolicy,
-  startChild,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { CancellationScope, type ChildWorkflowHandle, log, workflowInfo } from '@temporalio/workflow';
 import type { ErrorCode } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
 import { DESTROY, SANDBOX_WORKFLOW, type SandboxInput } from '../../model/sagas/messages.ts';
@@ -19,6 +10,7 @@ import { controlByQueue, controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { MINUTE_MS } from '../saga/profiles.ts';
 import { waitForWorkflow } from '../saga/subscription.ts';
+import { startUnlessPresent, trySignal } from '../saga/workflows.ts';
 import type { sandbox } from '../sandbox/sandbox.ts';
 
 type Sandbox = ChildWorkflowHandle<typeof sandbox>;
@@ -54,7 +46,7 @@ export class TaskSandbox {
   async start({ from = this.input, mayBeAsleep = false } = {}): Promise<HostRef> {
     if (typeof this.presence === 'object') return this.presence;
     const { id: sandboxId, template } = from;
-    this.#child = await this.#beginOrJoin(from);
+    this.#child = await startSandbox(from);
     if (this.#child === null && this.presence === 'new') {
       throw refusal(this.otherwise, `${sandboxId} was begun before: the workflow that made it was reset.`);
     }
@@ -74,12 +66,13 @@ export class TaskSandbox {
   async destroy(): Promise<void> {
     const { id: sandboxId } = this.input;
     if (this.#child && (await this.#end(this.#child)) && this.presence !== 'new') return;
-    if (typeof this.presence === 'object' && (await this.#isTold())) return this.#waitForEnd();
+    if (typeof this.presence === 'object' && (await this.#tell())) return this.#waitForEnd();
     const state = await stateOf({ sandboxId });
     if (state === null || isFinal(state)) return;
     // its workflow was ended from outside, or is another's child: one takes over, or is told
-    const other = await this.#beginUnlessThere();
+    const other = await startSandbox({ ...this.input, begin: 'destroy' });
     if (other) await this.#end(other);
+    else if (!(await this.#tell())) throw new Error(`${sandboxId} was ${state}, and its workflow has just ended`);
     else if (this.presence !== 'new') return this.#waitForEnd();
     throw new Error(`${sandboxId} was ${state}, and has been told once more to end`);
   }
@@ -94,42 +87,10 @@ export class TaskSandbox {
     });
   }
 
-  /** @returns null where one runs */
-  async #beginOrJoin(input: SandboxInput): Promise<Sandbox | null> {
-    try {
-      return await this.#begin(input);
-    } catch (error) {
-      if (error instanceof WorkflowExecutionAlreadyStartedError) return null;
-      throw error;
-    }
-  }
-
-  /** @returns null where one runs, which has been told to end */
-  async #beginUnlessThere(): Promise<Sandbox | null> {
-    try {
-      return await this.#begin({ ...this.input, begin: 'destroy' });
-    } catch (error) {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-      await this.#tell();
-      return null;
-    }
-  }
-
-  #tell(): Promise<void> {
+  /** Asks its workflow to end it. @returns false: it has none */
+  #tell(): Promise<boolean> {
     const { id, createdBy: actor } = this.input;
-    const stop = { actor, subscriber: workflowInfo().workflowId };
-    return getExternalWorkflowHandle(workflowIdOf(id)).signal<[StopRequest]>(DESTROY, stop);
-  }
-
-  /** Whether its workflow has heard that it is to end. */
-  async #isTold(): Promise<boolean> {
-    try {
-      await this.#tell();
-      return true;
-    } catch (error) {
-      log.info('a sandbox has no workflow that could end it', { id: this.input.id, why: String(error) });
-      return false;
-    }
+    return trySignal(workflowIdOf(id), DESTROY, { actor, subscriber: workflowInfo().workflowId } satisfies StopRequest);
   }
 
   /** What it ended with is in its record, also when it ended before it was told to. @returns whether its end is there */
@@ -142,16 +103,17 @@ export class TaskSandbox {
       return false;
     }
   }
+}
 
-  /** Of its own scope: a task that is cancelled ends it by its undo. */
-  #begin(input: SandboxInput): Promise<Sandbox> {
-    return CancellationScope.nonCancellable(() =>
-      startChild<typeof sandbox>(SANDBOX_WORKFLOW, {
-        workflowId: workflowIdOf(input.id),
-        args: [input],
-        parentClosePolicy: ParentClosePolicy.ABANDON,
-        staticSummary: readable(`${input.id} from ${input.spec.snapshotId ?? input.spec.source}`),
-      }),
-    );
-  }
+/** Starts the workflow of a sandbox, which outlives a task that is cancelled. @returns null where it has one */
+export function startSandbox(input: SandboxInput): Promise<Sandbox | null> {
+  const { id, spec, pool } = input;
+  const purpose = pool ? `, for the pool ${pool.name}` : '';
+  return CancellationScope.nonCancellable(() =>
+    startUnlessPresent<typeof sandbox>(SANDBOX_WORKFLOW, {
+      workflowId: workflowIdOf(id),
+      args: [input],
+      staticSummary: readable(`${id} from ${spec.snapshotId ?? spec.source}${purpose}`),
+    }),
+  );
 }

@@ -1,5 +1,6 @@
-import { CancellationScope, condition, sleep } from '@temporalio/workflow';
+import { sleep } from '@temporalio/workflow';
 import { newTemplate } from '../../model/templates/template-saga.ts';
+import { runUntil } from '../saga/cancellation.ts';
 import { control, controlUntilDone } from '../saga/control.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
@@ -15,21 +16,18 @@ import { lookAtTemplate, templateSteps } from './template-steps.ts';
 export async function buildTemplate(life: TemplateLife, usedAt: string | null): Promise<RecordedTemplate | null> {
   const task = await begin(life, usedAt);
   const { id } = task.record;
-  const building = new CancellationScope();
-  let isOver = false;
-  void condition(() => isOver || life.isToGo(id)).then(() => {
-    if (!isOver) building.cancel();
-  });
   try {
-    await building.run(() => build(task));
-    await task.recordChange({ state: 'ready', readyAt: now(), waitingFor: null }, 'template.ready');
-    return task;
+    const built = await runUntil(
+      () => life.isToGo(id),
+      () => build(task),
+    );
+    if (built) await task.recordChange({ state: 'ready', readyAt: now(), waitingFor: null }, 'template.ready');
+    else await recordGone(task);
+    return built && task;
   } catch (error) {
-    isOver = true;
-    await notBuilt(task, error);
+    if (life.isToGo(id)) await recordGone(task);
+    else await recordFailed(task, error);
     return null;
-  } finally {
-    isOver = true;
   }
 }
 
@@ -98,16 +96,17 @@ async function refuseChanged({ life, record }: RecordedTemplate): Promise<void> 
   if (templateKey !== record.key) throw refusal('template_failed', 'What it would be made of has changed since.');
 }
 
-async function notBuilt(task: RecordedTemplate, error: unknown): Promise<void> {
-  const { life, record } = task;
-  if (life.isToGo(record.id)) {
-    const reason = life.isCancelled ? 'Its workflow was cancelled.' : 'It was deleted while it was built.';
-    await task.recordChange({ state: 'gone', reason, waitingFor: null }, 'template.gone');
-    return;
-  }
+async function recordGone(task: RecordedTemplate): Promise<void> {
+  const reason = task.life.isCancelled ? 'Its workflow was cancelled.' : 'It was deleted while it was built.';
+  await task.recordChange({ state: 'gone', reason, waitingFor: null }, 'template.gone');
+}
+
+async function recordFailed(task: RecordedTemplate, error: unknown): Promise<void> {
   const { step, message } = failureOf(error, task.failedStep);
-  const reason = `${step}: ${message}`;
-  const retryAt = life.noteFailure();
-  await task.recordChange({ state: 'failed', reason, retryAt, waitingFor: null }, 'template.failed');
-  life.failed = task;
+  const retryAt = task.life.noteFailure();
+  await task.recordChange(
+    { state: 'failed', reason: `${step}: ${message}`, retryAt, waitingFor: null },
+    'template.failed',
+  );
+  task.life.failed = task;
 }

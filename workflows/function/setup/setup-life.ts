@@ -17,20 +17,17 @@ export class SetupLife extends TaskLife {
   /** Somebody has cancelled its workflow: no other try is begun. */
   isCancelled = false;
   #tried: TriedSetup | null = null;
-  #undoing: CancellationScope | null = null;
 
   constructor(readonly input: SetupInput) {
     super(input.timeouts);
     setHandler(unneeded, () => {
       this.isTold = true;
-      this.#undoing?.cancel();
     });
     setHandler(wanted, () => {
       this.isWanted = true;
     });
     whenCancelled(() => {
       this.isCancelled = true;
-      this.#undoing?.cancel();
     });
   }
 
@@ -46,19 +43,13 @@ export class SetupLife extends TaskLife {
     await CancellationScope.nonCancellable(() => controlUntilDone.showSetup({ ...tried, waitingFor }));
   }
 
-  /** Runs what is undone as soon as no version needs it. @throws CancelledFailure */
-  async undoable<T>(work: () => Promise<T>): Promise<T> {
-    this.#undoing = new CancellationScope();
-    try {
-      if (this.isTold || this.isCancelled) this.#undoing.cancel();
-      return await this.#undoing.run(work);
-    } finally {
-      this.#undoing = null;
-    }
+  /** What is under way is undone. */
+  get isUnneeded(): boolean {
+    return this.isTold || this.isCancelled;
   }
 
   /** A pause that ends when no version needs it. */
   async pause(ms: number): Promise<void> {
-    await condition(() => this.isTold || this.isCancelled, ms);
+    await condition(() => this.isUnneeded, ms);
   }
 }

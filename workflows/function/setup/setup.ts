@@ -1,8 +1,9 @@
-import { continueAsNew, isCancellation, proxyActivities } from '@temporalio/workflow';
+import { continueAsNew, proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../../activities/control.ts';
 import type { TriedSetup } from '../../../activities/setup/setup.ts';
 import type { RunFailure } from '../../../model/functions/run-state.ts';
 import type { SetupInput } from '../../../model/functions/setup/setup-saga.ts';
+import { runUntil } from '../../saga/cancellation.ts';
 import { shallContinue } from '../../saga/continue-as-new.ts';
 import { control, controlUntilDone } from '../../saga/control.ts';
 import { failureOf, refusal } from '../../saga/failure.ts';
@@ -15,6 +16,8 @@ import { SetupLife } from './setup-life.ts';
 
 /** Files of a function, into an emulated guest. */
 const STEP = PROFILE.work(30 * MINUTE_MS, { hostDownMs: 2 * MINUTE_MS });
+
+const CANCELLED: RunFailure = { code: 'workflow_cancelled', message: 'Its workflow was cancelled in Temporal.' };
 
 /** The memory of a guest may have to be written. */
 const { takeSetupSnapshot } = proxyActivities<ControlActivities>(PROFILE.work(30 * MINUTE_MS));
@@ -57,13 +60,17 @@ async function prepare(life: SetupLife): Promise<void> {
   if (!tried) return;
   const of = { project, setupKey, tried };
   life.begin(of);
+  let failure: RunFailure | null;
   try {
-    const saved = await life.undoable(() => attempt(life, of));
-    await controlUntilDone.setupReady({ ...of, saved });
+    const isUnneeded = () => life.isUnneeded;
+    const done = await runUntil(isUnneeded, () => attempt(life, of));
+    if (done) return await controlUntilDone.setupReady({ ...of, saved: done.value });
+    failure = life.isCancelled ? CANCELLED : null;
   } catch (error) {
-    const next = await controlUntilDone.setupFailed({ ...of, failure: failureIn(life, error) });
-    if (next.step === 'again') await life.pause(next.pauseMs);
+    failure = life.isCancelled ? CANCELLED : failureIn(life, error);
   }
+  const next = await controlUntilDone.setupFailed({ ...of, failure });
+  if (next.step === 'again') await life.pause(next.pauseMs);
 }
 
 /**
@@ -107,10 +114,7 @@ async function runScript(life: SetupLife, of: TriedSetup): Promise<void> {
   });
 }
 
-/** Null: it was taken back. */
-function failureIn(life: SetupLife, error: unknown): RunFailure | null {
-  if (life.isCancelled) return { code: 'workflow_cancelled', message: 'Its workflow was cancelled in Temporal.' };
-  if (isCancellation(error)) return null;
+function failureIn(life: SetupLife, error: unknown): RunFailure {
   const { code, step, message } = failureOf(error, life.failedStep);
   return { code, message: code === 'setup_failed' ? message : `${step}: ${message}` };
 }
