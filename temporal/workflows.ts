@@ -9,6 +9,7 @@ import { HostWorkflows } from './client/hosts.ts';
 import { ImageWorkflows } from './client/images.ts';
 import { PlaybookWorkflows } from './client/playbooks.ts';
 import { PoolWorkflows } from './client/pools.ts';
+import { ReconcilerWorkflows } from './client/reconciler.ts';
 import { SandboxWorkflows } from './client/sandboxes.ts';
 import { ScheduleWorkflows } from './client/schedules.ts';
 import { SnapshotWorkflows } from './client/snapshots.ts';
@@ -34,6 +35,7 @@ export abstract class Workflows extends WorkflowClient {
   readonly schedules: Public<ScheduleWorkflows>;
   readonly deliveries: Public<DeliveryWorkflows>;
   readonly hosts: Public<HostWorkflows>;
+  readonly reconciler: Public<ReconcilerWorkflows>;
 
   /** @param signer signs what the control worker is asked for; without it no certificate is issued and no event recorded */
   constructor(client: Client, calls: Calls, signer?: RequestSigner) {
@@ -52,6 +54,7 @@ export abstract class Workflows extends WorkflowClient {
     this.schedules = new ScheduleWorkflows(client, calls);
     this.deliveries = new DeliveryWorkflows(client, calls);
     this.hosts = new HostWorkflows(client, calls);
+    this.reconciler = new ReconcilerWorkflows(client, calls);
   }
 
   /** Whether a workflow of that id runs now. */

@@ -6,10 +6,12 @@ import { Announcer } from '../activities/webhook/announcer.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { repeating } from '../host/os/repeating.ts';
 import { DispatcherBell } from '../services/intake/acceptance.ts';
+import { recordEventsWorkflowIdOf } from '../model/sagas/messages.ts';
 import { InputSchemas } from '../services/schema/input-schemas.ts';
 import { AddressPolicy } from '../services/webhooks/sending/address-policy.ts';
 import type { Store } from '../store/connect.ts';
 import { Reconciliation } from '../temporal/reconciliation.ts';
+import { TemporalSagas } from '../temporal/temporal-sagas.ts';
 import { auditAccess } from './audit/audit-access.ts';
 import { NOTE_EVERY_MS, RegisterWatch } from './audit/register-watch.ts';
 import { bundleWorkflows } from './bundle.ts';
@@ -26,7 +28,6 @@ import { LateChecks } from './upkeep/functions/late-checks.ts';
 import { LeftSandboxes } from './upkeep/functions/left-sandboxes.ts';
 import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from './upkeep/functions/run-queues.ts';
 import { ScheduleKeeper } from './upkeep/functions/schedule-keeper.ts';
-import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { type PeriodicTask, startPeriodicTasks } from './upkeep/periodic-tasks.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
@@ -108,7 +109,9 @@ interface Parts {
 /** Lists all that the control worker repeats. */
 function periodicTasks({ store, client, logger, schemas, settings, receiptKey }: Parts): PeriodicTask[] {
   const reconciliation = new Reconciliation(client);
-  const isOpen = (sandboxId: string) => hasOpenSaga(client, sandboxId);
+  const sagas = new TemporalSagas(client, { callMs: 5_000 });
+  const isOpen = async (sandboxId: string) =>
+    (await sagas.sandboxes.isOpen(sandboxId)) || sagas.isOpen(recordEventsWorkflowIdOf(sandboxId));
   const retention = new RetentionPass({ store, settings, isOpen, logger });
   const queues = new RunQueues(store, reconciliation, logger);
   const setups = new Setups(store, reconciliation);

@@ -1,8 +1,6 @@
 import { umask } from 'node:process';
 import { StorageRoom } from '../activities/snapshot/storage-room.ts';
 import { KeyedMutex } from '../host/os/keyed-mutex.ts';
-import { reportMachineEnd } from '../temporal/machine-end.ts';
-import { reconcileHostNow } from '../temporal/reconciling.ts';
 import { TemporalSagas } from '../temporal/temporal-sagas.ts';
 import { ansibleArchive } from './config/artifacts.mjs';
 import { createHostWorker } from './host.ts';
@@ -88,13 +86,14 @@ export async function startHostPart({
   };
   closers.add('host worker', stop, begin);
   await guests.open();
+  const sagas = new TemporalSagas(client);
   const watch = new StorageWatch({
     observer,
     hypervisor,
     ledger,
     room,
     store,
-    sagas: new TemporalSagas(client),
+    sagas,
     logger,
   });
   closers.add('storage watch', () => watch.stop());
@@ -107,7 +106,7 @@ export async function startHostPart({
     boot: await HostBoot.read(machine.state),
     guests: guests.guests,
     store,
-    report: (sandboxId, end) => reportMachineEnd(client, sandboxId, end),
+    report: (sandboxId, end) => sagas.sandboxes.reportMachineEnd(sandboxId, end),
     logger,
   });
   closers.add('machine watch', () => machines.stop());
@@ -118,7 +117,7 @@ export async function startHostPart({
   );
   await description.start();
   const { hostId, installationId } = observer;
-  await reconcileHostNow(client, { hostId, installationId, graceMs: config.reconcile.graceMs });
+  await sagas.reconciler.reconcileHost({ hostId, installationId, graceMs: config.reconcile.graceMs });
   description.fenced.catch(() => worker.stop()).catch(() => undefined); // `ended` tells
   return { machine, ended: Promise.race([worker.ended, description.fenced]) };
 }

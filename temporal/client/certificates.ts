@@ -14,7 +14,7 @@ import {
   trustWorkflowIdOf,
 } from '../../model/sandbox/certificate-saga.ts';
 import { isGone } from '../call/failure.ts';
-import { SigningClient } from '../call/signing-client.ts';
+import { WorkflowClient } from '../call/workflow-client.ts';
 
 type CertificateWorkflow = (input: CertificateInput) => Promise<IssuedCertificate | RefusedCertificate>;
 
@@ -22,7 +22,7 @@ type CertificateWorkflow = (input: CertificateInput) => Promise<IssuedCertificat
 const SIGNING_MS = 30_000;
 
 /** Has certificates signed and revoked. */
-export class CertificateWorkflows extends SigningClient {
+export class CertificateWorkflows extends WorkflowClient {
   /**
    * Signs a public key; the one answer that is not in the store. The same request id again gets the same certificate.
    * @throws MayflyError sandbox_not_found, sandbox_ended, public_key_refused, request_refused, temporal_unavailable

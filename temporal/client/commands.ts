@@ -13,12 +13,16 @@ import { WorkflowClient } from '../call/workflow-client.ts';
 export class CommandWorkflows extends WorkflowClient {
   /** Resolves when Temporal has the command, which is recorded already; the same id again joins the one that is there. */
   async begin(input: CommandInput): Promise<void> {
-    await this.start(COMMAND_WORKFLOW, { ...optionsOf(input), workflowIdReusePolicy: 'REJECT_DUPLICATE' });
+    await this.start(COMMAND_WORKFLOW, {
+      ...optionsOf(input),
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    });
   }
 
   /** Restarts the workflow of an unfinished command. Idempotent. */
   async resume(input: CommandInput): Promise<void> {
-    await this.start(COMMAND_WORKFLOW, { ...optionsOf(input), workflowIdReusePolicy: 'ALLOW_DUPLICATE' });
+    await this.startUnlessRunning(COMMAND_WORKFLOW, optionsOf(input));
   }
 
   /** Resolves when Temporal has the request; it waits there while the host is down. */
@@ -31,7 +35,6 @@ function optionsOf(input: CommandInput) {
   return {
     workflowId: commandWorkflowIdOf(input.commandId),
     args: [input],
-    workflowIdConflictPolicy: 'USE_EXISTING' as const,
     staticSummary: readable(`${input.commandId} in ${input.sandboxId}`),
   };
 }

@@ -27,7 +27,6 @@ import { WorkflowClient } from '../call/workflow-client.ts';
 
 const FUNCTION = defineSearchAttributeKey(SEARCH_ATTRIBUTES.function, SearchAttributeType.KEYWORD);
 const KEY = defineSearchAttributeKey(SEARCH_ATTRIBUTES.key, SearchAttributeType.KEYWORD);
-const JOINED = { workflowIdConflictPolicy: 'USE_EXISTING', workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
 
 type FunctionRef = Pick<DispatcherInput, 'project' | 'name'>;
 
@@ -43,7 +42,7 @@ export class FunctionWorkflows extends WorkflowClient {
 
   /** Begins the dispatcher of a function, unless one runs: that looks by itself. */
   async ensureDispatcher(ref: FunctionRef): Promise<void> {
-    await this.start(DISPATCHER_WORKFLOW, { ...dispatcherOptions(ref), ...JOINED });
+    await this.startUnlessRunning(DISPATCHER_WORKFLOW, dispatcherOptions(ref));
   }
 
   /**
@@ -86,17 +85,16 @@ export class FunctionWorkflows extends WorkflowClient {
 
   /** Begins an action on many runs, or goes on with it, unless it runs. */
   async startBulk(input: BulkInput): Promise<void> {
-    await this.start(BULK_WORKFLOW, {
+    await this.startUnlessRunning(BULK_WORKFLOW, {
       workflowId: bulkWorkflowIdOf(input.bulkId),
       args: [input],
-      ...JOINED,
       staticSummary: readable(`${input.bulkId} of ${input.function} of ${input.project}`),
     });
   }
 
   /** Begins what is to be done with a setup, unless it is being done. */
   async startSetup(input: SetupRef): Promise<void> {
-    await this.start(SETUP_WORKFLOW, { ...setupOptions(input), ...JOINED });
+    await this.startUnlessRunning(SETUP_WORKFLOW, setupOptions(input));
   }
 
   /** As {@link startSetup}; a workflow that has nothing to do any more, and is still open, looks once more. */

@@ -7,10 +7,9 @@ export class HostWorkflows extends WorkflowClient {
   /** Begins to give a host up which is lost. Resolves when Temporal has it; joins the one that runs. */
   async forget(input: ForgetHostInput): Promise<void> {
     const { hostId, actor } = input;
-    await this.start(FORGET_HOST_WORKFLOW, {
+    await this.startUnlessRunning(FORGET_HOST_WORKFLOW, {
       workflowId: forgetHostWorkflowIdOf(hostId),
       args: [input],
-      workflowIdConflictPolicy: 'USE_EXISTING',
       staticSummary: readable(`forget ${hostId}`),
       staticDetails: `Asked for by API key ${actor.apiKeyId}`,
     });

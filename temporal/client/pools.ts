@@ -13,12 +13,11 @@ import {
   SET_POOL,
 } from '../../model/pools/pool-saga.ts';
 import { CLAIM, type ClaimRequest, RETIRE } from '../../model/sagas/messages.ts';
-import { CONTROL_QUEUE, workflowIdOf } from '../../model/sagas/queues.ts';
+import { CONTROL_QUEUE } from '../../model/sagas/queues.ts';
 import { readable } from '../../model/sagas/readable.ts';
 import type { Actor, Membership } from '../../model/sandbox/sandbox.ts';
-import { ask } from '../call/ask.ts';
 import { rethrow } from '../call/failure.ts';
-import { WorkflowClient } from '../call/workflow-client.ts';
+import { JOINED, WorkflowClient } from '../call/workflow-client.ts';
 
 /** A member that is given up. */
 export interface Victim {
@@ -34,7 +33,6 @@ type PoolWorkflow = (input: PoolInput) => Promise<void>;
 const CLAIM_ONCE_MS = 10_000;
 /** A claim that is late may be granted still, so it is asked for until it is known: as long as a create is waited for. Milliseconds. */
 const CLAIM_MS = 60_000;
-const JOINED = { workflowIdConflictPolicy: 'USE_EXISTING', workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
 
 /** Sets pools, claims and retires their members. */
 export class PoolWorkflows extends WorkflowClient {
@@ -68,7 +66,7 @@ export class PoolWorkflows extends WorkflowClient {
 
   /** Has a workflow go on with a pool, unless one does. */
   async resume(input: PoolInput): Promise<void> {
-    await this.start(POOL_WORKFLOW, { ...startOptions({ ...input, isResumed: true }), ...JOINED });
+    await this.startUnlessRunning(POOL_WORKFLOW, startOptions({ ...input, isResumed: true }));
   }
 
   /** Tells a pool how many creates came that might have had a member. */
@@ -102,14 +100,12 @@ export class PoolWorkflows extends WorkflowClient {
   }
 
   #claim(sandboxId: string, request: ClaimRequest): Promise<void> {
-    return this.askOpen(sandboxId, CLAIM, { args: [request], updateId: `${CLAIM}/${request.requestId}` });
+    return this.askOpen(sandboxId, CLAIM, [request], `${CLAIM}/${request.requestId}`);
   }
 
   /** Has a member end, unless it is claimed. @returns whether it does, or has no workflow any more */
   async retire(sandboxId: string): Promise<boolean> {
-    return (
-      (await this.unlessGone(() => ask<boolean>(this.client, workflowIdOf(sandboxId), RETIRE, { args: [] }))) ?? true
-    );
+    return (await this.unlessGone(() => this.ask<boolean>(sandboxId, RETIRE))) ?? true;
   }
 
   /**

@@ -9,6 +9,7 @@ import {
   EVENT_HAPPENED,
   HOST_FORGOTTEN,
   type HostForgotten,
+  MACHINE_ENDED,
   OPERATE,
   OPERATED,
   type Operation,
@@ -28,10 +29,10 @@ import { readable } from '../../model/sagas/readable.ts';
 import { RECONCILER } from '../../model/sagas/reconcile.ts';
 import type { StopRequest } from '../../model/sagas/stop-request.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import type { MachineEndReport } from '../../model/sandbox/machine-end.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
-import { ask } from '../call/ask.ts';
 import { isGone } from '../call/failure.ts';
-import { SigningClient } from '../call/signing-client.ts';
+import { WorkflowClient } from '../call/workflow-client.ts';
 
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
 
@@ -51,7 +52,7 @@ const AGENT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, SearchAttributeT
 const OPEN_SANDBOXES = `WorkflowType = "${SANDBOX_WORKFLOW}" AND ExecutionStatus = "Running"`;
 
 /** Starts, asks and ends the workflows of sandboxes. */
-export class SandboxWorkflows extends SigningClient {
+export class SandboxWorkflows extends WorkflowClient {
   /** Resolves when Temporal has the request, before its workflow has begun. @returns false: that id has a workflow, or had one */
   begin(input: SandboxInput): Promise<boolean> {
     return this.#startNew(input, 'REJECT_DUPLICATE');
@@ -94,7 +95,7 @@ export class SandboxWorkflows extends SigningClient {
   async recorded(id: string): Promise<void> {
     await this.calls.call(async () => {
       try {
-        await ask(this.client, workflowIdOf(id), ACCEPTED, { args: [], updateId: ACCEPTED });
+        await this.ask(id, ACCEPTED, [], ACCEPTED);
       } catch (error) {
         if (!isGone(error)) throw error;
         await this.handle(workflowIdOf(id)).result(); // says why it ended without a record
@@ -104,13 +105,13 @@ export class SandboxWorkflows extends SigningClient {
 
   /** Resolves when the sandbox is running or at its end. @throws MayflyError name_taken; the signal's reason when it fires first */
   async settled(id: string, signal: AbortSignal): Promise<void> {
-    await this.calls.wait(signal, () => ask(this.client, workflowIdOf(id), SETTLED, { args: [], updateId: SETTLED }));
+    await this.calls.wait(signal, () => this.ask(id, SETTLED, [], SETTLED));
   }
 
   /** Resolves when the store has it. @throws MayflyError sandbox_ended, also of one that never was */
   async patch(id: string, patch: SandboxPatch): Promise<void> {
-    const question = { args: [patch], updateId: randomUUID() };
-    await this.calls.call(() => this.askOpen(id, PATCH, question));
+    const updateId = randomUUID();
+    await this.calls.call(() => this.askOpen(id, PATCH, [patch], updateId));
   }
 
   /** Resolves when Temporal has the request; starts a workflow of its own when there is none. */
@@ -133,6 +134,11 @@ export class SandboxWorkflows extends SigningClient {
   /** Has a sandbox end without the host that it is on; starts a workflow that goes on with it when none runs. */
   async leaveHost(input: SandboxInput, forgotten: HostForgotten): Promise<void> {
     await this.signalWithStart(SANDBOX_WORKFLOW, startOptions(input), HOST_FORGOTTEN, forgotten);
+  }
+
+  /** Reports that its machine was seen dead. Resolves when Temporal has it, or has no workflow of it: that is for the reconciler. */
+  async reportMachineEnd(sandboxId: string, report: MachineEndReport): Promise<void> {
+    await this.signal(workflowIdOf(sandboxId), MACHINE_ENDED, report);
   }
 
   /** Resolves when the store has the record: it may have been set back to before it. @returns false when no workflow of it runs */
@@ -173,8 +179,7 @@ export class SandboxWorkflows extends SigningClient {
    * @throws MayflyError sandbox_busy, sandbox_not_running, sandbox_ended, snapshot_name_taken, snapshot_not_found, snapshot_not_ready
    */
   async operate(sandboxId: string, operation: Operation): Promise<void> {
-    const question = { args: [operation], updateId: operation.operationId };
-    await this.calls.call(() => this.askOpen(sandboxId, OPERATE, question));
+    await this.calls.call(() => this.askOpen(sandboxId, OPERATE, [operation], operation.operationId));
   }
 
   /**
@@ -182,9 +187,9 @@ export class SandboxWorkflows extends SigningClient {
    * @throws the signal's reason when it fires first
    */
   async operated(sandboxId: string, operationId: string, signal: AbortSignal): Promise<SandboxFailure | null> {
-    const question = { args: [operationId], updateId: `${OPERATED}/${operationId}` };
+    const updateId = `${OPERATED}/${operationId}`;
     const report = await this.calls.wait(signal, () =>
-      ask<OperationReport>(this.client, workflowIdOf(sandboxId), OPERATED, question),
+      this.ask<OperationReport>(sandboxId, OPERATED, [operationId], updateId),
     );
     return report?.failure ?? null;
   }

@@ -18,8 +18,7 @@ export class ScheduleWorkflows extends WorkflowClient {
 
   /** Starts the workflow of a schedule unless one runs. */
   async ensure(ref: ScheduleInput): Promise<void> {
-    const policies = { workflowIdConflictPolicy: 'USE_EXISTING', workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
-    await this.start(SCHEDULE_WORKFLOW, { ...optionsOf(ref), ...policies });
+    await this.startUnlessRunning(SCHEDULE_WORKFLOW, optionsOf(ref));
   }
 
   /** Returns those of the schedules whose workflow does not run, by one query however many there are. */

@@ -14,11 +14,9 @@ import { WorkflowClient } from '../call/workflow-client.ts';
 export class SnapshotWorkflows extends WorkflowClient {
   /** Resolves when Temporal has it; joins the deletion that runs already. */
   async delete(input: DeleteSnapshotInput): Promise<void> {
-    await this.start(DELETE_SNAPSHOT_WORKFLOW, {
+    await this.startUnlessRunning(DELETE_SNAPSHOT_WORKFLOW, {
       workflowId: snapshotWorkflowIdOf(input.snapshotId),
       args: [input],
-      workflowIdConflictPolicy: 'USE_EXISTING',
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       staticSummary: readable(`delete ${input.snapshotId} on ${input.hostId}`),
       staticDetails: `Asked for by API key ${input.actor.apiKeyId}`,
     });

@@ -29,8 +29,7 @@ export class TemplateWorkflows extends WorkflowClient {
 
   /** Has a workflow go on with a template that has none; joins the one that runs. */
   async resume(input: TemplateInput): Promise<void> {
-    const policies = { workflowIdConflictPolicy: 'USE_EXISTING', workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
-    await this.start(TEMPLATE_WORKFLOW, { ...startOptions(input), ...policies });
+    await this.startUnlessRunning(TEMPLATE_WORKFLOW, startOptions(input));
   }
 
   /** Begins to ask a host for a template; the same id again joins the request that is there. Resolves when Temporal has it. */

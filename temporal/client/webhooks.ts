@@ -11,8 +11,7 @@ import { WorkflowClient } from '../call/workflow-client.ts';
 export class DeliveryWorkflows extends WorkflowClient {
   /** Begins a delivery, unless its workflow runs; one that is over ends at once. */
   async begin(input: DeliveryInput): Promise<void> {
-    const policies = { workflowIdConflictPolicy: 'USE_EXISTING', workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
-    await this.start(DELIVERY_WORKFLOW, { ...optionsOf(input), ...policies });
+    await this.startUnlessRunning(DELIVERY_WORKFLOW, optionsOf(input));
   }
 
   /** Has the workflow of a delivery read its record now; begins one unless one runs. */

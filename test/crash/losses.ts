@@ -1,7 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
 import mongoose from 'mongoose';
 import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
-import { reconcileNow } from '../../temporal/reconciling.ts';
+import { Reconciliation } from '../../temporal/reconciliation.ts';
 import { loseWorkflow } from '../support/lose-workflow.ts';
 import { ask, outcomeOf, PATIENCE_MS, WAIT } from './asking.ts';
 import { insisting } from './insisting.ts';
@@ -69,7 +69,9 @@ function loseRuns(mayfly: CrashInstallation, sandboxIds: readonly string[]): Pro
 
 /** A round of the reconciler, now. */
 function triggerRound(mayfly: CrashInstallation): Promise<void> {
-  return inTemporal(mayfly, (client) => reconcileNow(client, { everyMs: 60_000, graceMs: 30_000 }));
+  return inTemporal(mayfly, (client) =>
+    new Reconciliation(client).reconciler.reconcileNow({ everyMs: 60_000, graceMs: 30_000 }),
+  );
 }
 
 /** What a store forgets that is set back. */

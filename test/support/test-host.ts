@@ -7,7 +7,7 @@ import type { Failpoints } from '../../host/failpoints.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import { KeyedMutex } from '../../host/os/keyed-mutex.ts';
 import type { Store } from '../../store/connect.ts';
-import { reportMachineEnd } from '../../temporal/machine-end.ts';
+import { TemporalSagas } from '../../temporal/temporal-sagas.ts';
 import type { Config } from '../../worker/config/config.ts';
 import { createHostWorker } from '../../worker/host.ts';
 import { HostBoot } from '../../worker/machine/host-boot.ts';
@@ -101,7 +101,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
     boot: await HostBoot.read(machine.state, bootIdFile),
     guests: guests.guests,
     store,
-    report: (sandboxId, end) => reportMachineEnd(client, sandboxId, end),
+    report: (sandboxId, end) => new TemporalSagas(client).sandboxes.reportMachineEnd(sandboxId, end),
     logger,
     machinesMs: DESCRIBED_EVERY_MS,
   });

@@ -1,7 +1,8 @@
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { ensureReconciling, reconcileNow } from '../../temporal/reconciling.ts';
+import { repeating } from '../../host/os/repeating.ts';
+import { TemporalSagas } from '../../temporal/temporal-sagas.ts';
 import type { Config } from '../config/config.ts';
 import { registerSearchAttributes } from '../servers/temporal.ts';
 
@@ -17,26 +18,16 @@ interface ReconcileKeeperDeps {
  * begins a round when this process does. @returns what stops it
  */
 export async function keepReconciling(deps: ReconcileKeeperDeps): Promise<() => Promise<void>> {
-  const { everyMs } = deps.config.reconcile;
-  let keeping = keep(deps, reconcileNow);
-  await keeping;
-  const timer = setInterval(() => {
-    keeping = keeping.then(() => keep(deps, ensureReconciling));
-  }, everyMs);
-  return async () => {
-    clearInterval(timer);
-    await keeping;
+  const { client, connection, config, logger } = deps;
+  const { reconciler } = new TemporalSagas(client);
+  const keep = async (ensure: () => Promise<void>) => {
+    try {
+      await registerSearchAttributes(connection, config.temporalNamespace);
+      await ensure();
+    } catch (error) {
+      logger.warn({ err: error }, 'whether anything reconciles could not be seen; that is tried again');
+    }
   };
-}
-
-async function keep(
-  { client, connection, config, logger }: ReconcileKeeperDeps,
-  ensure: typeof ensureReconciling,
-): Promise<void> {
-  try {
-    await registerSearchAttributes(connection, config.temporalNamespace);
-    await ensure(client, config.reconcile);
-  } catch (error) {
-    logger.warn({ err: error }, 'whether anything reconciles could not be seen; that is tried again');
-  }
+  await keep(() => reconciler.reconcileNow(config.reconcile));
+  return repeating(() => keep(() => reconciler.ensure(config.reconcile)), config.reconcile.everyMs);
 }

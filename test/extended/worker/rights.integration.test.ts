@@ -6,7 +6,7 @@ import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import { connectStore, type Store } from '../../../store/connect.ts';
 import { lookAtStore } from '../../../store/look.ts';
-import { reportMachineEnd } from '../../../temporal/machine-end.ts';
+import { TemporalSagas } from '../../../temporal/temporal-sagas.ts';
 import { Closers } from '../../../worker/config/closers.ts';
 import { readConfig } from '../../../worker/config/config.ts';
 import { dataConverterOf, temporalClient } from '../../../worker/payloads/data-converter.ts';
@@ -169,7 +169,11 @@ async function reportEndOf(id: string): Promise<void> {
   const connection = await connectTemporal(temporalAddress, tls);
   const ofHost = temporalClient({ connection, dataConverter: dataConverterOf(keys) });
   try {
-    await reportMachineEnd(ofHost, id, { hostId: 'served', reason: 'crashed', seenAt: new Date().toISOString() });
+    await new TemporalSagas(ofHost).sandboxes.reportMachineEnd(id, {
+      hostId: 'served',
+      reason: 'crashed',
+      seenAt: new Date().toISOString(),
+    });
   } finally {
     await connection.close();
   }

@@ -4,7 +4,6 @@ import { describe, expect } from 'vitest';
 import { workflowIdOf } from '../../../model/sagas/queues.ts';
 import { unprovenLayers } from '../../../model/sandbox/layers.ts';
 import type { MachineEndReport } from '../../../model/sandbox/machine-end.ts';
-import { reportMachineEnd } from '../../../temporal/machine-end.ts';
 import { eventually } from '../../support/eventually.ts';
 import { expectMachineEnded, getMemory } from '../../support/machine-end.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
@@ -103,7 +102,7 @@ describe.concurrent('what is no death', () => {
     const snapshot = await operations.snapshot(id);
     mayfly.arm('bootDomain.before=2*error(host_unavailable)', id); // the machine is off for a while
     const { operationId } = await operations.beginRestore(id, snapshot.id, false);
-    await reportMachineEnd(mayfly.client, id, report(hostId, 'crashed'));
+    await mayfly.sagas.sandboxes.reportMachineEnd(id, report(hostId, 'crashed'));
     expect(await operations.ended(id, operationId)).toBeNull();
     await eventually(() => looks(mayfly, id), 1);
     expect(await mayfly.record(id)).toMatchObject({ state: 'running', failure: null });
@@ -112,8 +111,8 @@ describe.concurrent('what is no death', () => {
 
   test('a report that lies, or is of another host', async ({ mayfly, operations }) => {
     const { id, hostId } = await mayfly.create();
-    await reportMachineEnd(mayfly.client, id, report('elsewhere', 'crashed'));
-    await reportMachineEnd(mayfly.client, id, report(hostId, 'host-restarted'));
+    await mayfly.sagas.sandboxes.reportMachineEnd(id, report('elsewhere', 'crashed'));
+    await mayfly.sagas.sandboxes.reportMachineEnd(id, report(hostId, 'host-restarted'));
     await eventually(() => looks(mayfly, id), 1);
     await operations.write(id, 'it goes on');
     expect(await operations.pause(id)).toBeNull();
@@ -122,7 +121,7 @@ describe.concurrent('what is no death', () => {
 
   test('a report about a sandbox that nobody has a workflow for is dropped', async ({ mayfly }) => {
     const { id } = mayfly.input();
-    await expect(reportMachineEnd(mayfly.client, id, report('test', 'lost'))).resolves.toBeUndefined();
+    await expect(mayfly.sagas.sandboxes.reportMachineEnd(id, report('test', 'lost'))).resolves.toBeUndefined();
   });
 });
 

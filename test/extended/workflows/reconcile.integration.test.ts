@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { RECONCILE_WORKFLOW } from '../../../model/sagas/reconcile.ts';
 import { unprovenLayers } from '../../../model/sandbox/layers.ts';
-import { ensureReconciling, reconcileNow } from '../../../temporal/reconciling.ts';
+import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { templateRecord } from '../../store/project-records.ts';
 import { eventually } from '../../support/eventually.ts';
 import { GRACE_MS, useReconcileCases } from '../../support/reconcile-cases.ts';
@@ -121,8 +121,9 @@ alone('a store that is ahead of Temporal ends the run of what has ended', async 
 
 alone('one workflow reconciles, whoever begins it and how often, until it is cancelled', async ({ mayfly }) => {
   const { client } = all();
+  const { reconciler } = new Reconciliation(client);
   const times = { everyMs: 3_600_000, graceMs: GRACE_MS };
-  await Promise.all([ensureReconciling(client, times), ensureReconciling(client, times), reconcileNow(client, times)]);
+  await Promise.all([reconciler.ensure(times), reconciler.ensure(times), reconciler.reconcileNow(times)]);
   const handle = client.workflow.getHandle(RECONCILE_WORKFLOW);
   const { runId } = await handle.describe();
   const input = mayfly.input();
@@ -131,7 +132,7 @@ alone('one workflow reconciles, whoever begins it and how often, until it is can
   // A round that comes before Temporal's lists say that the saga is gone leaves it to the next.
   await eventually(
     async () => {
-      await reconcileNow(client, times);
+      await reconciler.reconcileNow(times);
       return listKinds(input.id);
     },
     (kinds) => kinds.includes('sandbox.taken-over'),
@@ -144,11 +145,12 @@ alone('one workflow reconciles, whoever begins it and how often, until it is can
 
 alone('a round that failed is followed by the next one', async ({ mayfly }) => {
   const { client } = all();
+  const { reconciler } = new Reconciliation(client);
   const input = mayfly.input();
   await mayfly.create(input);
   await loseSaga(input.id);
   all().failpoints.arm('compareRecords.before=2*error');
-  await reconcileNow(client, { everyMs: 100, graceMs: GRACE_MS });
+  await reconciler.reconcileNow({ everyMs: 100, graceMs: GRACE_MS });
   await awaitAdoption(input.id);
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
   const handle = client.workflow.getHandle(RECONCILE_WORKFLOW);

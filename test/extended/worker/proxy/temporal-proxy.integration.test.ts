@@ -8,9 +8,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { hostQueue, workflowIdOf } from '../../../../model/sagas/queues.ts';
 import type { SandboxRecord } from '../../../../model/sandbox/sandbox.ts';
-import { reportMachineEnd } from '../../../../temporal/machine-end.ts';
 import { Reconciliation } from '../../../../temporal/reconciliation.ts';
-import { reconcileHostNow } from '../../../../temporal/reconciling.ts';
 import { TemporalSagas } from '../../../../temporal/temporal-sagas.ts';
 import { Closers } from '../../../../worker/config/closers.ts';
 import { readConfig, type TemporalTls } from '../../../../worker/config/config.ts';
@@ -152,9 +150,13 @@ test('what is of its row is passed on: a life by the API, and what a host says o
   await sagas.sandboxes.settled(input.id, AbortSignal.timeout(60_000));
   expect(await mayfly().record(input.id)).toMatchObject({ state: 'running' });
   const { hostId, installationId } = mayfly().machine().observer;
-  await reconcileHostNow(clientOf('host-test'), { hostId, installationId, graceMs: 60_000 });
+  await new TemporalSagas(clientOf('host-test')).reconciler.reconcileHost({ hostId, installationId, graceMs: 60_000 });
   // The workflow has the host look again, and the machine lives.
-  await reportMachineEnd(clientOf('host-test'), input.id, { hostId, reason: 'crashed', seenAt: input.requestedAt });
+  await new TemporalSagas(clientOf('host-test')).sandboxes.reportMachineEnd(input.id, {
+    hostId,
+    reason: 'crashed',
+    seenAt: input.requestedAt,
+  });
   await sagas.sandboxes.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
   await sagas.sandboxes.ended(input.id, AbortSignal.timeout(60_000));
   expect(await mayfly().record(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });

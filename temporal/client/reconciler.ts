@@ -1,0 +1,40 @@
+import { readable } from '../../model/sagas/readable.ts';
+import {
+  RECONCILE_HOST_WORKFLOW,
+  RECONCILE_NOW,
+  RECONCILE_WORKFLOW,
+  type ReconcileHostInput,
+  type ReconcileTimes,
+  reconcileHostWorkflowIdOf,
+} from '../../model/sagas/reconcile.ts';
+import { WorkflowClient } from '../call/workflow-client.ts';
+
+/** Has store, Temporal and hosts compared. Any number of processes may, at once and again. */
+export class ReconcilerWorkflows extends WorkflowClient {
+  /** Starts the reconciler unless it runs. */
+  async ensure(times: ReconcileTimes): Promise<void> {
+    await this.startUnlessRunning(RECONCILE_WORKFLOW, optionsOf(times));
+  }
+
+  /** As {@link ensure}, with a round at once, or after the one that runs; these times hold from then on. */
+  async reconcileNow(times: ReconcileTimes): Promise<void> {
+    await this.signalWithStart(RECONCILE_WORKFLOW, optionsOf(times), RECONCILE_NOW, times);
+  }
+
+  /** Compares one host with what is known of it, now; joins the comparison that runs. */
+  async reconcileHost(input: ReconcileHostInput): Promise<void> {
+    await this.startUnlessRunning(RECONCILE_HOST_WORKFLOW, {
+      workflowId: reconcileHostWorkflowIdOf(input.hostId),
+      args: [input],
+      staticSummary: readable(`what is on ${input.hostId}`),
+    });
+  }
+}
+
+function optionsOf(times: ReconcileTimes) {
+  return {
+    workflowId: RECONCILE_WORKFLOW,
+    args: [times],
+    staticSummary: readable('compares store, Temporal and hosts'),
+  };
+}
