@@ -15,13 +15,6 @@ const CURED_BY_RETRY: ReadonlySet<ErrorCode> = new Set([
   'internal',
 ]);
 
-/** An activity's error as Temporal carries it: the code of our table is the failure's type. */
-export function activityFailure(error: unknown): unknown {
-  if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
-  const { code, message, cause } = described(error);
-  return failure(code, message, cause, !CURED_BY_RETRY.has(code));
-}
-
 /** What a saga goes on with, though the step is tried until it is done: there is nothing to do, or it is not to be done. */
 const ANSWERS: ReadonlySet<ErrorCode> = new Set([
   'sandbox_not_running',
@@ -31,19 +24,14 @@ const ANSWERS: ReadonlySet<ErrorCode> = new Set([
   'source_not_baked',
 ]);
 
-/** For a step of a saga that is tried until it is done. */
-export function untilDoneFailure(error: unknown): unknown {
-  if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
-  const { code, message, cause } = described(error);
-  return failure(code, message, cause, ANSWERS.has(code));
-}
+/** Converts an activity's error to what Temporal carries: the code of our table is the failure's type. */
+export const activityFailure = (error: unknown) => toFailure(error, (code) => !CURED_BY_RETRY.has(code));
 
-/** For what is tried until it succeeds, whatever stands in its way. */
-export function retryableFailure(error: unknown): unknown {
-  if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
-  const { code, message, cause } = described(error);
-  return failure(code, message, cause, false);
-}
+/** As {@link activityFailure}, for a step of a saga that is tried until it is done. */
+export const untilDoneFailure = (error: unknown) => toFailure(error, (code) => ANSWERS.has(code));
+
+/** As {@link activityFailure}, for what is tried until it succeeds, whatever stands in its way. */
+export const retryableFailure = (error: unknown) => toFailure(error, () => false);
 
 /** The same failure with a detail for the workflow; a cancellation has none. */
 export function withDetail(error: unknown, detail: unknown): unknown {
@@ -75,11 +63,13 @@ function foundNoRoom(error: unknown): boolean {
   return ('code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')) || foundNoRoom(error.cause);
 }
 
-function failure(code: ErrorCode, message: string, cause: unknown, nonRetryable: boolean): ApplicationFailure {
+function toFailure(error: unknown, isFinal: (code: ErrorCode) => boolean): unknown {
+  if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
+  const { code, message, cause } = described(error);
   return ApplicationFailure.create({
     type: code,
     message: redactText(message),
-    nonRetryable,
+    nonRetryable: isFinal(code),
     ...(cause instanceof Error && { cause }),
   });
 }

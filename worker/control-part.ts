@@ -44,21 +44,12 @@ interface ControlPart {
 }
 
 /** Opens the audit key and the user CA, which are nowhere else, and runs the control worker. */
-export async function startControlPart({
-  config,
-  storeUri,
-  connection,
-  dataConverter,
-  keys,
-  logger,
-  failpoints,
-  closers,
-  tracing,
-}: Process): Promise<ControlPart> {
+export async function startControlPart(process: Process): Promise<ControlPart> {
+  const { config, connection, dataConverter, logger, failpoints, closers, tracing } = process;
   const secrets = join(config.stateDir, 'control');
   const access = await auditAccess(config.stateDir);
   const ca = await UserCa.open(join(secrets, 'ca'));
-  const store = await connectProcessStore({ storeUri, keys, logger }, access);
+  const store = await connectProcessStore(process, access);
   closers.add("the control worker's store", () => store.close());
   const namespace = config.temporalNamespace;
   const client = temporalClient({ connection, namespace, dataConverter });

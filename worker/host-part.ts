@@ -24,23 +24,14 @@ export interface HostPart {
 }
 
 /** Opens this machine and runs its host worker. Placement knows of it when this returns. */
-export async function startHostPart({
-  config,
-  storeUri,
-  connection,
-  dataConverter,
-  keys,
-  logger,
-  failpoints,
-  closers,
-  tracing,
-}: Process): Promise<HostPart> {
+export async function startHostPart(process: Process): Promise<HostPart> {
+  const { config, storeUri, connection, dataConverter, logger, failpoints, closers, tracing } = process;
   // What it writes is no other user's to read, but QEMU's group's. A simulated guest has users of its own, who read the
   // system that we make for them.
   if (config.hostKind === 'libvirt') umask(0o027);
   const machine = await openHostMachine(config, failpoints);
   closers.add('host', () => machine.close());
-  const store = await connectProcessStore({ storeUri, keys, logger });
+  const store = await connectProcessStore(process);
   closers.add("the host worker's store", () => store.close());
   const { temporalNamespace: namespace } = config;
   const { hypervisor, ledger, observer } = machine;

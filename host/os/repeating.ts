@@ -2,9 +2,14 @@
  * Does something now and then again and again, never twice at a time.
  * @param run never rejects; it leaves off when the signal fires
  * @param pauseMs from one end to the next begin
+ * @param isNow `@default` true; false: the first time is after a pause
  * @returns what stops it, and resolves when nothing runs any more
  */
-export function repeating(run: (signal: AbortSignal) => Promise<void>, pauseMs: number): () => Promise<void> {
+export function repeating(
+  run: (signal: AbortSignal) => Promise<void>,
+  pauseMs: number,
+  isNow = true,
+): () => Promise<void> {
   const stopped = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let running = Promise.resolve();
@@ -13,7 +18,8 @@ export function repeating(run: (signal: AbortSignal) => Promise<void>, pauseMs: 
       if (!stopped.signal.aborted) timer = setTimeout(begin, pauseMs);
     });
   };
-  begin();
+  if (isNow) begin();
+  else timer = setTimeout(begin, pauseMs);
   return async () => {
     stopped.abort();
     clearTimeout(timer);

@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { isHostId } from '../../model/ids.ts';
 import { cidrProblem } from '../../services/webhooks/sending/address-policy.ts';
-import { problemOfHooks } from './hooks-url.ts';
-import { problemOfIngress } from './ingress-site.ts';
+import { problemOfHooks, problemOfIngress } from './ingress-site.ts';
 
 const optional = z
   .string()
@@ -96,16 +95,6 @@ const environment = z.object({
   CREDENTIALS_DIRECTORY: absolute,
 });
 
-/** What is removed how long after the end of a sandbox. */
-export interface RetentionSettings {
-  /** Its record, commands, output, certificates, and the records of its snapshots, which are gone; null: never. `@default` 90 */
-  recordDays: number | null;
-  /** The entries of its audit trail, not before its record; null: never. `@default` null */
-  auditDays: number | null;
-  /** Where what is removed is written before, absolute; null: nowhere, and no audit is removed. `@default` null */
-  exportDir: string | null;
-}
-
 /** Files in PEM format, absolute. A process has a certificate and its key, or neither. */
 export interface TemporalTls {
   /** Of the CA that Temporal's certificate is of. `@default` those that the system trusts */
@@ -119,57 +108,12 @@ export interface TemporalTls {
 }
 
 /** Everything that the environment decides; docs/operations.md has the table. */
-export interface Config {
-  hostKind: 'libvirt' | 'simulated';
-  /** Stable across restarts; `@default` made of the machine's name. */
-  hostId: string;
-  /** Absolute. `@default` `/var/lib/mayfly` */
-  stateDir: string;
-  /** `names`: under which clients of MCP reach it, beside those of loopback. */
-  api: { address: string; port: number; names: string[] };
-  /**
-   * Where events come in to hooks. `port`: of their own, and nothing else is there; undefined: that of the API. `url`: as
-   * senders call it; undefined: the address and the port.
-   */
-  hooks: { address: string; port: number | undefined; url: string | undefined };
-  /** Where callers of open ports of sandboxes come in. `url`: as they call it; undefined: `http://localhost` and the port. */
-  ingress: { address: string; port: number; url: string | undefined };
-  /** Where the API reaches this host's guests. Port 0: any free one; the store tells the API which. */
-  relay: { address: string; port: number };
-  /** A connection URI, or `private` for a libvirtd of our own. Undefined: the one that runs here, else a private one. */
-  libvirtUri: string | undefined;
-  /** IPv4 networks of sandboxes, for egress `none` and `internet`. */
-  subnets: { isolated: string; internet: string };
-  /** A sandbox is taken to write 1/n of the disk that it sees, until it has written more. `@default` 4 */
-  diskOvercommit: number;
-  /** Whether sandboxes wake from templates where they can, and a host makes them. `@default` true */
-  templates: boolean;
-  /** Whether Temporal's UI of `mayfly up` can cancel, terminate, signal and reset. `@default` false */
-  temporalUiWrites: boolean;
-  /** How often store, Temporal and hosts are compared, and how long what belongs to nobody is left alone. `@default` 60 s and 30 s */
-  reconcile: { everyMs: number; graceMs: number };
-  retention: RetentionSettings;
-  /** Networks, as CIDRs, in which webhooks may be sent besides what is reached at large. `@default` none */
-  webhookAllow: string[];
-  /** The keys with which payloads in Temporal are encrypted, absolute. Undefined: `<stateDir>/control/payload.key`. */
-  payloadKeyFile: string | undefined;
-  failpoints: string | undefined;
-  logLevel: string;
-  /** Undefined: a store of our own. */
-  mongodbUri: string | undefined;
-  /** Undefined: a Temporal dev server of our own. */
-  temporalAddress: string | undefined;
-  temporalNamespace: string;
-  /** Null: Temporal is reached in the clear, as our own dev server is. */
-  temporalTls: TemporalTls | null;
-  /** Where `mayfly serve proxy` listens, and what it shows its callers; their certificates are of its CA. */
-  proxy: { address: string; port: number; tls: TemporalTls };
-  /** Where traces go, by OTLP over HTTP. Undefined: there are none. */
-  otlpEndpoint: string | undefined;
-}
+export type Config = ReturnType<typeof readConfig>;
+
+export type RetentionSettings = ReturnType<typeof retentionOf>;
 
 /** @throws MayflyError invalid_setting that names the variable. */
-export function readConfig(env: NodeJS.ProcessEnv): Config {
+export function readConfig(env: NodeJS.ProcessEnv) {
   const parsed = environment.safeParse(env);
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
@@ -178,34 +122,55 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const values = parsed.data;
   return {
     hostKind: values.MAYFLY_HOST,
+    /** Stable across restarts; `@default` made of the machine's name. */
     hostId: values.MAYFLY_HOST_ID ?? hostIdOfMachine(),
+    /** Absolute. `@default` `/var/lib/mayfly` */
     stateDir: values.MAYFLY_STATE_DIR,
+    /** `names`: under which clients of MCP reach it, beside those of loopback. */
     api: { address: values.MAYFLY_API_ADDRESS, port: values.MAYFLY_API_PORT, names: values.MAYFLY_API_NAMES },
+    /**
+     * Where events come in to hooks. `port`: of their own, and nothing else is there; undefined: that of the API. `url`: as
+     * senders call it; undefined: the address and the port.
+     */
     hooks: {
       address: values.MAYFLY_HOOKS_ADDRESS,
       port: values.MAYFLY_HOOKS_PORT,
       url: values.MAYFLY_HOOKS_URL,
     },
+    /** Where callers of open ports of sandboxes come in. `url`: as they call it; undefined: `http://localhost` and the port. */
     ingress: ingressOf(values),
+    /** Where the API reaches this host's guests. Port 0: any free one; the store tells the API which. */
     relay: { address: values.MAYFLY_RELAY_ADDRESS, port: values.MAYFLY_RELAY_PORT },
+    /** A connection URI, or `private` for a libvirtd of our own. Undefined: the one that runs here, else a private one. */
     libvirtUri: values.MAYFLY_LIBVIRT_URI,
+    /** IPv4 networks of sandboxes, for egress `none` and `internet`. */
     subnets: { isolated: values.MAYFLY_SUBNET, internet: values.MAYFLY_INTERNET_SUBNET },
+    /** A sandbox is taken to write 1/n of the disk that it sees, until it has written more. `@default` 4 */
     diskOvercommit: values.MAYFLY_DISK_OVERCOMMIT,
+    /** Whether sandboxes wake from templates where they can, and a host makes them. `@default` true */
     templates: values.MAYFLY_TEMPLATES === 'on',
+    /** Whether Temporal's UI of `mayfly up` can cancel, terminate, signal and reset. `@default` false */
     temporalUiWrites: values.MAYFLY_TEMPORAL_UI_WRITES === 'on',
+    /** Interval of comparing store, Temporal and hosts, and how long what belongs to nobody is left alone. */
     reconcile: {
       everyMs: values.MAYFLY_RECONCILE_SECONDS * 1_000,
       graceMs: values.MAYFLY_ORPHAN_GRACE_SECONDS * 1_000,
     },
     retention: retentionOf(values),
+    /** Networks, as CIDRs, in which webhooks may be sent besides what is reached at large. `@default` none */
     webhookAllow: values.MAYFLY_WEBHOOK_ALLOW,
+    /** The keys with which payloads in Temporal are encrypted, absolute. Undefined: `<stateDir>/control/payload.key`. */
     payloadKeyFile: values.MAYFLY_PAYLOAD_KEY_FILE,
     failpoints: values.MAYFLY_FAILPOINTS,
     logLevel: values.MAYFLY_LOG_LEVEL,
+    /** Undefined: a store of our own. */
     mongodbUri: values.MONGODB_URI,
+    /** Undefined: a Temporal dev server of our own. */
     temporalAddress: values.TEMPORAL_ADDRESS,
     temporalNamespace: values.TEMPORAL_NAMESPACE,
+    /** Null: Temporal is reached in the clear, as our own dev server is. */
     temporalTls: temporalTlsOf(values),
+    /** Where `mayfly serve proxy` listens, and what it shows its callers; their certificates are of its CA. */
     proxy: {
       address: values.MAYFLY_PROXY_ADDRESS,
       port: values.MAYFLY_PROXY_PORT,
@@ -215,8 +180,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
         key: values.MAYFLY_PROXY_TLS_KEY,
         serverName: undefined,
         credentialsDir: values.CREDENTIALS_DIRECTORY,
-      },
+      } satisfies TemporalTls as TemporalTls,
     },
+    /** Where traces go, by OTLP over HTTP. Undefined: there are none. */
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? values.OTEL_EXPORTER_OTLP_ENDPOINT,
   };
 }
@@ -225,7 +191,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
  * Its port is any free one where the API's is.
  * @throws MayflyError invalid_setting
  */
-function ingressOf(values: z.infer<typeof environment>): Config['ingress'] {
+function ingressOf(values: z.infer<typeof environment>) {
   const { MAYFLY_INGRESS_ADDRESS: address, MAYFLY_INGRESS_URL: url, MAYFLY_API_ADDRESS, MAYFLY_API_NAMES } = values;
   const port = values.MAYFLY_INGRESS_PORT ?? (values.MAYFLY_API_PORT === 0 ? 0 : INGRESS_PORT);
   const problem = url === undefined ? null : problemOfIngress(url, [MAYFLY_API_ADDRESS, ...MAYFLY_API_NAMES]);
@@ -246,14 +212,22 @@ function temporalTlsOf(values: z.infer<typeof environment>): TemporalTls | null 
   return { ca, cert, key, serverName, credentialsDir };
 }
 
-/** @throws MayflyError invalid_setting */
-function retentionOf(values: z.infer<typeof environment>): RetentionSettings {
-  const { MAYFLY_RETENTION_DAYS: recordDays, MAYFLY_AUDIT_RETENTION_DAYS: auditDays, MAYFLY_EXPORT_DIR } = values;
-  if (auditDays !== null && MAYFLY_EXPORT_DIR === undefined) {
+/**
+ * Days after the end of a sandbox until its record (with commands, output, certificates, snapshots' records) and its audit go; null: never.
+ * @throws MayflyError invalid_setting
+ */
+function retentionOf({
+  MAYFLY_RETENTION_DAYS: recordDays,
+  MAYFLY_AUDIT_RETENTION_DAYS: auditDays,
+  MAYFLY_EXPORT_DIR,
+}: z.infer<typeof environment>) {
+  /** Null: nothing is exported, and no audit is removed. */
+  const exportDir = MAYFLY_EXPORT_DIR ?? null;
+  if (auditDays !== null && exportDir === null) {
     const why = 'no audit is removed that was not exported: set MAYFLY_EXPORT_DIR, or let this be `forever`';
     throw new MayflyError('invalid_setting', `MAYFLY_AUDIT_RETENTION_DAYS: ${why}`);
   }
-  return { recordDays, auditDays, exportDir: MAYFLY_EXPORT_DIR ?? null };
+  return { recordDays, auditDays, exportDir };
 }
 
 /** It is told to the API, so it must lead here from there. */

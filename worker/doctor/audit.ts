@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { isThere } from '../../host/os/directory.ts';
-import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
+import { LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
 import { connectStore } from '../../store/connect.ts';
 import { auditReading } from '../audit/audit-access.ts';
 import type { Config } from '../config/config.ts';
@@ -22,9 +22,7 @@ export function auditProbe(config: Config): Probe {
       const store = await connectStore(config.mongodbUri, await auditReading(config));
       try {
         const { items } = await store.sandboxes.list({ limit: MOST });
-        const alive = await store.sandboxes.all(
-          SANDBOX_STATES.filter((state) => state !== 'destroyed' && state !== 'failed'),
-        );
+        const alive = await store.sandboxes.all(LIVING_STATES);
         const ids = [...new Set([...alive, ...items].map(({ id }) => id))];
         const walk = await store.audit.verifyRegister();
         const found: Check[] = [];

@@ -1,6 +1,7 @@
 import { type Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
 import { temporalClient } from '../payloads/data-converter.ts';
 import { type Check, fault, fine, type Probe } from './check.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -14,8 +15,6 @@ const FAILING_ATTEMPTS = 3;
 /** Between the first record and its run, which the API makes in this order. Milliseconds. */
 const YOUNG_MS = 60_000;
 
-const LIVING = ['requested', 'creating', 'running', 'paused', 'hibernated', 'restoring', 'warm', 'destroying'] as const;
-
 /** Whether each sandbox that lives by its record has a workflow that will end it, and that can go on. */
 export function runsProbe(surroundings: Surroundings): Probe {
   return {
@@ -28,7 +27,7 @@ export function runsProbe(surroundings: Surroundings): Probe {
         dataConverter: {}, // it looks at states alone, also where the key of payloads is not
         namespace: surroundings.config.temporalNamespace,
       });
-      const alive = (await store.sandboxes.all(LIVING)).filter(
+      const alive = (await store.sandboxes.all(LIVING_STATES)).filter(
         ({ createdAt }) => Date.now() - Date.parse(createdAt) > YOUNG_MS,
       );
       const looked = alive.toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : -1)).slice(0, MOST);

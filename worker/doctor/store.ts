@@ -1,5 +1,5 @@
 import { isLive } from '../../model/host.ts';
-import { isFinal } from '../../model/sandbox/sandbox-state.ts';
+import { LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
 import { lookAtStore, type StoreLook } from '../../store/look.ts';
 import { type Check, fault, fine, NothingThere, note, type Probe } from './check.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -10,8 +10,6 @@ const SLOW_MS = 500;
 const SKEW_MS = 15_000;
 /** What waits for longer than this wants a person. Milliseconds. */
 const STUCK_MS = 600_000;
-
-const LIVING = ['requested', 'creating', 'running', 'paused', 'hibernated', 'restoring', 'warm', 'destroying'] as const;
 
 /** The check that is there when another version of Mayfly writes this store. */
 export const OTHER_LAYOUT = 'store layout';
@@ -113,12 +111,11 @@ export function waitingProbe(surroundings: Surroundings): Probe {
     name: 'sagas',
     remedy: 'First mend the store.',
     look: async () => {
-      const alive = await (await surroundings.store()).sandboxes.all(LIVING);
+      const alive = await (await surroundings.store()).sandboxes.all(LIVING_STATES);
       const since = new Date(Date.now() - STUCK_MS).toISOString();
       // One that is out of room is listed apart: it waits for somebody to make some.
       const stuck = alive.filter(
-        ({ waitingFor, updatedAt, stalledBy, state }) =>
-          waitingFor !== null && !stalledBy && !isFinal(state) && updatedAt < since,
+        ({ waitingFor, updatedAt, stalledBy }) => waitingFor !== null && !stalledBy && updatedAt < since,
       );
       if (stuck.length === 0) return [fine('sagas', `none of ${alive.length} has waited for more than 10 minutes`)];
       return stuck.map(({ id, state, waitingFor, updatedAt }) =>

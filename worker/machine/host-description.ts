@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { Ledger } from '../../host/ledger.ts';
+import { repeating } from '../../host/os/repeating.ts';
 import { isMayflyError } from '../../model/errors.ts';
 import type { Observer, SourceInfo } from '../../model/host.ts';
 import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
@@ -23,10 +23,11 @@ interface DescriptionDeps {
 export class HostDescription {
   readonly #stopped = new AbortController();
   readonly #startedAt = new Date().toISOString();
-  #loop: Promise<void> = Promise.resolve();
+  #stopLoop: () => Promise<void> = async () => {};
   readonly #shared: SharedSources;
   #reading: Promise<void> | null = null;
   #epoch = 0;
+  #isFenced = false;
   #fenced: (why: Error) => void = () => {};
   /** Rejects when another worker has taken the host over: this one is to end. */
   readonly fenced: Promise<never>;
@@ -53,12 +54,13 @@ export class HostDescription {
   /** Describes the host once, so that it can be proposed when this returns, and goes on doing so. */
   async start(): Promise<void> {
     await this.#describe();
-    this.#loop = this.#repeat();
+    const { describeMs = DEFAULT_INTERVALS.describeMs } = this.deps;
+    this.#stopLoop = repeating(() => this.#describeAgain(), describeMs, false);
   }
 
   async stop(): Promise<void> {
     this.#stopped.abort();
-    await this.#loop;
+    await this.#stopLoop();
     await this.#reading;
     const { store, observer, logger } = this.deps;
     try {
@@ -68,18 +70,14 @@ export class HostDescription {
     }
   }
 
-  async #repeat(): Promise<void> {
-    const { signal } = this.#stopped;
-    const { describeMs = DEFAULT_INTERVALS.describeMs } = this.deps;
-    while (!signal.aborted) {
-      await sleep(describeMs, undefined, { signal }).catch(() => undefined); // the abort ends the loop
-      if (signal.aborted) return;
-      try {
-        await this.#describe();
-      } catch (error) {
-        if (isMayflyError(error, 'host_taken')) return this.#fenced(error);
-        this.deps.logger.warn({ err: error }, 'this host could not be described; it is not proposed until it can');
-      }
+  async #describeAgain(): Promise<void> {
+    if (this.#isFenced) return;
+    try {
+      await this.#describe();
+    } catch (error) {
+      this.#isFenced = isMayflyError(error, 'host_taken');
+      if (this.#isFenced) return this.#fenced(error as Error);
+      this.deps.logger.warn({ err: error }, 'this host could not be described; it is not proposed until it can');
     }
   }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { ABANDONED_AFTER_MS } from '../../activities/sandbox/command-audit.ts';
 import type { CommandRuns } from '../../host/exec/command-runs.ts';
+import { repeating } from '../../host/os/repeating.ts';
 import { isSameHost, type Observer } from '../../model/host.ts';
 import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
 import type { Store } from '../../store/connect.ts';
@@ -18,8 +19,7 @@ export interface OpenCommandsDeps {
  */
 export class OpenCommands {
   readonly #deps: OpenCommandsDeps;
-  #timer: NodeJS.Timeout | undefined;
-  #sweeping: Promise<void> = Promise.resolve();
+  #stopSweeping: () => Promise<void> = async () => {};
   /** Those that had no record when they were last looked at: it is written beside what opens them. */
   #unrecorded = new Set<string>();
 
@@ -30,14 +30,11 @@ export class OpenCommands {
   /** Looks once, and then every `openCommandsMs`. */
   async start(): Promise<void> {
     await this.#sweep();
-    this.#timer = setInterval(() => {
-      this.#sweeping = this.#sweep();
-    }, DEFAULT_INTERVALS.openCommandsMs);
+    this.#stopSweeping = repeating(() => this.#sweep(), DEFAULT_INTERVALS.openCommandsMs, false);
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#sweeping;
+    await this.#stopSweeping();
   }
 
   async #sweep(): Promise<void> {

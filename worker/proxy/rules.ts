@@ -12,27 +12,9 @@ type RequestOf<Name extends string> = `${Name}Request` extends keyof V1
 export type Answer = string | null | Promise<string | null>;
 
 /** By method, what decides on its requests. A method that is not here is refused. */
-export type Rules = { readonly [Name in Ruled]?: (request: RequestOf<Name>) => Answer };
+export type Rules = { readonly [Name in Ruled | 'ListSearchAttributes']?: (request: RequestOf<Name>) => Answer };
 
-type Ruled =
-  | 'GetSystemInfo'
-  | 'DescribeNamespace'
-  | 'DescribeTaskQueue'
-  | 'DescribeWorkflowExecution'
-  | 'GetWorkflowExecutionHistory'
-  | 'StartWorkflowExecution'
-  | 'SignalWorkflowExecution'
-  | 'SignalWithStartWorkflowExecution'
-  | 'ExecuteMultiOperation'
-  | 'UpdateWorkflowExecution'
-  | 'PollWorkflowExecutionUpdate'
-  | 'PollActivityTaskQueue'
-  | 'RecordActivityTaskHeartbeat'
-  | 'RecordWorkerHeartbeat'
-  | 'RespondActivityTaskCompleted'
-  | 'RespondActivityTaskFailed'
-  | 'RespondActivityTaskCanceled'
-  | 'ListSearchAttributes';
+type Ruled = keyof V1 extends infer Type ? (Type extends `${infer Name}Request` ? Name : never) : never;
 
 /** temporal.api.enums.v1.HistoryEventFilterType: how a run has ended, and nothing of what it did. */
 const CLOSE_EVENT = 2;

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { everyQuota, excessOfSandbox, excessOfShared } from '../../activities/snapshot/disk-quotas.ts';
 import type { StorageRoom } from '../../activities/snapshot/storage-room.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { Ledger } from '../../host/ledger.ts';
+import { repeating } from '../../host/os/repeating.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { isSameHost, type Observer } from '../../model/host.ts';
 import { ID_BYTES, operationIdFrom } from '../../model/ids.ts';
@@ -70,7 +70,7 @@ export class StorageWatch {
   #untold: MeasuredDisk['sandboxes'] | null = null;
   #told = { text: '', at: -Infinity };
   #looks = 0;
-  #loop: Promise<void> = Promise.resolve();
+  #stopLoop: () => Promise<void> = async () => {};
 
   constructor(deps: StorageWatchDeps) {
     this.#deps = deps;
@@ -85,21 +85,13 @@ export class StorageWatch {
     const before = (await store.measuredDisks.list()).find((one) => one.hostId === hostId);
     for (const { id, bytes } of before?.sandboxes ?? []) this.#measured.set(id, { bytes, at: -Infinity });
     await this.#look();
-    this.#loop = this.#repeat();
+    this.#stopLoop = repeating(() => this.#look(), this.#intervals.storageMs, false);
   }
 
   async stop(): Promise<void> {
     this.#stopped.abort();
-    await this.#loop;
+    await this.#stopLoop();
     await Promise.all(this.#asked.values());
-  }
-
-  async #repeat(): Promise<void> {
-    const { signal } = this.#stopped;
-    while (!signal.aborted) {
-      await sleep(this.#intervals.storageMs, undefined, { signal }).catch(() => undefined); // the abort ends the loop
-      if (!signal.aborted) await this.#look();
-    }
   }
 
   async #look(): Promise<void> {

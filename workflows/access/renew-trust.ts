@@ -2,7 +2,7 @@ import { ChildWorkflowCancellationType, type ChildWorkflowHandle, condition, log
 import { readable } from '../../model/sagas/readable.ts';
 import { TRUST_CHANGED, TRUST_WORKFLOW, trustWorkflowIdOf } from '../../model/sandbox/certificate-saga.ts';
 import type { SandboxEntity } from '../entity/entity.ts';
-import { startUnlessPresent, trySignal } from '../saga/workflows.ts';
+import { startUnlessPresent, trySignal } from '../saga/subscription.ts';
 import type { trust } from './trust.ts';
 
 /** Then a guest that does not take it is left to that run, which goes on trying. */

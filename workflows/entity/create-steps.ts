@@ -1,55 +1,48 @@
-import {
-  ActivityFailure,
-  type ActivityOptions,
-  ApplicationFailure,
-  setHandler,
-  TimeoutFailure,
-} from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, setHandler, TimeoutFailure } from '@temporalio/workflow';
 import type { Prepared } from '../../activities/sandbox/create.ts';
 import type { HostRef } from '../../model/host.ts';
 import type { StepUnderWay } from '../../model/sagas/messages.ts';
 import { isMultiStepFailure, isMultiStepHeartbeat } from '../../model/sandbox/multi-step.ts';
 import type { StepTiming } from '../../model/sandbox/sandbox.ts';
-import type { KeyToCertify } from '../../model/sandbox/signed-request.ts';
-import { control } from '../saga/control.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { atStep } from '../saga/messages.ts';
 import type { SandboxEntity } from './entity.ts';
-import { bootMs, CREATE_GENERATION, cleanupSteps, stepOptions } from './steps.ts';
+import { bootMs, CREATE_GENERATION, cleanupSteps, startSteps, stepOptions } from './steps.ts';
 
 /** The two activities in which a host creates a sandbox, what lies between them, and their undos. */
 export function createSteps(entity: SandboxEntity, ref: HostRef) {
   const { hostId } = ref;
   const { id, timeouts } = entity;
   const { shownAfterMs } = timeouts;
-  const { spec, createdBy } = entity.record;
+  const { spec } = entity.record;
   const target = { sandboxId: id, generation: CREATE_GENERATION };
-  const host = (withinMs: Record<string, number>, summary: string) =>
-    onHost(ref, multiStepOptions(entity, withinMs, summary));
+  /** The host ends each step at its time; the profile is for a host that is dead. */
+  const host = (withinMs: Record<string, number>, summary: string) => {
+    const ms = Object.values(withinMs).reduce((sum, each) => sum + each, 0);
+    return onHost(ref, stepOptions(entity, ms, summary));
+  };
 
   return {
     ...cleanupSteps(entity, ref),
+    ...startSteps(entity, ref),
     /** reserve, cloneDisk. @param content what the source must hold; undefined: whatever it holds */
     prepare: (userCaKeys: string[], content: string | undefined) => {
       const withinMs = { reserve: timeouts.reserveMs, cloneDisk: timeouts.cloneDiskMs };
       const { source, snapshotId, captureId = null, cpus, memoryMib, network, boot = 'auto' } = spec;
       const disk = { source, snapshotId, captureId, cpus, memoryMib, egress: network.egress, userCaKeys };
-      const waking = { boot, project: entity.record.project, isOffline: entity.isOffline };
       const summary = `${snapshotId ?? captureId ?? source} → ${id} on ${hostId}`;
       const input = {
         ...target,
         ...disk,
-        ...waking,
+        boot,
+        project: entity.record.project,
+        isOffline: entity.isOffline,
         ...(content !== undefined && { content }),
         withinMs,
         shownAfterMs,
       };
       return reportingSteps(entity, 'reserve', () => host(withinMs, summary).prepare(input));
     },
-    signCertificate: (key: KeyToCertify) =>
-      entity.measureStep('signCertificate', () =>
-        control.signCertificate({ sandboxId: id, source: spec.source, actor: createdBy, ...key }),
-      ),
     /** bootDomain, awaitIp, verifySsh */
     start: ({ user, hostKey, templateKey = null }: Prepared['clone'], certificate: string) => {
       const { awaitIpMs: awaitIp, verifySshMs: verifySsh } = timeouts;
@@ -63,12 +56,6 @@ export function createSteps(entity: SandboxEntity, ref: HostRef) {
 }
 
 export type CreateSteps = ReturnType<typeof createSteps>;
-
-/** The host ends each step at its time; this is for a host that is dead. */
-function multiStepOptions(entity: SandboxEntity, withinMs: Record<string, number>, summary: string): ActivityOptions {
-  const ms = Object.values(withinMs).reduce((sum, each) => sum + each, 0);
-  return stepOptions(entity, ms, summary);
-}
 
 /** Records the steps of an activity: while one takes long, what the host signals of it; at the end, what it returns. */
 async function reportingSteps<T extends { steps: StepTiming[] }>(

@@ -13,7 +13,7 @@ import { control, controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { retryForever } from '../saga/retry-forever.ts';
-import { trySignal } from '../saga/workflows.ts';
+import { trySignal } from '../saga/subscription.ts';
 import { runTaskCommand } from '../source/task-command.ts';
 import { taskSteps } from '../source/task-life.ts';
 import { TaskSandbox } from '../source/task-sandbox.ts';

@@ -1,12 +1,9 @@
-import { condition, continueAsNew, defineSignal, setHandler } from '@temporalio/workflow';
+import { continueAsNew } from '@temporalio/workflow';
 import { type DispatcherInput, LOOK } from '../../model/functions/run-saga.ts';
-import { whenCancelled } from '../saga/cancellation.ts';
-import { shallContinue } from '../saga/continue-as-new.ts';
+import { repeatTurns } from '../saga/continue-as-new.ts';
 import { control } from '../saga/control.ts';
 
-const look = defineSignal(LOOK);
-
-/** What is queued is looked at so often when nobody tells of anything. Milliseconds. */
+/** Interval at which a queue is read without a signal, ms. */
 const POLL_MS = 3_000;
 
 /**
@@ -18,20 +15,12 @@ const POLL_MS = 3_000;
  * something, when this has ended, begins another.
  */
 export async function dispatcher({ project, name, after = '' }: DispatcherInput): Promise<void> {
-  let isTold = false;
-  let isCancelled = false;
-  whenCancelled(() => {
-    isCancelled = true;
-  });
-  setHandler(look, () => {
-    isTold = true;
-  });
-  for (let at = after; ; ) {
-    isTold = false;
+  let at = after;
+  const admit = async () => {
     const found = await control.admitRuns({ project, name, after: at });
     at = found.after;
-    if (isCancelled || (found.isEmpty && !isTold)) return;
-    if (shallContinue()) return continueAsNew<typeof dispatcher>({ project, name, after: at });
-    if (!found.isMore) await condition(() => isTold || isCancelled, Math.min(found.waitMs ?? POLL_MS, POLL_MS));
-  }
+    if (found.isEmpty) return null;
+    return found.isMore ? 0 : Math.min(found.waitMs ?? POLL_MS, POLL_MS);
+  };
+  await repeatTurns(LOOK, admit, () => continueAsNew<typeof dispatcher>({ project, name, after: at }));
 }

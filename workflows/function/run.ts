@@ -21,7 +21,7 @@ import { controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { outcomeAttribute } from '../saga/messages.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
-import { trySignal } from '../saga/workflows.ts';
+import { trySignal } from '../saga/subscription.ts';
 import { attempt, attemptSandbox, type Ended, neverBegan } from './attempt.ts';
 import { Diffing } from './diff.ts';
 import { RunLife, saidOf } from './run-life.ts';

@@ -1,16 +1,13 @@
-import { condition, continueAsNew, defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
+import { continueAsNew, proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
 import { type ScheduleInput, WAKE_SCHEDULE } from '../../model/schedules/schedule-saga.ts';
-import { whenCancelled } from '../saga/cancellation.ts';
-import { shallContinue } from '../saga/continue-as-new.ts';
+import { repeatTurns } from '../saga/continue-as-new.ts';
 
 /** By the queue: what is repeated until the store answers costs the history no events. */
 const { advanceSchedule } = proxyActivities<ControlActivities>({
   startToCloseTimeout: '30s',
   retry: { initialInterval: '100ms', maximumInterval: '5s' },
 });
-
-const wakeSchedule = defineSignal(WAKE_SCHEDULE);
 
 /**
  * One schedule, from when it is made until it is deleted:
@@ -21,20 +18,6 @@ const wakeSchedule = defineSignal(WAKE_SCHEDULE);
  * cancels the runs under way and pauses the schedule; the next workflow of it goes on from there.
  */
 export async function schedule({ project, name }: ScheduleInput): Promise<void> {
-  let isWoken = false;
-  let isCancelled = false;
-  setHandler(wakeSchedule, () => {
-    isWoken = true;
-  });
-  whenCancelled(() => {
-    isCancelled = true;
-  });
-  for (;;) {
-    isWoken = false;
-    const isLast = isCancelled;
-    const { wakeInMs } = await advanceSchedule({ project, name, isCancelled: isLast });
-    if (wakeInMs === null || isLast) return;
-    if (shallContinue() && !isCancelled) return continueAsNew<typeof schedule>({ project, name });
-    await condition(() => isWoken || isCancelled, wakeInMs);
-  }
+  const advance = async (isCancelled: boolean) => (await advanceSchedule({ project, name, isCancelled })).wakeInMs;
+  await repeatTurns(WAKE_SCHEDULE, advance, () => continueAsNew<typeof schedule>({ project, name }));
 }

@@ -9,8 +9,7 @@ import {
 import { controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { saga, type Undo } from '../saga/saga.ts';
-import { waitForWorkflow } from '../saga/subscription.ts';
-import { trySignal } from '../saga/workflows.ts';
+import { trySignal, waitForWorkflow } from '../saga/subscription.ts';
 import type { TaskSandbox } from '../source/task-sandbox.ts';
 import type { makeTemplate } from '../template/make-template.ts';
 import { atSnapshot } from './at-snapshot.ts';

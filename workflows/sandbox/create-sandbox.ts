@@ -1,5 +1,4 @@
 import type { SandboxEntity } from '../entity/entity.ts';
-import { startSteps } from '../entity/steps.ts';
 import { control } from '../saga/control.ts';
 import { saga } from '../saga/saga.ts';
 import { Placement } from './placement.ts';
@@ -53,6 +52,6 @@ export async function createOffline(
     entity.enter('booting', { macAddress: clone.macAddress });
     undo('awaitIp', host.releaseLease);
     undo('bootDomain', host.removeDomain);
-    await startSteps(entity, host.host).bootDomain();
+    await host.bootDomain();
   }, beforeUndo);
 }

@@ -11,7 +11,7 @@ import { whenCancelled } from '../saga/cancellation.ts';
 import { shallContinue } from '../saga/continue-as-new.ts';
 import { failureOf } from '../saga/failure.ts';
 import { layerDeleted } from '../saga/messages.ts';
-import { startUnlessPresent, trySignal } from '../saga/workflows.ts';
+import { startUnlessPresent, trySignal } from '../saga/subscription.ts';
 import type { deleteSnapshot } from './delete-snapshot.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 

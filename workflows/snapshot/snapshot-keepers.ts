@@ -5,7 +5,7 @@ import {
   ephemeralSnapshotWorkflowIdOf,
   RELEASED,
 } from '../../model/snapshots/snapshot-saga.ts';
-import { startUnlessPresent, trySignal } from '../saga/workflows.ts';
+import { startUnlessPresent, trySignal } from '../saga/subscription.ts';
 import type { ephemeralSnapshot } from './ephemeral-snapshot.ts';
 
 /** Workflows that take ephemeral snapshots away, each begun before its snapshot is taken. */

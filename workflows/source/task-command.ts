@@ -1,7 +1,6 @@
 import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
-import { waitForWorkflow } from '../saga/subscription.ts';
-import { startUnlessPresent } from '../saga/workflows.ts';
+import { startUnlessPresent, waitForWorkflow } from '../saga/subscription.ts';
 
 /**
  * Runs what a task has written down to its end, in a sandbox of its own; it ends with that, if the task does before it. What is

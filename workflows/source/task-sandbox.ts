@@ -9,8 +9,7 @@ import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { controlByQueue, controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { MINUTE_MS } from '../saga/profiles.ts';
-import { waitForWorkflow } from '../saga/subscription.ts';
-import { startUnlessPresent, trySignal } from '../saga/workflows.ts';
+import { startUnlessPresent, trySignal, waitForWorkflow } from '../saga/subscription.ts';
 import type { sandbox } from '../sandbox/sandbox.ts';
 
 type Sandbox = ChildWorkflowHandle<typeof sandbox>;

@@ -1,10 +1,7 @@
-import { condition, continueAsNew, defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
+import { continueAsNew, proxyActivities } from '@temporalio/workflow';
 import type { DeliveryActivities } from '../../activities/webhook/deliver.ts';
 import { type DeliveryInput, LOOK_AT_DELIVERY, WEBHOOK_QUEUE } from '../../model/webhooks/delivery-saga.ts';
-import { whenCancelled } from '../saga/cancellation.ts';
-import { shallContinue } from '../saga/continue-as-new.ts';
-
-const look = defineSignal(LOOK_AT_DELIVERY);
+import { repeatTurns } from '../saga/continue-as-new.ts';
 
 const { attemptDelivery } = proxyActivities<DeliveryActivities>({
   taskQueue: WEBHOOK_QUEUE,
@@ -22,19 +19,6 @@ const { attemptDelivery } = proxyActivities<DeliveryActivities>({
  * When the next attempt is made is in the record. So one whose workflow was lost is begun again, and goes on.
  */
 export async function delivery({ deliveryId }: DeliveryInput): Promise<void> {
-  let isTold = false;
-  let isCancelled = false;
-  whenCancelled(() => {
-    isCancelled = true;
-  });
-  setHandler(look, () => {
-    isTold = true;
-  });
-  for (;;) {
-    isTold = false;
-    const next = await attemptDelivery({ deliveryId, isCancelled });
-    if (next === null && !isTold) return;
-    if (shallContinue() && !isCancelled) return continueAsNew<typeof delivery>({ deliveryId });
-    if (next !== null) await condition(() => isTold || isCancelled, next.pauseMs);
-  }
+  const attempt = async (isCancelled: boolean) => (await attemptDelivery({ deliveryId, isCancelled }))?.pauseMs ?? null;
+  await repeatTurns(LOOK_AT_DELIVERY, attempt, () => continueAsNew<typeof delivery>({ deliveryId }));
 }
