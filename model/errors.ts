@@ -2,6 +2,7 @@ import { ACCESS_ERRORS } from './errors/access-errors.ts';
 import { APPROVAL_ERRORS } from './errors/approval-errors.ts';
 import { COMMAND_ERRORS } from './errors/command-errors.ts';
 import { DESKTOP_ERRORS } from './errors/desktop-errors.ts';
+import type { ErrorEntry } from './errors/entry.ts';
 import { FILE_ERRORS } from './errors/file-errors.ts';
 import { FUNCTION_ERRORS } from './errors/function-errors.ts';
 import { HOST_ERRORS } from './errors/host-errors.ts';
@@ -38,27 +39,10 @@ export const ERRORS_BY_NOUN = {
   'Sagas and what Mayfly stands on': SAGA_ERRORS,
 } as const;
 
-export const ERRORS = {
-  ...REQUEST_ERRORS,
-  ...ACCESS_ERRORS,
-  ...APPROVAL_ERRORS,
-  ...SANDBOX_ERRORS,
-  ...SNAPSHOT_ERRORS,
-  ...COMMAND_ERRORS,
-  ...FILE_ERRORS,
-  ...PORT_ERRORS,
-  ...DESKTOP_ERRORS,
-  ...SOURCE_ERRORS,
-  ...CAPTURE_ERRORS,
-  ...TEMPLATE_ERRORS,
-  ...IMAGE_ERRORS,
-  ...PLAYBOOK_ERRORS,
-  ...FUNCTION_ERRORS,
-  ...HOST_ERRORS,
-  ...SAGA_ERRORS,
-} as const;
+type Tables = typeof ERRORS_BY_NOUN;
+export type ErrorCode = { [Noun in keyof Tables]: keyof Tables[Noun] }[keyof Tables];
 
-export type ErrorCode = keyof typeof ERRORS;
+export const ERRORS: Readonly<Record<ErrorCode, ErrorEntry>> = Object.assign({}, ...Object.values(ERRORS_BY_NOUN));
 
 export function isErrorCode(text: string): text is ErrorCode {
   return Object.hasOwn(ERRORS, text);

@@ -1,49 +1,38 @@
-import type { ErrorEntries } from './entry.ts';
+import { errorTable, notFound } from './entry.ts';
 
 /** Of who asks. */
-export const ACCESS_ERRORS = {
+export const ACCESS_ERRORS = errorTable({
   unauthenticated: {
     status: 401,
-    retryable: false,
     title: 'No valid API key',
     remedy: 'Send `Authorization: Bearer <key>`; make one with `mayfly key create`.',
   },
   forbidden: {
     status: 403,
-    retryable: false,
     title: 'This key may not do that',
     remedy:
       '`detail` says what is lacking: a scope, which another key has; an origin that may ask; or somebody else, who decides.',
   },
-  project_not_found: {
-    status: 404,
-    retryable: false,
-    title: 'There is no such project',
-    remedy: 'List them with `mayfly project list`.',
-  },
+  project_not_found: notFound('project', '`mayfly project list`'),
   project_exists: {
     status: 409,
-    retryable: false,
     title: 'A project has, or had, that id',
     remedy: 'Choose another id; that of a deleted project is not given again.',
   },
   project_in_use: {
     status: 409,
-    retryable: false,
     title: 'Something of the project is still there',
     remedy:
       'End its sandboxes and delete its snapshots, captures, baked sources, schedules, functions, webhook endpoints and secrets first.',
   },
   last_admin_key: {
     status: 409,
-    retryable: false,
     title: 'That is the last operator key that lasts',
     remedy:
       'Make another of scope operator with `mayfly key create`, then revoke this one. The key that `mayfly up` makes for its run does not count.',
   },
   quota_exceeded: {
     status: 409,
-    retryable: false,
     title: 'A quota would be, or is, exceeded',
     remedy:
       'Delete what `detail` names, or have the quota raised with `mayfly key limit`, of a project with `mayfly project update`.',
@@ -57,21 +46,14 @@ export const ACCESS_ERRORS = {
   },
   request_refused: {
     status: 403,
-    retryable: false,
     title: 'A process of this installation asked for what is not its own',
     remedy:
       'Run the same version of all processes. Where `detail` names a key, see docs/operations.md, "Keys of the processes"; the log of the control worker has who asked.',
   },
-  certificate_not_found: {
-    status: 404,
-    retryable: false,
-    title: 'There is no such certificate',
-    remedy: 'List them with GET /v1/sandboxes/{id}/credentials.',
-  },
+  certificate_not_found: notFound('certificate', 'GET /v1/sandboxes/{id}/credentials'),
   public_key_refused: {
     status: 422,
-    retryable: false,
     title: 'That public key cannot be signed',
     remedy: 'Send one line of an Ed25519, ECDSA or RSA (2048 bits or more) public key, without options.',
   },
-} as const satisfies ErrorEntries;
+});

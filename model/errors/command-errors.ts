@@ -1,41 +1,31 @@
-import type { ErrorEntries } from './entry.ts';
+import { errorTable, notFound } from './entry.ts';
 
 /** Of what is run in a sandbox. */
-export const COMMAND_ERRORS = {
-  command_not_found: {
-    status: 404,
-    retryable: false,
-    title: 'There is no such command',
-    remedy: 'List them with GET /v1/sandboxes/{id}/commands.',
-  },
+export const COMMAND_ERRORS = errorTable({
+  command_not_found: notFound('command', 'GET /v1/sandboxes/{id}/commands'),
   command_ended: {
     status: 409,
-    retryable: false,
     title: 'The command has ended',
     remedy: 'Start another.',
   },
   command_refused: {
     status: 422,
-    retryable: false,
     title: 'The guest cannot start that command',
     remedy: 'Mend what `detail` names: a user or a working directory that the guest does not have.',
   },
   program_not_found: {
     status: 422,
-    retryable: false,
     title: 'The guest has no such program',
     remedy: 'Install it, or give the path of one that is there.',
   },
   program_not_executable: {
     status: 422,
-    retryable: false,
     title: 'The guest cannot run that program',
     remedy: 'Mend what `detail` names: its permissions, or what it is.',
   },
   stdin_conflict: {
     status: 409,
-    retryable: false,
     title: 'Standard input is not at that offset, or is closed',
     remedy: 'Go on from the offset in `detail`.',
   },
-} as const satisfies ErrorEntries;
+});

@@ -1,10 +1,9 @@
-import type { ErrorEntries } from './entry.ts';
+import { errorTable } from './entry.ts';
 
 /** Of the screen of a guest. */
-export const DESKTOP_ERRORS = {
+export const DESKTOP_ERRORS = errorTable({
   no_desktop: {
     status: 409,
-    retryable: false,
     title: 'The sandbox has no desktop',
     remedy:
       'Make the sandbox of `desktop-debian12`, which `mayfly image pull` builds on the host, or of what was made from it.',
@@ -18,8 +17,7 @@ export const DESKTOP_ERRORS = {
   },
   desktop_uncertain: {
     status: 409,
-    retryable: false,
     title: 'It was begun, and whether it was done is not known',
     remedy: 'Look at a screenshot, and ask for what is missing with another Idempotency-Key.',
   },
-} as const satisfies ErrorEntries;
+});

@@ -1,7 +1,7 @@
-import type { ErrorEntries } from './entry.ts';
+import { errorTable } from './entry.ts';
 
 /** Of the machine, its room, and the way into a guest. */
-export const HOST_ERRORS = {
+export const HOST_ERRORS = errorTable({
   capacity_exhausted: {
     status: 503,
     retryable: true,
@@ -10,7 +10,6 @@ export const HOST_ERRORS = {
   },
   exceeds_hosts: {
     status: 422,
-    retryable: false,
     title: 'No host is so large',
     remedy: 'Ask for no more than the largest host has in all: GET /v1/hosts says how much.',
   },
@@ -47,7 +46,6 @@ export const HOST_ERRORS = {
   },
   another_installation: {
     status: 409,
-    retryable: false,
     title: 'Another machine than before',
     remedy:
       'Start the host worker on the machine, and with the settings, that it had; or give it a state folder of its own.',
@@ -74,8 +72,7 @@ export const HOST_ERRORS = {
   },
   guest_failed: {
     status: 502,
-    retryable: false,
     title: 'The guest answered in a way that makes no sense',
     remedy: 'Its agent may have been tampered with; destroy the sandbox and create another.',
   },
-} as const satisfies ErrorEntries;
+});

@@ -1,36 +1,27 @@
-import type { ErrorEntries } from './entry.ts';
+import { errorTable, notFound } from './entry.ts';
 
 /** Of images that are built of Dockerfiles. */
-export const IMAGE_ERRORS = {
+export const IMAGE_ERRORS = errorTable({
   dockerfile_unsupported: {
     status: 422,
-    retryable: false,
     title: 'The Dockerfile asks for what is not done',
     remedy: 'Change the line that `errors` names; docs/images.md lists what is done. Nothing of it was run.',
   },
-  image_not_found: {
-    status: 404,
-    retryable: false,
-    title: 'There is no such image',
-    remedy: 'List them with GET /v1/images.',
-  },
+  image_not_found: notFound('image', 'GET /v1/images'),
   context_not_found: {
     status: 404,
-    retryable: false,
     title: 'There is no such context',
     remedy:
       'Send it with PUT /v1/image-contexts/{digest}, as `mayfly image build` does. One that no build uses is forgotten.',
   },
   context_differs: {
     status: 422,
-    retryable: false,
     title: 'What was sent is not what it is called',
     remedy:
       'Name a context by the SHA-256 of its bytes. Files that change while they are sent make another: send it again.',
   },
   image_step_failed: {
     status: 422,
-    retryable: false,
     title: 'A step of the Dockerfile failed',
     remedy: 'See `failure` of the image: its line, exit code and the end of its log.',
   },
@@ -40,4 +31,4 @@ export const IMAGE_ERRORS = {
     title: 'An image could not be built',
     remedy: 'See `failure` of the image. Asked for again, it begins at the last step that was done.',
   },
-} as const satisfies ErrorEntries;
+});

@@ -1,13 +1,8 @@
-import type { ErrorEntries } from './entry.ts';
+import { errorTable, notFound } from './entry.ts';
 
 /** Of playbooks that are written of what changed in a sandbox. */
-export const PLAYBOOK_ERRORS = {
-  playbook_not_found: {
-    status: 404,
-    retryable: false,
-    title: 'There is no such playbook',
-    remedy: 'List them with GET /v1/playbooks.',
-  },
+export const PLAYBOOK_ERRORS = errorTable({
+  playbook_not_found: notFound('playbook', 'GET /v1/playbooks'),
   playbook_not_written: {
     status: 409,
     retryable: true,
@@ -21,4 +16,4 @@ export const PLAYBOOK_ERRORS = {
     title: 'A playbook could not be written',
     remedy: 'See `failure` of the playbook. Nothing of it is left; ask again.',
   },
-} as const satisfies ErrorEntries;
+});

@@ -1,42 +1,36 @@
-import type { ErrorEntries } from './entry.ts';
+import { errorTable } from './entry.ts';
 
 /** Of what was asked for. */
-export const REQUEST_ERRORS = {
+export const REQUEST_ERRORS = errorTable({
   invalid_request: {
     status: 422,
-    retryable: false,
     title: 'The request is not valid',
     remedy: 'Mend the fields named in `errors`.',
   },
   invalid_json: {
     status: 400,
-    retryable: false,
     title: 'The body is not JSON',
     remedy: 'Send one JSON object in UTF-8.',
   },
   invalid_id: {
     status: 400,
-    retryable: false,
     title: 'That is not an id',
     remedy: 'Use an id as this API returned it, or the name of a sandbox that lives.',
   },
   unsupported_media_type: {
     status: 415,
-    retryable: false,
     title: 'The body is of another media type',
     remedy: 'Send `Content-Type: application/json`.',
   },
-  body_too_large: { status: 413, retryable: false, title: 'The body is too large', remedy: 'Send at most 1 MiB.' },
-  not_found: { status: 404, retryable: false, title: 'There is no such thing', remedy: 'Check the path and the id.' },
+  body_too_large: { status: 413, title: 'The body is too large', remedy: 'Send at most 1 MiB.' },
+  not_found: { status: 404, title: 'There is no such thing', remedy: 'Check the path and the id.' },
   malformed_request: {
     status: 400,
-    retryable: false,
     title: 'That is not HTTP as it should be',
     remedy: 'Send HTTP/1.1 with one `Host`, and a path that begins with `/`; see what stands between client and API.',
   },
   headers_too_large: {
     status: 431,
-    retryable: false,
     title: 'The headers are too large',
     remedy: 'Send at most 16 KiB of headers, with the first line.',
   },
@@ -48,25 +42,21 @@ export const REQUEST_ERRORS = {
   },
   expectation_failed: {
     status: 417,
-    retryable: false,
     title: 'That expectation cannot be met',
     remedy: 'Send `Expect: 100-continue`, or no `Expect`.',
   },
   method_not_allowed: {
     status: 405,
-    retryable: false,
     title: 'That method is not for this path',
     remedy: 'See /openapi.json for what the path takes.',
   },
   idempotency_key_reused: {
     status: 422,
-    retryable: false,
     title: 'This Idempotency-Key was used with another body',
     remedy: 'Use a new key for a new request.',
   },
   range_not_satisfiable: {
     status: 416,
-    retryable: false,
     title: 'The range is outside of the file',
     remedy: 'See Content-Range for its size.',
   },
@@ -76,4 +66,4 @@ export const REQUEST_ERRORS = {
     title: 'Too many at once',
     remedy: 'Wait for Retry-After seconds.',
   },
-} as const satisfies ErrorEntries;
+});

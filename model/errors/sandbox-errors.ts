@@ -1,22 +1,15 @@
-import type { ErrorEntries } from './entry.ts';
+import { errorTable, notFound } from './entry.ts';
 
 /** Of a sandbox, and the steps of its life. */
-export const SANDBOX_ERRORS = {
-  sandbox_not_found: {
-    status: 404,
-    retryable: false,
-    title: 'There is no such sandbox',
-    remedy: 'List them with GET /v1/sandboxes.',
-  },
+export const SANDBOX_ERRORS = errorTable({
+  sandbox_not_found: notFound('sandbox', 'GET /v1/sandboxes'),
   name_taken: {
     status: 409,
-    retryable: false,
     title: 'A sandbox that lives has that name',
     remedy: 'Use that one, choose another name, or end it first: its name is free when it has ended.',
   },
   sandbox_ended: {
     status: 409,
-    retryable: false,
     title: 'The sandbox has ended or is ending',
     remedy: 'Create another.',
   },
@@ -28,7 +21,6 @@ export const SANDBOX_ERRORS = {
   },
   sandbox_suspended: {
     status: 409,
-    retryable: false,
     title: 'The sandbox is paused or hibernated',
     remedy: 'Let it go on (POST /v1/sandboxes/{id}/resume), or give it `autoResume`.',
   },
@@ -64,7 +56,6 @@ export const SANDBOX_ERRORS = {
   },
   host_key_mismatch: {
     status: 502,
-    retryable: false,
     title: 'Another machine answered',
     remedy: 'The host key differs from the pinned one; look for an address conflict.',
   },
@@ -107,7 +98,6 @@ export const SANDBOX_ERRORS = {
   },
   hibernation_unsupported: {
     status: 422,
-    retryable: false,
     title: 'This host cannot hibernate sandboxes',
     remedy: 'Pause it instead, or use a host with virtual machines.',
   },
@@ -125,13 +115,11 @@ export const SANDBOX_ERRORS = {
   },
   sandbox_lost: {
     status: 409,
-    retryable: false,
     title: 'The sandbox was lost',
     remedy: 'Create another; `message` says what became of this one, and its proof that nothing of it is left.',
   },
   host_forgotten: {
     status: 409,
-    retryable: false,
     title: 'Its host was forgotten, so its end is unproved',
     remedy: 'What was on that host is only removed, and proved to be, should the host come back.',
   },
@@ -141,4 +129,4 @@ export const SANDBOX_ERRORS = {
     title: 'Something is still there',
     remedy: 'The saga goes on removing it; see `waitingFor` and `mayfly doctor`.',
   },
-} as const satisfies ErrorEntries;
+});

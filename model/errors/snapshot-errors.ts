@@ -1,28 +1,20 @@
-import type { ErrorEntries } from './entry.ts';
+import { errorTable, notFound } from './entry.ts';
 
 /** Of snapshots, and what is compared. */
-export const SNAPSHOT_ERRORS = {
-  snapshot_not_found: {
-    status: 404,
-    retryable: false,
-    title: 'There is no such snapshot',
-    remedy: 'List them with GET /v1/sandboxes/{id}/snapshots.',
-  },
+export const SNAPSHOT_ERRORS = errorTable({
+  snapshot_not_found: notFound('snapshot', 'GET /v1/sandboxes/{id}/snapshots'),
   snapshot_not_ready: {
     status: 409,
-    retryable: false,
     title: 'The snapshot cannot be used',
     remedy: 'Its `state` says why: only one that is `ready` can be restored or forked.',
   },
   snapshot_name_taken: {
     status: 409,
-    retryable: false,
     title: 'The sandbox has a snapshot of that name',
     remedy: 'Choose another name, or delete that snapshot.',
   },
   snapshot_unsupported: {
     status: 422,
-    retryable: false,
     title: 'That kind of snapshot cannot be taken here',
     remedy: "Take one of kind `disk`; `detail` says what stands in the other's way.",
   },
@@ -47,9 +39,8 @@ export const SNAPSHOT_ERRORS = {
   },
   diff_failed: {
     status: 422,
-    retryable: false,
     title: 'The file systems cannot be compared',
     remedy:
       'See `detail` for the snapshot and the reason: what cannot be read, or what is too much. `path` narrows it.',
   },
-} as const satisfies ErrorEntries;
+});

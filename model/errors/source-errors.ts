@@ -1,42 +1,32 @@
-import type { ErrorEntries } from './entry.ts';
+import { errorTable, notFound } from './entry.ts';
 
 /** Of golden VMs, and looks at them. */
-export const SOURCE_ERRORS = {
+export const SOURCE_ERRORS = errorTable({
   readonly_refused: {
     status: 422,
-    retryable: false,
     title: 'That is not allowed on a source',
     remedy: 'See `errors` for the position and the reason; docs/read-only.md lists what is allowed.',
   },
   source_not_prepared: {
     status: 409,
-    retryable: false,
     title: 'The source is not prepared for looking',
     remedy: 'POST /v1/sources/{name}/prepare first.',
   },
   prepare_failed: {
     status: 502,
-    retryable: false,
     title: 'The source could not be prepared',
     remedy: 'See `detail` for the step and the reason; what was changed has been taken back.',
   },
   source_not_running: {
     status: 409,
-    retryable: false,
     title: 'The source is not running',
     remedy:
       'Start it (POST /v1/sources/{name}/start); only a running machine can be looked at or captured. One that is shut off ' +
       'is cloned as it is.',
   },
-  source_not_found: {
-    status: 404,
-    retryable: false,
-    title: 'There is no such source',
-    remedy: 'List them with GET /v1/sources.',
-  },
+  source_not_found: notFound('source', 'GET /v1/sources'),
   source_running: {
     status: 409,
-    retryable: false,
     title: 'The source is running',
     remedy:
       'Capture it (POST /v1/sources/{name}/captures), or stop it (POST …/stop); a disk that is being written cannot be cloned.',
@@ -49,25 +39,21 @@ export const SOURCE_ERRORS = {
   },
   source_unsafe: {
     status: 409,
-    retryable: false,
     title: 'The source cannot be cloned safely',
     remedy: 'Change what `detail` names in the source, or use another.',
   },
   source_changed: {
     status: 409,
-    retryable: false,
     title: "The source's disk has changed under its clones",
     remedy: 'Restore the disk, or destroy the clones and register the new disk.',
   },
   source_differs: {
     status: 409,
-    retryable: false,
     title: 'Hosts have different sources of that name',
     remedy: 'Rename one of them, or drain its host (`mayfly host drain`); of captures, name one.',
   },
   source_exists: {
     status: 409,
-    retryable: false,
     title: 'There is a source of that name',
     remedy: 'Choose another name, or delete that source.',
   },
@@ -81,25 +67,21 @@ export const SOURCE_ERRORS = {
   },
   source_not_baked: {
     status: 409,
-    retryable: false,
     title: 'Mayfly did not make that source',
     remedy: 'Remove it where it was made: with virsh, for example.',
   },
   source_read_only: {
     status: 409,
-    retryable: false,
     title: 'The source is an image of Mayfly, which must not change',
     remedy: 'Make a sandbox of it; or bake a snapshot of one (POST /v1/sources), and start what was made of it.',
   },
   source_start_failed: {
     status: 502,
-    retryable: false,
     title: 'The source did not start',
     remedy: 'See `detail` for what its host said. To ask again is no second start.',
   },
   source_stop_failed: {
     status: 502,
-    retryable: false,
     title: 'The source did not shut down',
     remedy: 'It may still: ask again, or with `force`, which loses what it has not written yet.',
   },
@@ -109,25 +91,18 @@ export const SOURCE_ERRORS = {
     title: 'The source could not be baked',
     remedy: 'See `detail` for the step and the reason; what was made of it has been removed.',
   },
-} as const satisfies ErrorEntries;
+});
 
 /** Of captures of running sources. */
-export const CAPTURE_ERRORS = {
-  capture_not_found: {
-    status: 404,
-    retryable: false,
-    title: 'There is no such capture',
-    remedy: 'List them with GET /v1/sources/{name}/captures.',
-  },
+export const CAPTURE_ERRORS = errorTable({
+  capture_not_found: notFound('capture', 'GET /v1/sources/{name}/captures'),
   capture_not_ready: {
     status: 409,
-    retryable: false,
     title: 'The capture cannot be used',
     remedy: 'Its `state` says why: only one that is `ready` can be cloned.',
   },
   capture_in_use: {
     status: 409,
-    retryable: false,
     title: 'Something refers to the capture',
     remedy: 'Remove what `detail` names first.',
   },
@@ -137,16 +112,11 @@ export const CAPTURE_ERRORS = {
     title: 'The source could not be captured',
     remedy: 'See `detail`; what was copied has been removed, and the source goes on.',
   },
-} as const satisfies ErrorEntries;
+});
 
 /** Of templates and of warm pools. */
-export const TEMPLATE_ERRORS = {
-  template_not_found: {
-    status: 404,
-    retryable: false,
-    title: 'There is no such template',
-    remedy: 'List them with GET /v1/templates.',
-  },
+export const TEMPLATE_ERRORS = errorTable({
+  template_not_found: notFound('template', 'GET /v1/templates'),
   template_unavailable: {
     status: 409,
     retryable: true,
@@ -162,14 +132,8 @@ export const TEMPLATE_ERRORS = {
   },
   template_unsupported: {
     status: 422,
-    retryable: false,
     title: 'No templates are made of that',
     remedy: 'Sandboxes of it boot cold; `detail` says which host was asked.',
   },
-  pool_not_found: {
-    status: 404,
-    retryable: false,
-    title: 'There is no such pool',
-    remedy: 'List them with GET /v1/pools.',
-  },
-} as const satisfies ErrorEntries;
+  pool_not_found: notFound('pool', 'GET /v1/pools'),
+});
