@@ -1,5 +1,4 @@
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { sha256Hex } from '../digest.ts';
 import type { Placed } from './context.ts';
 import type { CopyStep, Step } from './plan.ts';
 
@@ -44,5 +43,5 @@ function copied({ target, owner, mode, inline, sources }: CopyStep, placed: read
 }
 
 function digest(value: unknown): string {
-  return bytesToHex(sha256(utf8ToBytes(JSON.stringify(value))));
+  return sha256Hex(JSON.stringify(value));
 }

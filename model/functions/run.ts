@@ -1,8 +1,6 @@
-import { sha256 } from '@noble/hashes/sha2.js';
-import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { z } from 'zod';
 import { actor, encrypted, failure, instant, optional, shownFailure } from '../fields.ts';
-import { commandIdFrom, ID_BYTES, runIdFrom, sandboxIdFrom } from '../ids.ts';
+import { commandIdFrom, idBytes, runIdFrom, sandboxIdFrom } from '../ids.ts';
 import { LIMITS } from '../limits.ts';
 import { usedSecret } from '../secrets/secret.ts';
 import { runWaiting } from '../waitpoints/waiting.ts';
@@ -225,7 +223,7 @@ export function isDeadLetter({
  * the first of them that is not there is the next, and a run is kept for as long as the one behind it.
  */
 export function runIdOf(dedupe: string, epoch: number): string {
-  return runIdFrom(sha256(utf8ToBytes(`${dedupe}/${epoch}`)).slice(0, ID_BYTES));
+  return runIdFrom(idBytes(`${dedupe}/${epoch}`));
 }
 
 /**
@@ -233,7 +231,7 @@ export function runIdOf(dedupe: string, epoch: number): string {
  * @param tries how many sandboxes were begun for the run, this among them
  */
 export function attemptIds(runId: string, tries: number): Pick<Attempt, 'sandboxId' | 'commandId'> {
-  const bytes = (what: string) => sha256(utf8ToBytes(`${runId}/${tries}/${what}`)).slice(0, ID_BYTES);
+  const bytes = (what: string) => idBytes(`${runId}/${tries}/${what}`);
   return { sandboxId: sandboxIdFrom(bytes('sandbox')), commandId: commandIdFrom(bytes('command')) };
 }
 

@@ -1,7 +1,5 @@
-import { sha256 } from '@noble/hashes/sha2.js';
-import { utf8ToBytes } from '@noble/hashes/utils.js';
 import type { ErrorCode } from '../errors.ts';
-import { ID_BYTES, snapshotIdFrom } from '../ids.ts';
+import { idBytes, snapshotIdFrom } from '../ids.ts';
 import type { RunOutcome, RunState } from './run-state.ts';
 
 /** What a failed run leaves, unless its function says that nothing is kept. */
@@ -31,7 +29,7 @@ export function isToBeKept(run: { state: RunState; outcome: RunOutcome | null; s
 
 /** Made before the snapshot is: whoever goes on finds what there is. @param nth of {@link KEEP_TRIES}, from 1 */
 export function keptSnapshotId(sandboxId: string, nth: number): string {
-  return snapshotIdFrom(sha256(utf8ToBytes(`${sandboxId}/kept/${nth}`)).slice(0, ID_BYTES));
+  return snapshotIdFrom(idBytes(`${sandboxId}/kept/${nth}`));
 }
 
 /** @param endedAt of the attempt, so that it is the same whoever asks. ISO 8601 */
@@ -49,5 +47,5 @@ export type DiffSide = (typeof DIFF_SIDES)[number];
 
 /** Made before the snapshot is: whoever goes on finds what there is. */
 export function diffSnapshotId(sandboxId: string, side: DiffSide): string {
-  return snapshotIdFrom(sha256(utf8ToBytes(`${sandboxId}/diff/${side}`)).slice(0, ID_BYTES));
+  return snapshotIdFrom(idBytes(`${sandboxId}/diff/${side}`));
 }

@@ -1,7 +1,5 @@
-import { sha256 } from '@noble/hashes/sha2.js';
-import { utf8ToBytes } from '@noble/hashes/utils.js';
 import type { HostRef } from '../host.ts';
-import { commandIdFrom, ID_BYTES, snapshotIdFrom } from '../ids.ts';
+import { commandIdFrom, idBytes, snapshotIdFrom } from '../ids.ts';
 import type { SandboxInput } from '../sagas/messages.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
@@ -83,14 +81,14 @@ export interface ImageStepPlace extends HostRef {
 
 /** The same step, the same command. */
 export function stepCommandId(step: ImageStepRef): string {
-  return commandIdFrom(stepDigest(step, step.part ?? 'command'));
+  return commandIdFrom(stepBytes(step, step.part ?? 'command'));
 }
 
 /** The same step, the same snapshot. */
 export function stepSnapshotId(step: ImageStepRef): string {
-  return snapshotIdFrom(stepDigest(step, 'snapshot'));
+  return snapshotIdFrom(stepBytes(step, 'snapshot'));
 }
 
-function stepDigest({ imageId, index }: ImageStepRef, what: string): Uint8Array {
-  return sha256(utf8ToBytes(`${imageId}/${index}/${what}`)).slice(0, ID_BYTES);
+function stepBytes({ imageId, index }: ImageStepRef, what: string): Uint8Array {
+  return idBytes(`${imageId}/${index}/${what}`);
 }

@@ -1,5 +1,4 @@
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { sha256Hex } from '../digest.ts';
 import { originKey, stepKey } from '../dockerfile/cache-key.ts';
 import { BuildContext, type Placed } from '../dockerfile/context.ts';
 import { type BuildPlan, type CopyStep, NO_SETTINGS, type Settings, type Step } from '../dockerfile/plan.ts';
@@ -143,7 +142,7 @@ function madeOf(step: Step, parent: string, ends: readonly string[], { context, 
 
 function lastStep(parent: string, settings: Settings, ready: ReadyCheck | null): BuildStep {
   const program = finishing(settings, NO_SETTINGS.env, ready);
-  const key = bytesToHex(sha256(utf8ToBytes(JSON.stringify([parent, 'finish', program]))));
+  const key = sha256Hex(JSON.stringify([parent, 'finish', program]));
   return { ...LAST, key, program, copied: null };
 }
 

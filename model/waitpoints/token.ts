@@ -1,5 +1,4 @@
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { sha256Hex } from '../digest.ts';
 
 /** `mfw_`, the waitpoint's id without `wp-`, and 256 random bits in base64url: a prefix that secret scanners can know. */
 const TOKEN = /^mfw_([0-9a-hjkmnp-tv-z]{16})_([A-Za-z0-9_-]{43})$/;
@@ -21,5 +20,5 @@ export function partsOf(token: string): { waitpointId: string; hash: string } | 
 
 /** SHA-256, hex: 256 random bits are not guessed from it, however quick it is. */
 export function hashOf(secret: string): string {
-  return bytesToHex(sha256(utf8ToBytes(secret)));
+  return sha256Hex(secret);
 }

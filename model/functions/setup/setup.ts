@@ -1,8 +1,7 @@
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { z } from 'zod';
+import { sha256Hex } from '../../digest.ts';
 import { actor, encrypted, instant, shownFailure, shownText } from '../../fields.ts';
-import { commandIdFrom, ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../ids.ts';
+import { commandIdFrom, idBytes, sandboxIdFrom, snapshotIdFrom } from '../../ids.ts';
 import { snapshotKind } from '../../snapshots/snapshot.ts';
 import { type FunctionSpec, functionSpec, setupSpec } from '../function.ts';
 
@@ -60,7 +59,7 @@ export function setupKeyOf(wish: SetupWish): string {
   const { source, script, filesDigest, user, env, network, cpus, memoryMib } = wish;
   const variables = Object.entries(env).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const content = [source, script, filesDigest, user, variables, network.egress, cpus, memoryMib];
-  return bytesToHex(sha256(utf8ToBytes(JSON.stringify(content))));
+  return sha256Hex(JSON.stringify(content));
 }
 
 /** One sandbox of it, and what is saved of that: named before it is made, so that whoever goes on finds what there is. */
@@ -75,7 +74,7 @@ export interface SetupTry {
 }
 
 export function setupTry({ seed }: Pick<SetupRecord, 'seed'>, n: number): SetupTry {
-  const bytes = (what: string) => sha256(utf8ToBytes(`setup/${seed}/${n}/${what}`)).slice(0, ID_BYTES);
+  const bytes = (what: string) => idBytes(`setup/${seed}/${n}/${what}`);
   return {
     n,
     sandboxId: sandboxIdFrom(bytes('sandbox')),
